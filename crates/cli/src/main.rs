@@ -1,0 +1,2 @@
+//! The `saihai` program.
+fn main() {}

@@ -1,0 +1,123 @@
+//! How a stage is left.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Choice, Ending, Label, Prompt, StageId, Topic};
+
+/// How a stage decides what follows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// The first rule that holds.
+    Rules {
+        /// In order.
+        rules: Vec<Rule>,
+        /// Asked when a rule needs its answer: a choice over the combined output.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<Choice>,
+        /// If none holds.
+        otherwise: Target,
+    },
+    /// The topic that was published.
+    Topics {
+        /// If none was.
+        silent: Again,
+        /// Published by the engine after a reminded round that was silent too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default: Option<Topic>,
+    },
+}
+
+impl Exit {
+    /// The question of the exit itself.
+    pub fn question(&self) -> Option<&Choice> {
+        match self {
+            Self::Rules { question, .. } => question.as_ref(),
+            Self::Topics { .. } => None,
+        }
+    }
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// When.
+    pub when: Holds,
+    /// Then.
+    pub then: Target,
+}
+
+/// A condition over the labels of a stage's turns, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Holds {
+    /// Always.
+    Always,
+    /// The only turn (or gate, or action) has this label.
+    Is(Label),
+    /// The exit's own question was answered with this label.
+    Answered(Label),
+    /// One label: every turn has it. Several: turn *i* has label *i*.
+    All(Vec<Label>),
+    /// Some turn has one of these.
+    Any(Vec<Label>),
+}
+
+/// Where an exit leads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// To a stage.
+    Stage(StageId),
+    /// To the stage named at a JSON pointer of the output.
+    NamedBy {
+        /// The pointer.
+        pointer: String,
+    },
+    /// The same stage, next round of the same visit.
+    Again(Box<Again>),
+    /// The work is done.
+    Complete,
+    /// The run ends.
+    End(Ending),
+}
+
+impl Target {
+    /// The run ends in failure, for this reason.
+    pub fn failed(reason: &str) -> Self {
+        Self::End(Ending::Failed(reason.to_owned()))
+    }
+}
+
+/// The same stage once more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Again {
+    /// What the next round is told. It must not show the note itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Prompt>,
+    /// So often in one visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
+    /// And then.
+    pub exhausted: Target,
+}
+
+/// Where published topics lead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Topics {
+    /// The first one.
+    pub start: Topic,
+    /// In the order they are searched.
+    pub routes: Vec<Route>,
+    /// If none matches.
+    pub otherwise: StageId,
+}
+
+/// A pattern and who takes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// A topic, or one with `*` for whole segments, or a lone `*`.
+    pub pattern: String,
+    /// The stage.
+    pub to: StageId,
+}

@@ -1,0 +1,232 @@
+//! Facts: everything from outside that a run is a fold over.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Budget, CallId, Failure, Json, Label, Millis, Moment, Reading, Text, ToolUse, Usage, Usd};
+
+/// A fact and when it was recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When.
+    pub at: Moment,
+    /// What.
+    pub fact: Fact,
+}
+
+/// Something that happened outside the engine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// The run began.
+    Started(Box<Start>),
+    /// A prompt was rendered and is about to be sent.
+    Asked {
+        /// For which call.
+        call: CallId,
+        /// Which attempt of it.
+        attempt: u32,
+        /// The prompt; absent when it is that of the attempt before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<Text>,
+    },
+    /// An agent replied.
+    Replied(Box<Replied>),
+    /// An attempt failed.
+    Failed(Box<CallFailed>),
+    /// An action came back.
+    Performed {
+        /// Which call.
+        call: CallId,
+        /// With what.
+        outcome: Outcome,
+    },
+    /// A gate was answered.
+    Answered(Answer),
+    /// Time has passed.
+    Woke,
+    /// Another process has taken the run over: whatever was under way has died with the one before.
+    Reopened,
+    /// Somebody asked for the run to go on.
+    Resumed(Raise),
+    /// The process was asked to stop.
+    Interrupted {
+        /// By what: `ctrl-c`, `sigterm`, …
+        by: String,
+    },
+    /// Something could not be written.
+    StorageFailed {
+        /// The call whose result could not be kept, if it was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// Where.
+        path: String,
+        /// Why.
+        message: String,
+    },
+    /// Somebody cancelled the run.
+    Cancelled {
+        /// Who.
+        by: String,
+    },
+}
+
+/// With what a run begins. Settings are already part of the frozen workflow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Start {
+    /// The definition's name as it was asked for.
+    pub definition: String,
+    /// The dialect it was written in, for people only.
+    pub dialect: String,
+    /// The task.
+    pub task: Text,
+    /// Where all chance of this run comes from.
+    pub seed: u64,
+    /// Whether a person sat at the terminal.
+    pub interactive: bool,
+    /// Whether no agent was really asked.
+    pub rehearsal: bool,
+    /// The longest wait that is sat out instead of parking.
+    pub patience: Millis,
+    /// Where agents work.
+    pub directory: String,
+    /// Where reports are saved.
+    pub report_directory: String,
+    /// Texts that prompts can show by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub subject: BTreeMap<String, Text>,
+    /// Names that delivery has frozen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Json>,
+    /// SHA-256 of the frozen workflow.
+    pub workflow: String,
+    /// The version of Saihai that began it.
+    pub version: String,
+    /// The run this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
+}
+
+/// A reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replied {
+    /// To which call.
+    pub call: CallId,
+    /// Its final text.
+    pub text: Text,
+    /// Everything that was said, where more than the final text is carried on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoken: Option<Text>,
+    /// The session it can be continued in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Tokens.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Usd>,
+    /// Tools the agent used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools_used: Vec<ToolUse>,
+    /// How often it was denied something.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub denied: u32,
+    /// How long it took.
+    pub duration: Millis,
+    /// The revision its work left behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// What was found in it.
+    pub reading: Reading,
+}
+
+/// A failed attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallFailed {
+    /// Of which call.
+    pub call: CallId,
+    /// How.
+    pub failure: Failure,
+    /// Tokens it spent all the same.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Money likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Usd>,
+}
+
+/// What came of an action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It is done.
+    Done {
+        /// What it says to the exit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<Label>,
+        /// What others may use.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        output: BTreeMap<String, Json>,
+    },
+    /// Ask again later.
+    NotYet,
+    /// Something outside must change first.
+    Waiting {
+        /// What.
+        reason: String,
+    },
+    /// It could not be done.
+    Failed(Failure),
+}
+
+/// An answer at a gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Which gate.
+    pub call: CallId,
+    /// By whom.
+    pub by: AnsweredBy,
+    /// `yes`, `no` or `answered`.
+    pub label: Label,
+    /// What was said with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// Who answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweredBy {
+    /// A person.
+    Person,
+    /// A standing order.
+    Auto,
+    /// Nobody, in time.
+    Timeout,
+}
+
+/// What a person changes when a run is resumed. Limits are new totals for the whole run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raise {
+    /// Rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    /// Budget, by key.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
+    /// Time the run is driven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Millis>,
+    /// The longest wait that is sat out instead of parking.
+    pub patience: Millis,
+    /// Do not wait for a wake-up time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub now: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

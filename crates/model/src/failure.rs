@@ -1,0 +1,85 @@
+//! How an attempt can fail.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Moment;
+
+/// The classes of failure, and only these. A provider classifies; what follows is the engine's decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureClass {
+    /// A time-out, a dropped connection, a server error.
+    Transient,
+    /// Too many requests for now.
+    RateLimited,
+    /// What was paid for is used up.
+    Quota,
+    /// Not logged in, or a refused key.
+    Auth,
+    /// The request itself can never succeed.
+    BadRequest,
+    /// The program is not there.
+    Missing,
+    /// The session to be continued does not exist any more.
+    SessionLost,
+    /// The agent declined.
+    Refused,
+    /// We ended it.
+    Cancelled,
+    /// Everything else.
+    Crashed,
+}
+
+impl FailureClass {
+    /// The class as it is written in journals, scripts and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::RateLimited => "rate_limited",
+            Self::Quota => "quota",
+            Self::Auth => "auth",
+            Self::BadRequest => "bad_request",
+            Self::Missing => "missing",
+            Self::SessionLost => "session_lost",
+            Self::Refused => "refused",
+            Self::Cancelled => "cancelled",
+            Self::Crashed => "crashed",
+        }
+    }
+
+    /// All classes, in the order of the manual.
+    pub const ALL: [Self; 10] = [
+        Self::Transient,
+        Self::RateLimited,
+        Self::Quota,
+        Self::Auth,
+        Self::BadRequest,
+        Self::Missing,
+        Self::SessionLost,
+        Self::Refused,
+        Self::Cancelled,
+        Self::Crashed,
+    ];
+}
+
+/// One failure of one attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What kind.
+    pub class: FailureClass,
+    /// In the provider's words, cut to a few lines.
+    pub message: String,
+    /// It was our own deadline that ended it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_deadline: bool,
+    /// When asking again makes sense, if the provider said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Moment>,
+}
+
+impl Failure {
+    /// A failure of a class with a message and nothing else known.
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
+        Self { class, message: message.into(), by_deadline: false, until: None }
+    }
+}

@@ -1,0 +1,64 @@
+//! The words of Saihai as types.
+//!
+//! Everything a definition can say lowers into one [`Workflow`]; everything that can happen to a run is a
+//! [`Fact`]; everything the engine concludes is a [`Decision`]; everything the world must be asked to do is an
+//! [`Effect`]. The types carry all four dialects and the delivery of issues, and name none of them.
+//!
+//! What is deliberately absent: behaviour. There is no clock, no file, no process and no judgment here, only
+//! data that can be written to a journal and read back, plus small look-ups on it.
+//!
+//! The nesting that every counter relies on: a *visit* of a stage has *rounds* (each one iteration), a round has
+//! *calls* (work, correction, question, gate, action), a call has *attempts*.
+
+mod action;
+mod ask;
+mod completion;
+mod decision;
+mod effect;
+mod ending;
+mod exit;
+mod fact;
+mod failure;
+mod gate;
+mod id;
+mod limits;
+mod moment;
+mod money;
+mod monitor;
+mod prompt;
+mod reading;
+mod reads;
+mod script;
+mod text;
+mod turn;
+mod workflow;
+
+pub use action::{Action, ActionSpec, Once, Poll};
+pub use ask::{Answered as ProviderAnswer, Ask, Progress, Refusal, Reply};
+pub use completion::Completion;
+pub use decision::{By, Decision, Destination, Verdict};
+pub use effect::{Effect, Given, OpenGate, Performance, Request};
+pub use ending::{Ending, Hold, exit_code};
+pub use exit::{Again, Exit, Holds, Route, Rule, Target, Topics};
+pub use fact::{Answer, AnsweredBy, CallFailed, Event, Fact, Outcome, Raise, Replied, Start};
+pub use failure::{Failure, FailureClass};
+pub use gate::{Gate, GateMode, Wants};
+pub use id::{CallId, Label, Place, ProviderName, Purpose, SessionKey, StageId, Topic, TurnId};
+pub use limits::{Limits, Retry};
+pub use moment::{Millis, Moment};
+pub use money::{Budget, Cost, ToolUse, Usage, Usd};
+pub use monitor::{Alarm, Monitor, Watch};
+pub use prompt::{Draft, Form, Join, Part, Prompt, Section, Splice, Variable, When};
+pub use reading::{Block, Found, How, Published, Reading, Tag};
+pub use reads::{
+    AnswerForm, BlockUse, Blocks, Choice, Directives, EndWord, Keyword, Method, Offer, Output, OutputSchema,
+    Question, QuestionSession, Reads, Report, Spoken, StillWrong,
+};
+pub use script::{
+    Script, ScriptEdit, ScriptFailure, ScriptReply, ScriptRun, ScriptWrite, Target as ScriptTarget, Times,
+    Visits,
+};
+pub use serde_json::Value as Json;
+pub use text::Text;
+pub use turn::{Permission, SessionPolicy, Turn};
+pub use workflow::{Activity, OnFailure, Rounds, Stage, VisitLimit, Wanted, Workflow};

@@ -1,0 +1,149 @@
+//! What turns cost.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Millis;
+
+/// US dollars, in millionths: sums are exact and the same on every machine.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Usd(pub u64);
+
+impl Usd {
+    /// From an amount in dollars; `None` for what is not an amount (negative, not a number, absurdly large).
+    pub fn from_dollars(dollars: f64) -> Option<Self> {
+        let micros = (dollars * 1e6).round();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the range is checked on the same line"
+        )]
+        (micros.is_finite() && (0.0..1e15).contains(&micros)).then_some(Self(micros as u64))
+    }
+
+    /// In dollars, for display and JSON.
+    #[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 millionths")]
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl fmt::Display for Usd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${:.4}", self.dollars())
+    }
+}
+
+/// Tokens of one turn. Unknown is absent, never zero.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
+    /// Tokens written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
+    /// Of the input, those served from a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached: Option<u64>,
+    /// Of the output, those spent on thinking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+    /// The numbers cover the whole session because no earlier value was known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cumulative: bool,
+}
+
+impl Usage {
+    /// Input plus output.
+    pub fn tokens(&self) -> u64 {
+        self.input.unwrap_or(0).saturating_add(self.output.unwrap_or(0))
+    }
+}
+
+/// What has been, or may be, spent.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cost {
+    /// Money.
+    pub usd: Usd,
+    /// Input plus output tokens.
+    pub tokens: u64,
+    /// Prompts answered or failed.
+    pub turns: u64,
+}
+
+impl Cost {
+    /// The sum of two costs.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            usd: Usd(self.usd.0.saturating_add(other.usd.0)),
+            tokens: self.tokens.saturating_add(other.tokens),
+            turns: self.turns.saturating_add(other.turns),
+        }
+    }
+}
+
+/// Hard upper bounds; absent keys do not bind.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budget {
+    /// Money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd: Option<Usd>,
+    /// Input plus output tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// Time the run is driven, waiting for a person not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Millis>,
+}
+
+impl Budget {
+    /// Whether nothing is bounded.
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether this much fits.
+    pub fn allows(&self, cost: Cost, driven: Millis) -> bool {
+        self.usd.is_none_or(|most| cost.usd <= most)
+            && self.tokens.is_none_or(|most| cost.tokens <= most)
+            && self.turns.is_none_or(|most| cost.turns <= most)
+            && self.time.is_none_or(|most| driven < most)
+    }
+
+    /// This budget with every key that `other` gives replaced.
+    #[must_use]
+    pub fn replaced_by(&self, other: &Self) -> Self {
+        Self {
+            usd: other.usd.or(self.usd),
+            tokens: other.tokens.or(self.tokens),
+            turns: other.turns.or(self.turns),
+            time: other.time.or(self.time),
+        }
+    }
+}
+
+/// One use of a tool by an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// The tool's own name.
+    pub name: String,
+    /// What it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<crate::Json>,
+    /// What it answered, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<crate::Json>,
+    /// How long it took.
+    #[serde(default)]
+    pub duration_ms: u64,
+}

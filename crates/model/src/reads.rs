@@ -1,0 +1,228 @@
+//! What is looked for in a reply.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::{ActionSpec, Json, Label, Prompt, Target, Topic};
+
+/// What is looked for in a reply; all empty means that it is only carried on.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reads {
+    /// One of several labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
+    /// Published events and closing words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directives: Option<Directives>,
+    /// A structured value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Output>,
+    /// Reports to be saved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<Report>,
+    /// Fenced blocks that ask for something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Blocks>,
+    /// Words that count for the completion.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<Keyword>,
+    /// Which of the agent's words are carried on.
+    pub carry: Spoken,
+}
+
+/// One label out of several, found by the first method that finds one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What can be chosen.
+    pub options: Vec<Offer>,
+    /// In order.
+    pub found_by: Vec<Method>,
+}
+
+/// An option with its number; numbers never shift when others are not offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// The number in its tag.
+    pub number: usize,
+    /// What choosing it says.
+    pub label: Label,
+}
+
+/// A way to find a label.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// The last valid status tag of the reply.
+    Tag,
+    /// The text at a JSON pointer of the structured output.
+    Field {
+        /// The pointer.
+        pointer: String,
+    },
+    /// A question to an agent.
+    Ask(Box<Question>),
+}
+
+/// A question to an agent about what was said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// What is asked.
+    pub prompt: Prompt,
+    /// In which session.
+    pub session: QuestionSession,
+    /// In which form the answer comes.
+    pub answer: AnswerForm,
+    /// What is said when the answer could not be read, and asked again.
+    #[serde(default)]
+    pub correction: Prompt,
+    /// How often at most.
+    #[serde(default)]
+    pub corrections: u32,
+    /// The label where the answer stays unreadable; without it there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<Label>,
+}
+
+/// The session of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionSession {
+    /// That of the turn it is about.
+    Same,
+    /// A new one.
+    Fresh,
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerForm {
+    /// A status tag, or the tag for none.
+    Tag,
+    /// A JSON object whose `field` maps to a label.
+    Form {
+        /// What it must look like.
+        schema: OutputSchema,
+        /// Which field decides.
+        field: String,
+        /// Its values (lower case, trimmed; `true` and `false` for booleans) and what they mean.
+        means: BTreeMap<String, Label>,
+        /// The field that is carried as the check's message.
+        message: String,
+    },
+}
+
+/// Published events and closing words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Directives {
+    /// Closing words, read before events.
+    pub words: Vec<EndWord>,
+    /// Topics that somebody takes or publishes.
+    pub known: Vec<Topic>,
+    /// Topics this turn declares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<Vec<Topic>>,
+    /// Whether a topic that is not declared is refused.
+    #[serde(default)]
+    pub enforce: bool,
+}
+
+/// A word that ends the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EndWord {
+    /// The word.
+    pub word: String,
+    /// Topics that must have been published before it counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<Topic>,
+    /// What it does.
+    pub then: Target,
+}
+
+/// A structured value that must be there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Output {
+    /// What it must look like.
+    pub schema: OutputSchema,
+    /// How often the agent is asked to correct it.
+    pub corrections: u32,
+    /// With which words.
+    pub correction: Prompt,
+    /// What follows if it stays wrong.
+    pub still_wrong: StillWrong,
+}
+
+/// What follows if an output stays wrong.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StillWrong {
+    /// The stage is left this way.
+    Go(Target),
+    /// What is valid in it is kept.
+    KeepValidItems,
+}
+
+/// A JSON Schema and how strictly it is meant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutputSchema {
+    /// The schema.
+    pub schema: Json,
+    /// Whether a missing value is a violation.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// A report that a turn must output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Its file, relative to the report directory.
+    pub file: String,
+    /// Its label; the file's name where none was given.
+    pub label: String,
+    /// The first heading of its format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heading: Option<String>,
+}
+
+/// Fenced blocks that ask for something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Blocks {
+    /// The info string of the fence.
+    pub fence: String,
+    /// What each `type` does.
+    pub uses: IndexMap<String, BlockUse>,
+}
+
+/// What a block does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockUse {
+    /// An action.
+    Do(ActionSpec),
+    /// It is only counted.
+    Signal,
+}
+
+/// A word looked for in a reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keyword {
+    /// The word.
+    pub word: String,
+    /// Only where it stands alone on a line.
+    #[serde(default)]
+    pub whole_line: bool,
+}
+
+/// Which of the agent's words are carried on.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spoken {
+    /// Its last message.
+    #[default]
+    LastMessage,
+    /// All of them, joined by newlines.
+    AllMessages,
+}

@@ -1,0 +1,150 @@
+//! Scripted replies: what the `script` provider answers from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FailureClass, Json, Millis, Moment, StageId, ToolUse, TurnId, Usage, Usd};
+
+/// A script, checked.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Script {
+    /// Whether a missing reply fails its turn and a left-over one the command.
+    pub strict: bool,
+    /// Whether replies that name a role win over those that do not, and an exhausted script answers something
+    /// generic: the way of a foreign scenario file.
+    pub lenient_roles: bool,
+    /// Tried in this order.
+    pub replies: Vec<ScriptReply>,
+}
+
+/// A scripted reply, or a scripted failure.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScriptReply {
+    /// Where it stands in the script, for messages: `file:line:column`, or `generated`.
+    pub origin: String,
+    /// For whom; absent: for anyone.
+    pub target: Option<Target>,
+    /// For the turn of this role.
+    pub role: Option<String>,
+    /// At which visits of the stage; absent: any.
+    pub visits: Option<Visits>,
+    /// A linear-time regular expression the prompt must match.
+    pub prompt: Option<String>,
+    /// How often it may be used.
+    pub times: Times,
+    /// What is said.
+    pub text: Option<String>,
+    /// A structured value; alone it also fills the text.
+    pub structured: Option<Json>,
+    /// The session's name.
+    pub session: Option<String>,
+    /// Tokens.
+    pub usage: Usage,
+    /// Money.
+    pub cost: Option<Usd>,
+    /// Tools that were used.
+    pub tools_used: Vec<ToolUse>,
+    /// How long it takes, on the run's clock.
+    pub delay: Option<Millis>,
+    /// It fails instead.
+    pub fail: Option<ScriptFailure>,
+    /// It answers only to being stopped.
+    pub hang: bool,
+    /// Files it writes.
+    pub writes: Vec<ScriptWrite>,
+    /// Files it edits.
+    pub edits: Vec<ScriptEdit>,
+    /// Programs it runs.
+    pub runs: Vec<ScriptRun>,
+    /// Pieces of text shown while it runs.
+    pub progress: Vec<String>,
+}
+
+/// Whom a scripted reply is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The stage.
+    pub stage: StageId,
+    /// Only this turn of it.
+    pub turn: Option<TurnId>,
+    /// Only questions about it.
+    pub judge: bool,
+}
+
+/// At which visits of a stage a reply is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Visits {
+    /// At these.
+    These(Vec<u32>),
+    /// From this one on.
+    From(u32),
+}
+
+impl Visits {
+    /// Whether a visit is among them.
+    pub fn contains(&self, visit: u32) -> bool {
+        match self {
+            Self::These(list) => list.contains(&visit),
+            Self::From(first) => visit >= *first,
+        }
+    }
+}
+
+/// How often a scripted reply may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Times {
+    /// So often.
+    Exactly(u32),
+    /// As often as asked, also never.
+    Always,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self::Exactly(1)
+    }
+}
+
+/// A scripted failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptFailure {
+    /// Its class.
+    pub class: FailureClass,
+    /// Its message.
+    pub message: String,
+    /// How long to wait.
+    pub retry_after: Option<Millis>,
+    /// Until when to wait.
+    pub until: Option<Moment>,
+}
+
+/// A file written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptWrite {
+    /// Relative to the working directory.
+    pub path: String,
+    /// All of it.
+    pub content: String,
+}
+
+/// A file edited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptEdit {
+    /// Relative to the working directory.
+    pub path: String,
+    /// Must occur once.
+    pub find: String,
+    /// Stands there afterwards.
+    pub replace: String,
+}
+
+/// A program run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptRun {
+    /// Its arguments, the program first; no shell.
+    pub argv: Vec<String>,
+    /// The exit code it must end with.
+    pub exit: i32,
+}

@@ -1,0 +1,48 @@
+//! Texts: small ones travel inside facts, large ones by reference.
+
+use serde::{Deserialize, Serialize};
+
+/// A text, or the name of the file that holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Text {
+    /// The text itself.
+    Inline(String),
+    /// A file of the run directory, named by the hash of its content.
+    Blob {
+        /// SHA-256 of the content, in hexadecimal.
+        hash: String,
+        /// Its length.
+        bytes: u64,
+    },
+}
+
+impl Text {
+    /// Texts longer than this are kept as blobs: a journal line stays small, an ordinary turn stays one sync.
+    pub const INLINE_LIMIT: usize = 16 * 1024;
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Inline(text) => text.len() as u64,
+            Self::Blob { bytes, .. } => *bytes,
+        }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::Inline(text.to_owned())
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self::Inline(text)
+    }
+}

@@ -1,0 +1,173 @@
+//! The validated model every definition lowers into; immutable for the whole run.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ActionSpec, Choice, Completion, Exit, Gate, Limits, Method, Monitor, Place, Question, Reads, Retry,
+    StageId, Target, Topics, Turn,
+};
+
+/// How work is to be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workflow {
+    /// The definition's name.
+    pub name: String,
+    /// Where a run begins.
+    pub entry: StageId,
+    /// All stages, in the definition's order.
+    pub stages: IndexMap<StageId, Stage>,
+    /// Where published topics lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topics: Option<Topics>,
+    /// What is watched for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub monitors: Vec<Monitor>,
+    /// When the work is done.
+    pub completion: Completion,
+    /// How far a run may go.
+    #[serde(default)]
+    pub limits: Limits,
+    /// What is done about failures.
+    #[serde(default)]
+    pub retry: Retry,
+    /// Where a completed definition goes on: delivery, a review's report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub afterwards: Option<StageId>,
+    /// What the engine may still have to say, in the right language.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub words: IndexMap<String, String>,
+}
+
+/// A node of a workflow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Its title for people.
+    pub title: String,
+    /// What happens in it.
+    pub does: Activity,
+    /// How it is left.
+    pub exit: Exit,
+    /// How many rounds a visit has.
+    #[serde(default)]
+    pub rounds: Rounds,
+    /// How many visits it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits: Option<VisitLimit>,
+    /// It stands beside the flow: not in the history, not counted as going elsewhere, its output not carried.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
+}
+
+/// What happens in a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// Agents are asked. Only this costs an iteration.
+    Turns {
+        /// The turns, all asked in one round.
+        turns: Vec<Turn>,
+        /// How many at the same time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_once: Option<u32>,
+        /// What a turn's final failure means.
+        on_failure: OnFailure,
+        /// What stands between the outputs of several turns.
+        #[serde(default)]
+        between: String,
+    },
+    /// A person is asked.
+    Gate(Gate),
+    /// Something is done outside.
+    Action(ActionSpec),
+}
+
+/// What the final failure of a turn means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// The run waits until somebody resumes it.
+    Park,
+    /// The failure is the turn's result.
+    KeepGoing,
+}
+
+/// How many rounds a visit has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rounds {
+    /// So many before the exit is asked at all.
+    pub min: u32,
+    /// One more than this is not made.
+    pub max: Option<u32>,
+    /// What happens instead.
+    pub too_many: Target,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Self { min: 1, max: None, too_many: Target::failed("too_many_rounds") }
+    }
+}
+
+/// How many visits a stage takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VisitLimit {
+    /// So many.
+    pub max: u32,
+    /// Where the first visit too many goes, once; later ones hold the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_instead: Option<StageId>,
+}
+
+/// What is looked for in the reply of a call.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted<'a> {
+    /// The reads of a turn.
+    Work(&'a Reads),
+    /// The answer to a question.
+    Answer(&'a Choice, &'a Question),
+}
+
+impl Workflow {
+    /// A stage by id.
+    pub fn stage(&self, id: &StageId) -> Option<&Stage> {
+        self.stages.get(id)
+    }
+
+    /// What is looked for in the reply of the call at `place` of a stage.
+    pub fn wanted(&self, stage: &StageId, place: Place) -> Option<Wanted<'_>> {
+        let stage = self.stage(stage)?;
+        match place {
+            Place::Main(index) => stage.turns().get(index).map(|turn| Wanted::Work(&turn.reads)),
+            Place::Check(index) => {
+                let choice = stage.turns().get(index)?.reads.choice.as_ref()?;
+                choice.question().map(|question| Wanted::Answer(choice, question))
+            }
+            Place::Exit => {
+                let choice = stage.exit.question()?;
+                choice.question().map(|question| Wanted::Answer(choice, question))
+            }
+            Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+        }
+    }
+}
+
+impl Stage {
+    /// Its turns; none for gates and actions.
+    pub fn turns(&self) -> &[Turn] {
+        match &self.does {
+            Activity::Turns { turns, .. } => turns,
+            Activity::Gate(_) | Activity::Action(_) => &[],
+        }
+    }
+}
+
+impl Choice {
+    /// The question among its methods.
+    pub fn question(&self) -> Option<&Question> {
+        self.found_by.iter().find_map(|method| match method {
+            Method::Ask(question) => Some(question.as_ref()),
+            Method::Tag | Method::Field { .. } => None,
+        })
+    }
+}
