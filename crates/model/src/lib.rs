@@ -28,6 +28,7 @@ mod monitor;
 mod prompt;
 mod reading;
 mod reads;
+mod record;
 mod script;
 mod text;
 mod turn;
@@ -54,6 +55,7 @@ pub use reads::{
     AnswerForm, BlockUse, Blocks, Choice, Directives, EndWord, Keyword, Method, Offer, Output, OutputSchema,
     Question, QuestionSession, Reads, Report, Spoken, StillWrong,
 };
+pub use record::{Entry, Record};
 pub use script::{
     Script, ScriptEdit, ScriptFailure, ScriptReply, ScriptRun, ScriptWrite, Target as ScriptTarget, Times,
     Visits,
