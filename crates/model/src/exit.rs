@@ -59,7 +59,7 @@ pub enum Holds {
     Answered(Label),
     /// One label: every turn has it. Several: turn *i* has label *i*.
     All(Vec<Label>),
-    /// Some turn has one of these.
+    /// Some turn has one of these. None at all: a rule that is not offered in this run and never holds.
     Any(Vec<Label>),
 }
 

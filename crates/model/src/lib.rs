@@ -30,6 +30,7 @@ mod reading;
 mod reads;
 mod record;
 mod script;
+mod slug;
 mod text;
 mod turn;
 mod workflow;
@@ -61,6 +62,7 @@ pub use script::{
     Visits,
 };
 pub use serde_json::Value as Json;
+pub use slug::slug;
 pub use text::Text;
 pub use turn::{Permission, SessionPolicy, Turn};
 pub use workflow::{Activity, OnFailure, Rounds, Stage, VisitLimit, Wanted, Workflow};

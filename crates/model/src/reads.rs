@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::{ActionSpec, Json, Label, Prompt, Target, Topic};
+use crate::{ActionSpec, Json, Label, Prompt, ProviderName, Target, Topic};
 
 /// What is looked for in a reply; all empty means that it is only carried on.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,6 +71,12 @@ pub enum Method {
 pub struct Question {
     /// What is asked.
     pub prompt: Prompt,
+    /// Who answers; absent is whoever answers the turn it is about, or the first turn of the stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderName>,
+    /// With which model. Where `provider` is absent this is absent too, and the turn's own model answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// In which session.
     pub session: QuestionSession,
     /// In which form the answer comes.

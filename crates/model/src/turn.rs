@@ -99,6 +99,8 @@ impl Permission {
 pub enum SessionPolicy {
     /// A new one.
     Fresh,
+    /// A new one, kept under this key for the turns that continue it.
+    Renew(SessionKey),
     /// The last one kept under this key, or a new one if there is none.
     Continue(SessionKey),
 }
