@@ -1,2 +1,54 @@
-//! Tasks.
-fn main() {}
+//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`.
+//!
+//! Each task is a thin order of cargo calls plus what cargo cannot tell: whether the release binary knows how to
+//! fail on purpose, what a test run left out, which requirements no test names. It uses no crate of ours, so that
+//! it still builds when they do not.
+
+mod bench;
+mod cargo;
+mod coverage;
+mod mentions;
+mod requirement;
+mod source;
+mod test;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  test                              every test, and the check of the release binary
+  bench [--only T-n]                the laws of cost, as ratios, with the law beside each
+  coverage [--area A] [--all]       requirements that no test names, by area
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<ExitCode> {
+    let (task, rest) = arguments.split_first().map_or(("", &[][..]), |(task, rest)| (task.as_str(), rest));
+    match task {
+        "test" => test::run(rest),
+        "bench" => bench::run(rest),
+        "coverage" => coverage::run(rest),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        "" => {
+            eprint!("{USAGE}");
+            Ok(ExitCode::from(2))
+        }
+        other => anyhow::bail!("unknown task `{other}`\n\n{USAGE}"),
+    }
+}

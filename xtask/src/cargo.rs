@@ -1,0 +1,43 @@
+//! Calling cargo from a task.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// The directory of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("xtask lies directly below the workspace").to_owned()
+}
+
+/// Runs cargo at the root of the workspace and fails unless it succeeds.
+pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
+    let shown = arguments.join(" ");
+    eprintln!("xtask: cargo {shown}");
+    let status = command()
+        .args(arguments)
+        .status()
+        .with_context(|| format!("`cargo {shown}` could not be started"))?;
+    ensure!(status.success(), "`cargo {shown}` failed ({status})");
+    Ok(())
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_directory() -> Result<PathBuf> {
+    let output = command()
+        .args(["metadata", "--format-version=1", "--no-deps"])
+        .output()
+        .context("`cargo metadata` could not be started")?;
+    ensure!(output.status.success(), "`cargo metadata` failed ({})", output.status);
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let directory =
+        metadata["target_directory"].as_str().context("cargo metadata has no target directory")?;
+    Ok(PathBuf::from(directory))
+}
+
+fn command() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}

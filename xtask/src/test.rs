@@ -1,0 +1,46 @@
+//! `cargo xtask test`: everything that can be tested on this machine, and what was left out.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cargo;
+
+/// The variable that only the build for tests may know (T-2).
+const FAULT: &str = concat!("SAIHAI", "_FAULT");
+
+const LEFT_OUT: &str = "\
+left out, and how to run it:
+  the laws of cost (T-100 – T-104)      cargo xtask bench
+  not there yet: soak (T-110), agents of other vendors (C-85)
+";
+
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
+    ensure!(arguments.is_empty(), "`test` takes no arguments; for one test: cargo test -p CRATE NAME");
+    cargo::cargo(&["test", "--workspace"])?;
+    the_release_binary_has_no_faults()?;
+    println!("\nall tests passed\n\n{LEFT_OUT}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// T-2, and its control: the build for tests does contain the word, so the search would find it.
+fn the_release_binary_has_no_faults() -> Result<()> {
+    cargo::cargo(&["build", "--release", "--package", "saihai-cli"])?;
+    let target = cargo::target_directory()?;
+    let released = target.join("release").join(program("saihai"));
+    let faulty = target.join("debug").join(program("saihai-faulty"));
+    ensure!(contains(&faulty, FAULT)?, "the control failed: {} does not contain {FAULT}", faulty.display());
+    ensure!(!contains(&released, FAULT)?, "T-2: {} contains {FAULT}", released.display());
+    println!("the release binary does not contain {FAULT} (T-2)");
+    Ok(())
+}
+
+fn program(name: &str) -> String {
+    format!("{name}{}", std::env::consts::EXE_SUFFIX)
+}
+
+fn contains(file: &Path, text: &str) -> Result<bool> {
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(bytes.windows(text.len()).any(|window| window == text.as_bytes()))
+}
