@@ -1,0 +1,41 @@
+//! An ask on its way.
+
+use saihai_model::{Progress, ProviderAnswer, Refusal};
+use tokio_util::sync::CancellationToken;
+
+use crate::script::Performance;
+
+/// An ask that its provider has accepted; nothing has happened yet.
+#[must_use = "nothing is asked until it is answered"]
+pub struct Asking(Way);
+
+enum Way {
+    Refused(Refusal),
+    Script(Box<Performance>),
+}
+
+impl Asking {
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        Self(Way::Refused(refusal))
+    }
+
+    pub(crate) fn scripted(performance: Performance) -> Self {
+        Self(Way::Script(Box::new(performance)))
+    }
+
+    /// Carries it out. The ask's own deadline is kept here; when `stop` is cancelled it comes back soon, as
+    /// cancelled unless the reply was already complete. Dropping the future ends what it started.
+    ///
+    /// # Errors
+    /// The failure of this attempt, classified.
+    pub async fn answer(
+        self,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        stop: CancellationToken,
+    ) -> ProviderAnswer {
+        match self.0 {
+            Way::Refused(refusal) => Err(refusal),
+            Way::Script(performance) => performance.answer(progress, stop).await,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The providers a run can reach, by name.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use saihai_model::{Ask, CallId, Failure, FailureClass, Millis, ProviderName, Refusal, Script, Workflow};
+
+use crate::asking::Asking;
+use crate::clock::{Clock, RealTime};
+use crate::script::{Accounts, Asked, BadScript, Scripted};
+
+/// With what the providers of a run are opened.
+#[derive(Clone)]
+pub struct Connections {
+    /// What the `script` provider plays.
+    pub script: Option<Script>,
+    /// What a scripted reply writes, edits and runs is checked and shown, not done.
+    pub dry: bool,
+    /// On which clock scripted replies take their time.
+    pub clock: Arc<dyn Clock>,
+    /// How long a program has between being asked to end and being ended.
+    pub grace: Millis,
+    /// Names of further variables that programs are given.
+    pub env_pass: Vec<String>,
+    /// Our own environment, of which a program is given only what is allowed.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self {
+            script: None,
+            dry: false,
+            clock: Arc::new(RealTime),
+            grace: Millis::seconds(10),
+            env_pass: Vec::new(),
+            environment: std::env::vars_os().collect(),
+        }
+    }
+}
+
+/// Why a provider cannot be asked. It is said before the first turn, and another provider is never taken instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// It is known, and not part of this version.
+    #[error("provider `{name}` is not available in this version of Saihai; use `--provider script`")]
+    NotInThisVersion {
+        /// Its name.
+        name: ProviderName,
+    },
+    /// Nobody knows it.
+    #[error("there is no provider `{name}`{}", did_you_mean(.suggestion.as_deref()))]
+    Unknown {
+        /// Its name.
+        name: ProviderName,
+        /// The nearest name that exists.
+        suggestion: Option<String>,
+    },
+    /// There is nothing for `script` to answer from.
+    #[error("provider `script` has nothing to answer from; give `--script FILE`")]
+    NoScript,
+    /// The script cannot be played.
+    #[error(transparent)]
+    BadScript(#[from] BadScript),
+}
+
+/// The names that mean a provider of ours.
+const BUILT_IN: [&str; 10] =
+    ["claude", "codex", "opencode", "gemini", "copilot", "acp", "command", "anthropic", "openai", "script"];
+
+/// The providers a run can reach, by name. Whoever owns the run owns this too.
+pub struct Providers {
+    script: Option<Scripted>,
+}
+
+/// What answers.
+enum Provider<'a> {
+    Script(&'a mut Scripted),
+}
+
+impl Providers {
+    /// Looks up every provider the workflow can reach; nothing is asked yet.
+    ///
+    /// # Errors
+    /// All that cannot be asked, each once, in the order of their names.
+    pub fn open(workflow: &Workflow, with: Connections) -> Result<Self, Vec<Unavailable>> {
+        let names = reachable(workflow);
+        let mut unavailable: Vec<_> = names.iter().filter_map(|name| look_up(name).err()).collect();
+        let wants_script = names.iter().any(|name| name.as_str() == "script");
+        let script = match (wants_script, with.script.is_some()) {
+            (false, _) => None,
+            (true, false) => {
+                unavailable.push(Unavailable::NoScript);
+                None
+            }
+            (true, true) => {
+                Scripted::open(with).map_err(|bad| unavailable.push(Unavailable::BadScript(bad))).ok()
+            }
+        };
+        if unavailable.is_empty() { Ok(Self { script }) } else { Err(unavailable) }
+    }
+
+    /// Takes an ask to its provider. To be called in the order of the asks.
+    pub fn ask(&mut self, ask: Ask) -> Asking {
+        match self.provider(&ask.provider) {
+            Some(Provider::Script(scripted)) => scripted.ask(ask),
+            // `open` has looked up all that can be reached, so this is an ask of another workflow.
+            None => Asking::refused(Refusal::from(Failure::new(
+                FailureClass::Missing,
+                format!("provider `{}` was not opened for this run", ask.provider),
+            ))),
+        }
+    }
+
+    /// Tells what was asked before this process took the run over, so that the asks to come get what they would
+    /// have got. To be called for every `Asked` of the journal, in order, together with [`Self::ended`].
+    pub fn already_asked(&mut self, provider: &ProviderName, asked: &Asked<'_>) {
+        if let Some(Provider::Script(scripted)) = self.provider(provider) {
+            scripted.already_asked(asked);
+        }
+    }
+
+    /// Tells that a call's reply (`None`) or failure stands in the journal; live and when replaying alike.
+    pub fn ended(&mut self, call: &CallId, failure: Option<&Failure>) {
+        if let Some(scripted) = &mut self.script {
+            scripted.ended(call, failure);
+        }
+    }
+
+    /// Whether [`Asked::prompt`] must hold the real prompt when replaying.
+    pub fn reads_prompts(&self) -> bool {
+        self.script.as_ref().is_some_and(Scripted::reads_prompts)
+    }
+
+    /// What a script still holds and what it lacked, for the end of the run.
+    pub fn accounts(&self) -> Accounts {
+        self.script.as_ref().map(Scripted::accounts).unwrap_or_default()
+    }
+
+    fn provider(&mut self, name: &ProviderName) -> Option<Provider<'_>> {
+        match name.as_str() {
+            "script" => self.script.as_mut().map(Provider::Script),
+            _ => None,
+        }
+    }
+}
+
+fn look_up(name: &ProviderName) -> Result<(), Unavailable> {
+    if name.as_str() == "script" {
+        return Ok(());
+    }
+    if BUILT_IN.contains(&name.as_str()) {
+        return Err(Unavailable::NotInThisVersion { name: name.clone() });
+    }
+    let near = BUILT_IN.iter().map(|known| (strsim::damerau_levenshtein(known, name.as_str()), known)).min();
+    let suggestion = near.filter(|(distance, _)| *distance <= 2).map(|(_, known)| (*known).to_owned());
+    Err(Unavailable::Unknown { name: name.clone(), suggestion })
+}
+
+fn reachable(workflow: &Workflow) -> BTreeSet<ProviderName> {
+    let turns = workflow.stages.values().flat_map(|stage| stage.turns());
+    let mut names: BTreeSet<_> = turns.map(|turn| turn.provider.clone()).collect();
+    // A fall-back may itself fall back; the list is short and holds no cycle that could add names for ever.
+    loop {
+        let more: Vec<_> = workflow.retry.fallback.iter().filter(|(from, _)| names.contains(from)).collect();
+        let before = names.len();
+        names.extend(more.into_iter().map(|(_, to)| to.clone()));
+        if names.len() == before {
+            return names;
+        }
+    }
+}
+
+fn did_you_mean(suggestion: Option<&str>) -> String {
+    suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}

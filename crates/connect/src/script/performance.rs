@@ -1,0 +1,290 @@
+//! A scripted reply being performed.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use saihai_model::{
+    Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, Refusal, Reply, ScriptReply,
+    ScriptRun,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::environment;
+use crate::process::{self, Program};
+use crate::providers::Connections;
+use crate::script::tree::{self, Tree};
+
+/// What replies are performed with.
+pub(crate) struct Means {
+    dry: bool,
+    clock: Arc<dyn Clock>,
+    grace: Millis,
+    environment: Vec<(OsString, OsString)>,
+    /// Files that more than one reply of the script touches: where nothing is really written, what stands in
+    /// them when the second one comes is not known.
+    shared: Vec<String>,
+}
+
+impl Means {
+    pub(crate) fn new(with: &Connections) -> Self {
+        Self {
+            dry: with.dry,
+            clock: Arc::clone(&with.clock),
+            grace: with.grace,
+            environment: environment::allowed(&with.environment, &with.env_pass),
+            shared: with.script.iter().flat_map(|script| shared_files(&script.replies)).collect(),
+        }
+    }
+}
+
+fn shared_files(replies: &[ScriptReply]) -> Vec<String> {
+    let mut paths: Vec<_> = replies
+        .iter()
+        .flat_map(|reply| {
+            let writes = reply.writes.iter().map(|write| &write.path);
+            writes.chain(reply.edits.iter().map(|edit| &edit.path))
+        })
+        .collect();
+    paths.sort_unstable();
+    let mut shared: Vec<_> =
+        paths.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone()).collect();
+    shared.dedup();
+    shared
+}
+
+/// A reply, the ask it is for, and what it is performed with.
+pub(crate) struct Performance {
+    pub(crate) ask: Ask,
+    pub(crate) reply: Arc<ScriptReply>,
+    /// The number of the ask, from 1.
+    pub(crate) number: u32,
+    /// The same call was given it before, and what it did then is not known.
+    pub(crate) again: bool,
+    pub(crate) means: Arc<Means>,
+}
+
+impl Performance {
+    pub(crate) async fn answer(
+        self,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        stop: CancellationToken,
+    ) -> ProviderAnswer {
+        let tree = self.check()?;
+        for text in &self.reply.progress {
+            progress(Progress::Text(text.clone()));
+        }
+        let delay = self.reply.delay.unwrap_or_default();
+        self.pass(delay, &stop).await?;
+        if let Some(tree) = tree {
+            self.change_files(tree, progress).await?;
+        }
+        for run in &self.reply.runs {
+            self.run(run, progress, &stop).await?;
+        }
+        if self.reply.hang {
+            self.hang(delay, &stop).await?;
+        }
+        match &self.reply.fail {
+            Some(fail) => Err(Refusal {
+                failure: Failure {
+                    class: fail.class,
+                    message: fail.message.clone(),
+                    by_deadline: false,
+                    until: fail.until,
+                },
+                retry_after: fail.retry_after,
+                usage: self.reply.usage.clone(),
+                cost: self.reply.cost,
+                session: self.reply.session.clone(),
+            }),
+            None => Ok(self.speak()),
+        }
+    }
+
+    /// Everything that can be known to be wrong before anything is done.
+    fn check(&self) -> Result<Option<Tree>, Failure> {
+        let reply = &self.reply;
+        let permission = self.ask.permission;
+        let changes = !reply.writes.is_empty() || !reply.edits.is_empty();
+        if permission == Permission::ReadOnly && (changes || !reply.runs.is_empty()) {
+            return Err(self.wrong("a turn with permission `readonly` cannot write, edit or run anything"));
+        }
+        if permission == (Permission::Edit { commands: false }) && !reply.runs.is_empty() {
+            return Err(self.wrong("a turn with permission `edit-only` cannot run programs"));
+        }
+        if !changes {
+            return Ok(None);
+        }
+        let tree = Tree::open(Path::new(&self.ask.directory)).map_err(|error| self.not_done(&error))?;
+        let paths = reply.writes.iter().map(|write| &write.path);
+        for path in paths.chain(reply.edits.iter().map(|edit| &edit.path)) {
+            tree.check(path).map_err(|error| self.not_done(&error))?;
+        }
+        Ok(Some(tree))
+    }
+
+    /// Lets time pass, unless it is stopped or its deadline comes first.
+    async fn pass(&self, length: Millis, stop: &CancellationToken) -> Result<(), Failure> {
+        let deadline = self.ask.timeout.filter(|timeout| *timeout <= length);
+        let wait = deadline.unwrap_or(length);
+        if wait > Millis(0) {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = self.means.clock.sleep(wait) => {}
+            }
+        }
+        if stop.is_cancelled() {
+            return Err(cancelled());
+        }
+        deadline.map_or(Ok(()), |timeout| Err(timed_out(timeout)))
+    }
+
+    /// Waits for the deadline or for being stopped, of which one must come.
+    async fn hang(&self, passed: Millis, stop: &CancellationToken) -> Result<(), Failure> {
+        let Some(timeout) = self.ask.timeout else {
+            stop.cancelled().await;
+            return Err(cancelled());
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Err(cancelled()),
+            () = self.means.clock.sleep(Millis(timeout.0.saturating_sub(passed.0))) => Err(timed_out(timeout)),
+        }
+    }
+
+    async fn change_files(
+        &self,
+        tree: Tree,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Result<(), Failure> {
+        let reply = Arc::clone(&self.reply);
+        for write in &reply.writes {
+            progress(Progress::ToolStarted(self.shown("write", &write.path)));
+        }
+        for edit in &reply.edits {
+            progress(Progress::ToolStarted(self.shown("edit", &edit.path)));
+        }
+        let how = if self.again { tree::Edit::MayBeDone } else { tree::Edit::Once };
+        let dry = self.means.dry;
+        let means = Arc::clone(&self.means);
+        let changed = tokio::task::spawn_blocking(move || {
+            if dry { rehearse(&tree, &reply, &means.shared) } else { change(&tree, &reply, how) }
+        })
+        .await;
+        match changed {
+            Ok(changed) => changed.map_err(|error| self.not_done(&error)),
+            Err(lost) => Err(Failure::new(FailureClass::Crashed, lost.to_string())),
+        }
+    }
+
+    async fn run(
+        &self,
+        run: &ScriptRun,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        stop: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let line = run.argv.join(" ");
+        progress(Progress::ToolStarted(self.shown("run", &line)));
+        if self.means.dry {
+            return Ok(());
+        }
+        let mut environment = self.means.environment.clone();
+        environment.push(("SAIHAI_RUN".into(), (&self.ask.run).into()));
+        environment.push(("SAIHAI_TURN".into(), self.ask.call.to_string().into()));
+        let program = Program {
+            argv: run.argv.clone(),
+            directory: self.ask.directory.clone().into(),
+            environment,
+            timeout: self.ask.timeout,
+            grace: self.means.grace,
+        };
+        let ended = process::run(program, stop).await;
+        progress(Progress::ToolFinished(self.shown("run", &line)));
+        match ended {
+            Ok(process::Ended::Code(code)) if code == run.exit => Ok(()),
+            Ok(process::Ended::Code(code)) => {
+                Err(self.crashed(&format!("`{line}` ended with exit code {code} instead of {}", run.exit)))
+            }
+            Ok(process::Ended::Signal(signal)) => {
+                Err(self.crashed(&format!("`{line}` was ended by signal {signal}")))
+            }
+            Ok(process::Ended::Stopped) => Err(cancelled()),
+            Ok(process::Ended::TimedOut(timeout)) => Err(timed_out(timeout)),
+            Err(error) => Err(self.crashed(&error.to_string())),
+        }
+    }
+
+    fn speak(self) -> Reply {
+        let reply = &self.reply;
+        let text = match (&reply.text, &reply.structured) {
+            (Some(text), _) => text.clone(),
+            (None, Some(value)) => value.to_string(),
+            (None, None) => String::new(),
+        };
+        // A turn that continues a session stays in it; the number makes a new one different from all others.
+        let session = reply.session.clone().or(self.ask.session);
+        Reply {
+            responses: vec![text.clone()],
+            text,
+            structured: reply.structured.clone(),
+            session: Some(session.unwrap_or_else(|| format!("script-{}", self.number))),
+            usage: reply.usage.clone(),
+            cost: reply.cost,
+            tools_used: reply.tools_used.clone(),
+            denied: 0,
+        }
+    }
+
+    fn shown(&self, verb: &str, what: &str) -> String {
+        if self.means.dry { format!("would {verb} {what}") } else { format!("{verb} {what}") }
+    }
+
+    fn wrong(&self, message: &str) -> Failure {
+        Failure::new(FailureClass::BadRequest, format!("{}: {message}", self.reply.origin))
+    }
+
+    fn crashed(&self, message: &str) -> Failure {
+        Failure::new(FailureClass::Crashed, format!("{}: {message}", self.reply.origin))
+    }
+
+    fn not_done(&self, error: &tree::Error) -> Failure {
+        match error {
+            tree::Error::Io { .. } => self.crashed(&error.to_string()),
+            tree::Error::Outside { .. }
+            | tree::Error::Link { .. }
+            | tree::Error::NotAFile { .. }
+            | tree::Error::NotText { .. }
+            | tree::Error::Occurs { .. } => self.wrong(&error.to_string()),
+        }
+    }
+}
+
+fn change(tree: &Tree, reply: &ScriptReply, how: tree::Edit) -> Result<(), tree::Error> {
+    for write in &reply.writes {
+        tree.write(&write.path, &write.content)?;
+    }
+    for edit in &reply.edits {
+        tree.edit(edit, how)?;
+    }
+    Ok(())
+}
+
+fn rehearse(tree: &Tree, reply: &ScriptReply, shared: &[String]) -> Result<(), tree::Error> {
+    let known = reply.edits.iter().filter(|edit| !shared.contains(&edit.path));
+    for edit in known {
+        tree.edited(edit, tree::Edit::Once)?;
+    }
+    Ok(())
+}
+
+fn cancelled() -> Failure {
+    Failure::new(FailureClass::Cancelled, "stopped")
+}
+
+fn timed_out(timeout: Millis) -> Failure {
+    let failure = Failure::new(FailureClass::Transient, format!("timed out after {} ms", timeout.0));
+    Failure { by_deadline: true, ..failure }
+}

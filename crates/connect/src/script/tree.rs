@@ -1,0 +1,237 @@
+//! Files below one directory, and nowhere else.
+//!
+//! A path is walked one component at a time from an open directory, and no symbolic link on it is followed. So
+//! neither `..` nor a link leads outside, also not one that somebody puts there meanwhile.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use saihai_model::ScriptEdit;
+
+/// Why a file was not touched.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The path leads out.
+    #[error("`{path}` is not a relative path that stays inside the working directory")]
+    Outside {
+        /// The path.
+        path: String,
+    },
+    /// A symbolic link is on the way.
+    #[error("`{path}` goes through the symbolic link `{link}`")]
+    Link {
+        /// The path.
+        path: String,
+        /// The link.
+        link: String,
+    },
+    /// Something else has the name.
+    #[error("`{path}` is not a file")]
+    NotAFile {
+        /// The path.
+        path: String,
+    },
+    /// It is not UTF-8.
+    #[error("`{path}` cannot be edited because it is not UTF-8 text")]
+    NotText {
+        /// The path.
+        path: String,
+    },
+    /// The text to be replaced is not there once.
+    #[error("{find:?} occurs {times} times in `{path}` instead of once")]
+    Occurs {
+        /// The path.
+        path: String,
+        /// The text.
+        find: String,
+        /// How often it is there.
+        times: usize,
+    },
+    /// The system said no.
+    #[error("`{path}` could not be {verb}")]
+    Io {
+        /// The path.
+        path: String,
+        /// What was tried.
+        verb: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// How an edit is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edit {
+    /// It has not been made.
+    Once,
+    /// It may have been made before a crash, and then stays.
+    MayBeDone,
+}
+
+/// A directory and all below it.
+pub(crate) struct Tree {
+    root: OwnedFd,
+}
+
+impl Tree {
+    /// The tree below an existing directory.
+    pub(crate) fn open(directory: &Path) -> Result<Self, Error> {
+        let root = rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let path = directory.display().to_string();
+        Ok(Self { root: root.map_err(|error| Error::io(&path, "opened", error.into()))? })
+    }
+
+    /// Whether a path can be a file of this tree, without touching anything.
+    pub(crate) fn check(&self, path: &str) -> Result<(), Error> {
+        match self.parent(path, Missing::Stays)? {
+            Some((directory, name)) => self.kind(&directory, name, path).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a whole file, making the directories it needs.
+    pub(crate) fn write(&self, path: &str, content: &str) -> Result<(), Error> {
+        let failed = |error: Errno| Error::io(path, "written", error.into());
+        let (directory, name) = self.parent(path, Missing::IsMade)?.ok_or_else(|| failed(Errno::NOENT))?;
+        self.kind(&directory, name, path)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(0o666)).map_err(failed)?;
+        // Only now is it certain what was opened: somebody may have put a pipe there since.
+        let stat = rustix::fs::fstat(&file).map_err(failed)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Error::NotAFile { path: path.to_owned() });
+        }
+        let mut file = File::from(file);
+        file.set_len(0)
+            .and_then(|()| file.write_all(content.as_bytes()))
+            .map_err(|error| Error::io(path, "written", error))
+    }
+
+    /// Replaces a text that occurs once.
+    pub(crate) fn edit(&self, edit: &ScriptEdit, how: Edit) -> Result<(), Error> {
+        match self.edited(edit, how)? {
+            Some(content) => self.write(&edit.path, &content),
+            None => Ok(()),
+        }
+    }
+
+    /// What the file will be after the edit; nothing if it is already so.
+    pub(crate) fn edited(&self, edit: &ScriptEdit, how: Edit) -> Result<Option<String>, Error> {
+        let content = self.read(&edit.path)?;
+        let times = content.matches(&edit.find).count();
+        let done = how == Edit::MayBeDone && content.contains(&edit.replace);
+        match times {
+            1 => Ok(Some(content.replacen(&edit.find, &edit.replace, 1))),
+            0 if done => Ok(None),
+            times => Err(Error::Occurs { path: edit.path.clone(), find: edit.find.clone(), times }),
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<String, Error> {
+        let failed = |error: Errno| Error::io(path, "read", error.into());
+        let (directory, name) = self.parent(path, Missing::Stays)?.ok_or_else(|| failed(Errno::NOENT))?;
+        self.kind(&directory, name, path)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&directory, name, flags, Mode::empty()).map_err(failed)?;
+        let mut bytes = Vec::new();
+        File::from(file).read_to_end(&mut bytes).map_err(|error| Error::io(path, "read", error))?;
+        String::from_utf8(bytes).map_err(|_| Error::NotText { path: path.to_owned() })
+    }
+
+    /// The open directory that holds the file, and the file's name; nothing if the directory is not there.
+    fn parent<'p>(&self, path: &'p str, missing: Missing) -> Result<Option<(OwnedFd, &'p str)>, Error> {
+        let names = components(path)?;
+        let Some((last, directories)) = names.split_last() else {
+            return Err(Error::Outside { path: path.to_owned() });
+        };
+        let mut directory = rustix::io::fcntl_dupfd_cloexec(&self.root, 0)
+            .map_err(|error| Error::io(path, "opened", error.into()))?;
+        for name in directories {
+            match self.descend(&directory, name, path, missing)? {
+                Some(inner) => directory = inner,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some((directory, last)))
+    }
+
+    fn descend(
+        &self,
+        from: &OwnedFd,
+        name: &str,
+        path: &str,
+        missing: Missing,
+    ) -> Result<Option<OwnedFd>, Error> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let failed = |error: Errno| Error::io(path, "opened", error.into());
+        match rustix::fs::openat(from, name, flags, Mode::empty()) {
+            Ok(inner) => Ok(Some(inner)),
+            Err(Errno::NOENT) if missing == Missing::Stays => Ok(None),
+            Err(Errno::NOENT) => {
+                match rustix::fs::mkdirat(from, name, Mode::from_raw_mode(0o777)) {
+                    // A sibling that works at the same time may have made it.
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(Error::io(path, "made", error.into())),
+                }
+                rustix::fs::openat(from, name, flags, Mode::empty()).map(Some).map_err(failed)
+            }
+            Err(error @ (Errno::LOOP | Errno::NOTDIR)) => match self.kind(from, name, path) {
+                Err(link @ Error::Link { .. }) => Err(link),
+                Ok(()) | Err(_) => Err(failed(error)),
+            },
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Refuses what is there and is not a regular file.
+    fn kind(&self, directory: &OwnedFd, name: &str, path: &str) -> Result<(), Error> {
+        match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => Ok(()),
+                FileType::Symlink => Err(Error::Link { path: path.to_owned(), link: name.to_owned() }),
+                FileType::Directory
+                | FileType::Fifo
+                | FileType::Socket
+                | FileType::CharacterDevice
+                | FileType::BlockDevice
+                | FileType::Unknown => Err(Error::NotAFile { path: path.to_owned() }),
+            },
+            Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(Error::io(path, "opened", error.into())),
+        }
+    }
+}
+
+/// What is done about a directory that is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Stays,
+    IsMade,
+}
+
+impl Error {
+    fn io(path: &str, verb: &'static str, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), verb, source }
+    }
+}
+
+/// The names a relative path consists of.
+fn components(path: &str) -> Result<Vec<&str>, Error> {
+    let outside = || Error::Outside { path: path.to_owned() };
+    if path.ends_with('/') || path.contains('\0') {
+        return Err(outside());
+    }
+    let mut names = Vec::new();
+    for component in Path::new(path).components() {
+        match component {
+            Component::Normal(name) => names.push(name.to_str().ok_or_else(outside)?),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::ParentDir => return Err(outside()),
+        }
+    }
+    Ok(names)
+}
