@@ -1,1 +1,46 @@
-//! In progress.
+//! The only loop: fact → engine → journal → effects → observers.
+//!
+//! A run is its journal. [`Driver`] owns a run: it folds every fact through `saihai_engine::Run::apply`, appends the
+//! fact and the decisions it led to in one synced batch, and only then performs what the engine asked for. A run
+//! that goes on after a crash, an answer given from another process and a fork all take the same way: the journal
+//! is read, its facts are folded, and the next fact is appended.
+//!
+//! ```text
+//! let runs = Runs::of_project(root);
+//! let mut driver = Driver::start(&runs, beginning, connections, clock)?;     // or Driver::resume(…)
+//! let control = driver.control();                                             // Ctrl-C, answers, cancel
+//! let finish = driver.drive(&mut |observed| show(observed)).await?;
+//! ```
+//!
+//! Everything written goes through [`Disk`], every time comes from [`Clock`]. What is said afterwards about a run
+//! (`result`, `explain`, `show`) is a projection of its records ([`project`]), never a second source of truth.
+//!
+//! Deliberately absent: decisions (the engine's), words for people (the command line's) and state that is shared
+//! between tasks (the driver owns all of it; providers are given what they need and give back a reply).
+
+mod beginning;
+mod clock;
+mod control;
+mod disk;
+mod driver;
+mod error;
+mod fork;
+mod observed;
+mod offline;
+pub mod project;
+mod run_directory;
+mod runs;
+mod state;
+
+pub use beginning::Beginning;
+pub use clock::Clock;
+pub use control::{Command, Control};
+pub use disk::Disk;
+pub use driver::{Driver, Finish, Going};
+pub use error::Error;
+pub use fork::{Forked, fork};
+pub use observed::{Observed, Warning};
+pub use offline::{Given, Reached, answer, cancel, open_gate};
+pub use run_directory::RunDirectory;
+pub use runs::{Listed, Runs};
+pub use state::{State, Summary};

@@ -1,0 +1,34 @@
+//! With what a run begins.
+
+use std::path::PathBuf;
+
+use saihai_model::{Millis, Script, Workflow};
+
+/// With what a run begins: everything the command line and the configuration know before the first turn.
+#[derive(Debug, Clone)]
+pub struct Beginning {
+    /// The lowered definition; frozen into the run directory.
+    pub workflow: Workflow,
+    /// What the `script` provider answers from; frozen likewise.
+    pub script: Option<Script>,
+    /// The definition's name as it was asked for.
+    pub definition: String,
+    /// The dialect it was written in, for people only.
+    pub dialect: String,
+    /// The task.
+    pub task: String,
+    /// The readable end of the run's id (`saihai_model::slug`).
+    pub slug: String,
+    /// Where all chance of this run comes from.
+    pub seed: u64,
+    /// Whether a person sits at the terminal.
+    pub interactive: bool,
+    /// Whether no agent is really asked.
+    pub rehearsal: bool,
+    /// The longest wait that is sat out instead of parking.
+    pub patience: Millis,
+    /// Where agents work.
+    pub directory: PathBuf,
+    /// The directory in which the run's report directory is made.
+    pub reports: PathBuf,
+}

@@ -1,0 +1,166 @@
+//! Why a run could not be started, found, opened or driven on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use saihai_connect::Unavailable;
+
+/// Why a run could not be started, found, opened or driven on. Nothing was changed unless the variant says so.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file or directory could not be read or written.
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, `create`, …
+        doing: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The journal, or something it names, is not what was written.
+    #[error("`{}`:{line}: {why}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line of the journal, from 1.
+        line: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// A newer version of Saihai wrote it.
+    #[error("`{}`:{line}: written by a newer version of Saihai (format {version})", path.display())]
+    Newer {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// Its format.
+        version: u64,
+    },
+    /// The engine of this version would decide otherwise than was recorded.
+    #[error("`{run}` cannot go on: event {seq} recorded `{recorded}`, this version would decide `{now}`")]
+    Diverged {
+        /// The run.
+        run: String,
+        /// The number of the event.
+        seq: u64,
+        /// What the journal says.
+        recorded: String,
+        /// What the engine says now.
+        now: String,
+    },
+    /// A living process owns the run.
+    #[error("run `{run}` is owned by {}", owner_words(*.owner))]
+    Owned {
+        /// The run.
+        run: String,
+        /// Its process, where it has said so.
+        owner: Option<u32>,
+    },
+    /// The lock was taken away while it was held. Whatever was under way was stopped.
+    #[error("lock-lost: `{}` was removed or replaced while run `{run}` was going on", path.display())]
+    LockLost {
+        /// The run.
+        run: String,
+        /// The lock.
+        path: PathBuf,
+    },
+    /// There is no such run.
+    #[error("there is no run `{name}`")]
+    NoSuchRun {
+        /// What was asked for.
+        name: String,
+    },
+    /// There is no run at all.
+    #[error("there is no run yet in `{}`", directory.display())]
+    NoRuns {
+        /// Where they would be.
+        directory: PathBuf,
+    },
+    /// Several runs begin like this.
+    #[error("`{name}` could be any of {}", names(.runs))]
+    AmbiguousRun {
+        /// What was asked for.
+        name: String,
+        /// What it could be.
+        runs: Vec<String>,
+    },
+    /// No gate of the run is open.
+    #[error("run `{run}` does not wait for an answer")]
+    NoGate {
+        /// The run.
+        run: String,
+    },
+    /// The open gate takes another answer.
+    #[error("{why}")]
+    WrongAnswer {
+        /// What it takes.
+        why: String,
+    },
+    /// The run is over.
+    #[error("run `{run}` is already {outcome}")]
+    Over {
+        /// The run.
+        run: String,
+        /// How it ended.
+        outcome: String,
+    },
+    /// A run cannot be forked there.
+    #[error("run `{run}` cannot be forked at {at}: {why}")]
+    NoFork {
+        /// The run.
+        run: String,
+        /// The number of the event.
+        at: u64,
+        /// Why not.
+        why: String,
+    },
+    /// Providers that cannot be asked.
+    #[error("{}", sentences(.0))]
+    Unavailable(Vec<Unavailable>),
+    /// Not part of this build.
+    #[error("{0} is not part of this build")]
+    NotBuilt(&'static str),
+}
+
+impl Error {
+    /// The exit code: 4 where the disk is to blame, else 2.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Io { .. } => 4,
+            Self::Damaged { .. }
+            | Self::Newer { .. }
+            | Self::Diverged { .. }
+            | Self::Owned { .. }
+            | Self::LockLost { .. }
+            | Self::NoSuchRun { .. }
+            | Self::NoRuns { .. }
+            | Self::AmbiguousRun { .. }
+            | Self::NoGate { .. }
+            | Self::WrongAnswer { .. }
+            | Self::Over { .. }
+            | Self::NoFork { .. }
+            | Self::Unavailable(_)
+            | Self::NotBuilt(_) => 2,
+        }
+    }
+
+    /// For `map_err`: what was tried, and where.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { doing, path, source }
+    }
+}
+
+fn owner_words(owner: Option<u32>) -> String {
+    owner.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
+}
+
+fn names(runs: &[String]) -> String {
+    runs.iter().map(|run| format!("`{run}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn sentences(unavailable: &[Unavailable]) -> String {
+    unavailable.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,98 @@
+//! What can be seen of a run while it is driven.
+
+use std::fmt;
+
+use saihai_model::{CallId, Moment, Progress, Record, Wants};
+
+/// Something an observer is told. Records have been synced before they are shown.
+#[derive(Debug)]
+pub enum Observed<'a> {
+    /// A line of the journal.
+    Recorded(&'a Record),
+    /// A turn goes on.
+    Progress {
+        /// Which call.
+        call: &'a CallId,
+        /// What it does.
+        progress: &'a Progress,
+    },
+    /// A gate is open: the answer comes through [`crate::Control::answer`] or from another process.
+    Gate {
+        /// Which.
+        call: &'a CallId,
+        /// Its title for people.
+        title: &'a str,
+        /// What is asked.
+        question: &'a str,
+        /// What answer it takes.
+        wants: Wants,
+    },
+    /// Nothing happens before this time unless something is under way.
+    Waiting {
+        /// When.
+        until: Moment,
+    },
+    /// Something a person should know.
+    Warning(&'a Warning),
+}
+
+/// Something a person should know that is no error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// The last append never ended; it was dropped.
+    Torn {
+        /// The journal.
+        path: String,
+        /// From which line on.
+        line: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// A report is no ordinary file inside its directory and counts as absent.
+    UnsafeReport {
+        /// Its name.
+        file: String,
+        /// Why.
+        why: String,
+    },
+    /// A request in the inbox could not be read and was put aside.
+    BadRequest {
+        /// Its file.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// An answer came for a gate that is not open.
+    LateAnswer {
+        /// Which gate.
+        call: CallId,
+    },
+    /// A reply was too long to be read whole.
+    LongReply {
+        /// Whose.
+        call: CallId,
+        /// Its length.
+        bytes: u64,
+        /// How much of its end was read.
+        read: u64,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Torn { path, line, bytes } => write!(
+                f,
+                "`{path}`: the last append was never finished; dropped {bytes} bytes from line {line} on"
+            ),
+            Self::UnsafeReport { file, why } => {
+                write!(f, "report `{file}` is not shown to the agent: {why}")
+            }
+            Self::BadRequest { path, why } => write!(f, "request `{path}` was not understood: {why}"),
+            Self::LateAnswer { call } => write!(f, "an answer came for `{call}`, which is not open"),
+            Self::LongReply { call, bytes, read } => {
+                write!(f, "the reply of `{call}` has {bytes} bytes; only its last {read} were read")
+            }
+        }
+    }
+}
