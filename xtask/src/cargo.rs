@@ -1,15 +1,10 @@
 //! Calling cargo from a task.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-
-/// The directory of the workspace.
-pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().expect("xtask lies directly below the workspace").to_owned()
-}
+use xtask::source;
 
 /// Runs cargo at the root of the workspace and fails unless it succeeds.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
@@ -38,6 +33,6 @@ pub(crate) fn target_directory() -> Result<PathBuf> {
 
 fn command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root());
+    command.current_dir(source::root());
     command
 }

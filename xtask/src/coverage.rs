@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::requirement::{self, AREAS, Area, Id};
-use crate::{cargo, mentions, source};
+use xtask::requirement::{self, AREAS, Area, Id};
+use xtask::{mentions, source};
 
 /// What is to be shown.
 #[derive(Default)]
@@ -19,12 +19,14 @@ struct Wanted {
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let wanted = parse(arguments)?;
-    let root = cargo::root();
+    let root = source::root();
     let areas = requirement::read_all(&root.join("docs/requirements"))?;
     let tested: BTreeSet<Id> = source::read_all(&root)?
         .iter()
         .filter(|source| !source.path.starts_with("xtask"))
-        .flat_map(|source| source.test_lines().flat_map(mentions::in_line).collect::<Vec<_>>())
+        .flat_map(|source| source.lines())
+        .filter(|line| line.is_test)
+        .flat_map(|line| mentions::in_line(line.text))
         .collect();
     print!("{}", report(&areas, &tested, &wanted));
     Ok(ExitCode::SUCCESS)
@@ -84,7 +86,7 @@ fn unknown(areas: &[Area], tested: &BTreeSet<Id>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::requirement::Requirement;
+    use xtask::requirement::Requirement;
 
     fn id(area: char, number: u32) -> Id {
         Id { area, number }

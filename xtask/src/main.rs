@@ -7,9 +7,6 @@
 mod bench;
 mod cargo;
 mod coverage;
-mod mentions;
-mod requirement;
-mod source;
 mod test;
 
 use std::process::ExitCode;

@@ -4,7 +4,7 @@
 use crate::requirement::{AREAS, Id};
 
 /// The requirements named in one line of test code.
-pub(crate) fn in_line(line: &str) -> Vec<Id> {
+pub fn in_line(line: &str) -> Vec<Id> {
     let mut ids = in_test_name(line).into_iter().collect::<Vec<_>>();
     if let Some((_, comment)) = line.split_once("//") {
         ids.extend(in_comment(comment));

@@ -7,13 +7,15 @@ use anyhow::{Context, Result, bail};
 
 /// The name of a requirement: an area's letter and a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Id {
-    pub(crate) area: char,
-    pub(crate) number: u32,
+pub struct Id {
+    /// The letter.
+    pub area: char,
+    /// The number.
+    pub number: u32,
 }
 
 /// Letters of the areas, in the order in which they are shown.
-pub(crate) const AREAS: &str = "PHSRICKTD";
+pub const AREAS: &str = "PHSRICKTD";
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,7 +25,7 @@ impl fmt::Display for Id {
 
 impl Id {
     /// Reads `P-17`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (area, number) = text.split_once('-')?;
         let mut letters = area.chars();
         let area = letters.next().filter(|letter| AREAS.contains(*letter))?;
@@ -34,21 +36,29 @@ impl Id {
 
 /// One requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Requirement {
-    pub(crate) id: Id,
-    pub(crate) title: String,
+pub struct Requirement {
+    /// Its name.
+    pub id: Id,
+    /// What it asks, in a few words.
+    pub title: String,
 }
 
 /// The requirements of one area.
 #[derive(Debug)]
-pub(crate) struct Area {
-    pub(crate) letter: char,
-    pub(crate) title: String,
-    pub(crate) requirements: Vec<Requirement>,
+pub struct Area {
+    /// Its letter.
+    pub letter: char,
+    /// The heading of its list.
+    pub title: String,
+    /// In order.
+    pub requirements: Vec<Requirement>,
 }
 
 /// Reads every list in a directory, in the order of [`AREAS`].
-pub(crate) fn read_all(directory: &Path) -> Result<Vec<Area>> {
+///
+/// # Errors
+/// A list cannot be read, or is not one.
+pub fn read_all(directory: &Path) -> Result<Vec<Area>> {
     let mut areas = Vec::new();
     for entry in
         std::fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?

@@ -4,15 +4,43 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::code::Code;
+
 /// A source file.
-pub(crate) struct Source {
+#[derive(Debug)]
+pub struct Source {
     /// Relative to the workspace.
-    pub(crate) path: PathBuf,
-    pub(crate) text: String,
+    pub path: PathBuf,
+    /// As it stands in the file.
+    pub text: String,
+    /// Without comments and literals.
+    pub code: Code,
+}
+
+/// A line of a source file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// From 1.
+    pub number: usize,
+    /// As it stands in the file.
+    pub text: &'a str,
+    /// Without comments and literals.
+    pub code: &'a str,
+    /// Whether it is test code: in a test file, or in a module below `#[cfg(test)]`.
+    pub is_test: bool,
+}
+
+/// The directory of the workspace.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("xtask lies directly below the workspace").to_owned()
 }
 
 /// Every Rust file of ours, in order of its path.
-pub(crate) fn read_all(root: &Path) -> Result<Vec<Source>> {
+///
+/// # Errors
+/// A file or directory cannot be read.
+pub fn read_all(root: &Path) -> Result<Vec<Source>> {
     let mut paths = Vec::new();
     for directory in ["crates", "tests", "xtask"] {
         collect(&root.join(directory), &mut paths)?;
@@ -22,8 +50,7 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<Source>> {
         .into_iter()
         .map(|path| {
             let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            let path = path.strip_prefix(root).map(Path::to_owned).unwrap_or(path);
-            Ok(Source { path, text })
+            Ok(Source::new(path.strip_prefix(root).unwrap_or(&path), text))
         })
         .collect()
 }
@@ -41,25 +68,33 @@ fn collect(directory: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 impl Source {
-    /// The lines that are test code: all of a test file, or what stands below `#[cfg(test)]`.
-    pub(crate) fn test_lines(&self) -> impl Iterator<Item = &str> {
-        let whole = self.is_test_file();
-        let mut inside = whole;
-        self.text.lines().filter(move |line| {
-            let shown = inside;
-            match line.trim_end() {
-                "#[cfg(test)]" => inside = true,
-                // The end of an inline module; items at the top level begin and end in the first column.
-                "}" => inside = whole,
-                _ => {}
-            }
-            shown
-        })
+    /// A file at a path of the workspace.
+    pub fn new(path: &Path, text: String) -> Self {
+        Self { path: path.to_owned(), code: Code::of(&text), text }
     }
 
-    fn is_test_file(&self) -> bool {
-        let is_tests = |part: &std::ffi::OsStr| part == "tests" || part == "tests.rs";
-        self.path.iter().any(is_tests)
+    /// Its lines.
+    pub fn lines(&self) -> Vec<Line<'_>> {
+        let whole = self.is_test_file();
+        let mut inside = whole;
+        let pairs = self.text.lines().zip(self.code.text.lines());
+        pairs
+            .zip(1..)
+            .map(|((text, code), number)| {
+                inside |= text.trim_end() == "#[cfg(test)]";
+                let line = Line { number, text, code, is_test: inside };
+                // Items at the top level begin and end in the first column.
+                if code.trim_end() == "}" || code.starts_with("mod ") && code.trim_end().ends_with(';') {
+                    inside = whole;
+                }
+                line
+            })
+            .collect()
+    }
+
+    /// Whether all of it is test code.
+    pub fn is_test_file(&self) -> bool {
+        self.path.iter().any(|part| part == "tests" || part == "tests.rs")
     }
 }
 
@@ -67,20 +102,21 @@ impl Source {
 mod tests {
     use super::*;
 
-    fn lines(path: &str, text: &str) -> Vec<String> {
-        let source = Source { path: PathBuf::from(path), text: text.to_owned() };
-        source.test_lines().map(str::to_owned).collect()
+    fn test_lines(path: &str, text: &str) -> Vec<usize> {
+        let source = Source::new(Path::new(path), text.to_owned());
+        source.lines().iter().filter(|line| line.is_test).map(|line| line.number).collect()
     }
 
     #[test]
     fn all_of_a_test_file_is_test_code() {
-        assert_eq!(lines("crates/x/src/y/tests.rs", "a\n}\nb"), ["a", "}", "b"]);
-        assert_eq!(lines("tests/tests/crash.rs", "a"), ["a"]);
+        assert_eq!(test_lines("crates/x/src/y/tests.rs", "a\n}\nb"), [1, 2, 3]);
+        assert_eq!(test_lines("tests/tests/crash.rs", "a"), [1]);
     }
 
     #[test]
     fn of_other_files_only_the_test_module_is() {
         let text = "// P-1\nfn a() {\n}\n#[cfg(test)]\nmod tests {\n    // P-2\n}\n// P-3\n";
-        assert_eq!(lines("crates/x/src/y.rs", text), ["mod tests {", "    // P-2", "}"]);
+        assert_eq!(test_lines("crates/x/src/y.rs", text), [4, 5, 6, 7]);
+        assert_eq!(test_lines("crates/x/src/lib.rs", "mod a;\n#[cfg(test)]\nmod tests;\nmod b;\n"), [2, 3]);
     }
 }

@@ -1,0 +1,68 @@
+//! What every source file and every crate of the workspace must keep to. `tests/tests/tidy.rs` applies the checks to
+//! the workspace itself; the tests beside each check plant violations and see them found.
+
+mod dialects;
+mod edges;
+mod leftovers;
+mod length;
+mod purity;
+
+use std::fmt;
+
+use xtask::source::{Line, Source};
+
+pub use dialects::dialects_stay_in_configuration;
+pub use edges::{Metadata, edges_are_as_drawn, pure_crates_build_without_tokio};
+pub use leftovers::nothing_unfinished_is_left;
+pub use length::files_and_functions_are_short;
+pub use purity::pure_layers_touch_nothing;
+
+/// A broken rule, and where.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    /// `crates/engine/src/run.rs:17`, or the name of a crate.
+    pub place: String,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl Violation {
+    fn at(source: &Source, line: &Line<'_>, what: impl Into<String>) -> Self {
+        Self { place: format!("{}:{}", source.path.display(), line.number), what: what.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+/// Fails with the whole list, one violation a line.
+///
+/// # Panics
+/// There is one.
+pub fn assert_none(violations: &[Violation]) {
+    let list: Vec<String> = violations.iter().map(Violation::to_string).collect();
+    assert!(list.is_empty(), "\n{}\n", list.join("\n"));
+}
+
+/// Which crate a file belongs to, by its directory.
+fn crate_of(source: &Source) -> &str {
+    let mut parts = source.path.iter().filter_map(|part| part.to_str());
+    match (parts.next(), parts.next()) {
+        (Some("crates"), Some(name)) => name,
+        (Some(name), _) => name,
+        (None, _) => "",
+    }
+}
+
+#[cfg(test)]
+fn planted(path: &str, text: &str) -> [Source; 1] {
+    [Source::new(std::path::Path::new(path), text.to_owned())]
+}
+
+#[cfg(test)]
+fn shown(violations: &[Violation]) -> Vec<String> {
+    violations.iter().map(Violation::to_string).collect()
+}

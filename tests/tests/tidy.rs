@@ -1,0 +1,70 @@
+//! The rules of the workspace, applied to it. That each rule can be broken is shown beside it, in `src/tidy/`.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use saihai_tests::tidy::{self, Metadata, assert_none};
+use xtask::requirement::{self, Id};
+use xtask::source::{self, Source};
+
+static SOURCES: LazyLock<Vec<Source>> =
+    LazyLock::new(|| source::read_all(&source::root()).expect("our own sources"));
+static METADATA: LazyLock<Metadata> = LazyLock::new(|| Metadata::of_workspace().expect("cargo metadata"));
+
+#[test]
+fn the_sources_are_found() {
+    assert!(SOURCES.iter().any(|source| source.path.ends_with("crates/engine/src/lib.rs")));
+    assert!(SOURCES.iter().any(|source| source.path.ends_with("tests/tests/tidy.rs")));
+}
+
+// C-1, C-3, S-22
+#[test]
+fn crates_depend_on_each_other_as_drawn() {
+    let architecture = std::fs::read_to_string(source::root().join("ARCHITECTURE.md")).unwrap();
+    assert_none(&tidy::edges_are_as_drawn(&METADATA, &architecture));
+}
+
+// C-1
+#[test]
+fn pure_crates_build_without_tokio() {
+    assert_none(&tidy::pure_crates_build_without_tokio(&METADATA));
+}
+
+// C-1, C-6, S-23
+#[test]
+fn pure_layers_touch_nothing_outside() {
+    assert_none(&tidy::pure_layers_touch_nothing(&SOURCES));
+}
+
+#[test]
+fn files_and_functions_are_short() {
+    assert_none(&tidy::files_and_functions_are_short(&SOURCES));
+}
+
+#[test]
+fn nothing_unfinished_is_left() {
+    assert_none(&tidy::nothing_unfinished_is_left(&SOURCES));
+}
+
+#[test]
+fn dialects_stay_in_configuration() {
+    assert_none(&tidy::dialects_stay_in_configuration(&SOURCES));
+}
+
+// T-6
+#[test]
+fn tests_name_only_requirements_that_exist() {
+    let areas = requirement::read_all(&source::root().join("docs/requirements")).unwrap();
+    let known: BTreeSet<Id> = areas.iter().flat_map(|area| &area.requirements).map(|one| one.id).collect();
+    let test_lines = SOURCES.iter().filter(|source| !source.path.starts_with("xtask")).flat_map(|source| {
+        source.lines().into_iter().filter(|line| line.is_test).map(move |line| (source, line))
+    });
+    let strays: Vec<String> = test_lines
+        .flat_map(|(source, line)| {
+            xtask::mentions::in_line(line.text).into_iter().map(move |id| (source, line, id))
+        })
+        .filter(|(_, _, id)| !known.contains(id))
+        .map(|(source, line, id)| format!("{}:{}: {id}", source.path.display(), line.number))
+        .collect();
+    assert_eq!(strays, [""; 0], "named by tests, but no requirement");
+}
