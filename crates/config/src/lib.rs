@@ -1,1 +1,26 @@
-//! In progress.
+//! Configuration: text in, a validated workflow, settings or script out, or a list of diagnostics.
+//!
+//! Everything here is finished before a run starts. Files are reached only through [`Source`], so that tests need
+//! no disk; there is no clock and no environment: what a caller knows of them is passed in as data.
+//!
+//! The way of a text: [`Document`] reads YAML, JSON or TOML into a tree of nodes that know their place;
+//! [`Fields`] walks a mapping of that tree by a table of its keys and reports everything wrong with it at once;
+//! readers built on it lower what a person wrote into the types of the model. What is wrong is a
+//! [`Diagnostic`], shown to people, programs and GitHub by one renderer each.
+//!
+//! Deliberately absent: deserialising into structs (it stops at the first error), and any decision about a run.
+
+mod diagnostic;
+mod document;
+mod fields;
+mod source;
+
+pub use diagnostic::{
+    Area, Code, Colour, Diagnostic, Diagnostics, DocumentPath, Located, Location, Position, Severity, SourceFile,
+    Span, Step, did_you_mean, list_of, nearest, quoted, to_github, to_human, to_json,
+};
+pub use document::{
+    DEEPEST, Document, Entry, Format, LARGEST_EXPANDED, LARGEST_FILE, Node, Value, cannot_read,
+};
+pub use fields::{BadDuration, Cursor, Field, Fields, Kind, Object, parse_duration};
+pub use source::{DiskSource, FileKind, MemorySource, ReadError, Source};

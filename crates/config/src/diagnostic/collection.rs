@@ -1,0 +1,119 @@
+//! Everything found so far.
+
+use super::{Diagnostic, Severity};
+
+/// Everything found so far, in the order of files and places once sorted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+    left_off: usize,
+    errors: bool,
+    warnings: bool,
+}
+
+impl Diagnostics {
+    /// More than this nobody reads; what follows is only counted.
+    pub const MOST: usize = 1000;
+
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One more.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        match diagnostic.severity {
+            Severity::Error => self.errors = true,
+            Severity::Warning => self.warnings = true,
+            Severity::Note => {}
+        }
+        if self.list.len() < Self::MOST {
+            self.list.push(diagnostic);
+        } else {
+            self.left_off += 1;
+        }
+    }
+
+    /// All of another collection.
+    pub fn append(&mut self, other: Self) {
+        for diagnostic in other.list {
+            self.push(diagnostic);
+        }
+        self.left_off += other.left_off;
+        self.errors |= other.errors;
+        self.warnings |= other.warnings;
+    }
+
+    /// Whether anything forbids a run.
+    pub fn has_errors(&self) -> bool {
+        self.errors
+    }
+
+    /// Whether anything forbids a run when warnings count as errors (`strict`).
+    pub fn forbids(&self, strict: bool) -> bool {
+        self.errors || (strict && self.warnings)
+    }
+
+    /// Whether there is nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many are listed.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// How many more were found than are listed.
+    pub fn left_off(&self) -> usize {
+        self.left_off
+    }
+
+    /// Those listed, in the order they were found.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.list.iter()
+    }
+
+    /// By file, then by place; what has no place comes first.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
+        self.list.sort_by(|one, other| order(one).cmp(&order(other)));
+        self
+    }
+}
+
+fn order(diagnostic: &Diagnostic) -> (Option<&str>, Option<usize>) {
+    let location = diagnostic.location.as_ref();
+    (
+        location.map(|location| location.file.name()),
+        location.and_then(|location| location.span).map(|span| span.start),
+    )
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+impl FromIterator<Diagnostic> for Diagnostics {
+    fn from_iter<T: IntoIterator<Item = Diagnostic>>(list: T) -> Self {
+        let mut diagnostics = Self::new();
+        for diagnostic in list {
+            diagnostics.push(diagnostic);
+        }
+        diagnostics
+    }
+}

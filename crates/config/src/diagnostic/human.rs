@@ -1,0 +1,173 @@
+//! Diagnostics for people.
+
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthChar;
+
+use super::{Diagnostic, Diagnostics, Location, Position, Severity, Span};
+
+/// Whether to colour. Colour never carries meaning of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// With terminal colours.
+    Always,
+    /// Plain text.
+    Never,
+}
+
+/// The widest excerpt of a line that is shown.
+const WIDEST: usize = 120;
+
+/// All of them, one block each, with a blank line between.
+pub fn to_human(diagnostics: &Diagnostics, colour: Colour) -> String {
+    let mut blocks: Vec<String> = diagnostics.iter().map(|diagnostic| block(diagnostic, colour)).collect();
+    if diagnostics.left_off() > 0 {
+        blocks.push(format!("{} more are not shown\n", diagnostics.left_off()));
+    }
+    blocks.join("\n")
+}
+
+fn block(diagnostic: &Diagnostic, colour: Colour) -> String {
+    let paint = Paint(colour);
+    let mut out = String::new();
+    let severity = diagnostic.severity.name();
+    let head = format!("{severity}[{}]", diagnostic.code);
+    let _ = writeln!(
+        out,
+        "{}{}",
+        paint.severity(diagnostic.severity, &head),
+        paint.bold(&format!(": {}", diagnostic.message))
+    );
+    let gutter = gutter(diagnostic);
+    let arrow = " ".repeat(gutter - 1);
+    if let Some(location) = &diagnostic.location {
+        let mark = paint.accent("-->");
+        let _ = writeln!(out, "{arrow}{mark} {}", location.name());
+        let label = diagnostic.label.as_deref().unwrap_or("");
+        let line = Underline { mark: '^', label, severity: Some(diagnostic.severity) };
+        excerpt(&mut out, location, &line, gutter, paint);
+    }
+    for (location, label) in &diagnostic.further {
+        let mark = paint.accent(":::");
+        let _ = writeln!(out, "{arrow}{mark} {}", location.name());
+        excerpt(&mut out, location, &Underline { mark: '-', label, severity: None }, gutter, paint);
+    }
+    if let Some(hint) = &diagnostic.hint {
+        let _ = writeln!(out, "{arrow}  {} help: {hint}", paint.accent("="));
+    }
+    out
+}
+
+struct Underline<'a> {
+    mark: char,
+    label: &'a str,
+    severity: Option<Severity>,
+}
+
+fn excerpt(out: &mut String, location: &Location, under: &Underline<'_>, gutter: usize, paint: Paint) {
+    let (Some(span), Some(start)) = (location.span, location.start()) else { return };
+    let bar = paint.accent("|");
+    let space = " ".repeat(gutter);
+    let shown = Shown::new(location, span, start);
+    let number = paint.accent(&format!("{:>gutter$}", start.line));
+    let marks = under.mark.to_string().repeat(shown.width.max(1));
+    let mut marked = format!("{marks} {}", under.label);
+    marked.truncate(marked.trim_end().len());
+    let marked = match under.severity {
+        Some(severity) => paint.severity(severity, &marked),
+        None => paint.accent(&marked),
+    };
+    let _ = writeln!(out, "{space} {bar}");
+    let _ = writeln!(out, "{number} {bar} {}", shown.text);
+    let _ = writeln!(out, "{space} {bar} {}{marked}", " ".repeat(shown.before));
+}
+
+/// A line as it is shown, with the columns on the screen of what is meant.
+struct Shown {
+    text: String,
+    before: usize,
+    width: usize,
+}
+
+impl Shown {
+    /// The line where a span begins, cut to a window around it if it is long. A span over several lines is marked
+    /// to the end of its first line.
+    fn new(location: &Location, span: Span, start: Position) -> Self {
+        let file = &location.file;
+        let line = file.line(start.line);
+        let first = file.line_start(start.line);
+        let from = (span.start - first).min(line.len());
+        let to = (span.end.saturating_sub(first)).clamp(from, line.len());
+        let window = window(line, from);
+        let before = screen(&line[window.start..from]);
+        let meant = screen(&line[from..to.min(window.end)]);
+        let after = screen(&line[to.min(window.end)..window.end]);
+        let head = if window.start > 0 { "…" } else { "" };
+        let tail = if window.end < line.len() { "…" } else { "" };
+        let (before_width, width) = (columns(head) + columns(&before), columns(&meant));
+        let text = format!("{head}{before}{meant}{after}{tail}");
+        Self { text, before: before_width, width }
+    }
+}
+
+/// The part of a line around a byte that is shown.
+fn window(line: &str, around: usize) -> Span {
+    let back = |count: usize| line[..around].char_indices().rev().take(count).last();
+    let start = match back(WIDEST / 2) {
+        // A line that begins nearby is shown from its beginning.
+        Some((index, _)) if line[..around].chars().count() > WIDEST * 2 / 3 => index,
+        _ => 0,
+    };
+    let end = line[start..].char_indices().nth(WIDEST).map_or(line.len(), |(index, _)| start + index);
+    Span::new(start, end.max(around))
+}
+
+/// Text as a terminal may show it: tabs as spaces, and nothing that could steer it.
+fn screen(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\t' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+fn columns(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+/// The width of the largest line number, and thereby of everything left of the bar.
+fn gutter(diagnostic: &Diagnostic) -> usize {
+    let places = diagnostic.location.iter().chain(diagnostic.further.iter().map(|(location, _)| location));
+    let lines = places.filter_map(Location::start).map(|start| start.line);
+    lines.max().unwrap_or(1).to_string().len()
+}
+
+#[derive(Clone, Copy)]
+struct Paint(Colour);
+
+impl Paint {
+    fn severity(self, severity: Severity, text: &str) -> String {
+        match severity {
+            Severity::Error => self.wrap("1;31", text),
+            Severity::Warning => self.wrap("1;33", text),
+            Severity::Note => self.wrap("1;36", text),
+        }
+    }
+
+    fn accent(self, text: &str) -> String {
+        self.wrap("1;34", text)
+    }
+
+    fn bold(self, text: &str) -> String {
+        self.wrap("1", text)
+    }
+
+    fn wrap(self, style: &str, text: &str) -> String {
+        match self.0 {
+            Colour::Always => format!("\u{1b}[{style}m{text}\u{1b}[0m"),
+            Colour::Never => text.to_owned(),
+        }
+    }
+}

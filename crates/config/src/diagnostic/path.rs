@@ -1,0 +1,80 @@
+//! Where a value stands in its document: `movements[2].rules[0].next`.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// One step into a document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// The value of a key.
+    Key(Arc<str>),
+    /// An item of a list, from 0.
+    Index(usize),
+}
+
+/// Where a value stands in its document; empty is the document itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct DocumentPath(Vec<Step>);
+
+impl DocumentPath {
+    /// The document itself.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// The value of a key of what stands here.
+    #[must_use]
+    pub fn key(&self, key: impl Into<Arc<str>>) -> Self {
+        self.with(Step::Key(key.into()))
+    }
+
+    /// An item of the list that stands here.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.with(Step::Index(index))
+    }
+
+    /// The steps from the root.
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// Whether it is the document itself.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The last key with what follows it: `rules[0]` of `movements[2].rules[0]`.
+    pub fn tail(&self) -> String {
+        let keys = self.0.iter().rposition(|step| matches!(step, Step::Key(_)));
+        Self(self.0[keys.unwrap_or(0)..].to_vec()).to_string()
+    }
+
+    fn with(&self, step: Step) -> Self {
+        let mut steps = Vec::with_capacity(self.0.len() + 1);
+        steps.extend_from_slice(&self.0);
+        steps.push(step);
+        Self(steps)
+    }
+}
+
+impl fmt::Display for DocumentPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Key(key) if is_plain(key) => {
+                    f.write_str(if position == 0 { "" } else { "." })?;
+                    f.write_str(key)?;
+                }
+                Step::Key(key) => write!(f, "[{key:?}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a key can stand in a path without quotes.
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+}

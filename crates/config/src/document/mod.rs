@@ -1,0 +1,208 @@
+//! A text as a tree of nodes that know where they stand.
+//!
+//! Readers walk this tree instead of deserialising into structs: a deserialiser stops at the first error, and a
+//! person wants all of them at once.
+
+mod char_index;
+mod core_schema;
+mod json;
+mod node;
+mod toml;
+mod yaml;
+
+use std::path::Path;
+use std::sync::Arc;
+
+pub use node::{Entry, Node, Value};
+
+use crate::diagnostic::{Area, Diagnostic, Diagnostics, DocumentPath, Location, SourceFile, Span, Step, quoted};
+use crate::fields::Cursor;
+use crate::source::{ReadError, Source};
+
+/// The most bytes of a definition, settings, script, persona or template file.
+pub const LARGEST_FILE: u64 = 1024 * 1024;
+/// How deep a document may be nested, anchors expanded.
+pub const DEEPEST: u32 = 100;
+/// The most bytes of a document once its anchors are expanded.
+pub const LARGEST_EXPANDED: u64 = 10 * 1024 * 1024;
+
+/// The language a file is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// YAML 1.2 with the core schema.
+    Yaml,
+    /// JSON.
+    Json,
+    /// TOML.
+    Toml,
+}
+
+impl Format {
+    /// By the end of a file's name: `.json` and `.toml`; anything else is YAML.
+    pub fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some(end) if end.eq_ignore_ascii_case("json") => Self::Json,
+            Some(end) if end.eq_ignore_ascii_case("toml") => Self::Toml,
+            _ => Self::Yaml,
+        }
+    }
+}
+
+/// A file, read.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// The file.
+    pub file: Arc<SourceFile>,
+    /// Its content.
+    pub root: Node,
+}
+
+impl Document {
+    /// Reads a file. `name` is what the person knows it by. Without a document, an error was added.
+    pub fn load(
+        source: &dyn Source,
+        path: &Path,
+        name: &str,
+        area: Area,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        match source.read(path, LARGEST_FILE) {
+            Ok(bytes) => Self::parse(&bytes, Format::of(path), name, area, diagnostics),
+            Err(error) => {
+                diagnostics.push(cannot_read(&error, name, area));
+                None
+            }
+        }
+    }
+
+    /// Reads a text. A syntax error is one diagnostic and no document; duplicate keys and the like are reported
+    /// all at once and leave a document, so that what else is wrong can be told as well.
+    pub fn parse(
+        bytes: &[u8],
+        format: Format,
+        name: &str,
+        area: Area,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        if bytes.len() as u64 > LARGEST_FILE {
+            diagnostics.push(cannot_read(&ReadError::TooLarge { limit: LARGEST_FILE }, name, area));
+            return None;
+        }
+        let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+        let file = Arc::new(SourceFile::new(area, name, text.as_ref()));
+        let read = match first_not_utf8(bytes, &text) {
+            Some(span) => Err(Problem::syntax(span, "the file is not UTF-8").label("not a character")),
+            None => match format {
+                Format::Yaml => yaml::parse(file.text()),
+                Format::Json => json::parse(file.text()),
+                Format::Toml => toml::parse(file.text()),
+            },
+        };
+        let (root, problems) = match read {
+            Ok((root, problems)) => (Some(root), problems),
+            Err(problem) => (None, vec![problem]),
+        };
+        for problem in problems {
+            diagnostics.push(problem.diagnostic(&file));
+        }
+        root.map(|root| Self { file, root })
+    }
+
+    /// The cursor from which readers walk.
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(self)
+    }
+
+    /// Where the value at a path was written; the nearest enclosing one if there is none at the path itself.
+    pub fn locate(&self, path: &DocumentPath) -> Location {
+        let mut node = &self.root;
+        let mut span = node.span;
+        for step in path.steps() {
+            let next = match (step, &node.value) {
+                (Step::Key(key), Value::Map(entries)) => {
+                    entries.iter().find(|entry| *entry.key == **key).map(|entry| &entry.value)
+                }
+                (Step::Index(index), Value::List(items)) => items.get(*index),
+                _ => None,
+            };
+            let Some(next) = next else { break };
+            node = next;
+            span = node.span;
+        }
+        Location { file: Arc::clone(&self.file), span: Some(span), path: path.clone() }
+    }
+}
+
+/// The error for a file that cannot be read.
+pub fn cannot_read(error: &ReadError, name: &str, area: Area) -> Diagnostic {
+    let slug = match error {
+        ReadError::Missing => "missing-file",
+        ReadError::TooLarge { .. } => "too-large",
+        ReadError::Directory | ReadError::Unreadable | ReadError::Other(_) => "bad-file",
+    };
+    let file = Arc::new(SourceFile::new(area, name, ""));
+    Location::whole(&file).error(slug, format!("cannot read {}: {error}", quoted(name)))
+}
+
+fn first_not_utf8(bytes: &[u8], text: &str) -> Option<Span> {
+    let mark = bytes.len().saturating_sub(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).len());
+    let start = std::str::from_utf8(&bytes[mark..]).err()?.valid_up_to();
+    let width = text[start..].chars().next().map_or(0, char::len_utf8);
+    Some(Span::new(start, start + width))
+}
+
+/// Something a parser found, before it is tied to a file.
+#[derive(Debug)]
+struct Problem {
+    slug: &'static str,
+    span: Span,
+    message: String,
+    label: Option<String>,
+    hint: Option<String>,
+    further: Option<(Span, &'static str)>,
+}
+
+impl Problem {
+    fn new(slug: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self { slug, span, message: message.into(), label: None, hint: None, further: None }
+    }
+
+    fn syntax(span: Span, message: impl Into<String>) -> Self {
+        Self::new("syntax", span, message)
+    }
+
+    fn duplicate_key(key: &str, span: Span, first: Span) -> Self {
+        let problem = Self::new("duplicate-key", span, format!("the key {} is given twice", quoted(key)));
+        Self { further: Some((first, "first given here")), ..problem.label("given again") }
+    }
+
+    fn too_deep(span: Span) -> Self {
+        Self::new("too-large", span, format!("nested more than {DEEPEST} levels deep"))
+    }
+
+    fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn diagnostic(self, file: &Arc<SourceFile>) -> Diagnostic {
+        let at = |span| Location { file: Arc::clone(file), span: Some(span), path: DocumentPath::root() };
+        let mut diagnostic = at(self.span).error(self.slug, self.message).maybe_hint(self.hint);
+        diagnostic.label = self.label;
+        match self.further {
+            Some((span, label)) => diagnostic.also(&at(span), label),
+            None => diagnostic,
+        }
+    }
+}
+
+/// What a parser gives: a tree with what else is wrong, or the one error that stopped it.
+type Parsed = Result<(Node, Vec<Problem>), Problem>;
+
+#[cfg(test)]
+mod tests;

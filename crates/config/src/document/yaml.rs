@@ -1,0 +1,304 @@
+//! YAML 1.2: one document, anchors within a budget, no merge keys.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
+
+use super::char_index::CharIndex;
+use super::{DEEPEST, Entry, LARGEST_EXPANDED, Node, Parsed, Problem, Value, core_schema};
+use crate::diagnostic::{Span, quoted};
+
+/// What every node counts at least towards the expanded size, so that many empty ones count too.
+const NODE: u64 = 8;
+
+pub(super) fn parse(text: &str) -> Parsed {
+    refuse_control_characters(text)?;
+    let mut parser = Parser::new_from_str(text);
+    let mut builder = Builder::new(text);
+    while let Some(next) = parser.next_event() {
+        let (event, span) = next.map_err(|error| builder.syntax(&error))?;
+        let span = builder.span(span);
+        if builder.take(event, span)? == Flow::Stop {
+            break;
+        }
+    }
+    drop(parser);
+    let root = builder.root.unwrap_or_else(|| Built::leaf(Value::Null, Span::new(text.len(), text.len())));
+    Ok((root.node, builder.problems))
+}
+
+/// The scanner takes NUL for the end of the text; the other characters are not YAML either.
+fn refuse_control_characters(text: &str) -> Result<(), Problem> {
+    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{85}');
+    let Some((index, c)) = text.char_indices().find(|(_, c)| c.is_control() && !allowed(*c)) else {
+        return Ok(());
+    };
+    let span = Span::new(index, index + c.len_utf8());
+    Err(Problem::syntax(span, format!("the control character U+{:04X} cannot stand here", c as u32))
+        .hint("write it as an escape in double quotes, such as `\"\\e\"`"))
+}
+
+#[derive(PartialEq, Eq)]
+enum Flow {
+    GoOn,
+    Stop,
+}
+
+/// A finished node with what it weighs when everything in it is expanded.
+#[derive(Clone)]
+struct Built {
+    node: Node,
+    depth: u32,
+    bytes: u64,
+}
+
+impl Built {
+    fn leaf(value: Value, span: Span) -> Self {
+        let bytes = NODE + if let Value::Text(text) = &value { text.len() as u64 } else { 0 };
+        Self { node: Node { value, span }, depth: 0, bytes }
+    }
+}
+
+/// A list or mapping that is still being read.
+struct Open {
+    anchor: usize,
+    start: usize,
+    depth: u32,
+    bytes: u64,
+    content: Content,
+}
+
+enum Content {
+    List(Vec<Node>),
+    Map { entries: Vec<Entry>, seen: HashMap<Arc<str>, Span>, key: Option<Key> },
+}
+
+/// A key whose value is still to come.
+struct Key {
+    text: Arc<str>,
+    span: Span,
+    keep: bool,
+}
+
+struct Builder<'t> {
+    text: &'t str,
+    index: CharIndex<'t>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Built>,
+    root: Option<Built>,
+    documents: u32,
+    problems: Vec<Problem>,
+}
+
+impl<'t> Builder<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            index: CharIndex::new(text),
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            root: None,
+            documents: 0,
+            problems: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<Flow, Problem> {
+        match event {
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
+            Event::DocumentStart(_) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    self.problems.push(
+                        Problem::syntax(span, "a second document begins here")
+                            .hint("a file holds one document; remove the `---` and what follows"),
+                    );
+                    return Ok(Flow::Stop);
+                }
+            }
+            Event::Alias(anchor) => {
+                let built = self.anchors.get(&anchor).cloned().ok_or_else(|| {
+                    Problem::syntax(span, "this alias stands inside its own anchor and would never end")
+                })?;
+                self.add(built, 0, span)?;
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let value = self.scalar(&text, style, tag.as_deref(), span);
+                let plain = style == ScalarStyle::Plain;
+                if plain && *text == *"<<" && self.expects_key() {
+                    self.problems.push(merge_key(span));
+                }
+                let span = self.trimmed(span, style);
+                self.add(Built::leaf(value, span), anchor, span)?;
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.collection_tag(tag.as_deref(), "seq", span);
+                self.begin(anchor, span, Content::List(Vec::new()))?;
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.collection_tag(tag.as_deref(), "map", span);
+                let content = Content::Map { entries: Vec::new(), seen: HashMap::new(), key: None };
+                self.begin(anchor, span, content)?;
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(span)?,
+        }
+        Ok(Flow::GoOn)
+    }
+
+    fn begin(&mut self, anchor: usize, span: Span, content: Content) -> Result<(), Problem> {
+        if self.open.len() as u32 >= DEEPEST {
+            return Err(Problem::too_deep(span));
+        }
+        self.open.push(Open { anchor, start: span.start, depth: 0, bytes: NODE, content });
+        Ok(())
+    }
+
+    fn end(&mut self, span: Span) -> Result<(), Problem> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let (value, last) = match open.content {
+            Content::List(items) => {
+                let last = items.last().map(|item| item.span.end);
+                (Value::List(items.into()), last)
+            }
+            Content::Map { entries, .. } => {
+                let last = entries.last().map(|entry| entry.value.span.end.max(entry.key_span.end));
+                (Value::Map(entries.into()), last)
+            }
+        };
+        // A closing bracket is part of it; what merely ends by indentation ends with its last item.
+        let closed = self.text[span.start..span.end].ends_with([']', '}']);
+        let end = if closed { span.end } else { last.unwrap_or(open.start) };
+        let node = Node { value, span: Span::new(open.start, end) };
+        let built = Built { node, depth: open.depth + 1, bytes: open.bytes };
+        self.add(built, open.anchor, span)
+    }
+
+    /// Puts a finished node where it belongs: an item, a key, a value, or the document itself.
+    fn add(&mut self, built: Built, anchor: usize, here: Span) -> Result<(), Problem> {
+        if anchor != 0 {
+            self.anchors.insert(anchor, built.clone());
+        }
+        let outer = self.open.len() as u32;
+        if outer + built.depth > DEEPEST {
+            return Err(Problem::too_deep(here));
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(built);
+            return Ok(());
+        };
+        open.depth = open.depth.max(built.depth);
+        open.bytes = open.bytes.saturating_add(built.bytes);
+        if open.bytes > LARGEST_EXPANDED {
+            let message = "larger than 10 MiB once its anchors are expanded";
+            return Err(Problem::new("too-large", here, message));
+        }
+        match &mut open.content {
+            Content::List(items) => items.push(built.node),
+            Content::Map { entries, seen, key } => match key.take() {
+                None => *key = Some(read_key(&built.node, here, self.text, seen, &mut self.problems)?),
+                Some(Key { text, span, keep }) => {
+                    if keep {
+                        entries.push(Entry { key: text, key_span: span, value: built.node });
+                    }
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn expects_key(&self) -> bool {
+        matches!(self.open.last(), Some(Open { content: Content::Map { key: None, .. }, .. }))
+    }
+
+    fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Value {
+        let as_text = || Value::Text(text.into());
+        let Some(tag) = tag else {
+            return if style == ScalarStyle::Plain { core_schema::resolve(text) } else { as_text() };
+        };
+        let suffix = tag.suffix.as_str();
+        let value = match (tag.is_yaml_core_schema(), suffix) {
+            (true, "str") => Some(as_text()),
+            (true, "null") => Some(Value::Null).filter(|_| core_schema::resolve(text) == Value::Null),
+            (true, "bool") => Some(core_schema::resolve(text)).filter(|value| matches!(value, Value::Bool(_))),
+            (true, "int") => core_schema::integer(text),
+            (true, "float") => core_schema::float(text),
+            // `!` alone asks for a text.
+            (false, "") => Some(as_text()),
+            (true | false, _) => {
+                self.problems.push(unknown_tag(tag, span));
+                Some(as_text())
+            }
+        };
+        value.unwrap_or_else(|| {
+            let message = format!("{} is no value for the tag `!!{suffix}`", quoted(text));
+            self.problems.push(Problem::new("bad-value", span, message));
+            as_text()
+        })
+    }
+
+    fn collection_tag(&mut self, tag: Option<&Tag>, own: &str, span: Span) {
+        if let Some(tag) = tag
+            && !(tag.is_yaml_core_schema() && tag.suffix == own)
+        {
+            self.problems.push(unknown_tag(tag, span));
+        }
+    }
+
+    /// A block scalar's span runs to where the next token begins; it is shown to the end of its last line.
+    fn trimmed(&self, span: Span, style: ScalarStyle) -> Span {
+        let written = &self.text[span.start..span.end];
+        match style {
+            ScalarStyle::Plain | ScalarStyle::Literal | ScalarStyle::Folded => {
+                Span::new(span.start, span.start + written.trim_end().len())
+            }
+            ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => span,
+        }
+    }
+
+    fn span(&self, span: saphyr_parser::Span) -> Span {
+        Span::new(self.index.byte(span.start.index()), self.index.byte(span.end.index()))
+    }
+
+    fn syntax(&self, error: &ScanError) -> Problem {
+        let start = self.index.byte(error.marker().index());
+        let width = self.text[start..].chars().next().filter(|c| !c.is_whitespace()).map_or(0, char::len_utf8);
+        Problem::syntax(Span::new(start, start + width), format!("this is not valid YAML: {}", error.info()))
+    }
+}
+
+/// A key: its text, refused if it was there already.
+fn read_key(
+    node: &Node,
+    here: Span,
+    text: &str,
+    seen: &mut HashMap<Arc<str>, Span>,
+    problems: &mut Vec<Problem>,
+) -> Result<Key, Problem> {
+    let key: Arc<str> = match &node.value {
+        Value::Text(key) => Arc::clone(key),
+        // A key is its text, whatever that would mean as a value: `on`, `1` and `true` are names.
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Date(_) => {
+            text[node.span.start..node.span.end].into()
+        }
+        Value::List(_) | Value::Map(_) => {
+            return Err(Problem::syntax(here, "a key must be a text").label(node.value.kind()));
+        }
+    };
+    let first = *seen.entry(Arc::clone(&key)).or_insert(here);
+    let merge = *key == *"<<" && text[here.start..here.end] == *"<<";
+    if first != here && !merge {
+        problems.push(Problem::duplicate_key(&key, here, first));
+    }
+    Ok(Key { text: key, span: here, keep: first == here && !merge })
+}
+
+fn merge_key(span: Span) -> Problem {
+    Problem::new("not-supported", span, "merge keys (`<<`) are not supported")
+        .hint("write the keys out where they are meant")
+}
+
+fn unknown_tag(tag: &Tag, span: Span) -> Problem {
+    let message = format!("the tag {} is not supported", quoted(&format!("{}{}", tag.handle, tag.suffix)));
+    Problem::new("not-supported", span, message).hint("remove it")
+}

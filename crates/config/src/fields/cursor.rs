@@ -1,0 +1,271 @@
+//! A node with the place it stands at.
+
+use std::sync::Arc;
+
+use saihai_model::Millis;
+
+use super::duration::{parse_duration, whole_seconds};
+use super::{BadDuration, Kind};
+use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, Located, Location, did_you_mean, quoted};
+use crate::document::{Document, Node, Value};
+
+/// A node of a document, with its place.
+#[derive(Debug, Clone)]
+pub struct Cursor<'d> {
+    document: &'d Document,
+    node: &'d Node,
+    path: DocumentPath,
+}
+
+impl<'d> Cursor<'d> {
+    /// The root of a document.
+    pub fn new(document: &'d Document) -> Self {
+        Self { document, node: &document.root, path: DocumentPath::root() }
+    }
+
+    /// The node itself.
+    pub fn node(&self) -> &'d Node {
+        self.node
+    }
+
+    /// Where it stands in its document.
+    pub fn path(&self) -> &DocumentPath {
+        &self.path
+    }
+
+    /// The document it stands in.
+    pub fn document(&self) -> &'d Document {
+        self.document
+    }
+
+    /// Where it is written.
+    pub fn location(&self) -> Location {
+        let file = Arc::clone(&self.document.file);
+        Location { file, span: Some(self.node.span), path: self.path.clone() }
+    }
+
+    /// A value at this place.
+    pub fn located<T>(&self, value: T) -> Located<T> {
+        Located::new(value, self.location())
+    }
+
+    /// An error here.
+    pub fn error(&self, slug: &'static str, message: impl Into<String>) -> Diagnostic {
+        self.location().error(slug, message)
+    }
+
+    /// A warning here.
+    pub fn warning(&self, slug: &'static str, message: impl Into<String>) -> Diagnostic {
+        self.location().warning(slug, message)
+    }
+
+    /// Its items, where it is a list.
+    pub fn items(&self) -> impl Iterator<Item = Cursor<'d>> + use<'d> {
+        let items = if let Value::List(items) = &self.node.value { &items[..] } else { &[] };
+        let (document, path) = (self.document, self.path.clone());
+        items.iter().enumerate().map(move |(index, node)| Cursor { document, node, path: path.index(index) })
+    }
+
+    /// Its entries, where it is a mapping; each key knows its own place.
+    pub fn entries(&self) -> impl Iterator<Item = (Located<String>, Cursor<'d>)> + use<'d> {
+        let entries = if let Value::Map(entries) = &self.node.value { &entries[..] } else { &[] };
+        let (document, path) = (self.document, self.path.clone());
+        entries.iter().map(move |entry| {
+            let path = path.key(Arc::clone(&entry.key));
+            let file = Arc::clone(&document.file);
+            let at = Location { file, span: Some(entry.key_span), path: path.clone() };
+            (Located::new(entry.key.to_string(), at), Cursor { document, node: &entry.value, path })
+        })
+    }
+
+    /// The value of a key, where it is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<Cursor<'d>> {
+        let node = self.node.get(key)?;
+        Some(Cursor { document: self.document, node, path: self.path.key(key) })
+    }
+
+    /// The text, where it is one.
+    pub fn text(&self) -> Option<Located<String>> {
+        self.node.as_text().map(|text| self.located(text.to_owned()))
+    }
+
+    /// The whole number, where it is one.
+    pub fn integer(&self) -> Option<i64> {
+        if let Value::Integer(number) = self.node.value { i64::try_from(number).ok() } else { None }
+    }
+
+    /// The number, where it is one.
+    #[expect(clippy::cast_precision_loss, reason = "what is asked for as a number may be rounded as one")]
+    pub fn number(&self) -> Option<f64> {
+        match self.node.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Float(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The length of time, where it is one.
+    pub fn duration(&self) -> Option<Millis> {
+        self.parse_duration()?.ok()
+    }
+
+    fn parse_duration(&self) -> Option<Result<Millis, BadDuration>> {
+        match &self.node.value {
+            Value::Text(text) => Some(parse_duration(text)),
+            Value::Integer(seconds) => {
+                let seconds = u64::try_from(*seconds).map_err(|_| BadDuration::Malformed);
+                Some(seconds.and_then(whole_seconds))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is of a kind; if not, everything wrong with it is reported.
+    pub fn must_be(&self, kind: &Kind, diagnostics: &mut Diagnostics) -> bool {
+        match (kind, &self.node.value) {
+            (Kind::Any | Kind::Refused(_), _)
+            | (Kind::Text, Value::Text(_))
+            | (Kind::Bool, Value::Bool(_))
+            | (Kind::Object(_), Value::Map(_)) => true,
+            (Kind::Integer { min, max }, Value::Integer(number)) => {
+                let within = (i128::from(*min)..=i128::from(*max)).contains(number);
+                self.must_hold(within, &range(*min, *max), diagnostics)
+            }
+            (Kind::Number { min, above }, Value::Integer(_) | Value::Float(_)) => {
+                let number = self.number().unwrap_or(f64::NAN);
+                let within = number.is_finite() && if *above { number > *min } else { number >= *min };
+                let words = if *above { "greater than" } else { "at least" };
+                self.must_hold(within, &format!("a number {words} {min}"), diagnostics)
+            }
+            (Kind::Duration { zero }, Value::Text(_) | Value::Integer(_)) => {
+                self.must_be_duration(*zero, diagnostics)
+            }
+            (Kind::OneOf(words), Value::Text(text)) => self.must_be_one_of(words, text, diagnostics),
+            (Kind::List(item), Value::List(_)) => self.items_must_be(item, diagnostics),
+            (Kind::Filled(item), Value::List(items)) => {
+                self.must_hold(!items.is_empty(), "a list with at least one item", diagnostics)
+                    && self.items_must_be(item, diagnostics)
+            }
+            (Kind::Map(value), Value::Map(_)) => {
+                let wrong = self.entries().filter(|(_, entry)| !entry.must_be(value, diagnostics)).count();
+                wrong == 0
+            }
+            (Kind::Either(kinds), _) => self.must_be_either(kind, kinds, diagnostics),
+            (_, _) => {
+                diagnostics.push(self.bad_type(kind));
+                false
+            }
+        }
+    }
+
+    fn items_must_be(&self, item: &Kind, diagnostics: &mut Diagnostics) -> bool {
+        // An object's own reader says what is wrong with it, and does so for the others as well.
+        if matches!(item, Kind::Object(_)) {
+            return true;
+        }
+        let wrong = self.items().filter(|value| !value.must_be(item, diagnostics)).count();
+        wrong == 0
+    }
+
+    /// The first kind whose outer form is right decides; if none is, that is what is said.
+    fn must_be_either(&self, kind: &Kind, kinds: &[Kind], diagnostics: &mut Diagnostics) -> bool {
+        let mut fitting = None;
+        for kind in kinds {
+            let mut found = Diagnostics::new();
+            if self.must_be(kind, &mut found) {
+                return true;
+            }
+            let outer = found.iter().any(|one| {
+                one.code.slug == "bad-type" && one.location.as_ref().is_some_and(|at| at.path == self.path)
+            });
+            if !outer && fitting.is_none() {
+                fitting = Some(found);
+            }
+        }
+        match fitting {
+            Some(found) => diagnostics.append(found),
+            None => diagnostics.push(self.bad_type(kind)),
+        }
+        false
+    }
+
+    fn must_be_duration(&self, zero: bool, diagnostics: &mut Diagnostics) -> bool {
+        match self.parse_duration() {
+            Some(Ok(Millis(0))) if !zero => self.must_hold(false, "longer than nothing", diagnostics),
+            Some(Ok(_)) => true,
+            Some(Err(error)) => {
+                let message = format!("{} is no duration: {}", self.name(), self.shown());
+                diagnostics.push(self.error("bad-value", message).label("here").hint(error.to_string()));
+                false
+            }
+            None => false,
+        }
+    }
+
+    fn must_be_one_of(&self, words: &'static [&'static str], text: &str, diagnostics: &mut Diagnostics) -> bool {
+        if words.contains(&text) {
+            return true;
+        }
+        let expected = Kind::OneOf(words).describe();
+        let message = format!("{} must be {expected}, not {}", self.name(), quoted(text));
+        let hint = did_you_mean(text, words.iter().copied());
+        diagnostics.push(self.error("bad-value", message).label("not one of them").maybe_hint(hint));
+        false
+    }
+
+    fn must_hold(&self, holds: bool, expected: &str, diagnostics: &mut Diagnostics) -> bool {
+        if !holds {
+            let message = format!("{} must be {expected}, not {}", self.name(), self.shown());
+            diagnostics.push(self.error("bad-value", message).label("out of range"));
+        }
+        holds
+    }
+
+    fn bad_type(&self, kind: &Kind) -> Diagnostic {
+        let found = self.node.value.kind();
+        let message = format!("{} must be {}, not {found}", self.name(), kind.describe());
+        self.error("bad-type", message).label(found).maybe_hint(self.type_hint(kind))
+    }
+
+    /// What was probably meant.
+    fn type_hint(&self, kind: &Kind) -> Option<String> {
+        let written = &self.document.file.text()[self.node.span.start..self.node.span.end];
+        match (kind, &self.node.value) {
+            (Kind::Bool, Value::Text(text)) => match text.to_lowercase().as_str() {
+                "yes" | "on" | "y" | "true" => Some("write `true`".to_owned()),
+                "no" | "off" | "n" | "false" => Some("write `false`".to_owned()),
+                _ => None,
+            },
+            (
+                Kind::Text | Kind::OneOf(_) | Kind::Either(_),
+                Value::Bool(_) | Value::Integer(_) | Value::Float(_),
+            ) if written.len() <= 40 => Some(format!("write it in quotes: `\"{written}\"`")),
+            (Kind::Integer { .. } | Kind::Number { .. }, Value::Text(text))
+                if text.trim().parse::<f64>().is_ok() =>
+            {
+                Some(format!("write {} without quotes", quoted(text.trim())))
+            }
+            (Kind::List(Kind::Text) | Kind::Filled(Kind::Text), Value::Text(text)) if text.len() <= 40 => {
+                Some(format!("write `[{written}]`"))
+            }
+            (_, _) => None,
+        }
+    }
+
+    /// The name by which messages call it.
+    fn name(&self) -> String {
+        if self.path.is_root() { "the document".to_owned() } else { quoted(&self.path.tail()) }
+    }
+
+    fn shown(&self) -> String {
+        let written = &self.document.file.text()[self.node.span.start..self.node.span.end];
+        if written.is_empty() { "nothing".to_owned() } else { quoted(written) }
+    }
+}
+
+fn range(min: i64, max: i64) -> String {
+    match (min, max) {
+        (_, i64::MAX) => format!("at least {min}"),
+        _ => format!("between {min} and {max}"),
+    }
+}

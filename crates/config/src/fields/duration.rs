@@ -1,0 +1,35 @@
+//! Lengths of time as people write them.
+
+use saihai_model::Millis;
+
+/// Why a text is no length of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadDuration {
+    /// It is not written as one.
+    #[error("a duration is written as \"90s\", \"30m\", \"2h\" or a whole number of seconds")]
+    Malformed,
+    /// It is longer than a century.
+    #[error("a duration is at most 100 years")]
+    TooLong,
+}
+
+/// `90s`, `30m`, `2h`, or whole seconds.
+pub fn parse_duration(text: &str) -> Result<Millis, BadDuration> {
+    let (digits, seconds) = match text.as_bytes().last() {
+        Some(b's') => (&text[..text.len() - 1], 1),
+        Some(b'm') => (&text[..text.len() - 1], 60),
+        Some(b'h') => (&text[..text.len() - 1], 3600),
+        _ => (text, 1),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(BadDuration::Malformed);
+    }
+    let count: u64 = digits.parse().map_err(|_| BadDuration::TooLong)?;
+    whole_seconds(count.checked_mul(seconds).ok_or(BadDuration::TooLong)?)
+}
+
+/// A whole number of seconds.
+pub(super) fn whole_seconds(seconds: u64) -> Result<Millis, BadDuration> {
+    const CENTURY: u64 = 100 * 366 * 24 * 3600;
+    if seconds > CENTURY { Err(BadDuration::TooLong) } else { Ok(Millis::seconds(seconds)) }
+}

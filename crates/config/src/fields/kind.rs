@@ -1,0 +1,76 @@
+//! What a value must be, as data.
+
+use super::Object;
+
+/// What a value must be.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// True or false.
+    Bool,
+    /// A whole number of a range.
+    Integer {
+        /// The smallest.
+        min: i64,
+        /// The largest.
+        max: i64,
+    },
+    /// A number of at least `min`, or greater than it.
+    Number {
+        /// The bound.
+        min: f64,
+        /// Whether the bound itself is excluded.
+        above: bool,
+    },
+    /// A length of time: `"90s"`, `"30m"`, `"2h"` or whole seconds.
+    Duration {
+        /// Whether none at all is allowed.
+        zero: bool,
+    },
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A list of such values.
+    List(&'static Kind),
+    /// A list of such values that is not empty.
+    Filled(&'static Kind),
+    /// A mapping from free names to such values.
+    Map(&'static Kind),
+    /// A mapping with known keys. What is in it is checked when its own fields are read.
+    Object(&'static Object),
+    /// Any of these kinds.
+    Either(&'static [Kind]),
+    /// Anything at all; the reader sees for itself.
+    Any,
+    /// A key that is known and refused, in these words after its name.
+    Refused(&'static str),
+}
+
+impl Kind {
+    /// A text, or a list of them.
+    pub const TEXTS: Self = Self::Either(&[Self::Text, Self::List(&Self::Text)]);
+
+    /// What it is, for messages: `a list of text`.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::Bool => "`true` or `false`".to_owned(),
+            Self::Integer { .. } => "a whole number".to_owned(),
+            Self::Number { .. } => "a number".to_owned(),
+            Self::Duration { .. } => "a duration such as \"90s\", \"30m\" or \"2h\"".to_owned(),
+            Self::OneOf(words) => crate::diagnostic::list_of(words.iter().copied(), "or"),
+            Self::List(item) | Self::Filled(item) => match item {
+                Self::Object(_) | Self::Map(_) => "a list of mappings".to_owned(),
+                Self::Any => "a list".to_owned(),
+                _ => format!("a list of {}", item.describe().replace("a whole number", "whole numbers")),
+            },
+            Self::Map(_) | Self::Object(_) => "a mapping".to_owned(),
+            Self::Either(kinds) => {
+                let words: Vec<String> = kinds.iter().map(Self::describe).collect();
+                words.join(" or ")
+            }
+            Self::Any => "anything".to_owned(),
+            Self::Refused(_) => "absent".to_owned(),
+        }
+    }
+}

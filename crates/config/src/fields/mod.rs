@@ -1,0 +1,192 @@
+//! Walking a mapping by a table of its keys, so that everything wrong with it is told at once.
+//!
+//! A reader describes an object once, as data ([`Object`]); [`Fields::read`] checks a mapping against it and
+//! reports unknown, misspelt, refused, doubled and missing keys and values of the wrong kind. What is then taken
+//! out is right, or absent. The same tables are what JSON Schemas are made of.
+
+mod cursor;
+mod duration;
+mod kind;
+mod object;
+
+pub use cursor::Cursor;
+pub use duration::{BadDuration, parse_duration};
+pub use kind::Kind;
+pub use object::{Field, Object};
+
+use indexmap::IndexMap;
+use saihai_model::Millis;
+
+use crate::diagnostic::{Diagnostics, Located, Location, did_you_mean, list_of, quoted};
+use crate::document::Value;
+
+/// The keys of one mapping, checked against its table.
+#[derive(Debug, Clone)]
+pub struct Fields<'d> {
+    cursor: Cursor<'d>,
+    object: &'static Object,
+    given: IndexMap<&'static str, Given<'d>>,
+}
+
+#[derive(Debug, Clone)]
+struct Given<'d> {
+    spelling: &'static str,
+    key: Location,
+    value: Cursor<'d>,
+    right: bool,
+}
+
+impl<'d> Fields<'d> {
+    /// Checks a mapping against its table. Absent where there is no mapping at all.
+    pub fn read(cursor: &Cursor<'d>, object: &'static Object, diagnostics: &mut Diagnostics) -> Option<Self> {
+        if !cursor.must_be(&Kind::Object(object), diagnostics) {
+            return None;
+        }
+        let mut fields = Self { cursor: cursor.clone(), object, given: IndexMap::new() };
+        for (key, value) in cursor.entries() {
+            fields.take(key, value, diagnostics);
+        }
+        for field in object.fields.iter().filter(|field| field.required) {
+            if !fields.has(field.name) {
+                let (title, name) = (object.title, field.name);
+                let message = format!("{title} needs `{name}`");
+                let label = format!("`{name}` is missing here");
+                diagnostics.push(fields.location().error("missing-key", message).label(label));
+            }
+        }
+        Some(fields)
+    }
+
+    /// Whether a key is given, rightly or not.
+    pub fn has(&self, name: &str) -> bool {
+        self.given(name).is_some()
+    }
+
+    /// Whether a key is given and its value is of the right kind.
+    pub fn is_right(&self, name: &str) -> bool {
+        self.given(name).is_some_and(|given| given.right)
+    }
+
+    /// The spelling in which a key is given: its name or one of its aliases.
+    pub fn spelling(&self, name: &str) -> Option<&'static str> {
+        self.given(name).map(|given| given.spelling)
+    }
+
+    /// Where a key itself is written.
+    pub fn key(&self, name: &str) -> Option<&Location> {
+        self.given(name).map(|given| &given.key)
+    }
+
+    /// All keys given that the table knows, in the order of the file.
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.given.keys().copied()
+    }
+
+    /// Where the mapping is written.
+    pub fn location(&self) -> Location {
+        self.cursor.location()
+    }
+
+    /// A value of whatever kind, if it is of the kind the table wants.
+    pub fn any(&self, name: &str) -> Option<Cursor<'d>> {
+        self.given(name).filter(|given| given.right).map(|given| given.value.clone())
+    }
+
+    /// A text.
+    pub fn text(&self, name: &str) -> Option<Located<String>> {
+        self.any(name)?.text()
+    }
+
+    /// Texts: a list of them, or a single one where the table allows that.
+    pub fn texts(&self, name: &str) -> Option<Vec<Located<String>>> {
+        let value = self.any(name)?;
+        match &value.node().value {
+            Value::List(_) => Some(value.items().filter_map(|item| item.text()).collect()),
+            _ => value.text().map(|text| vec![text]),
+        }
+    }
+
+    /// True or false.
+    pub fn bool(&self, name: &str) -> Option<Located<bool>> {
+        let value = self.any(name)?;
+        if let Value::Bool(bool) = value.node().value { Some(value.located(bool)) } else { None }
+    }
+
+    /// A whole number, within the range of the table.
+    pub fn integer(&self, name: &str) -> Option<Located<i64>> {
+        let value = self.any(name)?;
+        value.integer().map(|number| value.located(number))
+    }
+
+    /// A whole number from 0 on, within the range of the table.
+    pub fn count(&self, name: &str) -> Option<Located<u32>> {
+        let number = self.integer(name)?;
+        let count = u32::try_from(number.value).ok()?;
+        Some(number.map(|_| count))
+    }
+
+    /// A number.
+    pub fn number(&self, name: &str) -> Option<Located<f64>> {
+        let value = self.any(name)?;
+        value.number().map(|number| value.located(number))
+    }
+
+    /// A length of time.
+    pub fn duration(&self, name: &str) -> Option<Located<Millis>> {
+        let value = self.any(name)?;
+        value.duration().map(|length| value.located(length))
+    }
+
+    /// The items of a list; none where the key is absent or wrong.
+    pub fn list(&self, name: &str) -> Vec<Cursor<'d>> {
+        self.any(name).map(|value| value.items().collect()).unwrap_or_default()
+    }
+
+    /// The entries of a mapping with free names; none where the key is absent or wrong.
+    pub fn map(&self, name: &str) -> Vec<(Located<String>, Cursor<'d>)> {
+        self.any(name).map(|value| value.entries().collect()).unwrap_or_default()
+    }
+
+    /// The fields of a nested object, checked against its own table.
+    pub fn object(
+        &self,
+        name: &str,
+        object: &'static Object,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Fields<'d>> {
+        Fields::read(&self.any(name)?, object, diagnostics)
+    }
+
+    fn given(&self, name: &str) -> Option<&Given<'d>> {
+        debug_assert!(self.object.field(name).is_some(), "`{name}` is in no table of {}", self.object.title);
+        self.given.get(name)
+    }
+
+    fn take(&mut self, key: Located<String>, value: Cursor<'d>, diagnostics: &mut Diagnostics) {
+        let Some((field, spelling)) = self.object.find(&key.value) else {
+            let hint = did_you_mean(&key.value, self.object.known()).unwrap_or_else(|| {
+                format!("{} has the keys {}", self.object.title, list_of(self.object.known(), "and"))
+            });
+            let message = format!("unknown key {}", quoted(&key.value));
+            let label = format!("not a key of {}", self.object.title);
+            diagnostics.push(key.error("unknown-key", message).label(label).hint(hint));
+            return;
+        };
+        if let Kind::Refused(why) = field.kind {
+            let slug = field.slug.unwrap_or("not-supported");
+            diagnostics.push(key.error(slug, format!("`{spelling}` {why}")));
+            return;
+        }
+        if let Some(first) = self.given.get(field.name) {
+            let message = format!("`{}` and `{spelling}` are two spellings of one key", first.spelling);
+            let diagnostic = key.error("duplicate-field", message).label("given again");
+            diagnostics.push(diagnostic.also(&first.key, "first given here"));
+            return;
+        }
+        let right = value.must_be(&field.kind, diagnostics);
+        self.given.insert(field.name, Given { spelling, key: key.at, value, right });
+    }
+}
+
+#[cfg(test)]
+mod tests;

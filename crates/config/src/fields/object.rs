@@ -1,0 +1,95 @@
+//! Tables of keys, as data.
+
+use super::Kind;
+
+/// The table of an object's keys.
+#[derive(Debug)]
+pub struct Object {
+    /// What it is, with its article: `a movement`.
+    pub title: &'static str,
+    /// Its keys.
+    pub fields: &'static [Field],
+}
+
+/// One key of an object.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name, under which readers ask for it.
+    pub name: &'static str,
+    /// Other spellings.
+    pub aliases: &'static [&'static str],
+    /// What its value must be.
+    pub kind: Kind,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it means, for schemas and the manual.
+    pub about: &'static str,
+    /// The slug under which a refused key is reported, if not `not-supported`.
+    pub slug: Option<&'static str>,
+}
+
+impl Object {
+    /// The field of that name.
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The field that is spelt so, and the spelling.
+    pub fn find(&self, spelling: &str) -> Option<(&'static Field, &'static str)> {
+        self.fields.iter().find_map(|field| {
+            let mut spellings = std::iter::once(&field.name).chain(field.aliases);
+            spellings.find(|name| **name == spelling).map(|name| (field, *name))
+        })
+    }
+
+    /// The spellings that may be used, refused ones left out.
+    pub fn known(&self) -> impl Iterator<Item = &'static str> {
+        let fields = self.fields.iter().filter(|field| !matches!(field.kind, Kind::Refused(_)));
+        fields.flat_map(|field| std::iter::once(field.name).chain(field.aliases.iter().copied()))
+    }
+}
+
+impl Field {
+    /// A key that may be absent.
+    pub const fn new(name: &'static str, kind: Kind) -> Self {
+        Self { name, aliases: &[], kind, required: false, about: "", slug: None }
+    }
+
+    /// A key that must be given.
+    pub const fn required(name: &'static str, kind: Kind) -> Self {
+        let mut field = Self::new(name, kind);
+        field.required = true;
+        field
+    }
+
+    /// A key we know and refuse: "`name` is not supported".
+    pub const fn refused(name: &'static str) -> Self {
+        Self::new(name, Kind::Refused("is not supported"))
+    }
+
+    /// A key we know and refuse, in these words after its name.
+    pub const fn refused_because(name: &'static str, why: &'static str) -> Self {
+        Self::new(name, Kind::Refused(why))
+    }
+
+    /// Other spellings of it.
+    #[must_use]
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// What it means.
+    #[must_use]
+    pub const fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    /// The slug under which it is refused.
+    #[must_use]
+    pub const fn slug(mut self, slug: &'static str) -> Self {
+        self.slug = Some(slug);
+        self
+    }
+}

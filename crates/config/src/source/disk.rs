@@ -1,0 +1,72 @@
+//! The files of this machine.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::{FileKind, ReadError, Source};
+
+/// The files of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DiskSource;
+
+impl Source for DiskSource {
+    fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+        // Looked at before it is opened: opening a pipe nobody writes to would wait for ever.
+        let metadata = fs::metadata(path).map_err(|error| explain(&error))?;
+        if metadata.is_dir() {
+            return Err(ReadError::Directory);
+        }
+        if !metadata.is_file() {
+            return Err(ReadError::Other("it is not an ordinary file".to_owned()));
+        }
+        if metadata.len() > limit {
+            return Err(ReadError::TooLarge { limit });
+        }
+        let file = fs::File::open(path).map_err(|error| explain(&error))?;
+        let mut content = Vec::new();
+        // The file may have grown since, and files of a kernel say they are empty.
+        file.take(limit.saturating_add(1)).read_to_end(&mut content).map_err(|error| explain(&error))?;
+        if content.len() as u64 > limit {
+            return Err(ReadError::TooLarge { limit });
+        }
+        Ok(content)
+    }
+
+    fn kind(&self, path: &Path) -> Option<FileKind> {
+        let metadata = fs::metadata(path).ok()?;
+        Some(if metadata.is_dir() {
+            FileKind::Directory
+        } else if metadata.is_file() {
+            FileKind::File
+        } else {
+            FileKind::Other
+        })
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>, ReadError> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(path).map_err(|error| explain(&error))? {
+            let entry = entry.map_err(|error| explain(&error))?;
+            // A name that is not text cannot be named in a definition or on a command line of ours.
+            if let Ok(name) = entry.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError> {
+        fs::canonicalize(path).map_err(|error| explain(&error))
+    }
+}
+
+fn explain(error: &io::Error) -> ReadError {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::Missing,
+        io::ErrorKind::IsADirectory => ReadError::Directory,
+        io::ErrorKind::PermissionDenied => ReadError::Unreadable,
+        _ => ReadError::Other(error.to_string()),
+    }
+}

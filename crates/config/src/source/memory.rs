@@ -1,0 +1,106 @@
+//! Files that exist only in memory, for tests and for places without a disk.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use super::{FileKind, ReadError, Source};
+
+/// Files that exist only in memory. Directories are there when a file is in them.
+#[derive(Debug, Clone, Default)]
+pub struct MemorySource {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+    links: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl MemorySource {
+    /// These files and no others.
+    pub fn new<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut source = Self::default();
+        for (path, content) in files {
+            source.add(path, content);
+        }
+        source
+    }
+
+    /// One more file.
+    pub fn add(&mut self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) {
+        self.files.insert(plain(path.as_ref()), content.into());
+    }
+
+    /// A symbolic link to an absolute path.
+    pub fn link(&mut self, path: impl AsRef<Path>, to: impl AsRef<Path>) {
+        self.links.insert(plain(path.as_ref()), plain(to.as_ref()));
+    }
+
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let mut resolved = PathBuf::new();
+        for part in plain(path).components() {
+            resolved.push(part);
+            // A chain of links longer than there are links is a circle; it then leads nowhere.
+            for _ in 0..self.links.len() {
+                let Some(to) = self.links.get(&resolved) else { break };
+                resolved.clone_from(to);
+            }
+        }
+        resolved
+    }
+}
+
+impl Source for MemorySource {
+    fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+        match self.kind(path) {
+            None => Err(ReadError::Missing),
+            Some(FileKind::Directory) => Err(ReadError::Directory),
+            Some(FileKind::File | FileKind::Other) => {
+                let content = self.files.get(&self.resolve(path)).ok_or(ReadError::Missing)?;
+                if content.len() as u64 > limit {
+                    return Err(ReadError::TooLarge { limit });
+                }
+                Ok(content.clone())
+            }
+        }
+    }
+
+    fn kind(&self, path: &Path) -> Option<FileKind> {
+        let path = self.resolve(path);
+        if self.files.contains_key(&path) {
+            return Some(FileKind::File);
+        }
+        self.files.keys().any(|file| file.starts_with(&path)).then_some(FileKind::Directory)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>, ReadError> {
+        if self.kind(path) != Some(FileKind::Directory) {
+            return Err(ReadError::Missing);
+        }
+        let path = self.resolve(path);
+        let inside = self.files.keys().chain(self.links.keys());
+        let mut names: Vec<String> = inside
+            .filter_map(|file| file.strip_prefix(&path).ok())
+            .filter_map(|rest| rest.components().next())
+            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError> {
+        self.kind(path).map(|_| self.resolve(path)).ok_or(ReadError::Missing)
+    }
+}
+
+/// The path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}

@@ -1,0 +1,80 @@
+//! Where files come from. Nothing else in this crate touches a disk.
+
+mod disk;
+mod memory;
+
+use std::path::{Path, PathBuf};
+
+pub use disk::DiskSource;
+pub use memory::MemorySource;
+
+/// Files by path, read only.
+pub trait Source {
+    /// The whole content of a file of at most `limit` bytes. Symbolic links are followed.
+    fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, ReadError>;
+
+    /// What stands at a path, or nothing. Symbolic links are followed.
+    fn kind(&self, path: &Path) -> Option<FileKind>;
+
+    /// The names in a directory, sorted.
+    fn list(&self, path: &Path) -> Result<Vec<String>, ReadError>;
+
+    /// The path with every symbolic link and `..` resolved, for checks that a file stays where it belongs.
+    fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError>;
+
+    /// Whether a file stands at a path.
+    fn is_file(&self, path: &Path) -> bool {
+        self.kind(path) == Some(FileKind::File)
+    }
+
+    /// Whether a directory stands at a path.
+    fn is_directory(&self, path: &Path) -> bool {
+        self.kind(path) == Some(FileKind::Directory)
+    }
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// An ordinary file.
+    File,
+    /// A directory.
+    Directory,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+/// Why something could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Nothing is there.
+    #[error("it does not exist")]
+    Missing,
+    /// A directory is there.
+    #[error("it is a directory, not a file")]
+    Directory,
+    /// Permission is denied.
+    #[error("permission is denied")]
+    Unreadable,
+    /// It is larger than allowed.
+    #[error("it is larger than {}", bytes(*.limit))]
+    TooLarge {
+        /// The most bytes allowed.
+        limit: u64,
+    },
+    /// Anything else, in the words of the system.
+    #[error("{0}")]
+    Other(String),
+}
+
+fn bytes(count: u64) -> String {
+    const MIB: u64 = 1024 * 1024;
+    if count >= MIB && count.is_multiple_of(MIB) {
+        format!("{} MiB", count / MIB)
+    } else {
+        format!("{count} bytes")
+    }
+}
+
+#[cfg(test)]
+mod tests;
