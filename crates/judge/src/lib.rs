@@ -1,1 +1,13 @@
-//! In progress.
+//! Judgment: what a reply says, and what follows from it.
+//!
+//! `read` is called where a reply's text is and pulls out everything a run will ever need of it. `label`, `rules` and
+//! `route` are called by the engine and see only readings. Nothing here does I/O, keeps state or knows a dialect; an
+//! AI judge is no exception, because judgment only says that a question is due.
+
+mod label;
+mod route;
+mod rules;
+
+pub use label::{Answered, Labelled, answered, label};
+pub use route::route;
+pub use rules::{Labels, Ruled, rules};

@@ -1,0 +1,276 @@
+//! What does the round lack next? One order for every workflow; see the crate's documentation.
+
+use saihai_judge::Labelled;
+use saihai_model::{
+    Activity, By, Decision, Effect, Ending, Hold, Label, Moment, Place, Purpose, Stage, Wanted, Workflow,
+};
+
+use crate::verdict::Says;
+use crate::{Call, Done, Phase, Run, Slot};
+
+/// What one step of `advance` came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Something changed: ask again.
+    Go,
+    /// Nothing can be done until another fact arrives.
+    Rest,
+}
+
+/// Far above what any workflow can need between two facts; reached only by a defect, which must not hang.
+const STEPS: u32 = 100_000;
+
+impl Run {
+    pub(crate) fn advance(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) {
+        self.close_gate_in_time(workflow);
+        self.check_runtime(out);
+        for _ in 0..STEPS {
+            if self.step(workflow, out) == Step::Rest {
+                break;
+            }
+        }
+        self.come_to_rest(out);
+        out.sort_by_key(|effect| !matches!(effect, Effect::Record(_)));
+    }
+
+    fn step(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> Step {
+        let Some(stage) = self.stage(workflow).filter(|_| self.phase == Phase::Running) else {
+            return Step::Rest;
+        };
+        if self.lack_reports(stage) || self.launch_due(workflow, out) {
+            return Step::Go;
+        }
+        if self.hold.is_some() {
+            return Step::Rest;
+        }
+        if !self.round_is_counted(stage) {
+            return self.count_round(stage, out);
+        }
+        if self.lack_main(stage) {
+            return Step::Go;
+        }
+        if self.round().pending(|place| matches!(place, Place::Main(_) | Place::Report(_))) {
+            return Step::Rest;
+        }
+        if let Some(step) = self.lack_blocks(workflow) {
+            return step;
+        }
+        if !self.round().watched {
+            return self.watch(workflow, stage, out);
+        }
+        self.lack_verdict(workflow, stage, out)
+    }
+
+    /// Labels, the exit's question, outside conditions; then the round lacks nothing and is left.
+    fn lack_verdict(&mut self, workflow: &Workflow, stage: &Stage, out: &mut Vec<Effect>) -> Step {
+        if self.repeats_before_exit(stage) {
+            return self.leave_early(workflow, stage, out);
+        }
+        if let Some(step) = self.lack_labels(workflow, stage) {
+            return step;
+        }
+        match self.verdict(workflow, stage) {
+            Says::AskExit => self.lack(Place::Exit, Some(Purpose::Question)),
+            Says::Ruling(ruling) => match self.lack_outside(workflow, stage, &ruling) {
+                Some(step) => step,
+                None => {
+                    self.leave(workflow, stage, ruling, out);
+                    Step::Go
+                }
+            },
+        }
+    }
+
+    pub(crate) fn stage<'w>(&self, workflow: &'w Workflow) -> Option<&'w Stage> {
+        workflow.stage(&self.visit.as_ref()?.stage)
+    }
+
+    pub(crate) fn round(&self) -> &crate::Round {
+        &self.visit.as_ref().expect("a step is only taken during a visit").round
+    }
+
+    fn round_mut(&mut self) -> &mut crate::Round {
+        &mut self.visit.as_mut().expect("a step is only taken during a visit").round
+    }
+
+    /// Puts a call into an empty place; where the place already holds one there is nothing to do but wait.
+    fn lack(&mut self, place: Place, purpose: Option<Purpose>) -> Step {
+        if self.round().slot(place).is_some() {
+            return Step::Rest;
+        }
+        let call = Call::new(self.next_call(), purpose);
+        self.put(place, Slot::Waiting { call, until: None });
+        Step::Go
+    }
+
+    fn round_is_counted(&self, stage: &Stage) -> bool {
+        !matches!(stage.does, Activity::Turns { .. }) || self.round().counted
+    }
+
+    /// A limit is checked when a round is counted: completion in the last round thereby wins, and a raised limit finds
+    /// the run exactly here.
+    fn count_round(&mut self, stage: &Stage, out: &mut Vec<Effect>) -> Step {
+        let reached = |limit: Option<u32>| limit.is_some_and(|limit| self.counts.iteration >= limit);
+        if reached(self.limits.rounds) || reached(self.limits.hard_rounds) {
+            let word = if reached(self.limits.rounds) { "max_iterations" } else { "emergency_stop" };
+            self.set_hold(Hold::Limit(word.to_owned()));
+            return Step::Rest;
+        }
+        self.counts.iteration = self.counts.iteration.saturating_add(1);
+        if !self.delivering && !stage.aside {
+            self.counts.chain = 0;
+        }
+        let round = self.round_mut();
+        round.counted = true;
+        let number = round.number;
+        out.push(Effect::Record(Decision::Round { round: number, iteration: self.counts.iteration }));
+        Step::Go
+    }
+
+    fn lack_main(&mut self, stage: &Stage) -> bool {
+        let (count, at_once, purpose) = match &stage.does {
+            Activity::Turns { turns, at_once, .. } => (turns.len(), *at_once, Some(Purpose::Work)),
+            Activity::Gate(_) | Activity::Action(_) => (1, None, None),
+        };
+        let under_way = self
+            .round()
+            .slots
+            .iter()
+            .filter(|(place, slot)| matches!(place, Place::Main(_)) && !matches!(slot, Slot::Done(_)));
+        if at_once.is_some_and(|most| under_way.count() >= most.max(1) as usize) {
+            return false;
+        }
+        let missing = (0..count).find(|index| self.round().slot(Place::Main(*index)).is_none());
+        missing.is_some_and(|index| self.lack(Place::Main(index), purpose) == Step::Go)
+    }
+
+    /// Reports of a turn are saved as soon as it has replied, whatever its siblings do.
+    fn lack_reports(&mut self, stage: &Stage) -> bool {
+        let missing = (0..stage.turns().len()).find(|index| {
+            let done = self.round().done(Place::Main(*index));
+            done.is_some_and(|done| !done.reading.reports.is_empty())
+                && self.round().slot(Place::Report(*index)).is_none()
+        });
+        missing.is_some_and(|index| self.lack(Place::Report(index), None) == Step::Go)
+    }
+
+    /// The actions that blocks ask for, one after the other.
+    fn lack_blocks(&mut self, workflow: &Workflow) -> Option<Step> {
+        let count = self.block_actions(workflow).len();
+        let next = (0..count).find(|index| self.round().done(Place::Block(*index)).is_none())?;
+        Some(self.lack(Place::Block(next), None))
+    }
+
+    /// Questions for the turns that no other method labels.
+    fn lack_labels(&mut self, workflow: &Workflow, stage: &Stage) -> Option<Step> {
+        if self.wrong_output(stage).is_some() {
+            return None;
+        }
+        let asks = |run: &Self, index: usize| run.labelled(stage, index) == Labelled::Ask;
+        let open = (0..stage.turns().len()).filter(|index| asks(self, *index)).collect::<Vec<_>>();
+        let missing = open.iter().find(|index| self.round().slot(Place::Check(**index)).is_none()).copied();
+        if let Some(index) = missing {
+            let place = Place::Check(index);
+            debug_assert!(matches!(
+                workflow.wanted(&self.visit.as_ref()?.stage, place),
+                Some(Wanted::Answer(..))
+            ));
+            return Some(self.lack(place, Some(Purpose::Question)));
+        }
+        (!open.is_empty()).then_some(Step::Rest)
+    }
+
+    /// What a turn's reply, and the question about it, say.
+    pub(crate) fn labelled(&self, stage: &Stage, index: usize) -> Labelled {
+        let Some(done) = self.round().done(Place::Main(index)) else { return Labelled::Missing };
+        let Some(choice) = stage.turns().get(index).and_then(|turn| turn.reads.choice.as_ref()) else {
+            return Labelled::Missing;
+        };
+        if done.failure.is_some() {
+            return Labelled::Missing;
+        }
+        let answer = self.round().done(Place::Check(index)).map(|done| &done.label);
+        saihai_judge::label(choice, &done.reading, answer)
+    }
+
+    /// Each turn's label in order, and how the first was found.
+    pub(crate) fn labels(&self, stage: &Stage) -> (Vec<Option<Label>>, By) {
+        match &stage.does {
+            Activity::Turns { turns, .. } => {
+                let mut by = By::Only;
+                let mut labels = Vec::with_capacity(turns.len());
+                for index in 0..turns.len() {
+                    match self.labelled(stage, index) {
+                        Labelled::Found(label, found_by) => {
+                            by = found_by;
+                            labels.push(Some(label));
+                        }
+                        Labelled::Missing | Labelled::Ask => labels.push(None),
+                    }
+                }
+                (labels, by)
+            }
+            Activity::Gate(_) => (vec![self.main_label()], By::Answer),
+            Activity::Action(_) => (vec![self.main_label()], By::Result),
+        }
+    }
+
+    fn main_label(&self) -> Option<Label> {
+        self.round().done(Place::Main(0)).and_then(|done| done.label.clone())
+    }
+
+    /// A gate nobody answered in time answers itself.
+    fn close_gate_in_time(&mut self, workflow: &Workflow) {
+        let Some(visit) = &self.visit else { return };
+        let Some(Slot::Open { call, until: Some(until) }) = visit.round.slot(Place::Main(0)) else { return };
+        if *until > self.now || workflow.stage(&visit.stage).is_none() {
+            return;
+        }
+        let call = call.id.clone();
+        let done = Done { label: Some("no".into()), ..Done::default() };
+        self.put(Place::Main(0), Slot::Done(Box::new(done)));
+        if self.open_gate() == Some(&call) {
+            self.lift_hold();
+        }
+    }
+
+    fn check_runtime(&mut self, out: &mut Vec<Effect>) {
+        let over = self.limits.runtime.is_some_and(|runtime| self.driven >= runtime);
+        if over && self.phase == Phase::Running && self.hold.is_none() {
+            self.stop_for(Hold::Limit("timeout".to_owned()), out);
+        }
+    }
+
+    /// Nothing more can be done now: say so once, and ask to be woken where time alone will change it.
+    fn come_to_rest(&mut self, out: &mut Vec<Effect>) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        if self.busy().next().is_none() {
+            if self.hold == Some(Hold::Cancelling) {
+                return self.finish(Ending::Cancelled, out);
+            }
+            if let Some(hold) = self.hold.clone().filter(|hold| self.announced.as_ref() != Some(hold)) {
+                out.push(Effect::Record(Decision::Parked { hold: hold.clone() }));
+                self.announced = Some(hold);
+            }
+        }
+        if let Some(at) = self.next_moment().filter(|at| self.wake.is_none_or(|wake| *at < wake)) {
+            self.wake = Some(at);
+            out.push(Effect::Wake { at });
+        }
+    }
+
+    /// The next moment at which time alone changes something.
+    fn next_moment(&self) -> Option<Moment> {
+        let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
+        let waits = slots.filter_map(|(_, slot)| match slot {
+            Slot::Waiting { until, .. } if self.hold.is_none() => *until,
+            Slot::Open { until, .. } => *until,
+            Slot::Waiting { .. } | Slot::Busy(_) | Slot::Done(_) => None,
+        });
+        let runtime = self.limits.runtime.filter(|_| self.hold.is_none());
+        let runtime = runtime.map(|runtime| Moment(self.now.0 + runtime.0.saturating_sub(self.driven.0)));
+        waits.chain(runtime).min()
+    }
+}

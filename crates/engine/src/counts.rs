@@ -1,0 +1,57 @@
+//! The counters of a run, each bounded by the workflow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use saihai_model::{Label, StageId, Topic};
+use serde::{Deserialize, Serialize};
+
+/// Everything a run counts.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Rounds of the run.
+    pub iteration: u32,
+    /// Replies received.
+    pub turns: u64,
+    /// Visits by stage; never reset.
+    pub visits: BTreeMap<StageId, u32>,
+    /// Visits by stage that count towards a visit limit.
+    pub activations: BTreeMap<StageId, u32>,
+    /// Stages whose substitute has already been used.
+    pub substituted: BTreeSet<StageId>,
+    /// The last stage of the flow, and how often in a row.
+    pub last: Option<StageId>,
+    /// See `last`.
+    pub consecutive: u32,
+    /// The end of the history of stages, as long as the longest watched cycle.
+    pub history: Vec<StageId>,
+    /// Answered checks.
+    pub checks: u32,
+    /// Rounds in a row that published nothing.
+    pub silent: u32,
+    /// What was last published and said, and how often in a row.
+    pub same: Option<(String, u32)>,
+    /// Topics published, of those that some closing word requires.
+    pub published: BTreeSet<Topic>,
+    /// How often each leaf of the completion has been met, by its number in reading order.
+    pub met: BTreeMap<String, u32>,
+    /// Signals seen, by kind.
+    pub signals: BTreeMap<String, u32>,
+    /// Stages entered in a row that asked no agent.
+    pub chain: u32,
+    /// The last label of a check.
+    pub last_check: Option<Label>,
+}
+
+impl Counts {
+    /// Adds one to a stage's count and says the new one.
+    pub(crate) fn add(map: &mut BTreeMap<StageId, u32>, stage: &StageId) -> u32 {
+        let count = map.entry(stage.clone()).or_insert(0);
+        *count = count.saturating_add(1);
+        *count
+    }
+
+    /// Visits of a stage so far.
+    pub fn visits_of(&self, stage: &StageId) -> u32 {
+        self.visits.get(stage).copied().unwrap_or(0)
+    }
+}

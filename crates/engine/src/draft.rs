@@ -1,0 +1,259 @@
+//! Drafts prompts: the run's values put in order between the workflow's words. Texts stay references; the runner
+//! splices them in.
+
+use saihai_model::{
+    Draft, Form, Json, Part, Place, Prompt, Section, Splice, Stage, Text, Variable, When, Workflow,
+};
+
+use crate::{Call, Done, Run};
+
+/// From where a prompt looks at the run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View {
+    /// The place whose call it is for.
+    pub(crate) place: Place,
+    /// A session that was to be continued is not there.
+    pub(crate) new_session: bool,
+}
+
+/// What only a note or a correction can show.
+#[derive(Debug, Default, Clone, Copy)]
+struct About<'a> {
+    reasons: &'a [String],
+    tail: &'a str,
+    violations: &'a [String],
+}
+
+impl Run {
+    pub(crate) fn draft(&self, workflow: &Workflow, prompt: &Prompt, view: View) -> Draft {
+        self.draft_about(workflow, prompt, view, About::default())
+    }
+
+    /// The note that the next round is given about a reply.
+    pub(crate) fn draft_note(
+        &self,
+        workflow: &Workflow,
+        prompt: &Prompt,
+        about: &Done,
+        reasons: &[String],
+    ) -> Draft {
+        let about = About { reasons, tail: &about.reading.tail, violations: &about.reading.violations };
+        self.draft_about(workflow, prompt, View { place: Place::Main(0), new_session: false }, about)
+    }
+
+    pub(crate) fn draft_correction(
+        &self,
+        workflow: &Workflow,
+        prompt: &Prompt,
+        view: View,
+        call: &Call,
+    ) -> Draft {
+        let violations = call.first.as_ref().map_or(&[][..], |first| &first.reading.violations);
+        self.draft_about(workflow, prompt, view, About { violations, ..About::default() })
+    }
+
+    fn draft_about(&self, workflow: &Workflow, prompt: &Prompt, view: View, about: About<'_>) -> Draft {
+        let shown = prompt.sections.iter().filter_map(|section| self.section(workflow, section, view, about));
+        Draft { sections: shown.collect(), join: prompt.join }
+    }
+
+    fn section(
+        &self,
+        workflow: &Workflow,
+        section: &Section,
+        view: View,
+        about: About<'_>,
+    ) -> Option<Vec<Splice>> {
+        if section.when == When::NewSession && !view.new_session {
+            return None;
+        }
+        let mut splices = Vec::new();
+        let mut filled = false;
+        for part in &section.body {
+            match part {
+                Part::Fixed(text) => splices.push(Splice::Text(text.clone(), Form::Plain)),
+                Part::Value(variable, form) => {
+                    let value = self.value(workflow, variable, *form, view, about);
+                    filled |= value.iter().any(has_content);
+                    splices.extend(value);
+                }
+            }
+        }
+        (section.when != When::Filled || filled).then_some(splices)
+    }
+
+    fn value(
+        &self,
+        workflow: &Workflow,
+        variable: &Variable,
+        form: Form,
+        view: View,
+        about: About<'_>,
+    ) -> Vec<Splice> {
+        let text = |text: &Text| vec![Splice::Text(text.clone(), form)];
+        let words = |words: &str| vec![Splice::Text(words.into(), form)];
+        match variable {
+            Variable::Task => text(&self.carry.task),
+            Variable::Previous => joined(&self.carry.previous, &self.carry.between, form),
+            Variable::Combined => self.combined(workflow, view.place, form),
+            Variable::Inputs => listed(&self.carry.inputs, form),
+            Variable::Reasons => listed(about.reasons, form),
+            Variable::Violations => listed(about.violations, form),
+            Variable::ReplyTail => words(about.tail),
+            Variable::Note => self.carry.note.as_ref().map(flat).unwrap_or_default(),
+            Variable::CheckMessage => words(self.carry.check_message.as_deref().unwrap_or_default()),
+            Variable::EventTopic => words(self.carry.event.as_ref().map_or("", |event| event.topic.as_str())),
+            Variable::EventSource => words(self.carry.source.as_ref().map_or("", |source| source.as_str())),
+            Variable::EventMessage => words(
+                self.carry.event.as_ref().and_then(|event| event.message.as_deref()).unwrap_or_default(),
+            ),
+            Variable::Output { stage, key } => {
+                let value = self.carry.outputs.get(stage).and_then(|outputs| outputs.get(key));
+                value.map(|value| words(&shown(value, form))).unwrap_or_default()
+            }
+            Variable::Word(key) => words(workflow.words.get(key).map_or("", String::as_str)),
+            Variable::Subject(name) => self.carry.subject.get(name).map(text).unwrap_or_default(),
+            Variable::ReportFile(file) => {
+                let missing = workflow.words.get("report-missing").cloned().unwrap_or_default();
+                vec![Splice::ReportFile { file: file.clone(), missing }]
+            }
+            Variable::ReportDirectory => vec![Splice::ReportDirectory],
+            Variable::WorkingDirectory => vec![Splice::WorkingDirectory],
+            Variable::Iteration
+            | Variable::MaxIterations
+            | Variable::CompletedIterations
+            | Variable::RemainingIterations
+            | Variable::Visits
+            | Variable::Round
+            | Variable::Cycles
+            | Variable::Checks
+            | Variable::Phase { .. } => self.counted(variable).map(|value| words(&value)).unwrap_or_default(),
+        }
+    }
+
+    /// Values that are counters.
+    fn counted(&self, variable: &Variable) -> Option<String> {
+        let rounds = match (self.limits.rounds, self.limits.hard_rounds) {
+            (Some(rounds), Some(hard)) => Some(rounds.min(hard)),
+            (rounds, hard) => rounds.or(hard),
+        };
+        let counts = &self.counts;
+        let number = match variable {
+            Variable::Iteration => counts.iteration,
+            Variable::MaxIterations => rounds?,
+            Variable::CompletedIterations => counts.iteration.saturating_sub(1),
+            Variable::RemainingIterations => rounds?.saturating_sub(counts.iteration),
+            Variable::Visits => self.visit.as_ref()?.number,
+            Variable::Round => self.visit.as_ref()?.round.number,
+            Variable::Cycles => self.carry.cycles,
+            Variable::Checks => counts.checks,
+            Variable::Phase { signal, names } => {
+                let seen = counts.signals.get(signal).copied().unwrap_or(0) as usize;
+                return names.get(seen).or(names.last()).cloned();
+            }
+            Variable::Task
+            | Variable::Previous
+            | Variable::Combined
+            | Variable::Inputs
+            | Variable::EventTopic
+            | Variable::EventSource
+            | Variable::EventMessage
+            | Variable::Note
+            | Variable::Reasons
+            | Variable::ReplyTail
+            | Variable::CheckMessage
+            | Variable::Violations
+            | Variable::Output { .. }
+            | Variable::Word(_)
+            | Variable::ReportFile(_)
+            | Variable::ReportDirectory
+            | Variable::WorkingDirectory
+            | Variable::Subject(_) => return None,
+        };
+        Some(number.to_string())
+    }
+
+    /// What was said in this round: by one turn where a turn is judged, by all otherwise.
+    fn combined(&self, workflow: &Workflow, place: Place, form: Form) -> Vec<Splice> {
+        let Some(visit) = &self.visit else { return Vec::new() };
+        if let Place::Check(index) = place {
+            let said = visit.round.done(Place::Main(index)).and_then(|done| done.text.clone());
+            return said.map(|text| vec![Splice::Text(text, form)]).unwrap_or_default();
+        }
+        let Some(stage) = workflow.stage(&visit.stage) else { return Vec::new() };
+        joined(&self.outputs(stage), between(stage), form)
+    }
+
+    /// The outputs of this round's turns in their order, each with what stands above it.
+    pub(crate) fn outputs(&self, stage: &Stage) -> Vec<(String, Text)> {
+        let Some(visit) = &self.visit else { return Vec::new() };
+        let turns = stage.turns().iter().enumerate();
+        let said = turns.filter_map(|(index, turn)| {
+            let text = visit.round.done(Place::Main(index))?.text.clone()?;
+            Some((turn.heading.clone(), text))
+        });
+        said.collect()
+    }
+}
+
+pub(crate) fn between(stage: &Stage) -> &str {
+    match &stage.does {
+        saihai_model::Activity::Turns { between, .. } => between,
+        saihai_model::Activity::Gate(_) | saihai_model::Activity::Action(_) => "",
+    }
+}
+
+fn joined(outputs: &[(String, Text)], between: &str, form: Form) -> Vec<Splice> {
+    let mut splices = Vec::new();
+    for (index, (heading, text)) in outputs.iter().enumerate() {
+        if index > 0 {
+            splices.push(Splice::Text(between.into(), Form::Plain));
+        }
+        if !heading.is_empty() {
+            splices.push(Splice::Text(heading.as_str().into(), Form::Plain));
+        }
+        splices.push(Splice::Text(text.clone(), form));
+    }
+    splices
+}
+
+fn listed(items: &[String], form: Form) -> Vec<Splice> {
+    let mut splices = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            splices.push(Splice::Text("\n".into(), Form::Plain));
+        }
+        splices.push(Splice::Text(item.as_str().into(), form));
+    }
+    splices
+}
+
+/// A drafted note inside another prompt: its sections one blank line apart.
+fn flat(draft: &Draft) -> Vec<Splice> {
+    let mut splices = Vec::new();
+    for (index, section) in draft.sections.iter().enumerate() {
+        if index > 0 {
+            splices.push(Splice::Text("\n\n".into(), Form::Plain));
+        }
+        splices.extend(section.iter().cloned());
+    }
+    splices
+}
+
+/// Text as it is, everything else as compact JSON; nothing for null.
+fn shown(value: &Json, form: Form) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) if form != Form::Json => text.clone(),
+        Json::String(_) | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => {
+            value.to_string()
+        }
+    }
+}
+
+fn has_content(splice: &Splice) -> bool {
+    match splice {
+        Splice::Text(text, _) => !text.is_empty(),
+        Splice::ReportFile { .. } | Splice::ReportDirectory | Splice::WorkingDirectory => true,
+    }
+}

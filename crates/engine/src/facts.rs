@@ -1,0 +1,418 @@
+//! Puts each fact in its place. What follows from it is `advance`'s business.
+
+use saihai_judge::Answered;
+use saihai_model::{
+    Activity, Answer, CallFailed, CallId, Cost, Decision, Effect, Fact, FailureClass, Hold, Moment,
+    OnFailure, Outcome, Place, Published, Purpose, Raise, Replied, SessionPolicy, Spoken, Start, Usage, Usd,
+    Wanted, Wants, Workflow,
+};
+
+use crate::retry::{Attempt, Next};
+use crate::{Call, Done, Phase, Run, Slot};
+
+impl Run {
+    pub(crate) fn begin(&mut self, workflow: &Workflow, at: Moment, start: &Start, out: &mut Vec<Effect>) {
+        self.phase = Phase::Running;
+        self.now = at;
+        self.seed = start.seed;
+        self.patience = start.patience;
+        self.limits = workflow.limits.clone();
+        self.carry.task = start.task.clone();
+        self.carry.subject = start.subject.clone();
+        if let Some(topics) = &workflow.topics {
+            self.carry.event = Some(Published { topic: topics.start.clone(), message: None, line: 0 });
+        }
+        self.enter(workflow, &workflow.entry, out);
+    }
+
+    pub(crate) fn take(&mut self, workflow: &Workflow, fact: &Fact, out: &mut Vec<Effect>) {
+        match fact {
+            Fact::Started(_) | Fact::Woke => {}
+            Fact::Asked { call, prompt, .. } => self.asked(call, prompt.as_ref()),
+            Fact::Replied(reply) => self.replied(workflow, reply, out),
+            Fact::Failed(failed) => self.failed(workflow, failed, out),
+            Fact::Performed { call, outcome } => self.performed(workflow, call, outcome, out),
+            Fact::Answered(answer) => self.answered(workflow, answer),
+            Fact::Reopened => self.reopened(),
+            Fact::Resumed(raise) => self.resumed(raise),
+            Fact::Interrupted { .. } => self.stop_for(Hold::Interrupted, out),
+            Fact::Cancelled { .. } => self.stop_for(Hold::Cancelling, out),
+            Fact::StorageFailed { call, path, .. } => self.storage_failed(call.as_ref(), path),
+        }
+    }
+
+    fn asked(&mut self, id: &CallId, prompt: Option<&saihai_model::Text>) {
+        let Some(prompt) = prompt else { return };
+        let Some((place, mut call)) = self.take_busy(id) else { return };
+        call.prompt = Some(prompt.clone());
+        self.put(place, Slot::Busy(call));
+    }
+
+    fn replied(&mut self, workflow: &Workflow, reply: &Replied, out: &mut Vec<Effect>) {
+        let Some((place, call)) = self.take_busy(&reply.call) else { return };
+        self.counts.turns = self.counts.turns.saturating_add(1);
+        self.settle(workflow, place, &call, reply.cost, &reply.usage);
+        match (place, workflow.wanted(&call.id.stage, place)) {
+            (Place::Main(index), Some(Wanted::Work(_))) => self.worked(workflow, index, call, reply, out),
+            (_, Some(Wanted::Answer(choice, question))) => {
+                let said = saihai_judge::answered(choice, question, &reply.reading);
+                let label = match said {
+                    Answered::Unreadable if call.corrections < question.corrections => {
+                        return self.correct(place, call, Done::of(reply, Spoken::LastMessage), out);
+                    }
+                    Answered::Unreadable => question.unreadable.clone(),
+                    Answered::Label(label) => Some(label),
+                    Answered::Nothing => None,
+                };
+                let mut done = Done::of(reply, Spoken::LastMessage);
+                done.label = label;
+                self.put(place, Slot::Done(Box::new(done)));
+            }
+            (_, _) => self.put(place, Slot::Done(Box::default())),
+        }
+    }
+
+    /// A reply to the work of a turn, or to its correction: then only the output is taken from it.
+    fn worked(
+        &mut self,
+        workflow: &Workflow,
+        index: usize,
+        mut call: Call,
+        reply: &Replied,
+        out: &mut Vec<Effect>,
+    ) {
+        let place = Place::Main(index);
+        let Some(turn) = workflow.stage(&call.id.stage).and_then(|stage| stage.turns().get(index)) else {
+            return;
+        };
+        if let (SessionPolicy::Continue(key) | SessionPolicy::Renew(key), Some(session)) =
+            (&turn.session, &reply.session)
+        {
+            let provider = call.provider.clone().unwrap_or_else(|| turn.provider.clone());
+            self.sessions.insert(key.clone(), (provider, session.clone()));
+        }
+        let done = match call.first.take() {
+            Some(mut first) => {
+                first.reading.output.clone_from(&reply.reading.output);
+                first.reading.violations.clone_from(&reply.reading.violations);
+                first.session = reply.session.clone().or(first.session);
+                *first
+            }
+            None => Done::of(reply, turn.reads.carry),
+        };
+        let corrections = turn.reads.output.as_ref().map_or(0, |output| output.corrections);
+        if !done.reading.violations.is_empty() && call.corrections < corrections {
+            return self.correct(place, call, done, out);
+        }
+        self.put(place, Slot::Done(Box::new(done)));
+    }
+
+    /// The next call of the same round asks for a correction of what was just said.
+    fn correct(&mut self, place: Place, call: Call, said: Done, out: &mut Vec<Effect>) {
+        let mut next = Call::new(self.next_call(), Some(Purpose::Correction));
+        next.corrections = call.corrections.saturating_add(1);
+        next.provider = call.provider;
+        out.push(Effect::Record(Decision::Correct {
+            call: next.id.clone(),
+            violations: said.reading.violations.clone(),
+        }));
+        next.first = Some(Box::new(said));
+        self.put(place, Slot::Waiting { call: next, until: None });
+    }
+
+    fn failed(&mut self, workflow: &Workflow, failed: &CallFailed, out: &mut Vec<Effect>) {
+        let Some((place, call)) = self.take_busy(&failed.call) else { return };
+        let cost = Cost { usd: failed.cost.unwrap_or_default(), tokens: failed.usage.tokens(), turns: 0 };
+        self.ledger.spent = self.ledger.spent.plus(cost);
+        self.fail(workflow, place, call, &failed.failure, out);
+    }
+
+    fn fail(
+        &mut self,
+        workflow: &Workflow,
+        place: Place,
+        mut call: Call,
+        failure: &saihai_model::Failure,
+        out: &mut Vec<Effect>,
+    ) {
+        if failure.class == FailureClass::Cancelled && self.hold.is_some() {
+            call.repeat = true;
+            return self.put(place, Slot::Waiting { call, until: None });
+        }
+        let count = call.count(failure.class);
+        call.last_failure = Some(failure.class);
+        let attempt = Attempt {
+            policy: &workflow.retry,
+            call: &call.id,
+            attempt: call.attempt,
+            failure,
+            count,
+            now: self.now,
+            seed: self.seed,
+        };
+        match attempt.next() {
+            Next::Again(at) => self.retry(place, call, Some(at), None, out),
+            Next::NewSession => {
+                self.forget_session(workflow, place, &call.id);
+                call.new_session = true;
+                call.prompt = None;
+                self.retry(place, call, None, None, out);
+            }
+            Next::Spent => self.give_up(workflow, place, call, failure, None, out),
+            Next::SpentUntil(at) => self.give_up(workflow, place, call, failure, Some(at), out),
+        }
+    }
+
+    fn retry(
+        &mut self,
+        place: Place,
+        mut call: Call,
+        until: Option<Moment>,
+        provider: Option<saihai_model::ProviderName>,
+        out: &mut Vec<Effect>,
+    ) {
+        out.push(Effect::Record(Decision::Retry {
+            call: call.id.clone(),
+            attempt: call.attempt.saturating_add(1),
+            not_before: until.unwrap_or(self.now),
+            provider: provider.clone(),
+            new_session: call.new_session,
+        }));
+        if provider.is_some() {
+            call.provider = provider;
+        }
+        self.put(place, Slot::Waiting { call, until });
+    }
+
+    /// All attempts are spent: somebody else, a later time, the turn's own result, or a hold.
+    fn give_up(
+        &mut self,
+        workflow: &Workflow,
+        place: Place,
+        mut call: Call,
+        failure: &saihai_model::Failure,
+        until: Option<Moment>,
+        out: &mut Vec<Effect>,
+    ) {
+        if let Some(other) = self.fallback(workflow, place, &call, failure.class) {
+            call.failures.clear();
+            call.new_session = true;
+            call.prompt = None;
+            return self.retry(place, call, None, Some(other), out);
+        }
+        if self.keeps_going(workflow, place, &call.id) {
+            let done = Done { failure: Some(failure.clone()), ..Done::default() };
+            return self.put(place, Slot::Done(Box::new(done)));
+        }
+        match until {
+            Some(at) => self.retry(place, call, Some(at), None, out),
+            None => {
+                self.set_hold(Hold::Provider(call.id.clone(), failure.class));
+                self.put(place, Slot::Waiting { call, until: None });
+            }
+        }
+    }
+
+    fn performed(&mut self, workflow: &Workflow, id: &CallId, outcome: &Outcome, out: &mut Vec<Effect>) {
+        let Some((place, mut call)) = self.take_busy(id) else { return };
+        match outcome {
+            Outcome::Done { label, output } => {
+                if let Place::Report(_) = place {
+                    self.saved(output);
+                }
+                let done = Done { label: label.clone(), output: output.clone(), ..Done::default() };
+                self.put(place, Slot::Done(Box::new(done)));
+            }
+            Outcome::NotYet => self.poll_again(workflow, place, call),
+            Outcome::Waiting { reason } => {
+                call.repeat = true;
+                self.set_hold(Hold::Outside(call.id.clone(), reason.clone()));
+                self.put(place, Slot::Waiting { call, until: None });
+            }
+            Outcome::Failed(failure) => self.fail(workflow, place, call, failure, out),
+        }
+    }
+
+    fn poll_again(&mut self, workflow: &Workflow, place: Place, call: Call) {
+        let poll = self.action_at(workflow, place).and_then(|action| action.poll);
+        let waited = call.since.map_or(self.now.since(self.now), |since| self.now.since(since));
+        let slot = match poll {
+            Some(poll) if waited < poll.at_most => {
+                Slot::Waiting { call, until: Some(self.now.plus(poll.every)) }
+            }
+            Some(_) | None => Slot::Done(Box::new(Done { label: Some("timeout".into()), ..Done::default() })),
+        };
+        self.put(place, slot);
+    }
+
+    fn saved(&mut self, output: &std::collections::BTreeMap<String, saihai_model::Json>) {
+        for (file, saved) in output {
+            if let Some(hash) = saved.get("sha256").and_then(saihai_model::Json::as_str) {
+                self.reports.insert(file.clone(), hash.to_owned());
+            }
+        }
+    }
+
+    fn answered(&mut self, workflow: &Workflow, answer: &Answer) {
+        let Some(visit) = &self.visit else { return };
+        let Some((place, _)) = visit.round.call(&answer.call) else { return };
+        let Some(Activity::Gate(gate)) = workflow.stage(&visit.stage).map(|stage| &stage.does) else {
+            return;
+        };
+        let fits = match gate.wants {
+            Wants::YesNo => matches!(answer.label.as_str(), "yes" | "no"),
+            Wants::Text { .. } => answer.label.as_str() == "answered",
+        };
+        if !fits {
+            return;
+        }
+        let mut done = Done { label: Some(answer.label.clone()), ..Done::default() };
+        if let Some(text) = &answer.text {
+            done.output.insert("answer".to_owned(), text.as_str().into());
+        }
+        self.put(place, Slot::Done(Box::new(done)));
+        if self.open_gate() == Some(&answer.call) {
+            self.lift_hold();
+        }
+    }
+
+    /// Another process owns the run now: nothing of before is under way.
+    fn reopened(&mut self) {
+        self.wake = None;
+        self.repeat_calls(|slot| matches!(slot, Slot::Busy(_)));
+    }
+
+    fn resumed(&mut self, raise: &Raise) {
+        if self.hold == Some(Hold::Cancelling) {
+            return;
+        }
+        self.lift_hold();
+        self.wake = None;
+        self.patience = raise.patience;
+        self.limits.budget = self.limits.budget.replaced_by(&raise.budget);
+        if let Some(rounds) = raise.rounds {
+            self.limits.rounds = Some(rounds);
+            self.limits.hard_rounds = self.limits.hard_rounds.map(|hard| hard.max(rounds));
+        }
+        self.limits.runtime = raise.runtime.or(self.limits.runtime);
+        self.repeat_calls(|slot| matches!(slot, Slot::Open { .. }));
+        let Some(visit) = &mut self.visit else { return };
+        for (_, slot) in &mut visit.round.slots {
+            if let Slot::Waiting { call, until } = slot {
+                call.failures.clear();
+                if raise.now {
+                    *until = None;
+                }
+            }
+        }
+    }
+
+    fn repeat_calls(&mut self, which: impl Fn(&Slot) -> bool) {
+        let Some(visit) = &mut self.visit else { return };
+        for (_, slot) in &mut visit.round.slots {
+            if !which(slot) {
+                continue;
+            }
+            if let Slot::Busy(call) | Slot::Open { call, .. } = slot {
+                let mut call = call.clone();
+                call.repeat = true;
+                *slot = Slot::Waiting { call, until: None };
+            }
+        }
+    }
+
+    pub(crate) fn stop_for(&mut self, hold: Hold, out: &mut Vec<Effect>) {
+        self.set_hold(hold);
+        out.extend(self.busy().map(|call| Effect::Stop { call: call.clone() }));
+    }
+
+    fn storage_failed(&mut self, id: Option<&CallId>, path: &str) {
+        self.set_hold(Hold::Storage(path.to_owned()));
+        if let Some((place, mut call)) = id.and_then(|id| self.take_busy(id)) {
+            call.repeat = true;
+            self.put(place, Slot::Waiting { call, until: None });
+        }
+    }
+
+    pub(crate) fn lift_hold(&mut self) {
+        self.hold = None;
+        self.announced = None;
+    }
+
+    /// A copy of the call under way with this id, and its place; the caller puts something there.
+    fn take_busy(&self, id: &CallId) -> Option<(Place, Call)> {
+        match self.visit.as_ref()?.round.call(id)? {
+            (place, Slot::Busy(call)) => Some((place, call.clone())),
+            (_, Slot::Waiting { .. } | Slot::Open { .. } | Slot::Done(_)) => None,
+        }
+    }
+
+    pub(crate) fn put(&mut self, place: Place, slot: Slot) {
+        if let Some(visit) = &mut self.visit {
+            visit.round.put(place, slot);
+        }
+    }
+
+    fn settle(&mut self, workflow: &Workflow, place: Place, call: &Call, cost: Option<Usd>, usage: &Usage) {
+        let Some((provider, model)) = self.asked_of(workflow, place, call) else { return };
+        // Where nobody says what a call cost, what was set aside for it stands as its cost.
+        let cost = Cost { usd: cost.unwrap_or(call.reserved.usd), tokens: usage.tokens(), turns: 1 };
+        self.ledger.settle(&provider, model.as_deref(), cost);
+    }
+
+    fn keeps_going(&self, workflow: &Workflow, place: Place, id: &CallId) -> bool {
+        let stage = workflow.stage(&id.stage);
+        matches!(place, Place::Main(_))
+            && stage.is_some_and(|stage| {
+                matches!(stage.does, Activity::Turns { on_failure: OnFailure::KeepGoing, .. })
+            })
+    }
+
+    fn fallback(
+        &self,
+        workflow: &Workflow,
+        place: Place,
+        call: &Call,
+        class: FailureClass,
+    ) -> Option<saihai_model::ProviderName> {
+        let helps = match class {
+            FailureClass::Transient
+            | FailureClass::RateLimited
+            | FailureClass::Quota
+            | FailureClass::Auth
+            | FailureClass::Missing
+            | FailureClass::Crashed => true,
+            FailureClass::BadRequest
+            | FailureClass::SessionLost
+            | FailureClass::Refused
+            | FailureClass::Cancelled => false,
+        };
+        let (provider, _) = self.asked_of(workflow, place, call)?;
+        let other = workflow.retry.fallback.iter().find(|(from, _)| *from == provider);
+        other.filter(|_| helps && call.purpose.is_some()).map(|(_, to)| to.clone())
+    }
+
+    fn forget_session(&mut self, workflow: &Workflow, place: Place, id: &CallId) {
+        let Place::Main(index) = place else { return };
+        let turn = workflow.stage(&id.stage).and_then(|stage| stage.turns().get(index));
+        if let Some(SessionPolicy::Continue(key)) = turn.map(|turn| &turn.session) {
+            self.sessions.remove(key);
+        }
+    }
+}
+
+impl Done {
+    fn of(reply: &Replied, carry: Spoken) -> Self {
+        let text = match carry {
+            Spoken::LastMessage => &reply.text,
+            Spoken::AllMessages => reply.spoken.as_ref().unwrap_or(&reply.text),
+        };
+        Self {
+            text: Some(text.clone()),
+            reply: Some(reply.text.clone()),
+            reading: reply.reading.clone(),
+            session: reply.session.clone(),
+            ..Self::default()
+        }
+    }
+}

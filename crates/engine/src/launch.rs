@@ -1,0 +1,352 @@
+//! Makes the calls that are due. Every call of every kind is first a waiting slot and is made here, so a first
+//! attempt, a retry, a repeat after a crash and a call after a lifted hold are one path.
+
+use std::collections::BTreeMap;
+
+use saihai_model::{
+    ActionSpec, Activity, AnswerForm, Block, BlockUse, CallId, Cost, Decision, Effect, Failure, FailureClass,
+    GateMode, Given, Hold, Json, Moment, OnFailure, Once, OpenGate, Performance, Permission, Place,
+    ProviderName, Purpose, Question, QuestionSession, Request, SessionPolicy, Stage, Text, Turn, Wanted,
+    Workflow,
+};
+
+use crate::draft::View;
+use crate::{Call, Done, Run, Slot};
+
+impl Run {
+    /// Makes every waiting call whose time has come; says whether any was made. Under a hold only reports are saved:
+    /// what an agent was paid for is put away even if a sibling failed.
+    pub(crate) fn launch_due(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> bool {
+        let mut launched = false;
+        for place in self.waiting_places() {
+            let held = match &self.hold {
+                None => false,
+                Some(Hold::Storage(_)) => true,
+                Some(
+                    Hold::Person(_)
+                    | Hold::Outside(..)
+                    | Hold::Until(..)
+                    | Hold::Provider(..)
+                    | Hold::Limit(_)
+                    | Hold::Budget
+                    | Hold::Interrupted
+                    | Hold::Cancelling,
+                ) => !matches!(place, Place::Report(_)),
+            };
+            let Some((call, until)) = self.waiting_at(place).filter(|_| !held) else { continue };
+            match until.filter(|until| *until > self.now) {
+                Some(until) if until.since(self.now) > self.patience => {
+                    let class = call.last_failure.unwrap_or(FailureClass::RateLimited);
+                    self.set_hold(Hold::Until(until, class));
+                }
+                Some(_) => {}
+                None => launched |= self.launch(workflow, place, call, out),
+            }
+        }
+        launched
+    }
+
+    fn waiting_places(&self) -> Vec<Place> {
+        let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
+        slots.filter(|(_, slot)| matches!(slot, Slot::Waiting { .. })).map(|(place, _)| *place).collect()
+    }
+
+    fn waiting_at(&self, place: Place) -> Option<(Call, Option<Moment>)> {
+        match self.visit.as_ref()?.round.slot(place)? {
+            Slot::Waiting { call, until } => Some((call.clone(), *until)),
+            Slot::Busy(_) | Slot::Open { .. } | Slot::Done(_) => None,
+        }
+    }
+
+    fn launch(&mut self, workflow: &Workflow, place: Place, call: Call, out: &mut Vec<Effect>) -> bool {
+        let Some(stage) = workflow.stage(&call.id.stage) else { return false };
+        match (place, &stage.does) {
+            (Place::Main(_), Activity::Gate(gate)) => {
+                let view = View { place, new_session: false };
+                let question = self.draft(workflow, &gate.question, view);
+                self.record_call(place, &call, out);
+                out.push(Effect::OpenGate(Box::new(OpenGate {
+                    call: call.id.clone(),
+                    title: stage.title.clone(),
+                    question,
+                    wants: gate.wants,
+                    auto: gate.mode == GateMode::Auto,
+                })));
+                self.set_hold(Hold::Person(call.id.clone()));
+                let until = gate.timeout.map(|timeout| self.now.plus(timeout));
+                let call = Call { attempt: call.attempt + 1, repeat: false, ..call };
+                self.put(place, Slot::Open { call, until });
+                true
+            }
+            (Place::Main(_), Activity::Turns { .. }) | (Place::Check(_) | Place::Exit, _) => {
+                self.ask(workflow, stage, place, call, out)
+            }
+            (Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Outside(_), _) => {
+                self.perform(workflow, place, call, out)
+            }
+        }
+    }
+
+    fn ask(
+        &mut self,
+        workflow: &Workflow,
+        stage: &Stage,
+        place: Place,
+        mut call: Call,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let Some(request) = self.request(workflow, stage, place, &call) else { return false };
+        let price = turn_of(stage, place).and_then(|turn| turn.price);
+        let next = self.ledger.estimate(&request.provider, request.model.as_deref(), price);
+        if !self.ledger.fits(&self.limits.budget, self.reserved(), next, self.driven) {
+            return self.over_budget(stage, place);
+        }
+        self.record_call(place, &call, out);
+        call.attempt += 1;
+        call.repeat = false;
+        call.reserved = next;
+        out.push(Effect::Ask(Box::new(request)));
+        self.put(place, Slot::Busy(call));
+        true
+    }
+
+    /// A call that does not fit is not made: the run is held, or the turn goes without a result.
+    fn over_budget(&mut self, stage: &Stage, place: Place) -> bool {
+        if matches!(stage.does, Activity::Turns { on_failure: OnFailure::KeepGoing, .. }) {
+            let failure = Some(Failure::new(FailureClass::Refused, "budget"));
+            self.put(place, Slot::Done(Box::new(Done { failure, ..Done::default() })));
+            return true;
+        }
+        self.set_hold(Hold::Budget);
+        false
+    }
+
+    fn reserved(&self) -> Cost {
+        let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
+        slots.fold(Cost::default(), |sum, (_, slot)| match slot {
+            Slot::Busy(call) => sum.plus(call.reserved),
+            Slot::Waiting { .. } | Slot::Open { .. } | Slot::Done(_) => sum,
+        })
+    }
+
+    fn record_call(&self, place: Place, call: &Call, out: &mut Vec<Effect>) {
+        let decision = if call.attempt == 0 {
+            Decision::Called { call: call.id.clone(), place, purpose: call.purpose }
+        } else if call.repeat {
+            Decision::Repeated { call: call.id.clone(), attempt: call.attempt + 1 }
+        } else {
+            return;
+        };
+        out.push(Effect::Record(decision));
+    }
+
+    /// Who is asked, and with which model.
+    pub(crate) fn asked_of(
+        &self,
+        workflow: &Workflow,
+        place: Place,
+        call: &Call,
+    ) -> Option<(ProviderName, Option<String>)> {
+        let stage = workflow.stage(&call.id.stage)?;
+        let turn = turn_of(stage, place)?;
+        let (provider, model) = match workflow.wanted(&call.id.stage, place)? {
+            Wanted::Answer(_, Question { provider: Some(provider), model, .. }) => (provider, model),
+            Wanted::Answer(..) | Wanted::Work(_) => (&turn.provider, &turn.model),
+        };
+        match &call.provider {
+            // Another provider would not know the model's name.
+            Some(other) => Some((other.clone(), None)),
+            None => Some((provider.clone(), model.clone())),
+        }
+    }
+
+    fn request(&self, workflow: &Workflow, stage: &Stage, place: Place, call: &Call) -> Option<Request> {
+        let turn = turn_of(stage, place)?;
+        let (provider, model) = self.asked_of(workflow, place, call)?;
+        let wanted = workflow.wanted(&call.id.stage, place)?;
+        let purpose = call.purpose.unwrap_or(Purpose::Work);
+        let question = match wanted {
+            Wanted::Work(_) => None,
+            Wanted::Answer(_, question) => Some(question),
+        };
+        let session = self.session(turn, place, call, question);
+        let fresh = question.is_some_and(|question| question.session == QuestionSession::Fresh);
+        let resumes = matches!(turn.session, SessionPolicy::Continue(_)) && self.counts.iteration > 1;
+        let view = View { place, new_session: question.is_none() && session.is_none() && resumes };
+        let draft = match (&call.prompt, purpose, wanted) {
+            (Some(_), _, _) => None,
+            (None, Purpose::Correction, Wanted::Work(reads)) => reads
+                .output
+                .as_ref()
+                .map(|output| self.draft_correction(workflow, &output.correction, view, call)),
+            (None, Purpose::Correction, Wanted::Answer(_, question)) => {
+                Some(self.draft_correction(workflow, &question.correction, view, call))
+            }
+            (None, _, Wanted::Work(_)) => Some(self.draft(workflow, &turn.prompt, view)),
+            (None, _, Wanted::Answer(_, question)) => Some(self.draft(workflow, &question.prompt, view)),
+        };
+        Some(Request {
+            call: call.id.clone(),
+            place,
+            purpose,
+            attempt: call.attempt + 1,
+            turn: (place != Place::Exit).then(|| turn.id.clone()),
+            title: if place == Place::Exit { stage.title.clone() } else { turn.title.clone() },
+            role: turn.role.clone(),
+            draft,
+            prompt: call.prompt.clone(),
+            persona: if fresh { None } else { turn.persona.clone() },
+            provider,
+            model,
+            permission: if question.is_some() { Permission::ReadOnly } else { turn.permission },
+            tools: if fresh { Some(Vec::new()) } else { turn.tools.clone() },
+            schema: schema(wanted),
+            session,
+            timeout: turn.timeout,
+            max_calls: turn.max_calls,
+        })
+    }
+
+    /// The session a call continues, if there is one with the provider that is asked.
+    fn session(&self, turn: &Turn, place: Place, call: &Call, question: Option<&Question>) -> Option<String> {
+        if call.new_session {
+            return None;
+        }
+        let of_turn = |index| self.visit.as_ref()?.round.done(Place::Main(index))?.session.clone();
+        match (question, place) {
+            (Some(question), _) if question.session == QuestionSession::Fresh => None,
+            (Some(_), Place::Check(index)) => of_turn(index),
+            (Some(_), _) => of_turn(0),
+            (None, _) => match (&call.first, &turn.session) {
+                (Some(first), _) => first.session.clone(),
+                (None, SessionPolicy::Fresh | SessionPolicy::Renew(_)) => None,
+                (None, SessionPolicy::Continue(key)) => {
+                    let (provider, session) = self.sessions.get(key)?;
+                    (*provider == turn.provider).then(|| session.clone())
+                }
+            },
+        }
+    }
+
+    fn perform(&mut self, workflow: &Workflow, place: Place, mut call: Call, out: &mut Vec<Effect>) -> bool {
+        let Some(action) = self.action_at(workflow, place) else { return false };
+        let given = self.given(workflow, place, &action);
+        self.record_call(place, &call, out);
+        let look_up = call.attempt > 0 && action.once == Once::LookUpFirst;
+        call.attempt += 1;
+        call.repeat = false;
+        call.since = call.since.or(Some(self.now));
+        out.push(Effect::Perform(Box::new(Performance { call: call.id.clone(), action, given, look_up })));
+        self.put(place, Slot::Busy(call));
+        true
+    }
+
+    /// The action that belongs at a place.
+    pub(crate) fn action_at(&self, workflow: &Workflow, place: Place) -> Option<ActionSpec> {
+        let visit = self.visit.as_ref()?;
+        let stage = workflow.stage(&visit.stage)?;
+        match place {
+            Place::Main(_) => match &stage.does {
+                Activity::Action(action) => Some(action.clone()),
+                Activity::Turns { .. } | Activity::Gate(_) => None,
+            },
+            Place::Report(_) => Some(ActionSpec {
+                does: saihai_model::Action::SaveReports,
+                inputs: Vec::new(),
+                once: Once::SetToValue,
+                poll: None,
+            }),
+            Place::Block(index) => {
+                self.block_actions(workflow).into_iter().nth(index).map(|(_, action)| action)
+            }
+            Place::Outside(index) => {
+                crate::complete::outside(&workflow.completion).into_iter().nth(index).cloned()
+            }
+            Place::Check(_) | Place::Exit => None,
+        }
+    }
+
+    /// The blocks of this round that ask for an action, in order.
+    pub(crate) fn block_actions(&self, workflow: &Workflow) -> Vec<(Block, ActionSpec)> {
+        let Some(visit) = &self.visit else { return Vec::new() };
+        let Some(stage) = workflow.stage(&visit.stage) else { return Vec::new() };
+        let mut actions = Vec::new();
+        for (index, turn) in stage.turns().iter().enumerate() {
+            let (Some(blocks), Some(done)) = (&turn.reads.blocks, visit.round.done(Place::Main(index)))
+            else {
+                continue;
+            };
+            for block in &done.reading.blocks {
+                if let Some(BlockUse::Do(action)) = blocks.uses.get(&block.kind) {
+                    actions.push((block.clone(), action.clone()));
+                }
+            }
+        }
+        actions
+    }
+
+    fn given(&self, workflow: &Workflow, place: Place, action: &ActionSpec) -> Given {
+        let done = |index| self.visit.as_ref().and_then(|visit| visit.round.done(Place::Main(index)));
+        match place {
+            Place::Report(index) => {
+                let empty = || Text::Inline(String::new());
+                let found = done(index).map(|done| done.reading.reports.clone()).unwrap_or_default();
+                let last = found.iter().filter_map(|found| {
+                    self.reports.get(&found.file).map(|hash| (found.file.clone(), hash.clone()))
+                });
+                let last = last.collect();
+                Given::Reports {
+                    text: done(index).and_then(|done| done.reply.clone()).unwrap_or_else(empty),
+                    found,
+                    last,
+                }
+            }
+            Place::Block(index) => match self.block_actions(workflow).into_iter().nth(index) {
+                Some((block, _)) => Given::Block(block),
+                None => Given::Outputs(BTreeMap::new()),
+            },
+            Place::Main(_) | Place::Check(_) | Place::Exit | Place::Outside(_) => {
+                Given::Outputs(self.inputs_of(action))
+            }
+        }
+    }
+
+    fn inputs_of(&self, action: &ActionSpec) -> BTreeMap<String, Json> {
+        let inputs = action.inputs.iter().filter_map(|(stage, key)| {
+            let value = self.carry.outputs.get(stage)?.get(key)?;
+            Some((format!("{stage}.{key}"), value.clone()))
+        });
+        inputs.collect()
+    }
+
+    /// The id of the next call of this round.
+    pub(crate) fn next_call(&mut self) -> CallId {
+        let visit = self.visit.as_mut().expect("calls are only made during a visit");
+        visit.round.calls += 1;
+        CallId {
+            stage: visit.stage.clone(),
+            visit: visit.number,
+            round: visit.round.number,
+            n: visit.round.calls,
+        }
+    }
+}
+
+/// The turn a place is, or is about; the exit's question is about the first.
+fn turn_of(stage: &Stage, place: Place) -> Option<&Turn> {
+    match place {
+        Place::Main(index) | Place::Check(index) => stage.turns().get(index),
+        Place::Exit => stage.turns().first(),
+        Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+    }
+}
+
+fn schema(wanted: Wanted<'_>) -> Option<Json> {
+    match wanted {
+        Wanted::Work(reads) => reads.output.as_ref().map(|output| output.schema.schema.clone()),
+        Wanted::Answer(_, question) => match &question.answer {
+            AnswerForm::Tag => None,
+            AnswerForm::Form { schema, .. } => Some(schema.schema.clone()),
+        },
+    }
+}

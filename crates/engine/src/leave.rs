@@ -1,0 +1,262 @@
+//! Leaves a round and enters what follows: the only place where counters and carry are written.
+
+use std::collections::BTreeMap;
+
+use saihai_model::{
+    Activity, Again, AnswerForm, By, Decision, Destination, Effect, Ending, Hold, Place, Stage, StageId,
+    Target, Verdict, Wants, Watch, Workflow,
+};
+
+use crate::draft::between;
+use crate::verdict::Ruling;
+use crate::{Counts, Done, Round, Run, Visit};
+
+/// Stages in a row that ask no agent; more is a loop of gates and actions that would never cost an iteration.
+const CHAIN: u32 = 1_000;
+
+impl Run {
+    /// A visit that must make more rounds before its exit is asked.
+    pub(crate) fn leave_early(
+        &mut self,
+        workflow: &Workflow,
+        stage: &Stage,
+        out: &mut Vec<Effect>,
+    ) -> crate::advance::Step {
+        let again = Again { note: None, at_most: None, exhausted: Target::Complete };
+        let ruling = Ruling { directive: true, ..Ruling::new(By::Only, Target::Again(Box::new(again))) };
+        self.leave(workflow, stage, ruling, out);
+        crate::advance::Step::Go
+    }
+
+    pub(crate) fn leave(
+        &mut self,
+        workflow: &Workflow,
+        stage: &Stage,
+        ruling: Ruling,
+        out: &mut Vec<Effect>,
+    ) {
+        self.count_checks(stage);
+        if matches!(stage.does, Activity::Turns { .. }) {
+            self.count_completion(workflow, stage);
+        }
+        let (mut to, again, limited) = self.destination(workflow, stage, &ruling.target);
+        let mut by = if limited { By::Limit } else { ruling.by };
+        let mut reason = "complete".to_owned();
+        if self.may_complete(stage) && !matches!(to, Destination::End(_)) {
+            match (self.completed(workflow, to == Destination::Complete), &to) {
+                (Some(met), Destination::Complete) => reason = met,
+                (Some(met), _) => {
+                    reason = met;
+                    to = Destination::Complete;
+                    by = By::Condition;
+                }
+                (None, Destination::Complete) => {
+                    to = Destination::End(Ending::Failed("flow_ended".to_owned()))
+                }
+                (None, _) => {}
+            }
+        }
+        if !ruling.missing.is_empty() {
+            out.push(Effect::Record(Decision::Refused { missing: ruling.missing.clone() }));
+        }
+        let here = self.visit.as_ref().expect("only a visit is left").stage.clone();
+        let verdict = Verdict {
+            by,
+            labels: ruling.labels.clone(),
+            rule: ruling.rule,
+            topic: ruling.event.as_ref().map(|event| event.topic.clone()),
+            to: to.clone(),
+        };
+        out.push(Effect::Record(Decision::Exited { stage: here, verdict }));
+        let note = again.and_then(|again| again.note.as_ref());
+        let note = note.and_then(|note| {
+            let done = self.round().done(Place::Main(0))?;
+            Some(self.draft_note(workflow, note, done, &ruling.reasons))
+        });
+        if matches!(stage.exit, saihai_model::Exit::Topics { .. }) {
+            self.watch_exit(workflow, &ruling, out);
+        }
+        self.write_carry(workflow, stage, &ruling);
+        self.carry.note = note;
+        self.go(workflow, to, reason, out);
+    }
+
+    fn go(&mut self, workflow: &Workflow, to: Destination, reason: String, out: &mut Vec<Effect>) {
+        match to {
+            Destination::Again => {
+                let visit = self.visit.as_mut().expect("only a visit goes round again");
+                visit.agains = visit.agains.saturating_add(1);
+                visit.round = Round::new(visit.round.number.saturating_add(1));
+            }
+            Destination::Stage(id) => self.enter(workflow, &id, out),
+            Destination::Complete => match &workflow.afterwards {
+                Some(next) if !self.delivering => {
+                    self.delivering = true;
+                    self.enter(workflow, next, out);
+                }
+                Some(_) | None => self.finish(Ending::Completed(reason), out),
+            },
+            Destination::End(ending) => self.finish(ending, out),
+        }
+    }
+
+    /// Begins a visit, unless the stage takes no more.
+    pub(crate) fn enter(&mut self, workflow: &Workflow, id: &StageId, out: &mut Vec<Effect>) {
+        let Some(stage) = workflow.stage(id) else {
+            return self.finish(Ending::Failed("unknown_stage".to_owned()), out);
+        };
+        if let Some(limit) = &stage.visits {
+            if self.counts.activations.get(id).copied().unwrap_or(0) >= limit.max {
+                match limit.once_instead.as_ref().filter(|_| self.counts.substituted.insert(id.clone())) {
+                    Some(other) => return self.enter(workflow, other, out),
+                    None => {
+                        self.set_hold(Hold::Limit("exhausted".to_owned()));
+                        self.counts.activations.insert(id.clone(), 0);
+                    }
+                }
+            }
+        }
+        Counts::add(&mut self.counts.activations, id);
+        let number = Counts::add(&mut self.counts.visits, id);
+        let consecutive = self.count_entry(stage, id);
+        out.push(Effect::Record(Decision::Entered { stage: id.clone(), visit: number, consecutive }));
+        self.visit = Some(Visit::new(id.clone(), number));
+        if self.counts.chain > CHAIN {
+            return self.finish(Ending::Failed("endless_chain".to_owned()), out);
+        }
+        self.watch_entry(workflow, consecutive, out);
+    }
+
+    /// How often in a row the flow has entered this stage; gates, actions and stages aside neither count nor reset.
+    fn count_entry(&mut self, stage: &Stage, id: &StageId) -> u32 {
+        if !matches!(stage.does, Activity::Turns { .. }) {
+            self.counts.chain = self.counts.chain.saturating_add(1);
+            return 1;
+        }
+        if stage.aside {
+            return 1;
+        }
+        let again = self.counts.last.as_ref() == Some(id);
+        self.counts.consecutive = if again { self.counts.consecutive.saturating_add(1) } else { 1 };
+        self.counts.last = Some(id.clone());
+        self.counts.consecutive
+    }
+
+    fn watch_entry(&mut self, workflow: &Workflow, consecutive: u32, out: &mut Vec<Effect>) {
+        for (index, monitor) in workflow.monitors.iter().enumerate() {
+            let Watch::SelfEntries { times } = &monitor.watches else { continue };
+            if consecutive <= *times {
+                continue;
+            }
+            out.push(Effect::Record(Decision::Alarm { monitor: index, count: consecutive, overrode: None }));
+            self.counts.consecutive = 0;
+            match &monitor.then {
+                saihai_model::Alarm::Hold(word) => self.set_hold(Hold::Limit(word.clone())),
+                saihai_model::Alarm::Go(Target::End(ending)) => return self.finish(ending.clone(), out),
+                saihai_model::Alarm::Go(Target::Complete) => {
+                    return self.finish(Ending::Completed("complete".to_owned()), out);
+                }
+                saihai_model::Alarm::Go(Target::Stage(id)) => return self.enter(workflow, id, out),
+                saihai_model::Alarm::Go(Target::NamedBy { .. } | Target::Again(_)) => {}
+            }
+        }
+    }
+
+    fn count_checks(&mut self, stage: &Stage) {
+        let forms = (0..stage.turns().len()).filter(|index| {
+            let question = stage.turns().get(*index).and_then(|turn| turn.reads.choice.as_ref()?.question());
+            question.is_some_and(|question| matches!(question.answer, AnswerForm::Form { .. }))
+                && self.round().done(Place::Check(*index)).is_some()
+        });
+        let count = u32::try_from(forms.count()).unwrap_or(u32::MAX);
+        self.counts.checks = self.counts.checks.saturating_add(count);
+    }
+
+    /// What the next round may use of this one.
+    fn write_carry(&mut self, workflow: &Workflow, stage: &Stage, ruling: &Ruling) {
+        match &stage.does {
+            Activity::Turns { .. } if stage.aside => {}
+            Activity::Turns { .. } => self.carry_turns(workflow, stage),
+            Activity::Gate(gate) => self.carry_answer(gate.wants),
+            Activity::Action(_) => {
+                let output =
+                    self.round().done(Place::Main(0)).map(|done| done.output.clone()).unwrap_or_default();
+                self.carry_output(output);
+            }
+        }
+        if let Some(event) = &ruling.event {
+            self.carry.source = self.visit.as_ref().map(|visit| visit.stage.clone());
+            self.carry.event = Some(event.clone());
+        }
+        self.publish(workflow, stage);
+    }
+
+    fn carry_turns(&mut self, workflow: &Workflow, stage: &Stage) {
+        let said = self.outputs(stage);
+        if said.iter().any(|(_, text)| !text.is_empty()) {
+            self.carry.previous = said;
+            self.carry.between = between(stage).to_owned();
+        }
+        self.carry.check_message = self.check_message(workflow);
+        let output = self.round().done(Place::Main(0)).filter(|done| done.reading.violations.is_empty());
+        let output = output.and_then(|done| done.reading.output.as_ref()?.as_object().cloned());
+        if let Some(output) = output {
+            self.carry_output(output.into_iter().collect());
+        }
+    }
+
+    fn check_message(&self, workflow: &Workflow) -> Option<String> {
+        let visit = self.visit.as_ref()?;
+        let saihai_model::Wanted::Answer(_, question) = workflow.wanted(&visit.stage, Place::Check(0))?
+        else {
+            return None;
+        };
+        let AnswerForm::Form { message, .. } = &question.answer else { return None };
+        let answer: &Done = visit.round.done(Place::Check(0))?;
+        answer.reading.output.as_ref()?.get(message)?.as_str().map(str::to_owned)
+    }
+
+    fn carry_answer(&mut self, wants: Wants) {
+        let output = self.round().done(Place::Main(0)).map(|done| done.output.clone()).unwrap_or_default();
+        let text = output.get("answer").and_then(saihai_model::Json::as_str).map(str::to_owned);
+        match (wants, text) {
+            (Wants::Text { .. }, Some(text)) => self.carry.inputs.push(text),
+            (Wants::YesNo, Some(text)) => {
+                if let Some(event) = &mut self.carry.event {
+                    let before = event.message.take();
+                    event.message = Some(before.map_or(text.clone(), |before| format!("{before}\n{text}")));
+                }
+            }
+            (Wants::Text { .. } | Wants::YesNo, None) => {}
+        }
+        self.carry_output(output);
+    }
+
+    fn carry_output(&mut self, output: BTreeMap<String, saihai_model::Json>) {
+        let Some(visit) = &self.visit else { return };
+        if output.is_empty() {
+            self.carry.outputs.remove(&visit.stage);
+        } else {
+            self.carry.outputs.insert(visit.stage.clone(), output);
+        }
+    }
+
+    /// Remembers the published topics that some closing word requires; no others, so that the list stays bounded.
+    fn publish(&mut self, workflow: &Workflow, stage: &Stage) {
+        if stage.turns().is_empty() {
+            return;
+        }
+        let events =
+            self.round().done(Place::Main(0)).map(|done| done.reading.events.clone()).unwrap_or_default();
+        for event in events {
+            let required = workflow.stages.values().flat_map(Stage::turns).any(|turn| {
+                turn.reads.directives.as_ref().is_some_and(|directives| {
+                    directives.words.iter().any(|word| word.requires.contains(&event.topic))
+                })
+            });
+            if required {
+                self.counts.published.insert(event.topic);
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Exits by published topic: the one open list.
+
+use std::collections::BTreeSet;
+
+use saihai_model::{
+    Again, By, Directives, EndWord, Place, Published, Reading, Stage, Target, Topic, Workflow,
+};
+
+use crate::Run;
+use crate::verdict::Ruling;
+
+impl Run {
+    /// A closing word wins over an event, an event over silence.
+    pub(crate) fn directed(
+        &self,
+        workflow: &Workflow,
+        stage: &Stage,
+        silent: &Again,
+        default: Option<&Topic>,
+    ) -> Ruling {
+        let again = Target::Again(Box::new(silent.clone()));
+        let Some(done) = self.round().done(Place::Main(0)) else { return Ruling::new(By::Directive, again) };
+        let directives = stage.turns().first().and_then(|turn| turn.reads.directives.as_ref());
+        let mut reasons = done.reading.near_misses.clone();
+        let mut missing = Vec::new();
+        if let Some(word) = closing(directives, &done.reading) {
+            missing = self.lacking(word, &done.reading);
+            if missing.is_empty() {
+                return Ruling { directive: true, ..Ruling::new(By::Directive, word.then.clone()) };
+            }
+            reasons.extend(missing.iter().map(|topic| format!("missing: {topic}")));
+        }
+        let ruling = match done.reading.events.last() {
+            Some(event) if out_of_scope(directives, event) => {
+                reasons.push(format!("outside scope: {}", event.topic));
+                Ruling::new(By::Directive, again)
+            }
+            Some(event) => Ruling { directive: true, ..routed(workflow, event.clone()) },
+            None => match (default, self.visit.as_ref()) {
+                // A reminded round that is silent too publishes the stage's default, which proves nothing.
+                (Some(topic), Some(visit)) if visit.agains > 0 => {
+                    routed(workflow, Published { topic: topic.clone(), message: None, line: 0 })
+                }
+                (Some(_) | None, _) => Ruling::new(By::Directive, again),
+            },
+        };
+        Ruling { reasons, missing, ..ruling }
+    }
+
+    fn lacking(&self, word: &EndWord, reading: &Reading) -> Vec<Topic> {
+        let now: BTreeSet<&Topic> = reading.events.iter().map(|event| &event.topic).collect();
+        let lacking = word
+            .requires
+            .iter()
+            .filter(|topic| !self.counts.published.contains(*topic) && !now.contains(topic));
+        lacking.cloned().collect()
+    }
+}
+
+fn closing<'a>(directives: Option<&'a Directives>, reading: &Reading) -> Option<&'a EndWord> {
+    let said = reading.end_word.as_deref()?;
+    directives?.words.iter().find(|word| word.word == said)
+}
+
+fn out_of_scope(directives: Option<&Directives>, event: &Published) -> bool {
+    directives.is_some_and(|directives| {
+        directives.enforce
+            && directives.declared.as_ref().is_some_and(|declared| !declared.contains(&event.topic))
+    })
+}
+
+fn routed(workflow: &Workflow, event: Published) -> Ruling {
+    let target = match &workflow.topics {
+        Some(topics) => Target::Stage(saihai_judge::route(topics, &event.topic).0.clone()),
+        None => Target::failed("no_topics"),
+    };
+    Ruling { event: Some(event), ..Ruling::new(By::Directive, target) }
+}

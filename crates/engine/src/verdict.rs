@@ -1,0 +1,138 @@
+//! What the round says: which way its stage is left, before anything is committed.
+
+use saihai_judge::{Labels, Ruled};
+use saihai_model::{
+    Activity, Again, By, Destination, Ending, Exit, Label, Place, Published, Stage, StillWrong, Target,
+    Topic, Workflow,
+};
+
+use crate::{Done, Run};
+
+/// What the exit says.
+#[derive(Debug, Clone)]
+pub(crate) enum Says {
+    /// Its own question has to be asked.
+    AskExit,
+    /// This.
+    Ruling(Ruling),
+}
+
+/// A way out, not yet committed.
+#[derive(Debug, Clone)]
+pub(crate) struct Ruling {
+    pub(crate) by: By,
+    pub(crate) labels: Vec<Option<Label>>,
+    pub(crate) rule: Option<usize>,
+    pub(crate) event: Option<Published>,
+    pub(crate) target: Target,
+    /// Why the same stage goes round again, for its note.
+    pub(crate) reasons: Vec<String>,
+    /// Topics a closing word still lacks.
+    pub(crate) missing: Vec<Topic>,
+    /// The agent itself said something that routes or closes.
+    pub(crate) directive: bool,
+}
+
+impl Ruling {
+    pub(crate) fn new(by: By, target: Target) -> Self {
+        Self {
+            by,
+            labels: Vec::new(),
+            rule: None,
+            event: None,
+            target,
+            reasons: Vec::new(),
+            missing: Vec::new(),
+            directive: false,
+        }
+    }
+}
+
+/// An exit that leads to an exit that leads to an exit ends here.
+const HOPS: u32 = 16;
+
+impl Run {
+    pub(crate) fn verdict(&self, workflow: &Workflow, stage: &Stage) -> Says {
+        if let Some(target) = self.wrong_output(stage) {
+            return Says::Ruling(Ruling::new(By::Output, target.clone()));
+        }
+        match &stage.exit {
+            Exit::Rules { rules, otherwise, .. } => {
+                let (labels, by) = self.labels(stage);
+                let answer = self.round().done(Place::Exit).map(|done| &done.label);
+                match saihai_judge::rules(rules, Labels { labels: &labels, by, answer }) {
+                    Ruled::Ask if self.round().slot(Place::Exit).is_none() => Says::AskExit,
+                    Ruled::Rule(index, by) => {
+                        let target = rules.get(index).map_or(otherwise, |rule| &rule.then).clone();
+                        Says::Ruling(Ruling { labels, rule: Some(index), ..Ruling::new(by, target) })
+                    }
+                    Ruled::Ask if self.round().done(Place::Exit).is_none() => Says::AskExit,
+                    Ruled::Ask | Ruled::NoMatch => {
+                        Says::Ruling(Ruling { labels, ..Ruling::new(By::NoMatch, otherwise.clone()) })
+                    }
+                }
+            }
+            Exit::Topics { silent, default } => {
+                Says::Ruling(self.directed(workflow, stage, silent, default.as_ref()))
+            }
+        }
+    }
+
+    /// Where a turn's output stayed wrong and that decides the exit.
+    pub(crate) fn wrong_output<'w>(&self, stage: &'w Stage) -> Option<&'w Target> {
+        stage.turns().iter().enumerate().find_map(|(index, turn)| {
+            let output = turn.reads.output.as_ref()?;
+            let done = self.round().done(Place::Main(index))?;
+            match &output.still_wrong {
+                StillWrong::Go(target) if !done.reading.violations.is_empty() => Some(target),
+                StillWrong::Go(_) | StillWrong::KeepValidItems => None,
+            }
+        })
+    }
+
+    /// Whether the visit must make another round before its exit is asked at all.
+    pub(crate) fn repeats_before_exit(&self, stage: &Stage) -> bool {
+        matches!(stage.does, Activity::Turns { .. })
+            && self.round().number < stage.rounds.min
+            && self.wrong_output(stage).is_none()
+    }
+
+    /// Where a target really leads, counters considered; and the note it leaves if it is "again".
+    pub(crate) fn destination<'t>(
+        &self,
+        workflow: &Workflow,
+        stage: &'t Stage,
+        target: &'t Target,
+    ) -> (Destination, Option<&'t Again>, bool) {
+        let mut target = target;
+        let mut limited = false;
+        for _ in 0..HOPS {
+            match target {
+                Target::Stage(id) => return (Destination::Stage(id.clone()), None, limited),
+                Target::Complete => return (Destination::Complete, None, limited),
+                Target::End(ending) => return (Destination::End(ending.clone()), None, limited),
+                Target::NamedBy { pointer } => return (self.named(workflow, pointer), None, limited),
+                Target::Again(again) => {
+                    let visit = self.visit.as_ref().expect("an exit is only judged during a visit");
+                    let exhausted = again.at_most.is_some_and(|most| visit.agains >= most);
+                    let full = stage.rounds.max.is_some_and(|max| visit.round.number >= max);
+                    if !exhausted && !full {
+                        return (Destination::Again, Some(again), limited);
+                    }
+                    limited = true;
+                    target = if exhausted { &again.exhausted } else { &stage.rounds.too_many };
+                }
+            }
+        }
+        (Destination::End(Ending::Failed("endless_exit".to_owned())), None, limited)
+    }
+
+    fn named(&self, workflow: &Workflow, pointer: &str) -> Destination {
+        let named = self.round().done(Place::Main(0)).and_then(|done: &Done| done.reading.output.as_ref());
+        let name = named.and_then(|output| output.pointer(pointer)).and_then(saihai_model::Json::as_str);
+        match name.and_then(|name| workflow.stages.get_key_value(name)) {
+            Some((id, _)) => Destination::Stage(id.clone()),
+            None => Destination::End(Ending::Failed("unknown_stage".to_owned())),
+        }
+    }
+}

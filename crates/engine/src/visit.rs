@@ -1,0 +1,194 @@
+//! Where a run stands: the visit under way, its round, and what each place of the round holds.
+
+use std::collections::BTreeMap;
+
+use saihai_model::{
+    CallId, Cost, Failure, FailureClass, Json, Label, Moment, Place, ProviderName, Purpose, Reading, StageId,
+    Text,
+};
+use serde::{Deserialize, Serialize};
+
+/// A visit of a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Visit {
+    /// The stage.
+    pub stage: StageId,
+    /// Which visit of it, from 1.
+    pub number: u32,
+    /// How often the exit has already said "again".
+    pub agains: u32,
+    /// The round under way.
+    pub round: Round,
+}
+
+/// A round of a visit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Which, from 1.
+    pub number: u32,
+    /// It has cost its iteration.
+    pub counted: bool,
+    /// The monitors have looked at it.
+    pub watched: bool,
+    /// Calls made so far.
+    pub calls: u32,
+    /// What each place holds, in the order the places were filled.
+    pub slots: Vec<(Place, Slot)>,
+}
+
+/// What a place holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Slot {
+    /// A call is under way.
+    Busy(Call),
+    /// A call is to be made, not before this time.
+    Waiting {
+        /// The call.
+        call: Call,
+        /// When.
+        until: Option<Moment>,
+    },
+    /// A gate is open.
+    Open {
+        /// Its call.
+        call: Call,
+        /// When it answers itself.
+        until: Option<Moment>,
+    },
+    /// It is done.
+    Done(Box<Done>),
+}
+
+/// A call and its attempts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Its id.
+    pub id: CallId,
+    /// Why an agent is asked; gates and actions have none.
+    pub purpose: Option<Purpose>,
+    /// Attempts made.
+    pub attempt: u32,
+    /// Failures by class, since the provider was last changed.
+    pub failures: Vec<(FailureClass, u32)>,
+    /// Corrections already asked for.
+    pub corrections: u32,
+    /// The prompt as it was sent.
+    pub prompt: Option<Text>,
+    /// Who answers instead of the turn's own provider.
+    pub provider: Option<ProviderName>,
+    /// The session it had is lost.
+    pub new_session: bool,
+    /// How it last failed.
+    pub last_failure: Option<FailureClass>,
+    /// What is set aside for it while it is under way.
+    pub reserved: Cost,
+    /// When it was first made, for polls.
+    pub since: Option<Moment>,
+    /// The process that made it has died.
+    pub repeat: bool,
+    /// The reply that is being corrected.
+    pub first: Option<Box<Done>>,
+}
+
+/// What came of a place.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// What an action, a gate or a question says.
+    pub label: Option<Label>,
+    /// The reply, as it is carried on.
+    pub text: Option<Text>,
+    /// The reply's own final text, which reports are cut from.
+    pub reply: Option<Text>,
+    /// What was found in it.
+    pub reading: Reading,
+    /// The session it can be continued in.
+    pub session: Option<String>,
+    /// It failed for good.
+    pub failure: Option<Failure>,
+    /// What others may use.
+    pub output: BTreeMap<String, Json>,
+}
+
+impl Visit {
+    /// A visit about to make its first round.
+    pub fn new(stage: StageId, number: u32) -> Self {
+        Self { stage, number, agains: 0, round: Round::new(1) }
+    }
+}
+
+impl Round {
+    /// A round in which nothing has happened.
+    pub fn new(number: u32) -> Self {
+        Self { number, counted: false, watched: false, calls: 0, slots: Vec::new() }
+    }
+
+    /// What a place holds.
+    pub fn slot(&self, place: Place) -> Option<&Slot> {
+        self.slots.iter().find(|(at, _)| *at == place).map(|(_, slot)| slot)
+    }
+
+    /// What came of a place, once it is done.
+    pub fn done(&self, place: Place) -> Option<&Done> {
+        match self.slot(place)? {
+            Slot::Done(done) => Some(done),
+            Slot::Busy(_) | Slot::Waiting { .. } | Slot::Open { .. } => None,
+        }
+    }
+
+    /// Whether some place of this kind holds something not done.
+    pub fn pending(&self, kind: impl Fn(Place) -> bool) -> bool {
+        self.slots.iter().any(|(place, slot)| kind(*place) && !matches!(slot, Slot::Done(_)))
+    }
+
+    pub(crate) fn put(&mut self, place: Place, slot: Slot) {
+        match self.slots.iter_mut().find(|(at, _)| *at == place) {
+            Some((_, present)) => *present = slot,
+            None => self.slots.push((place, slot)),
+        }
+    }
+
+    /// Takes a call that is not done out of its place, by its id.
+    pub(crate) fn call(&self, id: &CallId) -> Option<(Place, &Slot)> {
+        self.slots.iter().find_map(|(place, slot)| match slot {
+            Slot::Busy(call) | Slot::Waiting { call, .. } | Slot::Open { call, .. } if call.id == *id => {
+                Some((*place, slot))
+            }
+            Slot::Busy(_) | Slot::Waiting { .. } | Slot::Open { .. } | Slot::Done(_) => None,
+        })
+    }
+}
+
+impl Call {
+    pub(crate) fn new(id: CallId, purpose: Option<Purpose>) -> Self {
+        Self {
+            id,
+            purpose,
+            attempt: 0,
+            failures: Vec::new(),
+            corrections: 0,
+            prompt: None,
+            provider: None,
+            new_session: false,
+            last_failure: None,
+            reserved: Cost::default(),
+            since: None,
+            repeat: false,
+            first: None,
+        }
+    }
+
+    /// Counts a failure and says how many of its class there have been.
+    pub(crate) fn count(&mut self, class: FailureClass) -> u32 {
+        match self.failures.iter_mut().find(|(seen, _)| *seen == class) {
+            Some((_, count)) => {
+                *count = count.saturating_add(1);
+                *count
+            }
+            None => {
+                self.failures.push((class, 1));
+                1
+            }
+        }
+    }
+}

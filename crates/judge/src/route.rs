@@ -1,0 +1,56 @@
+//! Who takes a published topic.
+
+use saihai_model::{StageId, Topic, Topics};
+
+/// The stage a topic leads to, and whether a route matched at all.
+pub fn route<'a>(topics: &'a Topics, topic: &Topic) -> (&'a StageId, bool) {
+    match topics.routes.iter().find(|route| matches(&route.pattern, topic.as_str())) {
+        Some(route) => (&route.to, true),
+        None => (&topics.otherwise, false),
+    }
+}
+
+/// A lone `*` takes every topic; elsewhere a `*` stands for exactly one whole segment.
+fn matches(pattern: &str, topic: &str) -> bool {
+    if pattern == "*" {
+        return true;
+    }
+    let (mut wanted, mut given) = (pattern.split('.'), topic.split('.'));
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return true,
+            (Some(want), Some(got)) if want == "*" || want == got => {}
+            (Some(_) | None, Some(_)) | (Some(_), None) => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use saihai_model::Route;
+
+    use super::*;
+
+    #[test]
+    fn a_star_is_one_segment_and_order_decides() {
+        // H-26, H-27
+        let routes = [("build.done", "exact"), ("build.*", "glob"), ("*", "any")];
+        let routes =
+            routes.iter().map(|(pattern, to)| Route { pattern: (*pattern).to_owned(), to: (*to).into() });
+        let topics =
+            Topics { start: "task.start".into(), routes: routes.collect(), otherwise: "base".into() };
+        let to = |topic: &str| route(&topics, &topic.into()).0.as_str().to_owned();
+        assert_eq!(to("build.done"), "exact");
+        assert_eq!(to("build.failed"), "glob");
+        assert_eq!(to("build"), "any");
+        assert_eq!(to("build.x.y"), "any");
+        assert_eq!(to("Build.done"), "any");
+    }
+
+    #[test]
+    fn an_unmatched_topic_goes_to_the_fall_back() {
+        // H-29
+        let topics = Topics { start: "task.start".into(), routes: Vec::new(), otherwise: "base".into() };
+        assert_eq!(route(&topics, &"x".into()), (&"base".into(), false));
+    }
+}
