@@ -1,4 +1,22 @@
-//! What the end-to-end suites share: a project in a temporary directory, the program under test, and the rules of the
-//! tidy test.
+//! What the end-to-end suites share: a project in a temporary directory, the program under test, what its journal says
+//! to a reader that is not the product, and the rules of the tidy test.
+//!
+//! The suites see Saihai as a person or a script would: arguments in; exit code, output and files out. `Journal` reads
+//! the file format by itself instead of through the product, so that it can bear witness against it.
 
+mod fault;
+mod invocation;
+mod journal;
+mod live;
+mod manual;
+mod project;
 pub mod tidy;
+mod workload;
+
+pub use fault::{At, Fault, Moment};
+pub use invocation::{Invocation, Outcome};
+pub use journal::{Journal, Line};
+pub use live::Live;
+pub use manual::{Block, blocks};
+pub use project::Project;
+pub use workload::{End, Workload, in_parallel};

@@ -1,0 +1,208 @@
+//! One call of the program.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::Write as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{Fault, Live};
+
+/// Longer means that it hangs, and nothing else (T-3).
+pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
+
+/// A call that has not been made yet. Nothing of the environment reaches the program but what is said here.
+#[derive(Debug)]
+pub struct Invocation {
+    command: Command,
+    shown: String,
+    input: Option<Vec<u8>>,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The call, for messages.
+    pub call: String,
+    /// The exit code; nothing if a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// What it wrote to stdout.
+    pub stdout: String,
+    /// What it wrote to stderr.
+    pub stderr: String,
+}
+
+impl Invocation {
+    pub(crate) fn new<I>(program: &Path, directory: &Path, home: &Path, arguments: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<OsStr>,
+    {
+        let arguments: Vec<OsString> = arguments.into_iter().map(|one| one.as_ref().to_owned()).collect();
+        let mut command = Command::new(program);
+        command
+            .args(&arguments)
+            .current_dir(directory)
+            .env_clear()
+            .env("HOME", home)
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
+            .env("NO_COLOR", "1");
+        let words: Vec<String> = arguments.iter().map(|one| one.to_string_lossy().into_owned()).collect();
+        Self { command, shown: format!("saihai {}", words.join(" ")), input: None }
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Takes a variable away.
+    #[must_use]
+    pub fn without_env(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// What stands on stdin; otherwise it is empty.
+    #[must_use]
+    pub fn input(mut self, text: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(text.into());
+        self
+    }
+
+    /// Makes the disk misbehave.
+    #[must_use]
+    pub fn fault(self, fault: &Fault) -> Self {
+        self.env(Fault::VARIABLE, fault.to_string())
+    }
+
+    /// Runs in another directory.
+    #[must_use]
+    pub fn directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// Runs as another user; only root can.
+    #[must_use]
+    pub fn as_user(mut self, user: u32) -> Self {
+        self.command.uid(user).gid(user);
+        self
+    }
+
+    /// Runs it under a shell that first obeys `setup`, for limits that only a process itself can set.
+    #[must_use]
+    pub fn under_shell(self, setup: &str) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(format!("{setup}; exec \"$@\"")).arg("sh").arg(self.command.get_program());
+        command.args(self.command.get_args()).env_clear();
+        for (name, value) in self.command.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        if let Some(directory) = self.command.get_current_dir() {
+            command.current_dir(directory);
+        }
+        Self { command, shown: self.shown, input: self.input }
+    }
+
+    /// Makes the call and waits for its end.
+    ///
+    /// # Panics
+    /// It cannot be started, or hangs.
+    pub fn run(mut self) -> Outcome {
+        let mut child = self.spawn();
+        let pid = Pid::from_child(&child);
+        let input = self.input.take().unwrap_or_default();
+        let mut stdin = child.stdin.take().expect("it is a pipe");
+        // A program that does not read its input is no failure of the test.
+        let writer = thread::spawn(move || drop(stdin.write_all(&input)));
+        let (sender, receiver) = mpsc::channel();
+        let waiter = thread::spawn(move || drop(sender.send(child.wait_with_output())));
+        let output = receiver.recv_timeout(WATCHDOG).unwrap_or_else(|_| {
+            let _ = kill_process(pid, Signal::KILL);
+            panic!("`{}` hangs", self.shown);
+        });
+        writer.join().expect("the writer");
+        waiter.join().expect("the waiter");
+        let output = output.expect("its output");
+        Outcome {
+            call: self.shown,
+            code: output.status.code(),
+            signal: output.status.signal(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Makes the call and stays with it while it goes on.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    pub fn start(mut self) -> Live {
+        let child = self.spawn();
+        Live::new(self.shown, child)
+    }
+
+    fn spawn(&mut self) -> Child {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.spawn().unwrap_or_else(|error| panic!("`{}` cannot be started: {error}", self.shown))
+    }
+}
+
+impl Outcome {
+    /// Fails unless it ended with this code.
+    ///
+    /// # Panics
+    /// It did not.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self}");
+        self
+    }
+
+    /// The objects it wrote to stdout, one a line.
+    ///
+    /// # Panics
+    /// A line is no JSON.
+    pub fn json(&self) -> Vec<serde_json::Value> {
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}\n{self}")))
+            .collect()
+    }
+
+    /// The result object of a run with `--json`.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn result(&self) -> serde_json::Value {
+        let results: Vec<_> = self.json().into_iter().filter(|one| one["type"] == "result").collect();
+        match <[_; 1]>::try_from(results) {
+            Ok([result]) => result,
+            Err(other) => panic!("{} results\n{self}", other.len()),
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "$ {}", self.call)?;
+        writeln!(f, "{}", self.stdout)?;
+        writeln!(f, "-- stderr\n{}", self.stderr)?;
+        write!(f, "-- code {:?}, signal {:?}", self.code, self.signal)
+    }
+}

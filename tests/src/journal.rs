@@ -1,0 +1,130 @@
+//! A journal as a reader sees it that shares no code with the product.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// A journal, read by itself: the format is part of what is promised.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Journal {
+    path: PathBuf,
+    /// Its lines, in order.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// Its number, from 1.
+    pub seq: u64,
+    /// Which append it belongs to.
+    pub batch: u64,
+    /// How many lines of the same append follow.
+    pub left: u64,
+    /// `fact` or `decision`.
+    pub kind: &'static str,
+    /// `replied`, `exited`, …
+    pub name: String,
+    /// What it says.
+    pub body: Value,
+}
+
+impl Journal {
+    /// Reads a journal whole.
+    ///
+    /// # Panics
+    /// It cannot be read, or a line is no line of a journal.
+    pub fn read(path: &Path) -> Self {
+        let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n').map(Line::parse).collect();
+        Self { path: path.to_owned(), lines }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The facts of a name, in order.
+    pub fn facts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.of("fact", name)
+    }
+
+    /// The decisions of a name, in order.
+    pub fn decisions<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.of("decision", name)
+    }
+
+    fn of<'a>(&'a self, kind: &'a str, name: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.lines.iter().filter(move |line| line.kind == kind && line.name == name).map(|line| &line.body)
+    }
+
+    /// The stages entered, in order.
+    pub fn path_taken(&self) -> Vec<&str> {
+        self.decisions("entered").filter_map(|body| body["stage"].as_str()).collect()
+    }
+
+    /// How often each call was asked.
+    pub fn asked(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for fact in self.facts("asked") {
+            *counts.entry(call(&fact["call"])).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    /// The prompts that were sent, each with the call it was sent for. Attempts that repeat a prompt have none.
+    pub fn prompts(&self) -> Vec<(String, String)> {
+        let with_prompt = self.facts("asked").filter(|fact| !fact["prompt"].is_null());
+        with_prompt.map(|fact| (call(&fact["call"]), self.text(&fact["prompt"]))).collect()
+    }
+
+    /// The last prompt sent for a stage.
+    ///
+    /// # Panics
+    /// None was.
+    pub fn prompt(&self, stage: &str) -> String {
+        let wanted = format!("{stage}.");
+        let mut prompts = self.prompts().into_iter().filter(|(call, _)| call.starts_with(&wanted));
+        prompts.next_back().unwrap_or_else(|| panic!("nothing was sent for {stage}")).1
+    }
+
+    /// A text of the journal, wherever it is kept.
+    ///
+    /// # Panics
+    /// It is no text, or its blob cannot be read.
+    pub fn text(&self, text: &Value) -> String {
+        if let Some(inline) = text["inline"].as_str() {
+            return inline.to_owned();
+        }
+        let hash = text["blob"]["hash"].as_str().unwrap_or_else(|| panic!("no text: {text}"));
+        let blob = self.path.with_file_name("blobs").join(hash);
+        fs::read_to_string(&blob).unwrap_or_else(|error| panic!("{}: {error}", blob.display()))
+    }
+}
+
+impl Line {
+    fn parse(bytes: &[u8]) -> Self {
+        let shown = || String::from_utf8_lossy(bytes).into_owned();
+        assert!(bytes.ends_with(b"\n"), "a line without an end: {}", shown());
+        let json: Value =
+            serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", shown()));
+        let number = |key: &str| json[key].as_u64().unwrap_or_else(|| panic!("no {key}: {}", shown()));
+        let kind = if json["fact"].is_null() { "decision" } else { "fact" };
+        let (name, body) =
+            match (json[kind].as_str(), json[kind].as_object().and_then(|one| one.iter().next())) {
+                (Some(name), _) => (name.to_owned(), Value::Null),
+                (None, Some((name, body))) => (name.clone(), body.clone()),
+                (None, None) => panic!("neither a fact nor a decision: {}", shown()),
+            };
+        Self { seq: number("seq"), batch: number("batch"), left: number("left"), kind, name, body }
+    }
+}
+
+/// `stage.visit.round.n`.
+fn call(call: &Value) -> String {
+    let stage = call["stage"].as_str().unwrap_or_default();
+    format!("{stage}.{}.{}.{}", call["visit"], call["round"], call["n"])
+}

@@ -1,0 +1,151 @@
+//! A project of its own for one test.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::{Invocation, Journal};
+
+/// A project in a temporary directory, with a home of its own and the program that is run in it.
+#[derive(Debug)]
+pub struct Project {
+    directory: TempDir,
+    program: PathBuf,
+}
+
+impl Project {
+    /// An empty project. It lies in memory where the machine has such a place: what is tested here is the order of
+    /// operations, not the disk.
+    ///
+    /// # Panics
+    /// No directory can be made.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        let memory = Path::new("/dev/shm");
+        let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        Self::below(&place, program)
+    }
+
+    /// An empty project below a directory.
+    ///
+    /// # Panics
+    /// No directory can be made.
+    pub fn below(place: &Path, program: impl Into<PathBuf>) -> Self {
+        let directory =
+            tempfile::Builder::new().prefix("saihai-").tempdir_in(place).expect("a temporary directory");
+        let project = Self { directory, program: program.into() };
+        fs::create_dir(project.root()).expect("its root");
+        fs::create_dir(project.home()).expect("its home");
+        project
+    }
+
+    /// The project's root, which is also the working directory.
+    pub fn root(&self) -> PathBuf {
+        self.directory.path().join("project")
+    }
+
+    /// The home of the person who works in it.
+    pub fn home(&self) -> PathBuf {
+        self.directory.path().join("home")
+    }
+
+    /// The program under test.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Writes a file, and the directories above it.
+    ///
+    /// # Panics
+    /// It cannot be written.
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("it is below the root")).expect("its directory");
+        fs::write(path, content).expect("a file of the project");
+        self
+    }
+
+    /// A file's text.
+    ///
+    /// # Panics
+    /// It cannot be read.
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// A call of the program in the project's root.
+    pub fn saihai<I>(&self, arguments: I) -> Invocation
+    where
+        I: IntoIterator,
+        I::Item: AsRef<OsStr>,
+    {
+        Invocation::new(&self.program, &self.root(), &self.home(), arguments)
+    }
+
+    /// The ids of its runs, in order.
+    pub fn runs(&self) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.root().join(".saihai/runs")) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// The directory of its only run.
+    ///
+    /// # Panics
+    /// There is none, or more than one.
+    pub fn run_directory(&self) -> PathBuf {
+        match self.runs().as_slice() {
+            [only] => self.root().join(".saihai/runs").join(only),
+            runs => panic!("not exactly one run: {runs:?}"),
+        }
+    }
+
+    /// The journal of its only run.
+    pub fn journal(&self) -> Journal {
+        Journal::read(&self.run_directory().join("journal.ndjson"))
+    }
+
+    /// The reports of its only run: names and contents, in order.
+    ///
+    /// # Panics
+    /// A report cannot be read.
+    pub fn reports(&self) -> Vec<(String, String)> {
+        let run = self.run_directory();
+        let directory = self.root().join(".takt/reports").join(run.file_name().expect("a run has a name"));
+        let entries = fs::read_dir(&directory).expect("a run has a report directory");
+        let mut reports: Vec<(String, String)> = entries
+            .map(|entry| {
+                let path = entry.expect("an entry").path();
+                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+                (name, fs::read_to_string(&path).expect("a report"))
+            })
+            .collect();
+        reports.sort();
+        reports
+    }
+
+    /// Every file below the root with its bytes, to see that nothing was changed.
+    ///
+    /// # Panics
+    /// One cannot be read.
+    pub fn snapshot(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        let mut open = vec![self.root()];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(&directory).expect("a directory of the project") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    open.push(path);
+                } else {
+                    let bytes = fs::read(&path).expect("a file of the project");
+                    files.push((path, bytes));
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+}
