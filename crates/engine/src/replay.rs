@@ -48,34 +48,33 @@ impl Replay {
         Self::default()
     }
 
-    /// Takes the next record: a fact is applied, a decision compared.
-    pub fn take(&mut self, workflow: &Workflow, record: &Record) -> Result<(), Box<Diverged>> {
-        self.last = record.seq;
-        match &record.entry {
+    /// Takes the next record: a fact is applied, a decision compared. Comes back with what was to be done then, for
+    /// whoever must know it again; nothing of it is to be done now.
+    pub fn take(&mut self, workflow: &Workflow, record: Record) -> Result<Vec<Effect>, Box<Diverged>> {
+        let Record { seq, at, entry } = record;
+        self.last = seq;
+        match entry {
             Entry::Fact(fact) => {
-                self.nothing_left(record.seq)?;
-                let effects = self.run.apply(workflow, &Event { at: record.at, fact: fact.clone() });
-                self.expected.extend(effects.into_iter().filter_map(|effect| match effect {
-                    Effect::Record(decision) => Some(decision),
-                    Effect::Ask(_)
-                    | Effect::Perform(_)
-                    | Effect::OpenGate(_)
-                    | Effect::Wake { .. }
-                    | Effect::Stop { .. } => None,
-                }));
-            }
-            Entry::Decision(recorded) => {
-                let now = self.expected.pop_front();
-                if now.as_ref() != Some(recorded) {
-                    return Err(Box::new(Diverged {
-                        seq: record.seq,
-                        recorded: Some(recorded.clone()),
-                        now,
-                    }));
+                self.nothing_left(seq)?;
+                let mut effects = Vec::new();
+                for effect in self.run.apply(workflow, &Event { at, fact }) {
+                    match effect {
+                        Effect::Record(decision) => self.expected.push_back(decision),
+                        other => effects.push(other),
+                    }
                 }
+                Ok(effects)
             }
+            Entry::Decision(recorded) => match self.expected.pop_front() {
+                Some(now) if now == recorded => Ok(Vec::new()),
+                now => Err(Box::new(Diverged { seq, recorded: Some(recorded), now })),
+            },
         }
-        Ok(())
+    }
+
+    /// The run as far as it was replayed.
+    pub fn run(&self) -> &Run {
+        &self.run
     }
 
     /// The run as it stands after the last record.
@@ -99,7 +98,7 @@ pub fn replay<'a>(
 ) -> Result<Run, Box<Diverged>> {
     let mut replay = Replay::new();
     for record in records {
-        replay.take(workflow, record)?;
+        replay.take(workflow, record.clone())?;
     }
     replay.finish()
 }
