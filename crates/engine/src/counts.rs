@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use saihai_model::{Label, StageId, Topic};
+use saihai_model::{StageId, Topic};
 use serde::{Deserialize, Serialize};
 
 /// Everything a run counts.
@@ -38,8 +38,6 @@ pub struct Counts {
     pub signals: BTreeMap<String, u32>,
     /// Stages entered in a row that asked no agent.
     pub chain: u32,
-    /// The last label of a check.
-    pub last_check: Option<Label>,
 }
 
 impl Counts {

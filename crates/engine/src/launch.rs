@@ -17,33 +17,45 @@ impl Run {
     /// Makes every waiting call whose time has come; says whether any was made. Under a hold only reports are saved:
     /// what an agent was paid for is put away even if a sibling failed.
     pub(crate) fn launch_due(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> bool {
+        self.hold_for_long_waits();
         let mut launched = false;
         for place in self.waiting_places() {
-            let held = match &self.hold {
-                None => false,
-                Some(Hold::Storage(_)) => true,
-                Some(
-                    Hold::Person(_)
-                    | Hold::Outside(..)
-                    | Hold::Until(..)
-                    | Hold::Provider(..)
-                    | Hold::Limit(_)
-                    | Hold::Budget
-                    | Hold::Interrupted
-                    | Hold::Cancelling,
-                ) => !matches!(place, Place::Report(_)),
-            };
-            let Some((call, until)) = self.waiting_at(place).filter(|_| !held) else { continue };
-            match until.filter(|until| *until > self.now) {
-                Some(until) if until.since(self.now) > self.patience => {
-                    let class = call.last_failure.unwrap_or(FailureClass::RateLimited);
-                    self.set_hold(Hold::Until(until, class));
-                }
-                Some(_) => {}
-                None => launched |= self.launch(workflow, place, call, out),
+            let due = self.waiting_at(place).filter(|(_, until)| until.is_none_or(|until| until <= self.now));
+            if let Some((call, _)) = due.filter(|_| self.may_launch(place)) {
+                launched |= self.launch(workflow, place, call, out);
             }
         }
         launched
+    }
+
+    fn may_launch(&self, place: Place) -> bool {
+        match &self.hold {
+            None => true,
+            Some(Hold::Storage(_)) => false,
+            Some(
+                Hold::Person(_)
+                | Hold::Outside(..)
+                | Hold::Until(..)
+                | Hold::Provider(..)
+                | Hold::Limit(_)
+                | Hold::Budget
+                | Hold::Interrupted
+                | Hold::Cancelling,
+            ) => matches!(place, Place::Report(_)),
+        }
+    }
+
+    /// A wait longer than anybody will sit out holds the run before anything else is made.
+    fn hold_for_long_waits(&mut self) {
+        let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
+        let waits = slots.filter_map(|(_, slot)| match slot {
+            Slot::Waiting { call, until: Some(until) } => Some((*until, call.last_failure)),
+            Slot::Waiting { until: None, .. } | Slot::Busy(_) | Slot::Open { .. } | Slot::Done(_) => None,
+        });
+        let too_long = waits.filter(|(until, _)| until.since(self.now) > self.patience);
+        if let Some((until, class)) = too_long.min_by_key(|(until, _)| *until) {
+            self.set_hold(Hold::Until(until, class.unwrap_or(FailureClass::RateLimited)));
+        }
     }
 
     fn waiting_places(&self) -> Vec<Place> {

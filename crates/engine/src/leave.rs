@@ -105,14 +105,13 @@ impl Run {
         let Some(stage) = workflow.stage(id) else {
             return self.finish(Ending::Failed("unknown_stage".to_owned()), out);
         };
-        if let Some(limit) = &stage.visits {
-            if self.counts.activations.get(id).copied().unwrap_or(0) >= limit.max {
-                match limit.once_instead.as_ref().filter(|_| self.counts.substituted.insert(id.clone())) {
-                    Some(other) => return self.enter(workflow, other, out),
-                    None => {
-                        self.set_hold(Hold::Limit("exhausted".to_owned()));
-                        self.counts.activations.insert(id.clone(), 0);
-                    }
+        let activations = self.counts.activations.get(id).copied().unwrap_or(0);
+        if let Some(limit) = stage.visits.as_ref().filter(|limit| activations >= limit.max) {
+            match limit.once_instead.as_ref().filter(|_| self.counts.substituted.insert(id.clone())) {
+                Some(other) => return self.enter(workflow, other, out),
+                None => {
+                    self.set_hold(Hold::Limit("exhausted".to_owned()));
+                    self.counts.activations.insert(id.clone(), 0);
                 }
             }
         }

@@ -1,0 +1,6 @@
+//! The engine against a world of facts: flows, the shapes of every dialect, and the laws that always hold.
+
+mod dialects;
+mod flow;
+mod laws;
+mod support;

@@ -1,0 +1,329 @@
+//! Answers the engine's effects with facts and proves the invariants after each.
+
+use std::collections::BTreeMap;
+
+use saihai_engine::{Phase, Run, Slot, replay};
+use saihai_model::*;
+
+pub(crate) struct Sim {
+    pub(crate) workflow: Workflow,
+    pub(crate) run: Run,
+    pub(crate) records: Vec<Record>,
+    /// Requests asked and not answered.
+    pub(crate) asks: Vec<Request>,
+    /// Actions not performed.
+    pub(crate) performs: Vec<Performance>,
+    /// Gates shown.
+    pub(crate) gates: Vec<OpenGate>,
+    pub(crate) stops: Vec<CallId>,
+    pub(crate) wakes: Vec<Moment>,
+    /// Every question and work turn ever asked: `stage/turn` or `stage#judge`, attempts included.
+    pub(crate) log: Vec<String>,
+    pub(crate) at: u64,
+}
+
+impl Sim {
+    pub(crate) fn new(workflow: Workflow) -> Self {
+        Self {
+            workflow,
+            run: Run::new(),
+            records: Vec::new(),
+            asks: Vec::new(),
+            performs: Vec::new(),
+            gates: Vec::new(),
+            stops: Vec::new(),
+            wakes: Vec::new(),
+            log: Vec::new(),
+            at: 1_000,
+        }
+    }
+
+    pub(crate) fn started(workflow: Workflow) -> Self {
+        let mut sim = Self::new(workflow);
+        sim.start();
+        sim
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.fact(Fact::Started(Box::new(Start {
+            definition: "test".to_owned(),
+            dialect: "test".to_owned(),
+            task: "the task".into(),
+            seed: 7,
+            interactive: false,
+            rehearsal: false,
+            patience: Millis::seconds(60),
+            directory: "/project".to_owned(),
+            report_directory: "/reports".to_owned(),
+            subject: BTreeMap::new(),
+            delivery: None,
+            workflow: "hash".to_owned(),
+            version: "0".to_owned(),
+            forked_from: None,
+        })));
+    }
+
+    /// Applies a fact, keeps what it causes, and proves what must hold after any fact.
+    pub(crate) fn fact(&mut self, fact: Fact) {
+        let event = Event { at: Moment(self.at), fact: fact.clone() };
+        let effects = self.run.apply(&self.workflow, &event);
+        self.record(Entry::Fact(fact));
+        for effect in &effects {
+            if let Effect::Record(decision) = effect {
+                self.record(Entry::Decision(decision.clone()));
+            }
+        }
+        self.prove(&effects);
+        for effect in effects {
+            match effect {
+                Effect::Record(_) => {}
+                Effect::Ask(request) => self.ask(*request),
+                Effect::Perform(performance) => self.performs.push(*performance),
+                Effect::OpenGate(gate) => self.gates.push(*gate),
+                Effect::Wake { at } => self.wakes.push(at),
+                Effect::Stop { call } => self.stops.push(call),
+            }
+        }
+    }
+
+    fn record(&mut self, entry: Entry) {
+        let seq = self.records.len() as u64 + 1;
+        self.records.push(Record { seq, at: Moment(self.at), entry });
+    }
+
+    fn ask(&mut self, request: Request) {
+        let turn = request.turn.as_ref().map_or_else(String::new, |turn| format!("/{turn}"));
+        self.log.push(match request.purpose {
+            Purpose::Work => format!("{}{turn}", request.call.stage),
+            Purpose::Correction => format!("{}{turn}!", request.call.stage),
+            Purpose::Question => format!("{}#judge", request.call.stage),
+        });
+        let asked = Fact::Asked {
+            call: request.call.clone(),
+            attempt: request.attempt,
+            prompt: request.draft.as_ref().map(|draft| text_of(draft).into()),
+        };
+        self.asks.push(request);
+        self.fact(asked);
+    }
+
+    /// Invariants 1, 4, 5, 8 and 9 of the architecture.
+    fn prove(&self, effects: &[Effect]) {
+        let decisions = effects.iter().take_while(|effect| matches!(effect, Effect::Record(_))).count();
+        assert!(
+            effects[decisions..].iter().all(|effect| !matches!(effect, Effect::Record(_))),
+            "decisions come first: {effects:?}"
+        );
+        if self.run.hold().is_some() {
+            for effect in effects {
+                let allowed = match effect {
+                    // The gate itself is what holds the run.
+                    Effect::OpenGate(gate) => self.run.open_gate() == Some(&gate.call),
+                    Effect::Perform(performance) => performance.action.does == Action::SaveReports,
+                    Effect::Ask(_) => self.asked_before_the_hold(effects),
+                    Effect::Record(_) | Effect::Wake { .. } | Effect::Stop { .. } => true,
+                };
+                assert!(allowed, "under {:?}: {effect:?}", self.run.hold());
+            }
+        }
+        if let Some(rounds) = self.run.limits().rounds {
+            assert!(self.run.iteration() <= rounds, "iteration beyond its limit");
+        }
+        let rounds = self
+            .records
+            .iter()
+            .filter(|record| matches!(record.entry, Entry::Decision(Decision::Round { .. })));
+        assert_eq!(self.run.iteration() as usize, rounds.count(), "one iteration per round");
+        if *self.run.phase() == Phase::Running && self.run.busy().next().is_none() {
+            let waits = self.run.visit().is_some_and(|visit| {
+                visit.round.slots.iter().any(|(_, slot)| matches!(slot, Slot::Waiting { until: Some(_), .. }))
+            });
+            assert!(waits || self.run.hold().is_some(), "a running run waits for something");
+        }
+        let budget = &self.run.limits().budget;
+        if effects.iter().any(|effect| matches!(effect, Effect::Ask(_))) {
+            assert!(budget.turns.is_none_or(|most| self.run.spent().turns < most), "asked beyond the budget");
+        }
+    }
+
+    /// A batch may ask some turns and then find that the next does not fit.
+    fn asked_before_the_hold(&self, _effects: &[Effect]) -> bool {
+        matches!(self.run.hold(), Some(Hold::Budget))
+    }
+
+    /// Replaying every prefix that ends before a fact gives the state that was live there.
+    pub(crate) fn prove_replay(&self) {
+        let mut live = Run::new();
+        let mut prefix = 0;
+        for (index, record) in self.records.iter().enumerate() {
+            let Entry::Fact(fact) = &record.entry else { continue };
+            let replayed =
+                replay(&self.workflow, &self.records[..index]).expect("the same engine decides the same");
+            assert_eq!(replayed, live, "after {prefix} records");
+            let _ = live.apply(&self.workflow, &Event { at: record.at, fact: fact.clone() });
+            prefix = index;
+        }
+        assert_eq!(live, self.run);
+    }
+
+    pub(crate) fn take_ask(&mut self, name: &str) -> Request {
+        let found = self.asks.iter().position(|request| {
+            let turn = request.turn.as_ref().map_or("", |turn| turn.as_str());
+            name == turn
+                || name == request.call.stage.as_str() && request.purpose != Purpose::Question
+                || name == format!("{}#judge", request.call.stage) && request.purpose == Purpose::Question
+        });
+        let found = found.unwrap_or_else(|| panic!("`{name}` was not asked: {:?}", self.open()));
+        self.asks.remove(found)
+    }
+
+    pub(crate) fn open(&self) -> Vec<String> {
+        self.asks.iter().map(|request| format!("{} {:?}", request.call, request.purpose)).collect()
+    }
+
+    /// Replies to an open ask with a tag's number, or without one.
+    pub(crate) fn tag(&mut self, name: &str, number: Option<usize>) {
+        let reading = Reading {
+            digest: format!("{name}{number:?}"),
+            tail: format!("said by {name}"),
+            tag: number.map(|number| Tag { number: Some(number), line: 1 }),
+            ..Reading::default()
+        };
+        self.reply(name, reading);
+    }
+
+    pub(crate) fn reply(&mut self, name: &str, reading: Reading) {
+        let request = self.take_ask(name);
+        self.reply_to(&request, reading);
+    }
+
+    pub(crate) fn reply_to(&mut self, request: &Request, reading: Reading) {
+        self.at += 10;
+        self.fact(Fact::Replied(Box::new(Replied {
+            call: request.call.clone(),
+            text: format!("reply to {}", request.call).into(),
+            spoken: None,
+            session: Some(format!("session of {}", request.call)),
+            usage: Usage { input: Some(10), output: Some(5), ..Usage::default() },
+            cost: Some(Usd(100)),
+            tools_used: Vec::new(),
+            denied: 0,
+            duration: Millis(10),
+            revision: None,
+            reading,
+        })));
+    }
+
+    pub(crate) fn fail(&mut self, name: &str, class: FailureClass) {
+        let request = self.take_ask(name);
+        self.fail_to(&request, Failure::new(class, "failed"));
+    }
+
+    pub(crate) fn fail_to(&mut self, request: &Request, failure: Failure) {
+        self.at += 10;
+        self.fact(Fact::Failed(Box::new(CallFailed {
+            call: request.call.clone(),
+            failure,
+            usage: Usage::default(),
+            cost: None,
+        })));
+    }
+
+    pub(crate) fn perform(&mut self, label: &str) {
+        let performance = self.performs.remove(0);
+        self.at += 10;
+        let outcome = Outcome::Done { label: Some(label.into()), output: BTreeMap::new() };
+        self.fact(Fact::Performed { call: performance.call, outcome });
+    }
+
+    pub(crate) fn answer(&mut self, label: &str, text: Option<&str>) {
+        let gate = self.gates.pop().expect("a gate is open");
+        self.at += 10;
+        self.fact(Fact::Answered(Answer {
+            call: gate.call,
+            by: AnsweredBy::Person,
+            label: label.into(),
+            text: text.map(str::to_owned),
+        }));
+    }
+
+    /// The process dies and another takes the run over.
+    pub(crate) fn crash_and_resume(&mut self) {
+        self.asks.clear();
+        self.performs.clear();
+        self.gates.clear();
+        self.at += 100_000;
+        if self.run.busy().next().is_some() {
+            self.fact(Fact::Reopened);
+        }
+        self.resume(None);
+    }
+
+    pub(crate) fn resume(&mut self, rounds: Option<u32>) {
+        self.at += 10;
+        self.fact(Fact::Resumed(Raise {
+            rounds,
+            budget: Budget::default(),
+            runtime: None,
+            patience: Millis::seconds(60),
+            now: false,
+        }));
+    }
+
+    /// Lets time pass until the last wake-up asked for.
+    pub(crate) fn sleep(&mut self) {
+        let at = self.wakes.pop().expect("a wake-up was asked for");
+        self.at = self.at.max(at.0);
+        self.fact(Fact::Woke);
+    }
+
+    pub(crate) fn outcome(&self) -> String {
+        match (self.run.ending(), self.run.hold()) {
+            (Some(ending), _) => format!("{}: {}", ending.outcome(), ending.reason()),
+            (None, Some(hold)) if self.run.is_parked() => format!("parked: {}", hold.reason()),
+            (None, Some(hold)) => format!("holding: {}", hold.reason()),
+            (None, None) => format!("running: {}", self.open().join(", ")),
+        }
+    }
+
+    pub(crate) fn decisions(&self) -> Vec<&Decision> {
+        let decisions = self.records.iter().filter_map(|record| match &record.entry {
+            Entry::Decision(decision) => Some(decision),
+            Entry::Fact(_) => None,
+        });
+        decisions.collect()
+    }
+
+    /// The path taken: `plan -(tag)-> review`.
+    pub(crate) fn path(&self) -> Vec<String> {
+        let mut path = Vec::new();
+        for decision in self.decisions() {
+            let Decision::Exited { stage, verdict } = decision else { continue };
+            let by = serde_json::to_value(verdict.by).expect("a method is text");
+            let to = match &verdict.to {
+                Destination::Stage(id) => id.to_string(),
+                Destination::Again => "again".to_owned(),
+                Destination::Complete => "complete".to_owned(),
+                Destination::End(ending) => ending.reason().to_owned(),
+            };
+            path.push(format!("{stage} -({})-> {to}", by.as_str().unwrap_or_default()));
+        }
+        path
+    }
+}
+
+/// A draft as plain text; references by name.
+pub(crate) fn text_of(draft: &Draft) -> String {
+    let section = |splices: &Vec<Splice>| {
+        let parts = splices.iter().map(|splice| match splice {
+            Splice::Text(Text::Inline(text), Form::Bullets) => format!("- {text}"),
+            Splice::Text(Text::Inline(text), _) => text.clone(),
+            Splice::Text(Text::Blob { hash, .. }, _) => format!("<{hash}>"),
+            Splice::ReportFile { file, .. } => format!("<{file}>"),
+            Splice::ReportDirectory => "<reports>".to_owned(),
+            Splice::WorkingDirectory => "<cwd>".to_owned(),
+        });
+        parts.collect::<String>()
+    };
+    draft.sections.iter().map(section).collect::<Vec<_>>().join("\n")
+}
