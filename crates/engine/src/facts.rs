@@ -2,13 +2,18 @@
 
 use saihai_judge::Answered;
 use saihai_model::{
-    Activity, Answer, CallFailed, CallId, Cost, Decision, Effect, Fact, FailureClass, Hold, Moment,
-    OnFailure, Outcome, Place, Published, Purpose, Raise, Replied, SessionPolicy, Spoken, Start, Usage, Usd,
-    Wanted, Wants, Workflow,
+    Activity, Answer, CallId, Cost, Decision, Effect, Fact, Hold, Moment, Outcome, Place, Published, Purpose,
+    Raise, Replied, SessionPolicy, Spoken, Start, Usage, Usd, Wanted, Wants, Workflow,
 };
 
-use crate::retry::{Attempt, Next};
 use crate::{Call, Done, Phase, Run, Slot};
+
+/// A call taken out of its place because something came of it.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) place: Place,
+    pub(crate) call: Call,
+}
 
 impl Run {
     pub(crate) fn begin(&mut self, workflow: &Workflow, at: Moment, start: &Start, out: &mut Vec<Effect>) {
@@ -43,13 +48,13 @@ impl Run {
 
     fn asked(&mut self, id: &CallId, prompt: Option<&saihai_model::Text>) {
         let Some(prompt) = prompt else { return };
-        let Some((place, mut call)) = self.take_busy(id) else { return };
+        let Some(Taken { place, mut call }) = self.take_busy(id) else { return };
         call.prompt = Some(prompt.clone());
         self.put(place, Slot::Busy(call));
     }
 
     fn replied(&mut self, workflow: &Workflow, reply: &Replied, out: &mut Vec<Effect>) {
-        let Some((place, call)) = self.take_busy(&reply.call) else { return };
+        let Some(Taken { place, call }) = self.take_busy(&reply.call) else { return };
         self.counts.turns = self.counts.turns.saturating_add(1);
         self.settle(workflow, place, &call, reply.cost, &reply.usage);
         match (place, workflow.wanted(&call.id.stage, place)) {
@@ -120,101 +125,8 @@ impl Run {
         self.put(place, Slot::Waiting { call: next, until: None });
     }
 
-    fn failed(&mut self, workflow: &Workflow, failed: &CallFailed, out: &mut Vec<Effect>) {
-        let Some((place, call)) = self.take_busy(&failed.call) else { return };
-        let cost = Cost { usd: failed.cost.unwrap_or_default(), tokens: failed.usage.tokens(), turns: 0 };
-        self.ledger.spent = self.ledger.spent.plus(cost);
-        self.fail(workflow, place, call, &failed.failure, out);
-    }
-
-    fn fail(
-        &mut self,
-        workflow: &Workflow,
-        place: Place,
-        mut call: Call,
-        failure: &saihai_model::Failure,
-        out: &mut Vec<Effect>,
-    ) {
-        if failure.class == FailureClass::Cancelled && self.hold.is_some() {
-            call.repeat = true;
-            return self.put(place, Slot::Waiting { call, until: None });
-        }
-        let count = call.count(failure.class);
-        call.last_failure = Some(failure.class);
-        let attempt = Attempt {
-            policy: &workflow.retry,
-            call: &call.id,
-            attempt: call.attempt,
-            failure,
-            count,
-            now: self.now,
-            seed: self.seed,
-        };
-        match attempt.next() {
-            Next::Again(at) => self.retry(place, call, Some(at), None, out),
-            Next::NewSession => {
-                self.forget_session(workflow, place, &call.id);
-                call.new_session = true;
-                call.prompt = None;
-                self.retry(place, call, None, None, out);
-            }
-            Next::Spent => self.give_up(workflow, place, call, failure, None, out),
-            Next::SpentUntil(at) => self.give_up(workflow, place, call, failure, Some(at), out),
-        }
-    }
-
-    fn retry(
-        &mut self,
-        place: Place,
-        mut call: Call,
-        until: Option<Moment>,
-        provider: Option<saihai_model::ProviderName>,
-        out: &mut Vec<Effect>,
-    ) {
-        out.push(Effect::Record(Decision::Retry {
-            call: call.id.clone(),
-            attempt: call.attempt.saturating_add(1),
-            not_before: until.unwrap_or(self.now),
-            provider: provider.clone(),
-            new_session: call.new_session,
-        }));
-        if provider.is_some() {
-            call.provider = provider;
-        }
-        self.put(place, Slot::Waiting { call, until });
-    }
-
-    /// All attempts are spent: somebody else, a later time, the turn's own result, or a hold.
-    fn give_up(
-        &mut self,
-        workflow: &Workflow,
-        place: Place,
-        mut call: Call,
-        failure: &saihai_model::Failure,
-        until: Option<Moment>,
-        out: &mut Vec<Effect>,
-    ) {
-        if let Some(other) = self.fallback(workflow, place, &call, failure.class) {
-            call.failures.clear();
-            call.new_session = true;
-            call.prompt = None;
-            return self.retry(place, call, None, Some(other), out);
-        }
-        if self.keeps_going(workflow, place, &call.id) {
-            let done = Done { failure: Some(failure.clone()), ..Done::default() };
-            return self.put(place, Slot::Done(Box::new(done)));
-        }
-        match until {
-            Some(at) => self.retry(place, call, Some(at), None, out),
-            None => {
-                self.set_hold(Hold::Provider(call.id.clone(), failure.class));
-                self.put(place, Slot::Waiting { call, until: None });
-            }
-        }
-    }
-
     fn performed(&mut self, workflow: &Workflow, id: &CallId, outcome: &Outcome, out: &mut Vec<Effect>) {
-        let Some((place, mut call)) = self.take_busy(id) else { return };
+        let Some(Taken { place, mut call }) = self.take_busy(id) else { return };
         match outcome {
             Outcome::Done { label, output } => {
                 if let Place::Report(_) = place {
@@ -229,7 +141,7 @@ impl Run {
                 self.set_hold(Hold::Outside(call.id.clone(), reason.clone()));
                 self.put(place, Slot::Waiting { call, until: None });
             }
-            Outcome::Failed(failure) => self.fail(workflow, place, call, failure, out),
+            Outcome::Failed(failure) => self.fail(workflow, Taken { place, call }, failure, out),
         }
     }
 
@@ -328,7 +240,7 @@ impl Run {
 
     fn storage_failed(&mut self, id: Option<&CallId>, path: &str) {
         self.set_hold(Hold::Storage(path.to_owned()));
-        if let Some((place, mut call)) = id.and_then(|id| self.take_busy(id)) {
+        if let Some(Taken { place, mut call }) = id.and_then(|id| self.take_busy(id)) {
             call.repeat = true;
             self.put(place, Slot::Waiting { call, until: None });
         }
@@ -340,9 +252,9 @@ impl Run {
     }
 
     /// A copy of the call under way with this id, and its place; the caller puts something there.
-    fn take_busy(&self, id: &CallId) -> Option<(Place, Call)> {
+    pub(crate) fn take_busy(&self, id: &CallId) -> Option<Taken> {
         match self.visit.as_ref()?.round.call(id)? {
-            (place, Slot::Busy(call)) => Some((place, call.clone())),
+            (place, Slot::Busy(call)) => Some(Taken { place, call: call.clone() }),
             (_, Slot::Waiting { .. } | Slot::Open { .. } | Slot::Done(_)) => None,
         }
     }
@@ -358,46 +270,6 @@ impl Run {
         // Where nobody says what a call cost, what was set aside for it stands as its cost.
         let cost = Cost { usd: cost.unwrap_or(call.reserved.usd), tokens: usage.tokens(), turns: 1 };
         self.ledger.settle(&provider, model.as_deref(), cost);
-    }
-
-    fn keeps_going(&self, workflow: &Workflow, place: Place, id: &CallId) -> bool {
-        let stage = workflow.stage(&id.stage);
-        matches!(place, Place::Main(_))
-            && stage.is_some_and(|stage| {
-                matches!(stage.does, Activity::Turns { on_failure: OnFailure::KeepGoing, .. })
-            })
-    }
-
-    fn fallback(
-        &self,
-        workflow: &Workflow,
-        place: Place,
-        call: &Call,
-        class: FailureClass,
-    ) -> Option<saihai_model::ProviderName> {
-        let helps = match class {
-            FailureClass::Transient
-            | FailureClass::RateLimited
-            | FailureClass::Quota
-            | FailureClass::Auth
-            | FailureClass::Missing
-            | FailureClass::Crashed => true,
-            FailureClass::BadRequest
-            | FailureClass::SessionLost
-            | FailureClass::Refused
-            | FailureClass::Cancelled => false,
-        };
-        let (provider, _) = self.asked_of(workflow, place, call)?;
-        let other = workflow.retry.fallback.iter().find(|(from, _)| *from == provider);
-        other.filter(|_| helps && call.purpose.is_some()).map(|(_, to)| to.clone())
-    }
-
-    fn forget_session(&mut self, workflow: &Workflow, place: Place, id: &CallId) {
-        let Place::Main(index) = place else { return };
-        let turn = workflow.stage(&id.stage).and_then(|stage| stage.turns().get(index));
-        if let Some(SessionPolicy::Continue(key)) = turn.map(|turn| &turn.session) {
-            self.sessions.remove(key);
-        }
     }
 }
 

@@ -17,6 +17,7 @@ mod complete;
 mod counts;
 mod draft;
 mod facts;
+mod failures;
 mod launch;
 mod leave;
 mod ledger;

@@ -58,9 +58,10 @@ impl Replay {
                 self.nothing_left(seq)?;
                 let mut effects = Vec::new();
                 for effect in self.run.apply(workflow, &Event { at, fact }) {
-                    match effect {
-                        Effect::Record(decision) => self.expected.push_back(decision),
-                        other => effects.push(other),
+                    if let Effect::Record(decision) = effect {
+                        self.expected.push_back(decision);
+                    } else {
+                        effects.push(effect);
                     }
                 }
                 Ok(effects)
