@@ -5,9 +5,11 @@
 //! AI judge is no exception, because judgment only says that a question is due.
 
 mod label;
+mod read;
 mod route;
 mod rules;
 
 pub use label::{Answered, Labelled, answered, label};
+pub use read::{Miss, Said, read};
 pub use route::route;
 pub use rules::{Labels, Ruled, rules};

@@ -11,7 +11,7 @@ pub fn route<'a>(topics: &'a Topics, topic: &Topic) -> (&'a StageId, bool) {
 }
 
 /// A lone `*` takes every topic; elsewhere a `*` stands for exactly one whole segment.
-fn matches(pattern: &str, topic: &str) -> bool {
+pub(crate) fn matches(pattern: &str, topic: &str) -> bool {
     if pattern == "*" {
         return true;
     }

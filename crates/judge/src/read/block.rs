@@ -1,0 +1,73 @@
+//! Fenced blocks that ask for something.
+
+#[cfg(test)]
+mod tests;
+
+use saihai_model::{Block, Blocks, Json};
+
+use super::excerpt;
+use super::reply::Reply;
+
+/// The blocks of a reply.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// In order.
+    pub(super) blocks: Vec<Block>,
+    /// The opening line of each.
+    pub(super) taken: Vec<usize>,
+    /// What was meant as one and is none.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Finds the blocks whose info string is exactly the wanted one and whose `type` is known (S-64).
+pub(super) fn read(reply: &Reply<'_>, blocks: &Blocks) -> Found {
+    let mut found = Found::default();
+    for fence in reply.fences().blocks.iter().filter(|fence| fence.info == blocks.fence) {
+        if reply.is_echo_with_lead(fence.open, fence.close) {
+            continue;
+        }
+        let text = &reply.page.text()[reply.page.start(fence.open + 1)..reply.page.start(fence.close)];
+        match parse(text, blocks) {
+            Ok(Some(block)) => {
+                found.blocks.push(block);
+                found.taken.push(fence.open);
+            }
+            Ok(None) => {}
+            Err(reason) => {
+                let line = reply.number(fence.open);
+                found.warn(format!("the `{}` block on line {line} {reason}", blocks.fence));
+            }
+        }
+    }
+    for (line, _) in reply.fences().unclosed.iter().filter(|(_, info)| *info == blocks.fence) {
+        found.warn(format!("the `{}` block on line {} is never closed", blocks.fence, reply.number(*line)));
+    }
+    found
+}
+
+impl Found {
+    /// The most that is told.
+    const TOLD: usize = 10;
+
+    fn warn(&mut self, warning: String) {
+        if self.warnings.len() < Self::TOLD {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+/// The block; `None` where it is not meant as one.
+fn parse(text: &str, blocks: &Blocks) -> Result<Option<Block>, String> {
+    // Ordinary JSON may stand in such a fence for other reasons.
+    let is_shared = blocks.fence.eq_ignore_ascii_case("json");
+    let value: Json = serde_json::from_str(text)
+        .map_err(|error| format!("is no JSON: {}", excerpt::head(&error.to_string(), 200)))?;
+    match value.get("type").and_then(Json::as_str) {
+        Some(kind) if blocks.uses.contains_key(kind) => {
+            Ok(Some(Block { kind: kind.to_owned(), value: value.clone() }))
+        }
+        _ if is_shared => Ok(None),
+        Some(kind) => Err(format!("has the unknown type `{}`", excerpt::head(kind, 80))),
+        None => Err("is no object with a `type`".to_owned()),
+    }
+}

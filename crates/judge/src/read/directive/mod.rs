@@ -1,0 +1,105 @@
+//! Directives: published events and closing words.
+
+mod event;
+mod miss;
+mod topic;
+mod word;
+
+#[cfg(test)]
+mod tests;
+
+use regex::{Regex, RegexBuilder};
+use saihai_model::{Directives, Published, Reading};
+
+use self::event::{Mark, Marked};
+pub use self::miss::Miss;
+use self::miss::Misses;
+use self::word::Standing;
+use super::reply::Reply;
+
+/// What a reply directs.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    events: Vec<Published>,
+    end_word: Option<String>,
+    misses: Misses,
+}
+
+impl Found {
+    /// Writes it down.
+    pub(super) fn put_into(self, reading: &mut Reading) {
+        reading.events = self.events;
+        reading.end_word = self.end_word;
+        reading.near_misses = self.misses.into_lines();
+    }
+}
+
+/// Reads the directives of a reply, whoever may give them: what is in scope and what is still required is for the
+/// engine to say.
+pub(super) fn read(reply: &Reply<'_>, directives: &Directives) -> Found {
+    let mut found = Found::default();
+    let Some(pattern) = candidates(directives) else {
+        return found;
+    };
+    let mut before = None;
+    for at in pattern.find_iter(reply.page.text()).map(|candidate| candidate.start()) {
+        let line = reply.page.line_at(at);
+        if before.replace(line) != Some(line) {
+            read_line(reply, directives, line, &mut found);
+        }
+    }
+    found
+}
+
+/// Everything that may be a directive, so that all other lines need not be looked at.
+fn candidates(directives: &Directives) -> Option<Regex> {
+    let words = directives.words.iter().map(|end| regex::escape(&end.word)).filter(|word| !word.is_empty());
+    let all: Vec<String> = words.chain(["event[:：]".to_owned()]).collect();
+    RegexBuilder::new(&all.join("|")).case_insensitive(true).build().ok()
+}
+
+fn read_line(reply: &Reply<'_>, directives: &Directives, line: usize, found: &mut Found) {
+    let text = reply.page.line(line);
+    let marks = event::marks(text);
+    if let Some(miss) = ignored(reply, line) {
+        if says_something(text, &marks, directives) {
+            found.misses.add(miss, text);
+        }
+        return;
+    }
+    let is_last = reply.page.last_filled() == Some(line);
+    for end in directives.words.iter().filter(|end| !end.word.is_empty()) {
+        match word::standing(text, &marks, &end.word, is_last) {
+            Some(Standing::Directive) => found.end_word = Some(end.word.clone()),
+            Some(Standing::InsideSentence) => found.misses.add(Miss::InsideSentence, text),
+            Some(Standing::WrongCase) => found.misses.add(Miss::WrongCase, text),
+            None => {}
+        }
+    }
+    for mark in &marks {
+        match event::published(mark, directives) {
+            Some(Ok(Marked { topic, message })) => {
+                found.events.push(Published { topic: topic.into(), message, line: reply.number(line) });
+            }
+            Some(Err(miss)) => found.misses.add(miss, text),
+            None => {}
+        }
+    }
+}
+
+/// Why a line is not read at all.
+fn ignored(reply: &Reply<'_>, line: usize) -> Option<Miss> {
+    if reply.fences().contain(line) {
+        Some(Miss::InCodeBlock)
+    } else if reply.page.line(line).trim_start().starts_with('>') {
+        Some(Miss::Quoted)
+    } else {
+        reply.is_echo(line).then_some(Miss::Echoed)
+    }
+}
+
+/// Whether a line would have directed something had it been read.
+fn says_something(text: &str, marks: &[Mark<'_>], directives: &Directives) -> bool {
+    marks.iter().any(|mark| matches!(event::published(mark, directives), Some(Ok(_))))
+        || directives.words.iter().any(|end| word::occurs(text, &end.word))
+}

@@ -1,0 +1,174 @@
+//! Fenced blocks, one level deep.
+
+use super::page::Page;
+
+/// A line of three or more backticks or tildes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fence<'a> {
+    /// The character it consists of.
+    pub(super) mark: Mark,
+    /// How many of them.
+    pub(super) length: usize,
+    /// What stands behind them.
+    pub(super) info: &'a str,
+}
+
+/// What a fence consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// `` ` ``
+    Backtick,
+    /// `~`
+    Tilde,
+}
+
+impl<'a> Fence<'a> {
+    /// The fence a line is. How far it is indented does not matter: agents put blocks into lists.
+    pub(super) fn of(line: &'a str) -> Option<Self> {
+        let line = line.trim();
+        let (mark, character) = match line.as_bytes().first()? {
+            b'`' => (Mark::Backtick, '`'),
+            b'~' => (Mark::Tilde, '~'),
+            _ => return None,
+        };
+        let rest = line.trim_start_matches(character);
+        let length = line.len() - rest.len();
+        let inline = mark == Mark::Backtick && rest.contains('`');
+        (length >= 3 && !inline).then(|| Self { mark, length, info: rest.trim_start() })
+    }
+
+    /// Whether nothing stands behind its marks, so that it can close a block.
+    pub(super) fn is_bare(&self) -> bool {
+        self.info.is_empty()
+    }
+
+    /// Whether its marks suffice to close what `opening` opens.
+    pub(super) fn is_enough_for(&self, opening: &Fence<'_>) -> bool {
+        self.mark == opening.mark && self.length >= opening.length
+    }
+}
+
+/// A fenced block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Block<'a> {
+    /// The line of its opening fence.
+    pub(super) open: usize,
+    /// The line of its closing fence.
+    pub(super) close: usize,
+    /// The info string.
+    pub(super) info: &'a str,
+}
+
+/// The fenced blocks of a text. A fence that nothing closes is an ordinary line.
+#[derive(Debug)]
+pub(super) struct Fences<'a> {
+    /// Top to bottom.
+    pub(super) blocks: Vec<Block<'a>>,
+    /// Fences that nothing closes.
+    pub(super) unclosed: Vec<(usize, &'a str)>,
+}
+
+impl<'a> Fences<'a> {
+    /// Finds them all.
+    pub(super) fn of(page: &Page<'a>) -> Self {
+        let fences = all(page);
+        let closing = closings(&fences);
+        let mut found = Self { blocks: Vec::new(), unclosed: Vec::new() };
+        let mut at = 0;
+        while let Some((open, fence)) = fences.get(at) {
+            match closing[at] {
+                Some(close) => {
+                    found.blocks.push(Block { open: *open, close: fences[close].0, info: fence.info });
+                    at = close + 1;
+                }
+                None => {
+                    found.unclosed.push((*open, fence.info));
+                    at += 1;
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a line belongs to a block, its fences included.
+    pub(super) fn contain(&self, line: usize) -> bool {
+        let behind = self.blocks.partition_point(|block| block.open <= line);
+        behind.checked_sub(1).is_some_and(|index| self.blocks[index].close >= line)
+    }
+}
+
+/// Every line that is a fence.
+pub(super) fn all<'a>(page: &Page<'a>) -> Vec<(usize, Fence<'a>)> {
+    (0..page.count()).filter_map(|line| Fence::of(page.line(line)).map(|fence| (line, fence))).collect()
+}
+
+/// For each fence, if it opens a block, the fence that closes it: the nearest bare one with marks enough.
+///
+/// Seen from the end, only fences longer than all nearer ones can still be the nearest for somebody; they are kept
+/// in two stacks, so that a text of unclosed fences costs no square.
+pub(super) fn closings(fences: &[(usize, Fence<'_>)]) -> Vec<Option<usize>> {
+    let mut stacks: [Vec<(usize, usize)>; 2] = [Vec::new(), Vec::new()];
+    let mut found = vec![None; fences.len()];
+    for (index, (_, fence)) in fences.iter().enumerate().rev() {
+        let stack = &mut stacks[usize::from(fence.mark == Mark::Tilde)];
+        let longer = stack.partition_point(|(length, _)| *length >= fence.length);
+        found[index] = longer.checked_sub(1).map(|nearest| stack[nearest].1);
+        if fence.is_bare() {
+            stack.truncate(stack.partition_point(|(length, _)| *length > fence.length));
+            stack.push((fence.length, index));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks as `open-close info`, unclosed fences as `open? info`.
+    fn check(text: &str, expected: &[&str]) {
+        let fences = Fences::of(&Page::new(text));
+        let blocks =
+            fences.blocks.iter().map(|block| format!("{}-{} {}", block.open, block.close, block.info));
+        let unclosed = fences.unclosed.iter().map(|(open, info)| format!("{open}? {info}"));
+        assert_eq!(blocks.chain(unclosed).collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    // H-36
+    #[test]
+    fn a_block_is_closed_by_as_many_marks_of_its_kind() {
+        check("```\nx\n```\n", &["0-2 "]);
+        check("```rust\nx\n~~~\n```\n", &["0-3 rust"]);
+        check("~~~~ a b \n~~~\n~~~~~\n", &["0-2 a b"]);
+        check("  - x\n    ```json\n    {}\n    ```\n", &["1-3 json"]);
+        check("```a\n```b\n```\n", &["0-2 a"]);
+    }
+
+    #[test]
+    fn a_fence_that_nothing_closes_is_an_ordinary_line() {
+        check("```\nx\n", &["0? "]);
+        check("````\nx\n```\ny\n```", &["2-4 ", "0? "]);
+        check("```\na\n```\n```\nb", &["0-2 ", "3? "]);
+    }
+
+    #[test]
+    fn inline_code_is_no_fence() {
+        check("```EVENT: x```\n``\n`` ` ``\n", &[]);
+    }
+
+    #[test]
+    fn lines_of_blocks_are_known() {
+        let fences = Fences::of(&Page::new("a\n```\nb\n```\nc\n~~~\n~~~\n"));
+        let inside: Vec<_> = (0..8).map(|line| fences.contain(line)).collect();
+        assert_eq!(inside, [false, true, true, true, false, true, true, false]);
+    }
+
+    // H-35
+    #[test]
+    fn unclosed_fences_cost_no_square() {
+        let text = "```a\n".repeat(200_000);
+        assert_eq!(Fences::of(&Page::new(&text)).unclosed.len(), 200_000);
+        let falling: String = (3..1_500).rev().map(|length| "~".repeat(length) + " x\n").collect();
+        assert_eq!(Fences::of(&Page::new(&falling)).unclosed.len(), 1_497);
+    }
+}

@@ -1,0 +1,90 @@
+//! Where a structured value may stand.
+
+use std::borrow::Cow;
+
+use saihai_model::Json;
+
+use super::super::excerpt;
+use super::super::fence::Block;
+use super::super::reply::Reply;
+use super::object;
+
+/// A JSON object that may be the value.
+#[derive(Debug)]
+pub(super) struct Candidate<'a>(Cow<'a, Json>);
+
+impl<'a> Candidate<'a> {
+    /// The object.
+    pub(super) fn value(&self) -> &Json {
+        &self.0
+    }
+
+    /// The object itself.
+    pub(super) fn into_value(self) -> Json {
+        self.0.into_owned()
+    }
+
+    fn borrowed(value: &'a Json) -> Option<Self> {
+        value.is_object().then_some(Self(Cow::Borrowed(value)))
+    }
+
+    fn owned(value: Json) -> Option<Self> {
+        value.is_object().then_some(Self(Cow::Owned(value)))
+    }
+}
+
+/// The candidates, and what was meant as one but does not parse.
+#[derive(Debug, Default)]
+pub(super) struct Parsed<'a> {
+    /// Best first.
+    pub(super) candidates: Vec<Candidate<'a>>,
+    /// For the agent that has to correct it.
+    pub(super) broken: Vec<String>,
+}
+
+/// All candidates in the order they are tried (S-44): the provider's value, the fenced blocks from the last to the
+/// first, the whole reply, the last object outside fences.
+pub(super) fn all<'a>(reply: &Reply<'_>, structured: Option<&'a Json>, taken: &[usize]) -> Parsed<'a> {
+    let mut parsed = Parsed::default();
+    parsed.candidates.extend(structured.and_then(Candidate::borrowed));
+    for block in reply.fences().blocks.iter().rev() {
+        if is_json(block)
+            && taken.binary_search(&block.open).is_err()
+            && !reply.is_echo_with_lead(block.open, block.close)
+        {
+            parsed.add_block(reply, block);
+        }
+    }
+    let whole = reply.page.text().trim().trim_start_matches('\u{feff}');
+    if whole.starts_with('{') {
+        parsed.candidates.extend(serde_json::from_str(whole).ok().and_then(Candidate::owned));
+    }
+    let last = object::last(reply);
+    parsed
+        .candidates
+        .extend(last.and_then(|text| serde_json::from_str(text).ok()).and_then(Candidate::owned));
+    parsed
+}
+
+impl Parsed<'_> {
+    /// The most of what does not parse that is told: an agent corrects one block, not a hundred.
+    const TOLD: usize = 3;
+
+    fn add_block(&mut self, reply: &Reply<'_>, block: &Block<'_>) {
+        let text = &reply.page.text()[reply.page.start(block.open + 1)..reply.page.start(block.close)];
+        match serde_json::from_str(text) {
+            Ok(value) => self.candidates.extend(Candidate::owned(value)),
+            Err(error) if self.broken.len() < Self::TOLD => {
+                let line = reply.number(block.open);
+                let reason = excerpt::head(&error.to_string(), 200);
+                self.broken.push(format!("the block that begins on line {line} is no JSON: {reason}"));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// `json` in any case; what follows it as a further word does not matter.
+fn is_json(block: &Block<'_>) -> bool {
+    block.info.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("json"))
+}

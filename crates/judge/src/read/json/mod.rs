@@ -1,0 +1,84 @@
+//! The structured value in a reply.
+
+mod candidate;
+mod object;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+use saihai_model::{Json, Reading};
+
+use self::candidate::{Candidate, Parsed};
+use self::schema::Schema;
+use super::reply::Reply;
+
+/// What is said of a value that is not there.
+const MISSING: &str = "no JSON object";
+
+/// What is demanded of a structured value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Demand<'a> {
+    /// What it must look like.
+    pub(super) schema: &'a Json,
+    /// Whether it must be there.
+    pub(super) required: bool,
+    /// Opening lines of blocks that were taken for something else, in order.
+    pub(super) taken: &'a [usize],
+}
+
+/// A structured value and what is wrong with it.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    output: Option<Json>,
+    violations: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Found {
+    /// Writes it down.
+    pub(super) fn put_into(self, reading: &mut Reading) {
+        reading.output = self.output;
+        reading.violations = self.violations;
+        reading.warnings.extend(self.warnings);
+    }
+}
+
+/// Finds the value (S-44): the first candidate that parses and satisfies the schema, else the first that parses.
+pub(super) fn read(reply: &Reply<'_>, structured: Option<&Json>, demand: Demand<'_>) -> Found {
+    let Parsed { candidates, broken } = candidate::all(reply, structured, demand.taken);
+    let schema = match Schema::new(demand.schema) {
+        Ok(schema) => schema,
+        Err(unusable) => {
+            let output = candidates.into_iter().next().map(Candidate::into_value);
+            return Found { output, violations: vec![unusable], warnings: Vec::new() };
+        }
+    };
+    let mut valid = candidates.iter().filter(|candidate| schema.accepts(candidate.value()));
+    let Some(first) = valid.next() else {
+        return invalid(candidates, &schema, broken, demand.required);
+    };
+    let differs = valid.any(|other| other.value() != first.value());
+    let warnings =
+        differs.then_some("several different JSON objects fit the schema: the first choice was taken");
+    let output = schema.with_defaults(first.value().clone());
+    Found {
+        output: Some(output),
+        warnings: warnings.map(str::to_owned).into_iter().collect(),
+        ..Found::default()
+    }
+}
+
+fn invalid(candidates: Vec<Candidate<'_>>, schema: &Schema, broken: Vec<String>, required: bool) -> Found {
+    match candidates.into_iter().next() {
+        Some(first) => {
+            let output = first.into_value();
+            Found { violations: schema.violations(&output), output: Some(output), ..Found::default() }
+        }
+        None if required => {
+            let violations = std::iter::once(MISSING.to_owned()).chain(broken).collect();
+            Found { violations, ..Found::default() }
+        }
+        None => Found { warnings: broken, ..Found::default() },
+    }
+}

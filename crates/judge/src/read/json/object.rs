@@ -1,0 +1,156 @@
+//! A JSON object in the middle of prose.
+
+use serde::de::IgnoredAny;
+use serde_json::error::Category;
+
+use super::super::reply::Reply;
+
+/// The last balanced object that stands outside fences and inside no other object.
+pub(super) fn last<'a>(reply: &Reply<'a>) -> Option<&'a str> {
+    let text = reply.page.text();
+    let ends = outside(reply).into_iter().rev();
+    ends.filter_map(|(from, to)| last_in(&text[from..to]).map(|object| (from, object))).find_map(
+        |(from, (start, end))| {
+            let (first, last) = (reply.page.line_at(from + start), reply.page.line_at(from + end - 1));
+            (!reply.is_echo_with_lead(first, last)).then(|| &text[from + start..from + end])
+        },
+    )
+}
+
+/// The parts of the text between its fenced blocks. A block of JSON that was never closed was cut off: nothing of
+/// it is taken for a value.
+fn outside(reply: &Reply<'_>) -> Vec<(usize, usize)> {
+    let page = &reply.page;
+    let fences = reply.fences();
+    let cut_off = fences.unclosed.iter().find(|(_, info)| info.eq_ignore_ascii_case("json"));
+    let end = cut_off.map_or(page.text().len(), |(line, _)| page.start(*line));
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for block in &fences.blocks {
+        parts.push((from.min(end), page.start(block.open).min(end)));
+        from = page.start(block.close + 1);
+    }
+    parts.push((from.min(end), end));
+    parts
+}
+
+/// The last object of a text without fences, as its first byte and one past its last.
+fn last_in(text: &str) -> Option<(usize, usize)> {
+    let mut found = None;
+    let mut pairs = None;
+    let mut at = 0;
+    while let Some(start) = text[at..].find('{').map(|offset| at + offset) {
+        match extent(&text[start..]) {
+            Extent::Object(length) => {
+                found = Some((start, start + length));
+                at = start + length;
+            }
+            // What is inside an object that was cut off is no object of its own.
+            Extent::CutOff => break,
+            // No more is what is inside something in braces that is no JSON.
+            Extent::Broken(length) => {
+                let pairs = pairs.get_or_insert_with(|| Pairs::of(text));
+                at = (start + length).max(pairs.end(start).unwrap_or(0));
+            }
+        }
+    }
+    found
+}
+
+enum Extent {
+    /// An object of so many bytes.
+    Object(usize),
+    /// Nothing is wrong with it but that it does not end.
+    CutOff,
+    /// So many bytes were fine.
+    Broken(usize),
+}
+
+/// How far the object reaches that a text begins with. What fails is never read a second time: everything that
+/// began before the mistake and had not ended there fails at the same place.
+fn extent(text: &str) -> Extent {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => Extent::Object(values.byte_offset()),
+        Some(Err(error)) if error.classify() == Category::Eof => Extent::CutOff,
+        Some(Err(error)) => Extent::Broken(position(text, &error)),
+        None => Extent::CutOff,
+    }
+}
+
+/// The byte a parser stopped at, from its line and column; at least the brace itself.
+fn position(text: &str, error: &serde_json::Error) -> usize {
+    let line_start = match error.line() {
+        0 | 1 => 0,
+        line => text.match_indices('\n').nth(line - 2).map_or(0, |(at, _)| at + 1),
+    };
+    let wanted = (line_start + error.column()).saturating_sub(1).clamp(1, text.len());
+    (wanted..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
+/// Which brace closes which, strings not minded.
+struct Pairs(Vec<(usize, usize)>);
+
+impl Pairs {
+    fn of(text: &str) -> Self {
+        let mut open = Vec::new();
+        let mut pairs = Vec::new();
+        for (at, brace) in text.match_indices(['{', '}']) {
+            if brace == "{" {
+                open.push(at);
+            } else if let Some(start) = open.pop() {
+                pairs.push((start, at + 1));
+            }
+        }
+        pairs.sort_unstable();
+        Self(pairs)
+    }
+
+    /// One past the brace that closes the one at `start`.
+    fn end(&self, start: usize) -> Option<usize> {
+        let index = self.0.binary_search_by_key(&start, |(open, _)| *open).ok()?;
+        Some(self.0[index].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(last_in(text).map(|(start, end)| &text[start..end]), expected, "{text}");
+    }
+
+    // S-44
+    #[test]
+    fn the_last_object_that_stands_in_no_other_is_taken() {
+        check(r#"first {"a":1}, then {"b":{"c":2}} and done."#, Some(r#"{"b":{"c":2}}"#));
+        check(r#"採寸です。{"a":"}{"}。以上"#, Some(r#"{"a":"}{"}"#));
+        check(r#"use {braces} and { "a": 1 }"#, Some(r#"{ "a": 1 }"#));
+        check(r#"a lone { and {"a":1}"#, Some(r#"{"a":1}"#));
+        check(r#"{"a":1} and a lone {"#, Some(r#"{"a":1}"#));
+        check(r#"{"a":1}}"#, Some(r#"{"a":1}"#));
+        check("no object", None);
+        check("{}", Some("{}"));
+    }
+
+    #[test]
+    fn nothing_is_taken_from_inside_what_is_cut_off_or_broken() {
+        check(r#"{"issues":[{"severity":"low"},{"sev"#, None);
+        check(r#"{"a":1, oops, "b":{"c":1}}"#, None);
+        check(r#"fn f() { return {"a":1}; }"#, None);
+        check("{\"a\":1,\n \"b\": ?, \"ä\": {\"x\":1}} then {\"y\":2}", Some("{\"y\":2}"));
+    }
+
+    // T-92
+    #[test]
+    fn braces_by_the_hundred_thousand_cost_no_square() {
+        check(&"{".repeat(300_000), None);
+        check(&r#"{"a":"#.repeat(300_000), None);
+        check(&"{x".repeat(300_000), None);
+        check(&"{\n?".repeat(100_000), None);
+        check(&format!("{}{}", "{x".repeat(100_000), "}".repeat(100_000)), None);
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(100_000), "}".repeat(100_000));
+        check(&deep, Some(&deep));
+    }
+}

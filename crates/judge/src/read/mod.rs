@@ -1,0 +1,115 @@
+//! Reading a reply: the text goes in, a small [`Reading`] comes out, and nobody needs the text again.
+//!
+//! Every reader finds its candidates in one pass over the text and then looks only at the lines around them, so the
+//! cost grows with the length of the reply and no reply can make it grow faster.
+
+mod ansi;
+mod block;
+mod digest;
+mod directive;
+mod echo;
+mod excerpt;
+mod fence;
+mod json;
+mod keyword;
+mod page;
+mod reply;
+mod report;
+mod tag;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+use saihai_model::{AnswerForm, Choice, Json, Method, OutputSchema, Question, Reading, Reads, Wanted};
+
+pub use directive::Miss;
+use json::Demand;
+use reply::Reply;
+use tag::NoneTag;
+
+/// What an agent said.
+#[derive(Debug, Clone, Copy)]
+pub struct Said<'a> {
+    /// Its final text.
+    pub text: &'a str,
+    /// The structured value its provider delivered beside the text.
+    pub structured: Option<&'a Json>,
+}
+
+/// Reads a reply for what is wanted of it. `prompt` is the text it answers: what merely repeats it decides nothing.
+pub fn read(wanted: Wanted<'_>, prompt: &str, said: Said<'_>) -> Reading {
+    let window = window::Window::of(said.text);
+    let plain = ansi::strip(window.text);
+    let reply = Reply::new(window, &plain, prompt);
+    let mut reading = Reading {
+        digest: digest::sha256(said.text),
+        tail: excerpt::tail(said.text, Reading::TAIL).to_owned(),
+        warnings: window.warning().into_iter().collect(),
+        ..Reading::default()
+    };
+    match wanted {
+        Wanted::Work(reads) => read_work(reads, &reply, said.structured, &mut reading),
+        Wanted::Answer(choice, question) => {
+            read_answer(choice, question, &reply, said.structured, &mut reading);
+        }
+    }
+    reading
+}
+
+fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, reading: &mut Reading) {
+    if let Some(choice) = &reads.choice
+        && choice.found_by.iter().any(|method| matches!(method, Method::Tag))
+    {
+        reading.tag = tag::last(reply, &choice.options, NoneTag::Ignored);
+    }
+    if let Some(directives) = &reads.directives {
+        directive::read(reply, directives).put_into(reading);
+    }
+    let mut taken = Vec::new();
+    if let Some(blocks) = &reads.blocks {
+        let found = block::read(reply, blocks);
+        taken = found.taken;
+        reading.blocks = found.blocks;
+        reading.warnings.extend(found.warnings);
+    }
+    if let Some(schema) = schema_of(reads) {
+        let demand = Demand { schema: &schema.schema, required: schema.required, taken: &taken };
+        json::read(reply, structured, demand).put_into(reading);
+    }
+    if !reads.reports.is_empty() {
+        let found = report::read(reply, &reads.reports);
+        reading.reports = found.reports;
+        reading.warnings.extend(found.warnings);
+    }
+    reading.keywords = keyword::read(reply, &reads.keywords);
+}
+
+/// The schema of a turn's output; one that takes any object where only a field of it decides.
+fn schema_of(reads: &Reads) -> Option<OutputSchema> {
+    let by_field = |choice: &Choice| choice.found_by.iter().any(|way| matches!(way, Method::Field { .. }));
+    match &reads.output {
+        Some(output) => Some(output.schema.clone()),
+        None if reads.choice.as_ref().is_some_and(by_field) => {
+            Some(OutputSchema { schema: Json::Bool(true), required: false })
+        }
+        None => None,
+    }
+}
+
+fn read_answer(
+    choice: &Choice,
+    question: &Question,
+    reply: &Reply<'_>,
+    structured: Option<&Json>,
+    reading: &mut Reading,
+) {
+    match &question.answer {
+        AnswerForm::Tag => reading.tag = tag::last(reply, &choice.options, NoneTag::Counts),
+        // An answer in a form has nothing to say outside it, so the form is required whatever its schema says.
+        AnswerForm::Form { schema, .. } => {
+            let demand = Demand { schema: &schema.schema, required: true, taken: &[] };
+            json::read(reply, structured, demand).put_into(reading);
+        }
+    }
+}
