@@ -175,3 +175,6 @@ fn reachable(workflow: &Workflow) -> BTreeSet<ProviderName> {
 fn did_you_mean(suggestion: Option<&str>) -> String {
     suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

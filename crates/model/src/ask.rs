@@ -1,7 +1,8 @@
 //! What crosses the boundary to a provider, and what comes back.
 
 use crate::{
-    CallId, Failure, Json, Millis, Permission, ProviderName, Purpose, StageId, ToolUse, TurnId, Usage, Usd,
+    CallId, Failure, Json, Millis, Permission, Place, ProviderName, Purpose, StageId, ToolUse, TurnId, Usage,
+    Usd,
 };
 
 /// One prompt, ready to be sent.
@@ -15,6 +16,8 @@ pub struct Ask {
     pub stage: StageId,
     /// The turn it is, or is about; absent for the question of an exit.
     pub turn: Option<TurnId>,
+    /// Where its result belongs: whether it is work or a question, also when it is corrected.
+    pub place: Place,
     /// Why.
     pub purpose: Purpose,
     /// Which attempt.

@@ -161,12 +161,10 @@ impl Performance {
         progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<(), Failure> {
         let reply = Arc::clone(&self.reply);
-        for write in &reply.writes {
-            progress(Progress::ToolStarted(self.shown("write", &write.path)));
-        }
-        for edit in &reply.edits {
-            progress(Progress::ToolStarted(self.shown("edit", &edit.path)));
-        }
+        let writes = reply.writes.iter().map(|write| self.shown("write", &write.path));
+        let edits = reply.edits.iter().map(|edit| self.shown("edit", &edit.path));
+        let shown: Vec<_> = writes.chain(edits).collect();
+        shown.iter().for_each(|change| progress(Progress::ToolStarted(change.clone())));
         let how = if self.again { tree::Edit::MayBeDone } else { tree::Edit::Once };
         let dry = self.means.dry;
         let means = Arc::clone(&self.means);
@@ -174,6 +172,7 @@ impl Performance {
             if dry { rehearse(&tree, &reply, &means.shared) } else { change(&tree, &reply, how) }
         })
         .await;
+        shown.into_iter().for_each(|change| progress(Progress::ToolFinished(change)));
         match changed {
             Ok(changed) => changed.map_err(|error| self.not_done(&error)),
             Err(lost) => Err(Failure::new(FailureClass::Crashed, lost.to_string())),
@@ -189,6 +188,7 @@ impl Performance {
         let line = run.argv.join(" ");
         progress(Progress::ToolStarted(self.shown("run", &line)));
         if self.means.dry {
+            progress(Progress::ToolFinished(self.shown("run", &line)));
             return Ok(());
         }
         let mut environment = self.means.environment.clone();

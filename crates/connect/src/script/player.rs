@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use regex::Regex;
-use saihai_model::{CallId, Failure, FailureClass, Purpose, Script, ScriptReply, Times, TurnId};
+use saihai_model::{CallId, Failure, FailureClass, Place, Script, ScriptReply, Times, TurnId};
 
 /// A script that cannot be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,8 +29,8 @@ pub struct Asked<'a> {
     pub call: &'a CallId,
     /// The turn it is, or is about; absent for the question of an exit.
     pub turn: Option<&'a TurnId>,
-    /// Why.
-    pub purpose: Purpose,
+    /// Where its result belongs: with the work of the stage, or with the questions about it.
+    pub place: Place,
     /// The role's short name.
     pub role: Option<&'a str>,
     /// The prompt; it is looked at only where [`Player::reads_prompts`].
@@ -250,10 +250,19 @@ impl Missing {
 }
 
 impl Asked<'_> {
+    fn is_question(&self) -> bool {
+        match self.place {
+            Place::Check(_) | Place::Exit => true,
+            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Outside(_) => false,
+        }
+    }
+
     /// As a script would name it.
     fn name(&self) -> String {
-        let turn = self.turn.map(|turn| format!("/{turn}")).unwrap_or_default();
-        let judge = if self.purpose == Purpose::Question { "#judge" } else { "" };
+        // A lone turn often bears its stage's name; saying it twice helps nobody.
+        let turn = self.turn.filter(|turn| turn.as_str() != self.call.stage.as_str());
+        let turn = turn.map(|turn| format!("/{turn}")).unwrap_or_default();
+        let judge = if self.is_question() { "#judge" } else { "" };
         format!("{}{turn}{judge}", self.call.stage)
     }
 }
@@ -271,7 +280,7 @@ impl Line {
         reply.target.as_ref().is_none_or(|target| {
             target.stage == asked.call.stage
                 && target.turn.as_ref().is_none_or(|turn| Some(turn) == asked.turn)
-                && target.judge == (asked.purpose == Purpose::Question)
+                && target.judge == asked.is_question()
         }) && reply.role.as_deref().is_none_or(|role| Some(role) == asked.role)
             && reply.visits.as_ref().is_none_or(|visits| visits.contains(asked.call.visit))
             && self.prompt.as_ref().is_none_or(|prompt| prompt.is_match(asked.prompt))

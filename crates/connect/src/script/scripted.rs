@@ -29,7 +29,7 @@ impl Scripted {
         let taken = self.player.take(&Asked {
             call: &ask.call,
             turn: ask.turn.as_ref(),
-            purpose: ask.purpose,
+            place: ask.place,
             role: ask.role.as_deref(),
             prompt: &ask.prompt,
         });

@@ -52,7 +52,7 @@ pub(crate) enum Error {
         times: usize,
     },
     /// The system said no.
-    #[error("`{path}` could not be {verb}")]
+    #[error("`{path}` could not be {verb}: {source}")]
     Io {
         /// The path.
         path: String,

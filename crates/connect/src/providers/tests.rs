@@ -1,0 +1,109 @@
+use indexmap::IndexMap;
+use saihai_model::{
+    Activity, Completion, Exit, Limits, OnFailure, Permission, Prompt, ProviderName, Reads, Retry, Rounds,
+    Script, ScriptReply, SessionPolicy, Stage, StageId, Target, Turn, Workflow,
+};
+
+use super::{BUILT_IN, Connections, Providers};
+
+fn turn(provider: &str) -> Turn {
+    Turn {
+        id: provider.into(),
+        title: provider.into(),
+        persona: None,
+        role: None,
+        prompt: Prompt::default(),
+        provider: provider.into(),
+        model: None,
+        permission: Permission::ReadOnly,
+        asked_permission: None,
+        tools: None,
+        session: SessionPolicy::Fresh,
+        timeout: None,
+        max_calls: None,
+        price: None,
+        heading: String::new(),
+        reads: Reads::default(),
+    }
+}
+
+fn workflow(providers: &[&str], fallback: &[(&str, &str)]) -> Workflow {
+    let turns = providers.iter().map(|name| turn(name)).collect();
+    let stage = Stage {
+        title: "work".into(),
+        does: Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: String::new() },
+        exit: Exit::Rules { rules: Vec::new(), question: None, otherwise: Target::Complete },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+    };
+    let fallback = fallback.iter().map(|(from, to)| (ProviderName::from(*from), ProviderName::from(*to)));
+    Workflow {
+        name: "w".into(),
+        entry: "work".into(),
+        stages: IndexMap::from([(StageId::from("work"), stage)]),
+        topics: None,
+        monitors: Vec::new(),
+        completion: Completion::Flow,
+        limits: Limits::default(),
+        retry: Retry { fallback: fallback.collect(), ..Retry::default() },
+        afterwards: None,
+        words: IndexMap::new(),
+    }
+}
+
+/// Opens the providers of a workflow and says what is wrong with them.
+fn open(providers: &[&str], fallback: &[(&str, &str)], with: Connections) -> Vec<String> {
+    match Providers::open(&workflow(providers, fallback), with) {
+        Ok(_) => Vec::new(),
+        Err(unavailable) => unavailable.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn scripted() -> Connections {
+    Connections { script: Some(Script::default()), ..Connections::default() }
+}
+
+#[test]
+fn a_script_is_available() {
+    assert_eq!(open(&["script"], &[], scripted()), Vec::<String>::new());
+}
+
+// C-12: a provider that cannot be asked is named before any turn, and no other is taken instead.
+#[test]
+fn every_other_provider_is_refused_by_its_name() {
+    for name in BUILT_IN.iter().filter(|name| **name != "script") {
+        let expected =
+            format!("provider `{name}` is not available in this version of Saihai; use `--provider script`");
+        assert_eq!(open(&[name], &[], scripted()), [expected]);
+    }
+}
+
+// C-10 and case 19: an unknown name is an error with a suggestion.
+#[test]
+fn an_unknown_provider_is_refused_with_a_suggestion() {
+    assert_eq!(
+        open(&["cluade", "zzzzzz"], &[], scripted()),
+        ["there is no provider `cluade`; did you mean `claude`?", "there is no provider `zzzzzz`"]
+    );
+}
+
+// C-12: all that can be reached, fall-backs of fall-backs too, each said once.
+#[test]
+fn everything_that_can_be_reached_is_looked_up() {
+    let fallback = [("script", "gemini"), ("gemini", "codex"), ("codex", "script"), ("openai", "acp")];
+    let said = open(&["script", "claude", "claude"], &fallback, scripted());
+    let names: Vec<_> = said.iter().map(|line| line.split('`').nth(1).unwrap()).collect();
+    assert_eq!(names, ["claude", "codex", "gemini"]);
+}
+
+#[test]
+fn a_script_that_is_not_given_or_cannot_be_played_is_said() {
+    let nothing = open(&["script"], &[], Connections::default());
+    assert_eq!(nothing, ["provider `script` has nothing to answer from; give `--script FILE`"]);
+    let bad = ScriptReply { origin: "s.yaml:3:5".into(), prompt: Some("(".into()), ..ScriptReply::default() };
+    let script = Script { replies: vec![bad], ..Script::default() };
+    let said = open(&["script"], &[], Connections { script: Some(script), ..Connections::default() });
+    assert_eq!(said.len(), 1);
+    assert!(said[0].starts_with("s.yaml:3:5: `prompt` is not a regular expression"), "{said:?}");
+}

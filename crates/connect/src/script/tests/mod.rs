@@ -1,0 +1,5 @@
+mod performance;
+mod player;
+mod process;
+mod say;
+mod tree;

@@ -1,0 +1,441 @@
+use std::collections::BTreeSet;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use saihai_model::{Ask, Failure, FailureClass, Script, ScriptFailure, ScriptReply, Times};
+
+use super::say::{ask, reply, script};
+use crate::script::{Asked, Player, Taken};
+
+fn asked(ask: &Ask) -> Asked<'_> {
+    Asked {
+        call: &ask.call,
+        turn: ask.turn.as_ref(),
+        place: ask.place,
+        role: ask.role.as_deref(),
+        prompt: &ask.prompt,
+    }
+}
+
+/// What an ask gets, in short.
+fn take(player: &mut Player, ask: &Ask) -> String {
+    match player.take(&asked(ask)) {
+        Taken::Reply { reply, again: false, .. } => reply.text.clone().unwrap_or_default(),
+        Taken::Reply { reply, again: true, .. } => {
+            format!("{} again", reply.text.clone().unwrap_or_default())
+        }
+        Taken::Generic { .. } => "generic".into(),
+        Taken::Missing(missing) => missing.to_string(),
+    }
+}
+
+/// Plays a script against asks, one line each, and says what each got and what was left.
+fn play(script: Script, asks: &str) -> String {
+    let mut player = Player::new(script).unwrap();
+    let mut said = Vec::new();
+    for (n, line) in (1..).zip(asks.lines().map(str::trim).filter(|line| !line.is_empty())) {
+        let ask = ask(line, n);
+        said.push(format!("{line}: {}", take(&mut player, &ask)));
+        player.ended(&ask.call, None);
+    }
+    let accounts = player.accounts();
+    said.extend(accounts.left.iter().map(ToString::to_string));
+    said.push(format!("strict: {}, missing: {}", accounts.strict, accounts.missing.len()));
+    said.join("\n")
+}
+
+// C-75: `replies[]` are tried in file order; the first whose conditions all hold.
+#[test]
+fn the_first_reply_whose_conditions_all_hold_is_taken() {
+    let lines = "
+        review visit:2     -> second
+        review prompt:^fix -> fixes
+        review             -> any
+                           -> unkeyed";
+    assert_snapshot!(play(script(lines), "
+        review 1 look
+        plan 1
+        review 2
+        review 1 fix it"), @"
+    review 1 look: any
+    plan 1: unkeyed
+    review 2: second
+    review 1 fix it: fixes
+    strict: true, missing: 0
+    ");
+}
+
+// C-75: `for` is a stage, a turn of it, or the questions about it.
+#[test]
+fn a_reply_for_a_stage_is_not_for_questions_about_it() {
+    let lines = "
+        reviewers times:*        -> work
+        reviewers/security#judge -> about security
+        reviewers#judge times:*  -> about any";
+    assert_snapshot!(play(script(lines), "
+        reviewers/security 1
+        reviewers#judge 1
+        reviewers/security#judge 1
+        reviewers/security#judge 1
+        reviewers/style 1"), @"
+    reviewers/security 1: work
+    reviewers#judge 1: about any
+    reviewers/security#judge 1: about security
+    reviewers/security#judge 1: about any
+    reviewers/style 1: work
+    strict: true, missing: 0
+    ");
+}
+
+// C-75: `visit` is a number, a list, or all from one on.
+#[test]
+fn visits_are_single_listed_or_open_ended() {
+    let lines = "
+        a visit:1,3 times:* -> odd
+        a visit:4.. times:* -> late
+        a times:*           -> else";
+    assert_snapshot!(play(script(lines), "
+        a 1
+        a 2
+        a 3
+        a 4
+        a 5"), @"
+    a 1: odd
+    a 2: else
+    a 3: odd
+    a 4: late
+    a 5: late
+    strict: true, missing: 0
+    ");
+}
+
+// C-75: `times` says how often a reply may be used; `*` is never left over.
+#[test]
+fn a_reply_is_used_as_often_as_it_says() {
+    let lines = "
+        times:2 -> twice
+        b times:3 -> thrice
+        c times:* -> never
+        -> last";
+    assert_snapshot!(play(script(lines), "
+        a 1
+        b 1
+        b 1
+        a 2"), @"
+    a 1: twice
+    b 1: twice
+    b 1: thrice
+    a 2: last
+    script:thrice: this reply was used 1 of 3 times
+    strict: true, missing: 0
+    ");
+}
+
+// C-75, case 36: a missing reply names stage, turn and visit; a left-over one its place.
+#[test]
+fn a_strict_script_fails_what_it_has_no_reply_for() {
+    assert_snapshot!(play(script("plan -> planned\nimplement -> done"), "
+        plan 1
+        reviewers/security 2
+        plan 2
+        plan#judge 2"), @"
+    plan 1: planned
+    reviewers/security 2: the script has no reply for `reviewers/security` at visit 2
+    plan 2: the script has no reply for `plan` at visit 2
+    plan#judge 2: the script has no reply for `plan#judge` at visit 2
+    script:done: this reply was not used
+    strict: true, missing: 3
+    ");
+}
+
+// Case 36: with `strict: false` both are only told.
+#[test]
+fn a_script_that_is_not_strict_answers_something() {
+    let lenient = Script { strict: false, ..script("plan -> planned\nimplement -> done") };
+    assert_snapshot!(play(lenient, "
+        plan 1
+        review 1"), @"
+    plan 1: planned
+    review 1: generic
+    script:done: this reply was not used
+    strict: false, missing: 1
+    ");
+}
+
+// C-76, case 39: replies with a role win over those without, each used once.
+#[test]
+fn a_scenario_prefers_the_entries_of_the_role() {
+    let lines = "
+        -> b
+        role:coder -> a
+        role:planner -> p
+        -> c";
+    let scenario = Script { strict: false, lenient_roles: true, ..script(lines) };
+    assert_snapshot!(play(scenario, "
+        plan 1 @coder
+        plan 2 @reviewer
+        plan 3 @coder
+        plan 4 @coder"), @"
+    plan 1 @coder: a
+    plan 2 @reviewer: b
+    plan 3 @coder: c
+    plan 4 @coder: generic
+    script:p: this reply was not used
+    strict: false, missing: 1
+    ");
+}
+
+// The same entries in a script of our own are tried in the file's order.
+#[test]
+fn a_role_is_an_ordinary_condition_in_a_script() {
+    assert_snapshot!(play(script("-> b\nrole:coder -> a"), "
+        plan 1 @coder
+        plan 2 @reviewer
+        plan 3 @coder"), @"
+    plan 1 @coder: b
+    plan 2 @reviewer: the script has no reply for `plan` at visit 2
+    plan 3 @coder: a
+    strict: true, missing: 1
+    ");
+}
+
+#[test]
+fn a_prompt_that_is_no_regular_expression_is_refused_with_its_place() {
+    let bad = Player::new(script("prompt:( -> text")).unwrap_err();
+    assert_eq!(bad.origin, "script:text");
+    assert!(bad.to_string().starts_with("script:text: `prompt` is not a regular expression: "), "{bad}");
+}
+
+#[test]
+fn prompts_are_needed_only_where_a_condition_reads_them() {
+    assert!(!Player::new(script("a -> x")).unwrap().reads_prompts());
+    assert!(Player::new(script("a -> x\nprompt:y -> z")).unwrap().reads_prompts());
+}
+
+/// One step of a call's life.
+enum Step<'a> {
+    Asked(&'a str),
+    Replied(&'a str),
+    Failed(&'a str, FailureClass),
+}
+
+fn live(script: Script, steps: &[Step<'_>]) -> String {
+    let mut player = Player::new(script).unwrap();
+    let mut said = Vec::new();
+    for step in steps {
+        match step {
+            Step::Asked(line) => said.push(take(&mut player, &ask(line, 1))),
+            Step::Replied(line) => player.ended(&ask(line, 1).call, None),
+            Step::Failed(line, class) => {
+                player.ended(&ask(line, 1).call, Some(&Failure::new(*class, "")));
+            }
+        }
+    }
+    said.join(", ")
+}
+
+fn failing(class: FailureClass, line: &str) -> ScriptReply {
+    let fail = ScriptFailure { class, message: String::new(), retry_after: None, until: None };
+    ScriptReply { fail: Some(fail), ..reply(line) }
+}
+
+#[test]
+fn a_call_repeated_after_a_crash_gets_the_same_reply() {
+    let steps = [Step::Asked("a"), Step::Asked("a"), Step::Replied("a"), Step::Asked("b")];
+    assert_eq!(live(script("-> one\n-> two"), &steps), "one, one again, two");
+}
+
+#[test]
+fn a_call_retried_after_its_scripted_failure_gets_the_next_reply() {
+    let mut script = script("-> two");
+    script.replies.insert(0, failing(FailureClass::RateLimited, "-> one"));
+    let steps = [Step::Asked("a"), Step::Failed("a", FailureClass::RateLimited), Step::Asked("a")];
+    assert_eq!(live(script, &steps), "one, two");
+}
+
+#[test]
+fn a_call_that_was_stopped_gets_the_same_reply_when_it_is_made_again() {
+    let steps = [Step::Asked("a"), Step::Failed("a", FailureClass::Cancelled), Step::Asked("a")];
+    assert_eq!(live(script("-> one\n-> two"), &steps), "one, one again");
+}
+
+#[test]
+fn a_scripted_cancellation_is_used_up_like_any_failure() {
+    let mut script = script("-> two");
+    script.replies.insert(0, failing(FailureClass::Cancelled, "-> one"));
+    let steps = [Step::Asked("a"), Step::Failed("a", FailureClass::Cancelled), Step::Asked("a")];
+    assert_eq!(live(script, &steps), "one, two");
+}
+
+#[test]
+fn a_hang_is_used_up_by_whatever_ends_it() {
+    let hang = || ScriptReply { hang: true, ..reply("-> hang") };
+    let mut script = script("-> two");
+    script.replies.insert(0, hang());
+    // Stopped, and made again.
+    let stopped = [Step::Asked("a"), Step::Failed("a", FailureClass::Cancelled), Step::Asked("a")];
+    assert_eq!(live(script.clone(), &stopped), "hang, two");
+    // The process died, and it is made again.
+    assert_eq!(live(script, &[Step::Asked("a"), Step::Asked("a")]), "hang, two");
+}
+
+#[test]
+fn the_number_of_an_ask_survives_its_repetition() {
+    let numbers = |strict| {
+        let mut player = Player::new(Script { strict, ..script("a -> one") }).unwrap();
+        let mut number = |line| match player.take(&asked(&ask(line, 1))) {
+            Taken::Reply { number, .. } | Taken::Generic { number } => number,
+            Taken::Missing(_) => 0,
+        };
+        [number("b"), number("b"), number("a"), number("a")]
+    };
+    assert_eq!(numbers(false), [1, 1, 2, 2]);
+    assert_eq!(numbers(true), [0, 0, 2, 2]);
+}
+
+const STAGES: [&str; 4] = ["a", "b", "a#judge", "b/x"];
+
+prop_compose! {
+    fn any_reply()(target in 0..6_usize, visit in 0..4_u32, times in 0..4_u32, shape in 0..6_u8, text in 0..1000_u32)
+        -> ScriptReply
+    {
+        let name = STAGES.get(target).copied().unwrap_or("");
+        let mut reply = match visit {
+            0 => reply(&format!("{name} -> {text}")),
+            visit => reply(&format!("{name} visit:{visit} -> {text}")),
+        };
+        reply.times = if times == 0 { Times::Always } else { Times::Exactly(times) };
+        reply.hang = shape == 1;
+        if shape == 0 {
+            reply.fail = Some(ScriptFailure { class: FailureClass::Crashed, message: String::new(), retry_after: None, until: None });
+        }
+        reply
+    }
+}
+
+prop_compose! {
+    fn any_script()(replies in prop::collection::vec(any_reply(), 0..12), strict: bool) -> Script {
+        Script { strict, lenient_roles: false, replies }
+    }
+}
+
+/// Rounds of parallel asks: each round is a list of stages and the order in which its calls end.
+fn any_rounds() -> impl Strategy<Value = Vec<Vec<(usize, u32)>>> {
+    prop::collection::vec(prop::collection::vec((0..4_usize, 1..4_u32), 1..5), 1..6)
+}
+
+fn asks_of(rounds: &[Vec<(usize, u32)>]) -> Vec<Vec<Ask>> {
+    let mut n = 0;
+    let mut number = |(stage, visit): &(usize, u32)| {
+        n += 1;
+        ask(&format!("{} {visit}", STAGES[*stage]), n)
+    };
+    rounds.iter().map(|round| round.iter().map(&mut number).collect()).collect()
+}
+
+fn outcome(taken: &Taken) -> Option<Failure> {
+    let fail = match taken {
+        Taken::Reply { reply, .. } => reply.fail.as_ref(),
+        Taken::Generic { .. } | Taken::Missing(_) => None,
+    };
+    fail.map(|fail| Failure::new(fail.class, ""))
+}
+
+/// Plays all rounds; calls of a round end in the order given by `shuffle`.
+fn play_rounds(script: &Script, rounds: &[Vec<Ask>], shuffle: u64) -> (Vec<Taken>, Player) {
+    let mut player = Player::new(script.clone()).unwrap();
+    let mut all = Vec::new();
+    for round in rounds {
+        let mut taken: Vec<_> = round.iter().map(|ask| (&ask.call, player.take(&asked(ask)))).collect();
+        all.extend(taken.iter().map(|(_, taken)| taken.clone()));
+        taken.rotate_left(usize::try_from(shuffle).unwrap_or(0) % round.len());
+        if shuffle.is_multiple_of(2) {
+            taken.reverse();
+        }
+        for (call, taken) in taken {
+            player.ended(call, outcome(&taken).as_ref());
+        }
+    }
+    (all, player)
+}
+
+proptest! {
+    // Case 40: replies are taken in the order of the asks, not of completion.
+    #[test]
+    fn which_reply_an_ask_gets_does_not_depend_on_what_ends_first(
+        script in any_script(), rounds in any_rounds(), shuffle in 0..64_u64,
+    ) {
+        let rounds = asks_of(&rounds);
+        let (straight, first) = play_rounds(&script, &rounds, 0);
+        let (shuffled, second) = play_rounds(&script, &rounds, shuffle);
+        prop_assert_eq!(straight, shuffled);
+        prop_assert_eq!(first.accounts(), second.accounts());
+    }
+
+    // A new process that is told what was asked goes on as the old one would have.
+    #[test]
+    fn a_player_told_of_the_past_goes_on_as_if_it_had_been_there(
+        mut script in any_script(), rounds in any_rounds(), cut in 0..24_usize,
+    ) {
+        // A hang is used up by the crash; see above.
+        script.replies.iter_mut().for_each(|reply| reply.hang = false);
+        let rounds = asks_of(&rounds);
+        let (expected, uninterrupted) = play_rounds(&script, &rounds, 1);
+        let mut old = Player::new(script.clone()).unwrap();
+        let mut new = Player::new(script).unwrap();
+        let mut index = 0;
+        for round in &rounds {
+            // The crash comes while the calls of one round are under way: each is made again, in reverse.
+            let crashes = (index..index + round.len()).contains(&cut);
+            for ask in round {
+                let was = old.take(&asked(ask));
+                new.already_asked(&asked(ask));
+                prop_assert_eq!(&was, &expected[index]);
+                index += 1;
+            }
+            if crashes {
+                for ask in round.iter().rev() {
+                    prop_assert_eq!(same(&new.take(&asked(ask))), same(&old.take(&asked(ask))));
+                }
+            }
+            for (ask, taken) in round.iter().zip(&expected[index - round.len()..index]) {
+                old.ended(&ask.call, outcome(taken).as_ref());
+                new.ended(&ask.call, outcome(taken).as_ref());
+            }
+        }
+        prop_assert_eq!(new.accounts(), uninterrupted.accounts());
+    }
+
+    // No reply is used more often than it says, and what is left over adds up.
+    #[test]
+    fn every_use_of_a_reply_is_accounted_for(script in any_script(), rounds in any_rounds()) {
+        let rounds = asks_of(&rounds);
+        let (taken, player) = play_rounds(&script, &rounds, 1);
+        let used = taken.iter().filter(|taken| matches!(taken, Taken::Reply { .. })).count();
+        let bounded = script.replies.iter().all(|reply| reply.times != Times::Always);
+        let total: u32 = script.replies.iter().map(|reply| match reply.times {
+            Times::Exactly(times) => times,
+            Times::Always => 0,
+        }).sum();
+        let left: u32 = player.accounts().left.iter().map(|left| left.times - left.used).sum();
+        if bounded {
+            prop_assert_eq!(u32::try_from(used).unwrap() + left, total);
+        } else {
+            prop_assert!(left <= total);
+        }
+        let numbers: BTreeSet<_> = taken.iter().filter_map(|taken| match taken {
+            Taken::Reply { number, .. } | Taken::Generic { number } => Some(*number),
+            Taken::Missing(_) => None,
+        }).collect();
+        let answered = taken.iter().filter(|taken| !matches!(taken, Taken::Missing(_))).count();
+        prop_assert_eq!(numbers.len(), answered);
+    }
+}
+
+fn same(taken: &Taken) -> String {
+    match taken {
+        Taken::Reply { reply, number, .. } => format!("{number} {reply:?}"),
+        Taken::Generic { number } => format!("{number} generic"),
+        Taken::Missing(missing) => missing.to_string(),
+    }
+}

@@ -1,0 +1,96 @@
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use saihai_model::Millis;
+use tokio_util::sync::CancellationToken;
+
+use crate::environment;
+use crate::process::{Ended, Program, run};
+
+fn program(directory: &Path, script: &str) -> Program {
+    let ours: Vec<_> = std::env::vars_os().collect();
+    Program {
+        argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        directory: directory.to_owned(),
+        environment: environment::allowed(&ours, &[]),
+        timeout: None,
+        grace: Millis(20),
+    }
+}
+
+/// A pipe that shows whether anybody who holds its other end is alive.
+fn pipe(directory: &Path) -> std::path::PathBuf {
+    let path = directory.join("alive");
+    mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    path
+}
+
+/// Starts a program that opens the pipe, stops it once it has, and waits until nobody holds the pipe any more.
+async fn stopped(script: &str, stop_it: impl FnOnce(CancellationToken)) -> Ended {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = pipe(directory.path());
+    let stop = CancellationToken::new();
+    let token = stop.clone();
+    let program = program(directory.path(), script);
+    let running = tokio::spawn(async move { run(program, &token).await });
+    // Opening returns when the program has opened its end, reading when the last holder is gone.
+    let mut alive = tokio::task::spawn_blocking(move || File::open(pipe).unwrap()).await.unwrap();
+    stop_it(stop);
+    let ended = running.await.unwrap().unwrap();
+    let read = tokio::task::spawn_blocking(move || alive.read_to_end(&mut Vec::new()));
+    read.await.unwrap().unwrap();
+    ended
+}
+
+// C-50, P7: its own process group, all of which is ended on stop.
+#[tokio::test]
+async fn stopping_ends_the_program_and_its_children() {
+    let ended = stopped("sleep 1000 > alive & wait", |stop| stop.cancel()).await;
+    assert_eq!(ended, Ended::Stopped);
+}
+
+// C-56: TERM, grace, KILL.
+#[tokio::test]
+async fn a_program_that_ignores_being_asked_is_killed_after_the_grace() {
+    let ended = stopped("trap '' TERM; sleep 1000 > alive; sleep 1000", |stop| stop.cancel()).await;
+    assert_eq!(ended, Ended::Stopped);
+}
+
+// P7: what a program leaves behind in its group ends with it. The shell opens the pipe itself, so it is open in time.
+#[tokio::test]
+async fn children_left_behind_end_with_their_program() {
+    let ended = stopped("exec 9> alive; sleep 1000 & exit 3", |_| {}).await;
+    assert_eq!(ended, Ended::Code(3));
+}
+
+#[tokio::test]
+async fn a_program_ended_by_a_signal_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let ended = run(program(directory.path(), "kill -9 $$"), &CancellationToken::new()).await;
+    assert_eq!(ended.unwrap(), Ended::Signal(9));
+}
+
+// C-36: a deadline ends it like a stop.
+#[tokio::test]
+async fn a_program_is_ended_at_its_deadline() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = Program { timeout: Some(Millis(30)), ..program(directory.path(), "sleep 1000") };
+    let ended = run(program, &CancellationToken::new()).await;
+    assert_eq!(ended.unwrap(), Ended::TimedOut(Millis(30)));
+}
+
+// P7: also when nobody waits for it any more.
+#[tokio::test]
+async fn dropping_the_wait_ends_the_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = pipe(directory.path());
+    let program = program(directory.path(), "sleep 1000 > alive & wait");
+    let running = tokio::spawn(async move { run(program, &CancellationToken::new()).await });
+    let mut alive = tokio::task::spawn_blocking(move || File::open(pipe).unwrap()).await.unwrap();
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    let read = tokio::task::spawn_blocking(move || alive.read_to_end(&mut Vec::new()));
+    read.await.unwrap().unwrap();
+}

@@ -1,0 +1,80 @@
+//! Scripts and asks as one line each, for tests.
+
+use saihai_model::{
+    Ask, CallId, Permission, Place, ProviderName, Purpose, Script, ScriptReply, ScriptTarget, StageId, Times,
+    TurnId, Visits,
+};
+
+/// `reviewers/security#judge visit:2.. times:* role:coder prompt:word -> what is said`; all but `->` may be absent.
+pub(super) fn reply(line: &str) -> ScriptReply {
+    let (conditions, text) = line.split_once("->").expect("a line has `->`");
+    let mut reply = ScriptReply {
+        origin: format!("script:{}", text.trim()),
+        text: Some(text.trim().to_owned()),
+        ..ScriptReply::default()
+    };
+    for condition in conditions.split_whitespace() {
+        match condition.split_once(':') {
+            Some(("visit", visits)) => reply.visits = Some(visits_of(visits)),
+            Some(("times", "*")) => reply.times = Times::Always,
+            Some(("times", times)) => reply.times = Times::Exactly(times.parse().unwrap()),
+            Some(("role", role)) => reply.role = Some(role.to_owned()),
+            Some(("prompt", prompt)) => reply.prompt = Some(prompt.to_owned()),
+            Some((other, _)) => panic!("unknown condition `{other}`"),
+            None => {
+                let (stage, turn, judge) = parts(condition);
+                reply.target = Some(ScriptTarget { stage, turn, judge });
+            }
+        }
+    }
+    reply
+}
+
+pub(super) fn script(lines: &str) -> Script {
+    let replies = lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(reply).collect();
+    Script { strict: true, lenient_roles: false, replies }
+}
+
+/// `reviewers/security#judge 2 @coder what is asked`: the call is the `n`-th of its visit.
+pub(super) fn ask(line: &str, n: u32) -> Ask {
+    let mut words = line.split_whitespace();
+    let (stage, turn, judge) = parts(words.next().expect("an ask names its stage"));
+    let visit = words.next().map_or(1, |visit| visit.parse().unwrap());
+    let rest: Vec<_> = words.collect();
+    let role = rest.first().and_then(|word| word.strip_prefix('@')).map(str::to_owned);
+    let prompt = rest[usize::from(role.is_some())..].join(" ");
+    Ask {
+        run: "20260206-085600-task".into(),
+        call: CallId { stage: stage.clone(), visit, round: 1, n },
+        turn: turn.or_else(|| Some(TurnId(stage.0.clone()))),
+        stage,
+        place: if judge { Place::Check(0) } else { Place::Main(0) },
+        purpose: if judge { Purpose::Question } else { Purpose::Work },
+        attempt: 1,
+        role,
+        directory: "/nowhere".into(),
+        prompt,
+        persona: None,
+        provider: ProviderName::from("script"),
+        model: None,
+        permission: Permission::Edit { commands: true },
+        tools: None,
+        schema: None,
+        session: None,
+        timeout: None,
+        max_calls: None,
+    }
+}
+
+fn parts(name: &str) -> (StageId, Option<TurnId>, bool) {
+    let (name, judge) = name.strip_suffix("#judge").map_or((name, false), |name| (name, true));
+    let (stage, turn) = name.split_once('/').map_or((name, None), |(stage, turn)| (stage, Some(turn)));
+    (stage.into(), turn.map(TurnId::from), judge)
+}
+
+fn visits_of(text: &str) -> Visits {
+    match text.strip_suffix("..") {
+        Some(first) => Visits::From(first.parse().unwrap()),
+        None => Visits::These(text.split(',').map(|visit| visit.parse().unwrap()).collect()),
+    }
+}

@@ -1,0 +1,101 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::script::tree::Tree;
+
+/// A directory with a working directory in it, links that lead out of it, and a file nobody may touch.
+fn world() -> tempfile::TempDir {
+    let world = tempfile::tempdir().unwrap();
+    let inside = world.path().join("inside");
+    fs::create_dir_all(inside.join("real")).unwrap();
+    fs::create_dir(world.path().join("outside")).unwrap();
+    fs::write(world.path().join("outside/secret"), "secret").unwrap();
+    symlink("../outside", inside.join("out")).unwrap();
+    symlink(world.path().join("outside/secret"), inside.join("file")).unwrap();
+    symlink("real", inside.join("near")).unwrap();
+    mknodat(CWD, inside.join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    world
+}
+
+fn tree(world: &Path) -> Tree {
+    Tree::open(&world.join("inside")).unwrap()
+}
+
+fn refused(path: &str) -> String {
+    let world = world();
+    let tree = tree(world.path());
+    let checked = tree.check(path).unwrap_err().to_string();
+    let written = tree.write(path, "x").unwrap_err().to_string();
+    assert_eq!(checked, written, "checking and writing agree");
+    assert_eq!(fs::read_to_string(world.path().join("outside/secret")).unwrap(), "secret");
+    written
+}
+
+// C-75, case 38: no escape by `..`, absolute paths or symbolic links.
+#[test]
+fn nothing_is_written_through_a_path_that_leads_outside() {
+    let paths =
+        ["../x", "real/../../x", "/tmp/x", "", ".", "a/", "a\0b", "out/x", "file", "near/x", "pipe", "real"];
+    let said: Vec<_> = paths.iter().map(|path| refused(path).replace('\0', "␀")).collect();
+    assert_snapshot!(said.join("\n"), @"
+    `../x` is not a relative path that stays inside the working directory
+    `real/../../x` is not a relative path that stays inside the working directory
+    `/tmp/x` is not a relative path that stays inside the working directory
+    `` is not a relative path that stays inside the working directory
+    `.` is not a relative path that stays inside the working directory
+    `a/` is not a relative path that stays inside the working directory
+    `a␀b` is not a relative path that stays inside the working directory
+    `out/x` goes through the symbolic link `out`
+    `file` goes through the symbolic link `file`
+    `near/x` goes through the symbolic link `near`
+    `pipe` is not a file
+    `real` is not a file
+    ");
+}
+
+#[test]
+fn a_file_below_another_file_cannot_be_written() {
+    let world = world();
+    let tree = tree(world.path());
+    tree.write("real/f", "x").unwrap();
+    assert_snapshot!(tree.write("real/f/g", "x").unwrap_err(), @"`real/f/g` could not be opened: Not a directory (os error 20)");
+}
+
+#[test]
+fn a_file_that_is_not_text_cannot_be_edited() {
+    let world = world();
+    fs::write(world.path().join("inside/raw"), [0xff, 0xfe]).unwrap();
+    let edit = saihai_model::ScriptEdit { path: "raw".into(), find: "a".into(), replace: "b".into() };
+    assert_snapshot!(tree(world.path()).edit(&edit, crate::script::tree::Edit::Once).unwrap_err(), @"`raw` cannot be edited because it is not UTF-8 text");
+}
+
+#[test]
+fn a_working_directory_reached_through_a_link_is_the_users_own_choice() {
+    let world = world();
+    symlink("inside", world.path().join("alias")).unwrap();
+    Tree::open(&world.path().join("alias")).unwrap().write("a/b/c", "x").unwrap();
+    assert_eq!(fs::read_to_string(world.path().join("inside/a/b/c")).unwrap(), "x");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    // P8: whatever the path, the world outside stays as it is.
+    #[test]
+    fn no_path_touches_the_world_outside(
+        parts in prop::collection::vec(prop::sample::select(vec!["..", ".", "", "out", "file", "near", "real", "a", "secret"]), 1..6),
+        absolute: bool,
+    ) {
+        let world = world();
+        let path = format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"));
+        let _ = tree(world.path()).write(&path, "overwritten");
+        prop_assert_eq!(fs::read_to_string(world.path().join("outside/secret")).unwrap(), "secret");
+        prop_assert_eq!(fs::read_dir(world.path().join("outside")).unwrap().count(), 1);
+        prop_assert_eq!(fs::read_dir(world.path()).unwrap().count(), 2);
+    }
+}
