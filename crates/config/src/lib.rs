@@ -16,8 +16,8 @@ mod fields;
 mod source;
 
 pub use diagnostic::{
-    Area, Code, Colour, Diagnostic, Diagnostics, DocumentPath, Located, Location, Position, Severity, SourceFile,
-    Span, Step, did_you_mean, list_of, nearest, quoted, to_github, to_human, to_json,
+    Area, Code, Colour, Diagnostic, Diagnostics, DocumentPath, Located, Location, Position, Severity,
+    SourceFile, Span, Step, did_you_mean, list_of, nearest, quoted, to_github, to_human, to_json,
 };
 pub use document::{
     DEEPEST, Document, Entry, Format, LARGEST_EXPANDED, LARGEST_FILE, Node, Value, cannot_read,

@@ -78,7 +78,7 @@ fn excerpt(out: &mut String, location: &Location, under: &Underline<'_>, gutter:
         None => paint.accent(&marked),
     };
     let _ = writeln!(out, "{space} {bar}");
-    let _ = writeln!(out, "{number} {bar} {}", shown.text);
+    let _ = writeln!(out, "{}", format!("{number} {bar} {}", shown.text).trim_end());
     let _ = writeln!(out, "{space} {bar} {}{marked}", " ".repeat(shown.before));
 }
 

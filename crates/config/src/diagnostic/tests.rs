@@ -7,7 +7,11 @@ use super::*;
 fn at(file: &Arc<SourceFile>, needle: &str) -> Location {
     let start = file.text().find(needle).unwrap();
     let span = Some(Span::new(start, start + needle.len()));
-    Location { file: Arc::clone(file), span, path: DocumentPath::root().key("movements").index(2).key("next") }
+    Location {
+        file: Arc::clone(file),
+        span,
+        path: DocumentPath::root().key("movements").index(2).key("next"),
+    }
 }
 
 fn piece(text: &str) -> Arc<SourceFile> {
@@ -34,4 +38,186 @@ fn a_diagnostic_shows_code_place_line_label_and_help() {
        |               ^^^^^^^^ no movement has this name
        = help: did you mean `implement`?
     ");
+}
+
+#[test]
+fn further_places_follow_with_their_own_label() {
+    let file = piece("edit: true\npermission_mode: readonly\n");
+    let diagnostic = at(&file, "readonly")
+        .error("permission-conflict", "`edit: true` and `permission_mode: readonly` contradict each other")
+        .label("forbids changes")
+        .also(&at(&file, "true"), "allows changes");
+    assert_snapshot!(human(diagnostic), @"
+    error[piece/permission-conflict]: `edit: true` and `permission_mode: readonly` contradict each other
+    --> .takt/pieces/default.yaml:2:18
+      |
+    2 | permission_mode: readonly
+      |                  ^^^^^^^^ forbids changes
+    ::: .takt/pieces/default.yaml:1:7
+      |
+    1 | edit: true
+      |       ---- allows changes
+    ");
+}
+
+#[test]
+fn wide_characters_and_tabs_keep_the_marks_below_their_text() {
+    let file = piece("\t条件: 実装完了 # 注\n");
+    assert_snapshot!(human(at(&file, "実装完了").warning("no-effect", "x").label("y")), @"
+    warning[piece/no-effect]: x
+    --> .takt/pieces/default.yaml:1:6
+      |
+    1 |  条件: 実装完了 # 注
+      |        ^^^^^^^^ y
+    ");
+}
+
+#[test]
+fn a_long_line_is_shown_around_the_place() {
+    let file = piece(&format!("[{}wrong{}]", "a, ".repeat(400), ", b".repeat(400)));
+    assert_snapshot!(human(at(&file, "wrong").error("x", "m").label("here")), @"
+    error[piece/x]: m
+    --> .takt/pieces/default.yaml:1:1202
+      |
+    1 | …a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, wrong, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b,…
+      |                                                              ^^^^^ here
+    ");
+}
+
+#[test]
+fn what_spans_lines_is_marked_on_its_first() {
+    let file = piece("a:\n  - x\n  - y\nb: 1\n");
+    assert_snapshot!(human(at(&file, "- x\n  - y").error("bad-type", "m").label("a list")), @"
+    error[piece/bad-type]: m
+    --> .takt/pieces/default.yaml:2:3
+      |
+    2 |   - x
+      |   ^^^ a list
+    ");
+}
+
+#[test]
+fn a_file_or_nothing_at_all_can_be_the_place() {
+    let whole = Location::whole(&piece("")).error("missing-file", "cannot read it");
+    assert_snapshot!(human(whole), @"
+    error[piece/missing-file]: cannot read it
+    --> .takt/pieces/default.yaml
+    ");
+    let nowhere =
+        Diagnostic::warning(Area::Settings.code("unknown-key"), "unknown variable").hint("spell it right");
+    assert_snapshot!(human(nowhere), @"
+    warning[settings/unknown-key]: unknown variable
+      = help: spell it right
+    ");
+}
+
+#[test]
+fn control_characters_never_reach_the_terminal() {
+    let file = piece("a: \u{1b}[2Jx\n");
+    let shown = human(at(&file, "x").error("x", format!("{} is odd", quoted("\u{1b}[2J\n"))));
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+}
+
+#[test]
+fn colours_change_nothing_but_colours() {
+    let file = piece("a: b\n");
+    let diagnostics = Diagnostics::from_iter([at(&file, "b")
+        .error("x", "m")
+        .label("l")
+        .hint("h")
+        .also(&at(&file, "a"), "k")]);
+    let coloured = to_human(&diagnostics, Colour::Always);
+    let stripped = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(&coloured, "").into_owned();
+    assert_ne!(coloured, stripped);
+    assert_eq!(stripped, to_human(&diagnostics, Colour::Never));
+}
+
+#[test]
+fn json_has_lines_and_columns_from_one_in_characters() {
+    // K-43
+    let file = piece("条件: 実装\n");
+    let diagnostics = Diagnostics::from_iter([
+        at(&file, "実装").error("unknown-movement", "m").label("l").hint("h"),
+        Diagnostic::note(Area::Workflow.code("unmonitored-cycle"), "n"),
+    ]);
+    assert_snapshot!(to_json(&diagnostics), @r#"
+    {"v":1,"type":"diagnostic","code":"piece/unknown-movement","severity":"error","file":".takt/pieces/default.yaml","line":1,"column":5,"end_line":1,"end_column":7,"path":"movements[2].next","message":"m","label":"l","hint":"h"}
+    {"v":1,"type":"diagnostic","code":"workflow/unmonitored-cycle","severity":"note","message":"n"}
+    "#);
+}
+
+#[test]
+fn github_annotations_escape_what_would_end_them() {
+    let file = Arc::new(SourceFile::new(Area::Hats, "a,b:c%.yml", "x: y\nz"));
+    let diagnostics = Diagnostics::from_iter([
+        at(&file, "y").error("bad-value", "100% wrong:\r\nreally, yes").hint("no"),
+        at(&file, "y\nz").warning("no-effect", "over two lines"),
+        Diagnostic::note(Area::Settings.code("no-effect"), "n"),
+    ]);
+    assert_snapshot!(to_github(&diagnostics), @"
+    ::error file=a%2Cb%3Ac%25.yml,line=1,endLine=1,col=4,endColumn=5,title=hats/bad-value::100%25 wrong:%0D%0Areally, yes%0Ahelp: no
+    ::warning file=a%2Cb%3Ac%25.yml,line=1,endLine=2,title=hats/no-effect::over two lines
+    ::notice title=settings/no-effect::n
+    ");
+}
+
+#[test]
+fn errors_and_with_strict_also_warnings_forbid_a_run_and_notes_never_do() {
+    // K-41
+    let file = piece("a");
+    let found = |list: Vec<Diagnostic>| Diagnostics::from_iter(list);
+    let note = at(&file, "a").note("x", "m");
+    let warning = at(&file, "a").warning("x", "m");
+    let error = at(&file, "a").error("x", "m");
+    assert!(!found(vec![note.clone()]).forbids(true));
+    assert!(!found(vec![note.clone(), warning.clone()]).forbids(false));
+    assert!(found(vec![note, warning]).forbids(true));
+    assert!(found(vec![error]).forbids(false));
+}
+
+#[test]
+fn diagnostics_are_sorted_by_file_and_place() {
+    let (one, two) = (piece("a b c"), Arc::new(SourceFile::new(Area::Piece, "z.yaml", "d")));
+    let list = [at(&two, "d"), at(&one, "c"), at(&one, "a")].map(|place| place.error("x", place.name()));
+    let mut diagnostics = Diagnostics::from_iter(list);
+    diagnostics.push(Diagnostic::error(Area::Settings.code("x"), "flag"));
+    let order: Vec<String> = diagnostics.sorted().into_iter().map(|one| one.message).collect();
+    let expected = ["flag", ".takt/pieces/default.yaml:1:1", ".takt/pieces/default.yaml:1:5", "z.yaml:1:1"];
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn what_nobody_reads_is_only_counted() {
+    let mut diagnostics = Diagnostics::new();
+    for _ in 0..Diagnostics::MOST + 5 {
+        diagnostics.push(Diagnostic::note(Area::Script.code("x"), "m"));
+    }
+    diagnostics.push(Diagnostic::error(Area::Script.code("x"), "m"));
+    assert_eq!((diagnostics.len(), diagnostics.left_off()), (Diagnostics::MOST, 6));
+    assert!(diagnostics.has_errors());
+    assert!(to_human(&diagnostics, Colour::Never).ends_with("6 more are not shown\n"));
+}
+
+#[test]
+fn the_nearest_word_is_suggested_only_if_it_is_near() {
+    let check = |word: &str, expected: Option<&str>| {
+        let known = ["claude", "codex", "edit", "max_iterations", "COMPLETE", "rules"];
+        assert_eq!(nearest(word, known), expected, "{word}");
+    };
+    check("cluade", Some("claude"));
+    check("edti", Some("edit"));
+    check("max-iterations", Some("max_iterations"));
+    check("complete", Some("COMPLETE"));
+    check("ruels", Some("rules"));
+    check("xy", None);
+    check("something else", None);
+    check(&"e".repeat(100_000), None);
+}
+
+#[test]
+fn a_path_names_keys_and_items() {
+    let path = DocumentPath::root().key("movements").index(2).key("a b").key("c.d").index(0);
+    assert_eq!(path.to_string(), "movements[2][\"a b\"][\"c.d\"][0]");
+    assert_eq!(DocumentPath::root().key("a").key("b").index(1).tail(), "b[1]");
+    assert_eq!(DocumentPath::root().index(1).tail(), "[1]");
 }

@@ -3,25 +3,25 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{DEEPEST, Entry, Node, Parsed, Problem, Value};
+use super::{DEEPEST, Entry, Node, Parsed, Problem, Problems, Value};
 use crate::diagnostic::Span;
 
 pub(super) fn parse(text: &str) -> Parsed {
-    let mut reader = Reader { text, at: 0, depth: 0, problems: Vec::new() };
+    let mut reader = Reader { text, at: 0, depth: 0, problems: Problems::default() };
     reader.space();
     let root = reader.value()?;
     reader.space();
     if reader.at < text.len() {
         return Err(reader.unexpected("nothing may follow the document"));
     }
-    Ok((root, reader.problems))
+    Ok((root, reader.problems.into_vec()))
 }
 
 struct Reader<'t> {
     text: &'t str,
     at: usize,
     depth: u32,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl Reader<'_> {
@@ -69,7 +69,7 @@ impl Reader<'_> {
             self.space();
             let value = self.value()?;
             match seen.get(&key) {
-                Some(first) => self.problems.push(Problem::duplicate_key(&key, key_span, *first)),
+                Some(first) => self.problems.push(Problem::duplicate_key(&key, key_span, Some(*first))),
                 None => {
                     seen.insert(Arc::clone(&key), key_span);
                     entries.push(Entry { key, key_span, value });

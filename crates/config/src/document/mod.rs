@@ -7,6 +7,7 @@ mod char_index;
 mod core_schema;
 mod json;
 mod node;
+mod problem;
 mod toml;
 mod yaml;
 
@@ -14,8 +15,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use node::{Entry, Node, Value};
+use problem::{Problem, Problems};
 
-use crate::diagnostic::{Area, Diagnostic, Diagnostics, DocumentPath, Location, SourceFile, Span, Step, quoted};
+use crate::diagnostic::{
+    Area, Diagnostic, Diagnostics, DocumentPath, Location, SourceFile, Span, Step, quoted,
+};
 use crate::fields::Cursor;
 use crate::source::{ReadError, Source};
 
@@ -149,56 +153,6 @@ fn first_not_utf8(bytes: &[u8], text: &str) -> Option<Span> {
     let start = std::str::from_utf8(&bytes[mark..]).err()?.valid_up_to();
     let width = text[start..].chars().next().map_or(0, char::len_utf8);
     Some(Span::new(start, start + width))
-}
-
-/// Something a parser found, before it is tied to a file.
-#[derive(Debug)]
-struct Problem {
-    slug: &'static str,
-    span: Span,
-    message: String,
-    label: Option<String>,
-    hint: Option<String>,
-    further: Option<(Span, &'static str)>,
-}
-
-impl Problem {
-    fn new(slug: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Self { slug, span, message: message.into(), label: None, hint: None, further: None }
-    }
-
-    fn syntax(span: Span, message: impl Into<String>) -> Self {
-        Self::new("syntax", span, message)
-    }
-
-    fn duplicate_key(key: &str, span: Span, first: Span) -> Self {
-        let problem = Self::new("duplicate-key", span, format!("the key {} is given twice", quoted(key)));
-        Self { further: Some((first, "first given here")), ..problem.label("given again") }
-    }
-
-    fn too_deep(span: Span) -> Self {
-        Self::new("too-large", span, format!("nested more than {DEEPEST} levels deep"))
-    }
-
-    fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = Some(label.into());
-        self
-    }
-
-    fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    fn diagnostic(self, file: &Arc<SourceFile>) -> Diagnostic {
-        let at = |span| Location { file: Arc::clone(file), span: Some(span), path: DocumentPath::root() };
-        let mut diagnostic = at(self.span).error(self.slug, self.message).maybe_hint(self.hint);
-        diagnostic.label = self.label;
-        match self.further {
-            Some((span, label)) => diagnostic.also(&at(span), label),
-            None => diagnostic,
-        }
-    }
 }
 
 /// What a parser gives: a tree with what else is wrong, or the one error that stopped it.

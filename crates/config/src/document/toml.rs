@@ -4,17 +4,100 @@ use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
+use toml_parser::ErrorSink;
+use toml_parser::parser::EventReceiver;
 
 use super::{DEEPEST, Entry, Node, Parsed, Problem, Value};
 use crate::diagnostic::Span;
 
 pub(super) fn parse(text: &str) -> Parsed {
-    let (table, errors) = DeTable::parse_recoverable(text);
-    if let Some(error) = errors.first() {
-        return Err(syntax(text, error));
-    }
+    refuse_depth(text)?;
+    let table = DeTable::parse(text).map_err(|error| syntax(text, &error))?;
     let value = map(table.get_ref(), 1)?;
     Ok((Node { value, span: Span::new(0, text.len()) }, Vec::new()))
+}
+
+/// Dotted keys nest without brackets, and a tree of many thousand levels cannot even be dropped. So depth is
+/// measured before there is a tree, with the very lexer that will build it.
+fn refuse_depth(text: &str) -> Result<(), Problem> {
+    let tokens = toml_parser::Source::new(text).lex().into_vec();
+    let mut depth = Depth::default();
+    toml_parser::parser::parse_document(&tokens, &mut depth, &mut ());
+    match depth.too_deep {
+        Some(span) => Err(Problem::too_deep(span)),
+        None => Ok(()),
+    }
+}
+
+/// How deep the text nests at the current place.
+#[derive(Default)]
+struct Depth {
+    /// Per open bracket, the levels of the key before it and its own.
+    open: Vec<u32>,
+    levels: u32,
+    dots: u32,
+    too_deep: Option<Span>,
+}
+
+impl Depth {
+    fn measure(&mut self, span: toml_parser::Span) -> bool {
+        if self.levels + self.dots < DEEPEST {
+            return true;
+        }
+        self.too_deep.get_or_insert(Span::new(span.start(), span.end()));
+        false
+    }
+
+    fn open(&mut self, span: toml_parser::Span) -> bool {
+        self.open.push(self.dots + 1);
+        self.levels += self.dots + 1;
+        self.dots = 0;
+        self.measure(span)
+    }
+
+    fn close(&mut self) {
+        self.levels -= self.open.pop().unwrap_or(0);
+        self.dots = 0;
+    }
+}
+
+impl EventReceiver for Depth {
+    fn std_table_open(&mut self, _: toml_parser::Span, _: &mut dyn ErrorSink) {
+        self.dots = 0;
+    }
+
+    fn array_table_open(&mut self, _: toml_parser::Span, _: &mut dyn ErrorSink) {
+        self.dots = 0;
+    }
+
+    fn inline_table_open(&mut self, span: toml_parser::Span, _: &mut dyn ErrorSink) -> bool {
+        self.open(span)
+    }
+
+    fn inline_table_close(&mut self, _: toml_parser::Span, _: &mut dyn ErrorSink) {
+        self.close();
+    }
+
+    fn array_open(&mut self, span: toml_parser::Span, _: &mut dyn ErrorSink) -> bool {
+        self.open(span)
+    }
+
+    fn array_close(&mut self, _: toml_parser::Span, _: &mut dyn ErrorSink) {
+        self.close();
+    }
+
+    fn key_sep(&mut self, span: toml_parser::Span, _: &mut dyn ErrorSink) {
+        self.dots = self.dots.saturating_add(1);
+        self.measure(span);
+    }
+
+    fn value_sep(&mut self, _: toml_parser::Span, _: &mut dyn ErrorSink) {
+        self.dots = 0;
+    }
+
+    fn newline(&mut self, _: toml_parser::Span, _: &mut dyn ErrorSink) {
+        self.dots = 0;
+    }
 }
 
 fn node(spanned: &Spanned<DeValue<'_>>, depth: u32) -> Result<Node, Problem> {
@@ -58,10 +141,10 @@ fn syntax(text: &str, error: &Error) -> Problem {
     let span = Span::new(start, floor(text, range.end));
     let message = error.message();
     if message.contains("duplicate key") {
-        return Problem::new("duplicate-key", span, "this key is given twice").label("given again");
+        return Problem::duplicate_key(&text[span.start..span.end], span, None);
     }
-    if message.contains("recursion limit") {
-        return Problem::new("too-large", span, "nested too deep");
+    if message.contains("cannot recurse further") {
+        return Problem::too_deep(span);
     }
     Problem::syntax(span, format!("this is not valid TOML: {}", message.replace('\n', ", ")))
 }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 
 use super::char_index::CharIndex;
-use super::{DEEPEST, Entry, LARGEST_EXPANDED, Node, Parsed, Problem, Value, core_schema};
+use super::{DEEPEST, Entry, LARGEST_EXPANDED, Node, Parsed, Problem, Problems, Value, core_schema};
 use crate::diagnostic::{Span, quoted};
 
 /// What every node counts at least towards the expanded size, so that many empty ones count too.
 const NODE: u64 = 8;
+/// The key by which other YAML readers merge mappings.
+const MERGE: &str = "<<";
 
 pub(super) fn parse(text: &str) -> Parsed {
     refuse_control_characters(text)?;
@@ -25,7 +27,7 @@ pub(super) fn parse(text: &str) -> Parsed {
     }
     drop(parser);
     let root = builder.root.unwrap_or_else(|| Built::leaf(Value::Null, Span::new(text.len(), text.len())));
-    Ok((root.node, builder.problems))
+    Ok((root.node, builder.problems.into_vec()))
 }
 
 /// The scanner takes NUL for the end of the text; the other characters are not YAML either.
@@ -49,6 +51,8 @@ enum Flow {
 #[derive(Clone)]
 struct Built {
     node: Node,
+    /// What stands there, where the value alone would not tell: `on`, `1` and `<<` as keys.
+    plain: Option<Arc<str>>,
     depth: u32,
     bytes: u64,
 }
@@ -56,14 +60,14 @@ struct Built {
 impl Built {
     fn leaf(value: Value, span: Span) -> Self {
         let bytes = NODE + if let Value::Text(text) = &value { text.len() as u64 } else { 0 };
-        Self { node: Node { value, span }, depth: 0, bytes }
+        Self { node: Node { value, span }, plain: None, depth: 0, bytes }
     }
 }
 
 /// A list or mapping that is still being read.
 struct Open {
     anchor: usize,
-    start: usize,
+    span: Span,
     depth: u32,
     bytes: u64,
     content: Content,
@@ -88,7 +92,7 @@ struct Builder<'t> {
     anchors: HashMap<usize, Built>,
     root: Option<Built>,
     documents: u32,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl<'t> Builder<'t> {
@@ -100,7 +104,7 @@ impl<'t> Builder<'t> {
             anchors: HashMap::new(),
             root: None,
             documents: 0,
-            problems: Vec::new(),
+            problems: Problems::default(),
         }
     }
 
@@ -125,19 +129,20 @@ impl<'t> Builder<'t> {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let value = self.scalar(&text, style, tag.as_deref(), span);
-                let plain = style == ScalarStyle::Plain;
-                if plain && *text == *"<<" && self.expects_key() {
-                    self.problems.push(merge_key(span));
-                }
                 let span = self.trimmed(span, style);
-                self.add(Built::leaf(value, span), anchor, span)?;
+                let mut built = Built::leaf(value, span);
+                if style == ScalarStyle::Plain && (built.node.as_text().is_none() || text == MERGE) {
+                    built.plain = Some(text.as_ref().into());
+                }
+                self.add(built, anchor, span)?;
             }
             Event::SequenceStart(anchor, tag) => {
-                self.collection_tag(tag.as_deref(), "seq", span);
-                self.begin(anchor, span, Content::List(Vec::new()))?;
+                self.collection_tag(tag.as_deref(), "!!seq", span);
+                let start = self.dash_before(span.start);
+                self.begin(anchor, Span::new(start, span.end), Content::List(Vec::new()))?;
             }
             Event::MappingStart(anchor, tag) => {
-                self.collection_tag(tag.as_deref(), "map", span);
+                self.collection_tag(tag.as_deref(), "!!map", span);
                 let content = Content::Map { entries: Vec::new(), seen: HashMap::new(), key: None };
                 self.begin(anchor, span, content)?;
             }
@@ -150,31 +155,28 @@ impl<'t> Builder<'t> {
         if self.open.len() as u32 >= DEEPEST {
             return Err(Problem::too_deep(span));
         }
-        self.open.push(Open { anchor, start: span.start, depth: 0, bytes: NODE, content });
+        let span = Span::new(span.start, span.start);
+        self.open.push(Open { anchor, span, depth: 0, bytes: NODE, content });
         Ok(())
     }
 
     fn end(&mut self, span: Span) -> Result<(), Problem> {
         let Some(open) = self.open.pop() else { return Ok(()) };
-        let (value, last) = match open.content {
-            Content::List(items) => {
-                let last = items.last().map(|item| item.span.end);
-                (Value::List(items.into()), last)
-            }
-            Content::Map { entries, .. } => {
-                let last = entries.last().map(|entry| entry.value.span.end.max(entry.key_span.end));
-                (Value::Map(entries.into()), last)
-            }
+        let value = match open.content {
+            Content::List(items) => Value::List(items.into()),
+            Content::Map { entries, .. } => Value::Map(entries.into()),
         };
         // A closing bracket is part of it; what merely ends by indentation ends with its last item.
         let closed = self.text[span.start..span.end].ends_with([']', '}']);
-        let end = if closed { span.end } else { last.unwrap_or(open.start) };
-        let node = Node { value, span: Span::new(open.start, end) };
-        let built = Built { node, depth: open.depth + 1, bytes: open.bytes };
+        let end = if closed { span.end } else { open.span.end };
+        let span = Span::new(open.span.start, end);
+        let node = Node { value, span };
+        let built = Built { node, plain: None, depth: open.depth + 1, bytes: open.bytes };
         self.add(built, open.anchor, span)
     }
 
-    /// Puts a finished node where it belongs: an item, a key, a value, or the document itself.
+    /// Puts a finished node where it belongs: an item, a key, a value, or the document itself. `here` is where it
+    /// is written, or the alias that stands for it.
     fn add(&mut self, built: Built, anchor: usize, here: Span) -> Result<(), Problem> {
         if anchor != 0 {
             self.anchors.insert(anchor, built.clone());
@@ -187,6 +189,7 @@ impl<'t> Builder<'t> {
             self.root = Some(built);
             return Ok(());
         };
+        open.span.end = open.span.end.max(here.end);
         open.depth = open.depth.max(built.depth);
         open.bytes = open.bytes.saturating_add(built.bytes);
         if open.bytes > LARGEST_EXPANDED {
@@ -196,7 +199,7 @@ impl<'t> Builder<'t> {
         match &mut open.content {
             Content::List(items) => items.push(built.node),
             Content::Map { entries, seen, key } => match key.take() {
-                None => *key = Some(read_key(&built.node, here, self.text, seen, &mut self.problems)?),
+                None => *key = Some(read_key(&built, here, seen, &mut self.problems)?),
                 Some(Key { text, span, keep }) => {
                     if keep {
                         entries.push(Entry { key: text, key_span: span, value: built.node });
@@ -207,8 +210,13 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    fn expects_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open { content: Content::Map { key: None, .. }, .. }))
+    /// A list that is indented no further than its key is said to begin after its first dash.
+    fn dash_before(&self, start: usize) -> usize {
+        if self.text[start..].starts_with(['[', '{', '-', '&', '!']) {
+            return start;
+        }
+        let before = self.text[..start].trim_end_matches([' ', '\t']);
+        if before.ends_with('-') && before.len() < start { before.len() - 1 } else { start }
     }
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Value {
@@ -216,32 +224,30 @@ impl<'t> Builder<'t> {
         let Some(tag) = tag else {
             return if style == ScalarStyle::Plain { core_schema::resolve(text) } else { as_text() };
         };
-        let suffix = tag.suffix.as_str();
-        let value = match (tag.is_yaml_core_schema(), suffix) {
-            (true, "str") => Some(as_text()),
-            (true, "null") => Some(Value::Null).filter(|_| core_schema::resolve(text) == Value::Null),
-            (true, "bool") => Some(core_schema::resolve(text)).filter(|value| matches!(value, Value::Bool(_))),
-            (true, "int") => core_schema::integer(text),
-            (true, "float") => core_schema::float(text),
+        let name = tag_name(tag);
+        let value = match name.as_str() {
+            "!!str" => Some(as_text()),
+            "!!null" => Some(Value::Null).filter(|_| core_schema::resolve(text) == Value::Null),
+            "!!bool" => Some(core_schema::resolve(text)).filter(|value| matches!(value, Value::Bool(_))),
+            "!!int" => core_schema::integer(text),
+            "!!float" => core_schema::float(text),
             // `!` alone asks for a text.
-            (false, "") => Some(as_text()),
-            (true | false, _) => {
-                self.problems.push(unknown_tag(tag, span));
+            "!" => Some(as_text()),
+            _ => {
+                self.problems.push(unknown_tag(&name, span));
                 Some(as_text())
             }
         };
         value.unwrap_or_else(|| {
-            let message = format!("{} is no value for the tag `!!{suffix}`", quoted(text));
+            let message = format!("{} is no value for the tag `{name}`", quoted(text));
             self.problems.push(Problem::new("bad-value", span, message));
             as_text()
         })
     }
 
     fn collection_tag(&mut self, tag: Option<&Tag>, own: &str, span: Span) {
-        if let Some(tag) = tag
-            && !(tag.is_yaml_core_schema() && tag.suffix == own)
-        {
-            self.problems.push(unknown_tag(tag, span));
+        if let Some(name) = tag.map(tag_name).filter(|name| name != own) {
+            self.problems.push(unknown_tag(&name, span));
         }
     }
 
@@ -262,35 +268,38 @@ impl<'t> Builder<'t> {
 
     fn syntax(&self, error: &ScanError) -> Problem {
         let start = self.index.byte(error.marker().index());
-        let width = self.text[start..].chars().next().filter(|c| !c.is_whitespace()).map_or(0, char::len_utf8);
-        Problem::syntax(Span::new(start, start + width), format!("this is not valid YAML: {}", error.info()))
+        let width =
+            self.text[start..].chars().next().filter(|c| !c.is_whitespace()).map_or(0, char::len_utf8);
+        let span = Span::new(start, start + width);
+        // The scanner looks ahead, so it can be the first to meet brackets without end.
+        if error.info() == "recursion limit exceeded" {
+            return Problem::too_deep(span);
+        }
+        Problem::syntax(span, format!("this is not valid YAML: {}", error.info()))
     }
 }
 
 /// A key: its text, refused if it was there already.
 fn read_key(
-    node: &Node,
+    built: &Built,
     here: Span,
-    text: &str,
     seen: &mut HashMap<Arc<str>, Span>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) -> Result<Key, Problem> {
-    let key: Arc<str> = match &node.value {
-        Value::Text(key) => Arc::clone(key),
-        // A key is its text, whatever that would mean as a value: `on`, `1` and `true` are names.
-        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Date(_) => {
-            text[node.span.start..node.span.end].into()
-        }
-        Value::List(_) | Value::Map(_) => {
-            return Err(Problem::syntax(here, "a key must be a text").label(node.value.kind()));
-        }
+    let key: Arc<str> = match (&built.plain, &built.node.value) {
+        (Some(plain), _) => Arc::clone(plain),
+        (None, Value::Text(text)) => Arc::clone(text),
+        (None, value) => return Err(Problem::syntax(here, "a key must be a text").label(value.kind())),
     };
-    let first = *seen.entry(Arc::clone(&key)).or_insert(here);
-    let merge = *key == *"<<" && text[here.start..here.end] == *"<<";
-    if first != here && !merge {
-        problems.push(Problem::duplicate_key(&key, here, first));
+    if built.plain.as_deref() == Some(MERGE) {
+        problems.push(merge_key(here));
+        return Ok(Key { text: key, span: here, keep: false });
     }
-    Ok(Key { text: key, span: here, keep: first == here && !merge })
+    let first = *seen.entry(Arc::clone(&key)).or_insert(here);
+    if first != here {
+        problems.push(Problem::duplicate_key(&key, here, Some(first)));
+    }
+    Ok(Key { text: key, span: here, keep: first == here })
 }
 
 fn merge_key(span: Span) -> Problem {
@@ -298,7 +307,13 @@ fn merge_key(span: Span) -> Problem {
         .hint("write the keys out where they are meant")
 }
 
-fn unknown_tag(tag: &Tag, span: Span) -> Problem {
-    let message = format!("the tag {} is not supported", quoted(&format!("{}{}", tag.handle, tag.suffix)));
+fn unknown_tag(name: &str, span: Span) -> Problem {
+    let message = format!("the tag {} is not supported", quoted(name));
     Problem::new("not-supported", span, message).hint("remove it")
+}
+
+/// A tag as it is usually written.
+fn tag_name(tag: &Tag) -> String {
+    let handle = if tag.is_yaml_core_schema() { "!!" } else { tag.handle.as_str() };
+    format!("{handle}{}", tag.suffix)
 }

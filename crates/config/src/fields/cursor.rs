@@ -100,7 +100,12 @@ impl<'d> Cursor<'d> {
         match self.node.value {
             Value::Integer(number) => Some(number as f64),
             Value::Float(number) => Some(number),
-            _ => None,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Text(_)
+            | Value::Date(_)
+            | Value::List(_)
+            | Value::Map(_) => None,
         }
     }
 
@@ -116,7 +121,12 @@ impl<'d> Cursor<'d> {
                 let seconds = u64::try_from(*seconds).map_err(|_| BadDuration::Malformed);
                 Some(seconds.and_then(whole_seconds))
             }
-            _ => None,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::Date(_)
+            | Value::List(_)
+            | Value::Map(_) => None,
         }
     }
 
@@ -141,14 +151,13 @@ impl<'d> Cursor<'d> {
                 self.must_be_duration(*zero, diagnostics)
             }
             (Kind::OneOf(words), Value::Text(text)) => self.must_be_one_of(words, text, diagnostics),
-            (Kind::List(item), Value::List(_)) => self.items_must_be(item, diagnostics),
+            (Kind::List(item), Value::List(_)) => self.each_must_be(self.items(), item, diagnostics),
             (Kind::Filled(item), Value::List(items)) => {
                 self.must_hold(!items.is_empty(), "a list with at least one item", diagnostics)
-                    && self.items_must_be(item, diagnostics)
+                    && self.each_must_be(self.items(), item, diagnostics)
             }
             (Kind::Map(value), Value::Map(_)) => {
-                let wrong = self.entries().filter(|(_, entry)| !entry.must_be(value, diagnostics)).count();
-                wrong == 0
+                self.each_must_be(self.entries().map(|(_, entry)| entry), value, diagnostics)
             }
             (Kind::Either(kinds), _) => self.must_be_either(kind, kinds, diagnostics),
             (_, _) => {
@@ -158,12 +167,17 @@ impl<'d> Cursor<'d> {
         }
     }
 
-    fn items_must_be(&self, item: &Kind, diagnostics: &mut Diagnostics) -> bool {
+    fn each_must_be(
+        &self,
+        values: impl Iterator<Item = Self>,
+        kind: &Kind,
+        diagnostics: &mut Diagnostics,
+    ) -> bool {
         // An object's own reader says what is wrong with it, and does so for the others as well.
-        if matches!(item, Kind::Object(_)) {
+        if matches!(kind, Kind::Object(_)) {
             return true;
         }
-        let wrong = self.items().filter(|value| !value.must_be(item, diagnostics)).count();
+        let wrong = values.filter(|value| !value.must_be(kind, diagnostics)).count();
         wrong == 0
     }
 
@@ -202,7 +216,12 @@ impl<'d> Cursor<'d> {
         }
     }
 
-    fn must_be_one_of(&self, words: &'static [&'static str], text: &str, diagnostics: &mut Diagnostics) -> bool {
+    fn must_be_one_of(
+        &self,
+        words: &'static [&'static str],
+        text: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> bool {
         if words.contains(&text) {
             return true;
         }
@@ -216,13 +235,17 @@ impl<'d> Cursor<'d> {
     fn must_hold(&self, holds: bool, expected: &str, diagnostics: &mut Diagnostics) -> bool {
         if !holds {
             let message = format!("{} must be {expected}, not {}", self.name(), self.shown());
-            diagnostics.push(self.error("bad-value", message).label("out of range"));
+            diagnostics.push(self.error("bad-value", message).label("not allowed"));
         }
         holds
     }
 
     fn bad_type(&self, kind: &Kind) -> Diagnostic {
         let found = self.node.value.kind();
+        if self.node.value == Value::Null {
+            let message = format!("{} must be {}, but nothing is given", self.name(), kind.describe());
+            return self.error("bad-type", message).label("no value");
+        }
         let message = format!("{} must be {}, not {found}", self.name(), kind.describe());
         self.error("bad-type", message).label(found).maybe_hint(self.type_hint(kind))
     }
@@ -236,10 +259,11 @@ impl<'d> Cursor<'d> {
                 "no" | "off" | "n" | "false" => Some("write `false`".to_owned()),
                 _ => None,
             },
-            (
-                Kind::Text | Kind::OneOf(_) | Kind::Either(_),
-                Value::Bool(_) | Value::Integer(_) | Value::Float(_),
-            ) if written.len() <= 40 => Some(format!("write it in quotes: `\"{written}\"`")),
+            (Kind::Text | Kind::Either(_), Value::Bool(_) | Value::Integer(_) | Value::Float(_))
+                if written.len() <= 40 =>
+            {
+                Some(format!("write it in quotes: `\"{written}\"`"))
+            }
             (Kind::Integer { .. } | Kind::Number { .. }, Value::Text(text))
                 if text.trim().parse::<f64>().is_ok() =>
             {

@@ -59,11 +59,7 @@ impl Kind {
             Self::Number { .. } => "a number".to_owned(),
             Self::Duration { .. } => "a duration such as \"90s\", \"30m\" or \"2h\"".to_owned(),
             Self::OneOf(words) => crate::diagnostic::list_of(words.iter().copied(), "or"),
-            Self::List(item) | Self::Filled(item) => match item {
-                Self::Object(_) | Self::Map(_) => "a list of mappings".to_owned(),
-                Self::Any => "a list".to_owned(),
-                _ => format!("a list of {}", item.describe().replace("a whole number", "whole numbers")),
-            },
+            Self::List(item) | Self::Filled(item) => item.describe_many(),
             Self::Map(_) | Self::Object(_) => "a mapping".to_owned(),
             Self::Either(kinds) => {
                 let words: Vec<String> = kinds.iter().map(Self::describe).collect();
@@ -71,6 +67,20 @@ impl Kind {
             }
             Self::Any => "anything".to_owned(),
             Self::Refused(_) => "absent".to_owned(),
+        }
+    }
+
+    /// A list of it, for messages.
+    fn describe_many(&self) -> String {
+        match self {
+            Self::Object(_) | Self::Map(_) => "a list of mappings".to_owned(),
+            Self::Any | Self::Refused(_) | Self::Either(_) => "a list".to_owned(),
+            Self::Integer { .. } => "a list of whole numbers".to_owned(),
+            Self::Number { .. } => "a list of numbers".to_owned(),
+            Self::List(_) | Self::Filled(_) => "a list of lists".to_owned(),
+            Self::Text | Self::Bool | Self::Duration { .. } | Self::OneOf(_) => {
+                format!("a list of {}", self.describe())
+            }
         }
     }
 }

@@ -100,10 +100,10 @@ impl<'d> Fields<'d> {
     /// Texts: a list of them, or a single one where the table allows that.
     pub fn texts(&self, name: &str) -> Option<Vec<Located<String>>> {
         let value = self.any(name)?;
-        match &value.node().value {
-            Value::List(_) => Some(value.items().filter_map(|item| item.text()).collect()),
-            _ => value.text().map(|text| vec![text]),
+        if let Value::List(_) = value.node().value {
+            return Some(value.items().filter_map(|item| item.text()).collect());
         }
+        value.text().map(|text| vec![text])
     }
 
     /// True or false.

@@ -63,10 +63,15 @@ impl Source for DiskSource {
 }
 
 fn explain(error: &io::Error) -> ReadError {
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::Missing,
-        io::ErrorKind::IsADirectory => ReadError::Directory,
-        io::ErrorKind::PermissionDenied => ReadError::Unreadable,
-        _ => ReadError::Other(error.to_string()),
+    const MISSING: [io::ErrorKind; 2] = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    let kind = error.kind();
+    if MISSING.contains(&kind) {
+        ReadError::Missing
+    } else if kind == io::ErrorKind::IsADirectory {
+        ReadError::Directory
+    } else if kind == io::ErrorKind::PermissionDenied {
+        ReadError::Unreadable
+    } else {
+        ReadError::Other(error.to_string())
     }
 }
