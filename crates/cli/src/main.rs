@@ -1,2 +1,7 @@
 //! The `saihai` program.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    saihai_cli::main()
+}

@@ -1,0 +1,101 @@
+//! `saihai answer`.
+
+use std::io::Read as _;
+
+use clap::Args;
+use saihai::{Clock, Given, Reached, open_gate};
+use saihai_model::Wants;
+use serde::Serialize;
+
+use crate::driving::block_on;
+use crate::error::{Error, exit};
+use crate::json;
+use crate::project::Project;
+use crate::terminal::Streams;
+
+/// Answer the gate a run waits at
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The gate says which form it takes: `yes` or `no`, with a text if you like, or a text of 1 to 10,000 characters. The answer is recorded; then `saihai resume` goes on."
+)]
+pub(crate) struct Answer {
+    /// The run: its id, a unique beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// `yes` or `no`; where the gate wants a text, the text, or `-` to read it from stdin
+    #[arg(value_name = "ANSWER")]
+    answer: String,
+
+    /// What to say with a yes or no
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct AnsweredObject<'a> {
+    run: &'a str,
+    gate: &'a str,
+}
+
+impl Answer {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let directory = Project::find()?.runs().find(&self.run)?;
+        let (_, _, wants) = open_gate(&directory)?;
+        let given = self.given(wants)?;
+        let words = match &given {
+            Given::Yes(_) => "yes",
+            Given::No(_) => "no",
+            Given::Text(_) => "the text",
+        };
+        let (gate, reached) =
+            block_on(async { Ok(saihai::answer(&directory, given.clone(), Clock::system()).await?) })?;
+        if self.json {
+            json::line(
+                &mut streams.out,
+                "answered",
+                AnsweredObject { run: directory.id(), gate: gate.stage.as_str() },
+            )?;
+        } else {
+            streams.out.data(&format!(
+                "`{}` of run `{}` is answered: {words}",
+                gate.stage,
+                directory.id()
+            ))?;
+        }
+        match reached {
+            Reached::Owner => streams.note("the process that drives the run goes on with it"),
+            Reached::Journal => streams.note(&format!("continue with `saihai resume {}`", directory.id())),
+        }
+        Ok(exit::DONE)
+    }
+
+    fn given(&self, wants: Wants) -> Result<Given, Error> {
+        match (wants, self.answer.as_str(), &self.text) {
+            (Wants::YesNo, "yes", text) => Ok(Given::Yes(text.clone())),
+            (Wants::YesNo, "no", text) => Ok(Given::No(text.clone())),
+            (Wants::YesNo, other, _) => {
+                Err(Error::usage(format!("the gate takes `yes` or `no`, not `{other}`")))
+            }
+            (Wants::Text { .. }, _, Some(_)) => {
+                Err(Error::usage("the gate takes one text").hint("put quotes around a text with spaces"))
+            }
+            (Wants::Text { .. }, "-", None) => from_stdin().map(Given::Text),
+            (Wants::Text { .. }, text, None) => Ok(Given::Text(text.to_owned())),
+        }
+    }
+}
+
+/// More than any gate takes, so that an endless input ends.
+const MOST_BYTES: u64 = 1 << 20;
+
+fn from_stdin() -> Result<String, Error> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MOST_BYTES).read_to_string(&mut text);
+    read.map_err(|error| Error::usage(format!("cannot read the answer from stdin: {error}")))?;
+    Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))
+}

@@ -1,0 +1,129 @@
+//! `saihai explain`.
+
+use clap::Args;
+use saihai::RunDirectory;
+use saihai::project::{Evidence, Transition, Transitions};
+use saihai_model::{AnsweredBy, Text, Verdict, Workflow};
+
+use crate::error::{Error, exit};
+use crate::project::Project;
+use crate::report::{Names, TransitionObject, exit_words};
+use crate::terminal::{Streams, style, visible_line, visible_text};
+use crate::{json, time};
+
+/// Tell why a run went the way it went
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Every transition with its rule, the method that found it, the evidence and the counters. No model is asked."
+)]
+pub(crate) struct Explain {
+    /// The run: its id, a unique beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let directory = Project::find()?.runs().find(&self.run)?;
+        let workflow = directory.workflow()?;
+        let mut transitions = Transitions::default();
+        let torn = directory.read(&mut |record| transitions.see(&record))?;
+        if let Some(torn) = torn {
+            streams.warning(&torn.to_string());
+        }
+        let told = transitions.finish();
+        if told.is_empty() {
+            streams.note("no stage has been left yet");
+        }
+        for transition in told {
+            if self.json {
+                let object = TransitionObject::new(&directory, &workflow, &transition)?;
+                json::line(&mut streams.out, "transition", object)?;
+            } else {
+                for line in lines(&directory, &workflow, transition, streams)? {
+                    streams.out.data(&line)?;
+                }
+            }
+        }
+        Ok(exit::DONE)
+    }
+}
+
+fn lines(
+    directory: &RunDirectory,
+    workflow: &Workflow,
+    told: Transition,
+    streams: &Streams,
+) -> Result<Vec<String>, Error> {
+    let names = Names::new(workflow);
+    let verdict =
+        Verdict { by: told.by, labels: told.labels, rule: told.rule, topic: told.topic, to: told.to };
+    let place = format!("{:>5}  {}", told.seq, time::local_clock(told.at));
+    let words = streams.out.paint(style::STRONG, &exit_words(&told.stage, &verdict, &names));
+    let mut lines = vec![format!("{place}  {words}")];
+    for evidence in &told.evidence {
+        let text = evidence_words(directory, evidence)?;
+        lines.extend(text.lines().map(|line| format!("       {line}")));
+    }
+    lines.push(format!(
+        "       iteration {}, visit {}, round {}, {} in a row",
+        told.iteration, told.visit, told.round, told.consecutive
+    ));
+    Ok(lines)
+}
+
+fn evidence_words(directory: &RunDirectory, evidence: &Evidence) -> Result<String, Error> {
+    Ok(match evidence {
+        Evidence::Tag { turn, number, line } => {
+            let whose =
+                turn.as_ref().map(|turn| format!("`{}`: ", visible_line(turn.as_str()))).unwrap_or_default();
+            format!("{whose}tag {} on line {line} of the reply", tag(*number))
+        }
+        Evidence::Question { turn, question, answer, number, .. } => {
+            let about = turn.as_ref().map(|turn| format!(" about `{}`", visible_line(turn.as_str())));
+            format!(
+                "question{}, answered {}:\n{}\nanswer:\n{}",
+                about.unwrap_or_default(),
+                tag(*number),
+                quoted(directory, question)?,
+                quoted(directory, answer)?
+            )
+        }
+        Evidence::Published { topic, line } => {
+            format!("published `{}` on line {line} of the reply", visible_line(topic.as_str()))
+        }
+        Evidence::NearMiss { what } => format!("near miss: {}", visible_line(what)),
+        Evidence::Answer { by, label, text } => {
+            let by = match by {
+                AnsweredBy::Person => "a person",
+                AnsweredBy::Auto => "`--auto`",
+                AnsweredBy::Timeout => "nobody in time",
+            };
+            let text = text.as_deref().map(|text| format!(": {}", visible_line(text))).unwrap_or_default();
+            format!("answered `{}` by {by}{text}", visible_line(label.as_str()))
+        }
+        Evidence::Monitor { monitor, count, cycle, overrode } => {
+            let cycle: Vec<&str> = cycle.iter().map(saihai_model::StageId::as_str).collect();
+            let instead =
+                overrode.as_ref().map(|label| format!(", instead of `{}`", visible_line(label.as_str())));
+            format!(
+                "monitor {monitor}: {} seen {count} times{}",
+                visible_line(&cycle.join(" → ")),
+                instead.unwrap_or_default()
+            )
+        }
+    })
+}
+
+fn tag(number: Option<usize>) -> String {
+    number.map_or_else(|| "[STEP:NONE]".to_owned(), |number| format!("[STEP:{number}]"))
+}
+
+fn quoted(directory: &RunDirectory, text: &Text) -> Result<String, Error> {
+    let text = visible_text(directory.text(text)?.trim_end());
+    Ok(text.lines().map(|line| format!("  > {line}")).collect::<Vec<_>>().join("\n"))
+}

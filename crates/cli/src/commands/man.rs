@@ -1,0 +1,36 @@
+//! `saihai man [COMMAND]`: the manual page as roff, for whoever packages Saihai.
+
+use clap::{Args, CommandFactory};
+use clap_mangen::Man as Page;
+
+use super::Arguments;
+use crate::error::{Error, exit};
+use crate::terminal::Streams;
+use crate::usage;
+
+/// Print the manual page, of Saihai or of one command, as roff
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct Man {
+    /// The command; without one, the page of Saihai itself
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+}
+
+impl Man {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let mut all = Arguments::command();
+        all.build();
+        let page = match &self.command {
+            None => Page::new(all),
+            // Once built, a command knows that its page is looked up as `man saihai-run`.
+            Some(name) => {
+                Page::new(all.find_subcommand(name).ok_or_else(|| usage::unknown_command(name))?.clone())
+            }
+        };
+        let mut roff = Vec::new();
+        page.render(&mut roff)?;
+        streams.out.raw(&roff)?;
+        Ok(exit::DONE)
+    }
+}

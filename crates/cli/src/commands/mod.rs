@@ -1,0 +1,91 @@
+//! The commands, one file each.
+
+use clap::{Parser, Subcommand};
+
+use crate::error::Error;
+use crate::terminal::Streams;
+
+mod answer;
+mod cancel;
+mod check;
+mod completions;
+mod config;
+mod explain;
+mod flags;
+mod fork;
+mod log;
+mod man;
+mod prompt;
+mod rehearse;
+mod resume;
+mod run;
+mod runs;
+mod show;
+mod trust;
+
+/// Makes AI coding agents follow a process
+#[derive(Debug, Parser)]
+#[command(name = "saihai", version, max_term_width = 100, propagate_version = true, after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+A definition says how work is to be done: plan, implement, review, fix, approve. Saihai makes the
+agents do it that way, journals all that happens, and can say afterwards why each thing happened.
+
+Exit codes:
+   0  the run completed; for other commands: done
+   1  the workflow ended in failure
+   2  usage, settings or definition error; nothing was changed
+   3  interrupted, cancelled, or declined at a gate
+   4  parked: a provider, a program or the disk could not serve
+   5  parked: a limit or budget was reached
+   6  parked: waiting for a person
+  70  a bug in Saihai";
+
+/// What can be asked for.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(run::Run),
+    Rehearse(rehearse::Rehearse),
+    Check(check::Check),
+    Prompt(prompt::Prompt),
+    Runs(runs::Runs),
+    Show(show::Show),
+    Log(log::Log),
+    Explain(explain::Explain),
+    Resume(resume::Resume),
+    Fork(fork::Fork),
+    Answer(answer::Answer),
+    Cancel(cancel::Cancel),
+    Config(config::Config),
+    Trust(trust::Trust),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+impl Command {
+    /// Does it; the exit code comes back.
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        match self {
+            Self::Run(command) => command.execute(streams),
+            Self::Rehearse(command) => command.execute(streams),
+            Self::Check(command) => command.execute(streams),
+            Self::Prompt(command) => command.execute(streams),
+            Self::Runs(command) => command.execute(streams),
+            Self::Show(command) => command.execute(streams),
+            Self::Log(command) => command.execute(streams),
+            Self::Explain(command) => command.execute(streams),
+            Self::Resume(command) => command.execute(streams),
+            Self::Fork(command) => command.execute(streams),
+            Self::Answer(command) => command.execute(streams),
+            Self::Cancel(command) => command.execute(streams),
+            Self::Config(command) => command.execute(streams),
+            Self::Trust(command) => command.execute(streams),
+            Self::Completions(command) => command.execute(streams),
+            Self::Man(command) => command.execute(streams),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `saihai resume`.
+
+use clap::Args;
+use saihai::{Clock, Driver};
+use saihai_connect::Connections;
+use saihai_model::Raise;
+
+use super::flags::{LimitFlags, PresenceFlags};
+use crate::driving::{Showing, block_on, drive};
+use crate::error::Error;
+use crate::project::Project;
+use crate::terminal::Streams;
+
+/// Go on with a run that was parked or interrupted
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Limits are new totals for the whole run. A run that is over stays as it is: its own exit code comes back."
+)]
+pub(crate) struct Resume {
+    /// The run: its id, a unique beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    #[command(flatten)]
+    limits: LimitFlags,
+
+    #[command(flatten)]
+    presence: PresenceFlags,
+
+    /// Ask although the wake-up time has not come
+    #[arg(long)]
+    now: bool,
+
+    /// Print every event and the result as JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Resume {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let project = Project::find()?;
+        let directory = project.runs().find(&self.run)?;
+        let workflow = directory.workflow()?;
+        let patience =
+            if self.presence.wait { workflow.retry.max_wait } else { saihai_model::Millis::seconds(60) };
+        let raise = Raise {
+            rounds: self.limits.max_iterations,
+            budget: self.limits.budget.clone().unwrap_or_default(),
+            runtime: self.limits.run_timeout,
+            patience,
+            now: self.now,
+        };
+        let showing = Showing {
+            json: self.json,
+            interactive: streams.can_ask() && !self.json,
+            auto: self.presence.auto,
+        };
+        block_on(async {
+            let driver = Driver::resume(directory, raise, Connections::default(), Clock::system())?;
+            drive(driver, showing, streams).await
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! `saihai runs`.
+
+use clap::Args;
+use saihai::{Listed, State, Summary};
+use saihai_model::Usd;
+use serde::Serialize;
+
+use crate::error::{Error, exit};
+use crate::project::Project;
+use crate::report::hold_words;
+use crate::terminal::{Streams, Table, visible_line};
+use crate::{json, time};
+
+/// List the runs of this project, newest first
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// Only runs of definitions in this dialect
+    #[arg(long, value_name = "DIALECT", value_parser = ["piece", "hats", "steps", "review"])]
+    dialect: Option<String>,
+
+    /// Only runs in this state
+    #[arg(long, value_name = "STATE", value_parser = STATES)]
+    state: Option<String>,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+const STATES: [&str; 7] =
+    ["running", "interrupted", "parked", "completed", "failed", "declined", "cancelled"];
+
+/// A run in the list.
+#[derive(Serialize)]
+struct RunObject<'a> {
+    run: &'a str,
+    definition: &'a str,
+    dialect: &'a str,
+    state: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    started: String,
+    turns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
+    rehearsal: bool,
+}
+
+impl Runs {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let all = Project::find()?.runs().list()?;
+        let mut readable = Vec::new();
+        for Listed { run, summary } in all {
+            match summary {
+                Ok(summary) if self.wants(&summary) => readable.push((run, summary)),
+                Ok(_) => {}
+                Err(error) => {
+                    streams.warning(&format!("run `{run}` is left out: {}", crate::error::sentence(&error)))
+                }
+            }
+        }
+        if self.json {
+            for (run, summary) in &readable {
+                json::line(&mut streams.out, "run", object(run, summary))?;
+            }
+        } else if readable.is_empty() {
+            streams.note("there are no such runs here");
+        } else {
+            for line in table(&readable).lines() {
+                streams.out.data(&line)?;
+            }
+        }
+        Ok(exit::DONE)
+    }
+
+    fn wants(&self, summary: &Summary) -> bool {
+        self.dialect.as_ref().is_none_or(|dialect| *dialect == summary.dialect)
+            && self.state.as_ref().is_none_or(|state| *state == summary.state.name())
+    }
+}
+
+fn object<'a>(run: &'a str, summary: &'a Summary) -> RunObject<'a> {
+    RunObject {
+        run,
+        definition: &summary.definition,
+        dialect: &summary.dialect,
+        state: summary.state.name(),
+        reason: summary.state.reason(),
+        until: summary.state.until().map(time::rfc3339),
+        started: time::rfc3339(summary.started),
+        turns: summary.turns,
+        cost_usd: summary.cost.map(Usd::dollars),
+        rehearsal: summary.rehearsal,
+    }
+}
+
+fn table(runs: &[(String, Summary)]) -> Table {
+    let mut table = Table::new(&["RUN", "DEFINITION", "STARTED", "TURNS", "COST", "STATE"]);
+    for (run, summary) in runs {
+        let mut state = state_words(&summary.state);
+        if summary.rehearsal {
+            state.push_str(", rehearsal");
+        }
+        table.row(vec![
+            visible_line(run).into_owned(),
+            visible_line(&summary.definition).into_owned(),
+            time::local(summary.started),
+            summary.turns.to_string(),
+            summary.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string()),
+            state,
+        ]);
+    }
+    table
+}
+
+fn state_words(state: &State) -> String {
+    let words = match state {
+        State::Running { owner: Some(process) } => format!("running (process {process})"),
+        State::Running { owner: None } => "running".to_owned(),
+        State::Interrupted => "interrupted: resume it".to_owned(),
+        State::Parked { hold } => format!("parked: {}", hold_words(hold, time::now())),
+        State::Ended { ending } => crate::report::ending_words(ending),
+    };
+    visible_line(&words).into_owned()
+}

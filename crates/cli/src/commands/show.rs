@@ -1,0 +1,231 @@
+//! `saihai show`.
+
+use clap::Args;
+use saihai::RunDirectory;
+use saihai::project::{ReportVersion, ReportVersions, StageTold, Stages};
+use saihai_model::{Budget, Entry, Fact, How};
+use serde::Serialize;
+
+use crate::driving::{Conclusion, ResultObject};
+use crate::error::{Error, exit};
+use crate::json::{self, Typed};
+use crate::project::Project;
+use crate::report::{count, grouped};
+use crate::terminal::{Streams, Table, visible_line};
+use crate::time;
+
+/// Show how a run stands: result so far, stages, budget, reports
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The run: its id, a unique beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let directory = Project::find()?.runs().find(&self.run)?;
+        let told = Told::of(&directory, streams)?;
+        if self.json {
+            json::line(&mut streams.out, "show", told.object())?;
+            return Ok(exit::DONE);
+        }
+        for line in told.lines() {
+            streams.out.data(&line)?;
+        }
+        told.conclusion.show(streams)?;
+        Ok(exit::DONE)
+    }
+}
+
+/// All that is shown.
+struct Told {
+    conclusion: Conclusion,
+    stages: Vec<StageTold>,
+    reports: Vec<ReportVersion>,
+    budget: Budget,
+}
+
+impl Told {
+    fn of(directory: &RunDirectory, streams: &mut Streams) -> Result<Self, Error> {
+        let mut stages = Stages::default();
+        let mut reports = ReportVersions::default();
+        let mut budget = directory.workflow()?.limits.budget;
+        let torn = directory.read(&mut |record| {
+            if let Entry::Fact(Fact::Resumed(raise)) = &record.entry {
+                budget = budget.replaced_by(&raise.budget);
+            }
+            stages.see(&record);
+            reports.see(&record);
+        })?;
+        if let Some(torn) = torn {
+            streams.warning(&torn.to_string());
+        }
+        Ok(Self {
+            conclusion: Conclusion::of(directory)?,
+            stages: stages.finish(),
+            reports: reports.finish(),
+            budget,
+        })
+    }
+
+    fn object(&self) -> ShowObject<'_> {
+        ShowObject {
+            result: Typed::new("result", self.conclusion.object()),
+            stages: self.stages.iter().map(StageObject::new).collect(),
+            reports: self.reports.iter().map(ReportObject::new).collect(),
+            budget: (!self.budget.is_unlimited()).then(|| BudgetObject::new(&self.budget)),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = self.stage_lines();
+        if !self.reports.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.report_lines());
+        }
+        lines.extend(self.budget_line());
+        lines.push(String::new());
+        lines
+    }
+
+    fn stage_lines(&self) -> Vec<String> {
+        let mut table = Table::new(&["STAGE", "VISIT", "ROUNDS", "TURNS", "TOKENS", "ENTERED", "TOOK"]);
+        for told in &self.stages {
+            table.row(vec![
+                visible_line(told.stage.as_str()).into_owned(),
+                told.visit.to_string(),
+                told.rounds.to_string(),
+                told.cost.turns.to_string(),
+                grouped(told.cost.tokens),
+                time::local_clock(told.entered),
+                told.left.map_or_else(|| "-".to_owned(), |left| time::length(left.since(told.entered))),
+            ]);
+        }
+        table.lines()
+    }
+
+    fn report_lines(&self) -> Vec<String> {
+        let mut table = Table::new(&["REPORT", "SAVED", "EVENT", "STAGE", "BYTES", "FOUND"]);
+        for version in &self.reports {
+            table.row(vec![
+                visible_line(&version.file).into_owned(),
+                time::local_clock(version.at),
+                version.seq.to_string(),
+                visible_line(version.stage.as_str()).into_owned(),
+                grouped(version.bytes),
+                found(version.how).to_owned(),
+            ]);
+        }
+        table.lines()
+    }
+
+    fn budget_line(&self) -> Option<String> {
+        let Budget { usd, tokens, turns, time: driven } = &self.budget;
+        let mut parts = Vec::new();
+        parts.extend(usd.map(|usd| usd.to_string()));
+        parts.extend(tokens.map(|tokens| count(tokens, "token")));
+        parts.extend(turns.map(|turns| count(turns, "turn")));
+        parts.extend(driven.map(time::length));
+        (!parts.is_empty()).then(|| format!("\nbudget: at most {}", parts.join(", ")))
+    }
+}
+
+#[derive(Serialize)]
+struct ShowObject<'a> {
+    result: Typed<ResultObject<'a>>,
+    stages: Vec<StageObject<'a>>,
+    reports: Vec<ReportObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<BudgetObject>,
+}
+
+#[derive(Serialize)]
+struct StageObject<'a> {
+    stage: &'a str,
+    visit: u32,
+    rounds: u32,
+    turns: u64,
+    tokens: u64,
+    cost_usd: f64,
+    entered: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<String>,
+}
+
+impl<'a> StageObject<'a> {
+    fn new(told: &'a StageTold) -> Self {
+        Self {
+            stage: told.stage.as_str(),
+            visit: told.visit,
+            rounds: told.rounds,
+            turns: told.cost.turns,
+            tokens: told.cost.tokens,
+            cost_usd: told.cost.usd.dollars(),
+            entered: time::rfc3339(told.entered),
+            left: told.left.map(time::rfc3339),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ReportObject<'a> {
+    file: &'a str,
+    seq: u64,
+    time: String,
+    stage: &'a str,
+    how: How,
+    sha256: &'a str,
+    bytes: u64,
+}
+
+impl<'a> ReportObject<'a> {
+    fn new(version: &'a ReportVersion) -> Self {
+        Self {
+            file: &version.file,
+            seq: version.seq,
+            time: time::rfc3339(version.at),
+            stage: version.stage.as_str(),
+            how: version.how,
+            sha256: &version.sha256,
+            bytes: version.bytes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct BudgetObject {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_ms: Option<u64>,
+}
+
+impl BudgetObject {
+    fn new(budget: &Budget) -> Self {
+        Self {
+            usd: budget.usd.map(saihai_model::Usd::dollars),
+            tokens: budget.tokens,
+            turns: budget.turns,
+            time_ms: budget.time.map(|time| time.0),
+        }
+    }
+}
+
+fn found(how: How) -> &'static str {
+    match how {
+        How::Clue => "by a clue",
+        How::Only => "the only block",
+        How::Position => "by position",
+        How::Whole => "the whole reply",
+        How::Agent => "written by the agent",
+    }
+}

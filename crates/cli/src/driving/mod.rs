@@ -1,0 +1,125 @@
+//! Driving a run while a person, a program or nobody watches.
+
+mod conclusion;
+mod gate;
+mod keyboard;
+mod signals;
+mod watch;
+
+use std::future::Future;
+
+use saihai::{Driver, Finish, Going, Observed, RunDirectory};
+use tokio::sync::mpsc;
+
+use crate::error::{Error, exit};
+use crate::terminal::Streams;
+use watch::{Left, Seen, Watch};
+
+pub(crate) use conclusion::{Conclusion, ResultObject, show_result};
+pub(crate) use signals::Signals;
+pub(crate) use watch::EventObject;
+
+/// How a run is shown while it is driven.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Showing {
+    /// Events and result as JSON on stdout.
+    pub(crate) json: bool,
+    /// A person can be asked (K-4).
+    pub(crate) interactive: bool,
+    /// Yes to every yes/no gate.
+    pub(crate) auto: bool,
+}
+
+/// Runs a future to its end on this thread. Commands that wait for nothing never come here.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::unavailable(format!("cannot wait for events: {error}")))?;
+    runtime.block_on(future)
+}
+
+/// Drives the run until it ends or is parked, shows it meanwhile, and says how it stands afterwards.
+pub(crate) async fn drive(driver: Driver, showing: Showing, streams: &mut Streams) -> Result<u8, Error> {
+    let directory = driver.directory().clone();
+    let ended = watched(driver, &directory, showing, streams).await?;
+    match ended {
+        Ended::Finished(finish) => conclude(&finish, &directory, showing, streams),
+        Ended::LeftAtGate => {
+            let conclusion = Conclusion::of(&directory)?;
+            show_result(&conclusion, showing.json, streams)?;
+            Ok(conclusion.exit())
+        }
+        Ended::Killed => {
+            streams.error("ended at once", &[format!("continue with `saihai resume {}`", directory.id())]);
+            Ok(exit::INTERRUPTED)
+        }
+    }
+}
+
+enum Ended {
+    Finished(Finish),
+    /// The person left an open gate; nothing else was under way.
+    LeftAtGate,
+    /// Asked to stop a third time.
+    Killed,
+}
+
+async fn watched(
+    driver: Driver,
+    directory: &RunDirectory,
+    showing: Showing,
+    streams: &mut Streams,
+) -> Result<Ended, Error> {
+    let workflow = directory.workflow()?;
+    let signals =
+        Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
+    let mut watch = Watch::new(directory.id(), &workflow, showing, driver.control(), streams);
+    // What happened before gives names to what happens now.
+    directory.read(&mut |record| watch.remember(&record))?;
+    let (tell, hear) = mpsc::unbounded_channel();
+    let driving = async move {
+        let going = Going { stay_at_gates: showing.interactive, auto: showing.auto };
+        let finish = driver
+            .drive(going, &mut |observed: Observed<'_>| tell.send(Seen::from(observed)).unwrap_or(()))
+            .await;
+        drop(tell);
+        finish
+    };
+    let watching = watch.until_over(hear, signals);
+    tokio::pin!(driving, watching);
+    let finish = tokio::select! {
+        finish = &mut driving => {
+            // The channel is closed now: what is still in it is shown, then the watch ends.
+            watching.await?;
+            finish
+        }
+        left = &mut watching => match left? {
+            Left::NothingMore => driving.await,
+            Left::Gate => return Ok(Ended::LeftAtGate),
+            Left::AtOnce => return Ok(Ended::Killed),
+        },
+    };
+    Ok(Ended::Finished(finish?))
+}
+
+/// Says how the run stands. Replies that a strict script still holds fail the command, not the run (C-75).
+fn conclude(
+    finish: &Finish,
+    directory: &RunDirectory,
+    showing: Showing,
+    streams: &mut Streams,
+) -> Result<u8, Error> {
+    show_result(&Conclusion::of(directory)?, showing.json, streams)?;
+    let code = finish.exit_code();
+    if finish.ending.is_none() {
+        return Ok(code);
+    }
+    for left in &finish.accounts.left {
+        if finish.accounts.strict {
+            streams.error(&left.to_string(), &[]);
+        } else {
+            streams.warning(&left.to_string());
+        }
+    }
+    let unused = finish.accounts.strict && !finish.accounts.left.is_empty();
+    Ok(if unused { code.max(exit::FAILED) } else { code })
+}

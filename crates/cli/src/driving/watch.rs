@@ -1,0 +1,263 @@
+//! Whoever watches a run: owns the screen, hears signals and the keyboard, and tells the driver.
+
+use std::time::Duration;
+
+use saihai::{Control, Observed};
+use saihai_model::{CallId, Entry, Fact, Moment, Progress, Record, Workflow};
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio::time::{self as timer, MissedTickBehavior};
+
+use super::Showing;
+use super::gate::Gate;
+use super::keyboard::{Keyboard, Typed};
+use super::signals::Signals;
+use crate::error::Error;
+use crate::report::{Board, Live, Names, Weight, words};
+use crate::terminal::Streams;
+use crate::{json, time};
+
+/// How often what is under way is redrawn.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// Something the driver has shown, kept until it is our turn.
+pub(super) enum Seen {
+    Record(Box<Record>),
+    Progress(CallId, Progress),
+    Gate(Gate),
+    Waiting(Moment),
+    Warning(String),
+}
+
+impl From<Observed<'_>> for Seen {
+    fn from(observed: Observed<'_>) -> Self {
+        match observed {
+            Observed::Recorded(record) => Self::Record(Box::new(record.clone())),
+            Observed::Progress { call, progress } => Self::Progress(call.clone(), progress.clone()),
+            Observed::Gate { call, title, question, wants } => {
+                let (title, question) = (title.to_owned(), question.to_owned());
+                Self::Gate(Gate { call: call.clone(), title, question, wants })
+            }
+            Observed::Waiting { until } => Self::Waiting(until),
+            Observed::Warning(warning) => Self::Warning(warning.to_string()),
+        }
+    }
+}
+
+/// Why watching is over.
+pub(super) enum Left {
+    /// The driver shows nothing more.
+    NothingMore,
+    /// The person left an open gate.
+    Gate,
+    /// The person wants the process to end, whatever the driver does.
+    AtOnce,
+}
+
+/// An event as programs see it.
+#[derive(Serialize)]
+pub(crate) struct EventObject<'a> {
+    run: &'a str,
+    seq: u64,
+    time: String,
+    event: &'a Entry,
+}
+
+impl<'a> EventObject<'a> {
+    pub(crate) fn new(run: &'a str, record: &'a Record) -> Self {
+        Self { run, seq: record.seq, time: time::rfc3339(record.at), event: &record.entry }
+    }
+}
+
+/// The watch.
+pub(super) struct Watch<'a> {
+    run: &'a str,
+    names: Names<'a>,
+    board: Board,
+    live: Option<Live>,
+    showing: Showing,
+    control: Control,
+    streams: &'a mut Streams,
+    gate: Option<Gate>,
+    keyboard: Option<Keyboard>,
+    interrupts: u8,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(
+        run: &'a str,
+        workflow: &'a Workflow,
+        showing: Showing,
+        control: Control,
+        streams: &'a mut Streams,
+    ) -> Self {
+        // JSON on the same terminal would be torn apart by what is redrawn.
+        let can_redraw = streams.err.is_styled() && !(showing.json && streams.out.is_terminal());
+        Self {
+            run,
+            names: Names::new(workflow),
+            board: Board::default(),
+            live: can_redraw.then(Live::default),
+            showing,
+            control,
+            streams,
+            gate: None,
+            keyboard: None,
+            interrupts: 0,
+        }
+    }
+
+    /// Learns from a record of before; nothing is shown.
+    pub(super) fn remember(&mut self, record: &Record) {
+        self.names.learn(record);
+        self.board.record(record, &self.names);
+    }
+
+    /// Shows what the driver shows and tells it what it must hear, until there is nothing more.
+    pub(super) async fn until_over(
+        &mut self,
+        mut hear: mpsc::UnboundedReceiver<Seen>,
+        mut signals: Signals,
+    ) -> Result<Left, Error> {
+        let mut ticks = timer::interval(REDRAW);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                seen = hear.recv() => match seen {
+                    Some(seen) => self.show(seen)?,
+                    None => {
+                        self.take_frame_away();
+                        return Ok(Left::NothingMore);
+                    }
+                },
+                by = signals.next() => if self.interrupted(by) {
+                    return Ok(Left::AtOnce);
+                },
+                typed = typed(&mut self.keyboard) => if self.typed(&typed) {
+                    return Ok(Left::Gate);
+                },
+                _ = ticks.tick(), if self.live.is_some() => self.redraw(),
+            }
+        }
+    }
+
+    fn show(&mut self, seen: Seen) -> Result<(), Error> {
+        match seen {
+            Seen::Record(record) => self.record(&record)?,
+            Seen::Progress(call, progress) => self.board.progress(&call, &progress),
+            Seen::Gate(gate) if self.showing.interactive => self.open(gate),
+            // Nobody can be asked here: the run parks, and the result says how to answer.
+            Seen::Gate(_) => {}
+            Seen::Waiting(until) => {
+                let until = time::local_until(until, time::now());
+                self.keep(vec![format!("  waiting until {until}")]);
+            }
+            Seen::Warning(warning) => {
+                self.take_frame_away();
+                self.streams.warning(&warning);
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: &Record) -> Result<(), Error> {
+        self.remember(record);
+        if let Entry::Fact(Fact::Answered(answer)) = &record.entry {
+            // It may have been answered from another terminal.
+            self.gate = self.gate.take().filter(|gate| gate.call != answer.call);
+        }
+        if self.showing.json {
+            json::line(&mut self.streams.out, "event", EventObject::new(self.run, record))?;
+        }
+        let quiet = self.showing.json && self.live.is_none();
+        let least = if quiet { Weight::Warning } else { Weight::Step };
+        let lines: Vec<String> = words(record, &self.names)
+            .iter()
+            .filter(|line| line.weight >= least)
+            .map(|line| {
+                let indent = if line.weight == Weight::Step { "  " } else { "" };
+                format!("{indent}{}", line.painted(&self.streams.err))
+            })
+            .collect();
+        self.keep(lines);
+        Ok(())
+    }
+
+    fn open(&mut self, gate: Gate) {
+        self.take_frame_away();
+        self.streams.err.send(&gate.ask());
+        self.gate = Some(gate);
+        if self.keyboard.is_none() {
+            self.keyboard = Keyboard::open().ok();
+        }
+    }
+
+    /// Takes in what was typed; `true` where the person leaves the gate open.
+    fn typed(&mut self, typed: &Typed) -> bool {
+        if matches!(typed, Typed::End) {
+            self.keyboard = None;
+        }
+        // Lines typed while nothing is asked mean nothing.
+        let Some(gate) = &self.gate else {
+            return false;
+        };
+        let Typed::Line(line) = typed else {
+            self.streams.err.line("");
+            return true;
+        };
+        match gate.understand(line) {
+            Ok(answer) => {
+                self.control.answer(gate.call.clone(), answer.label, answer.text);
+                self.gate = None;
+            }
+            Err(problem) => {
+                self.streams.warning(&problem);
+                self.streams.err.send(&gate.ask());
+            }
+        }
+        false
+    }
+
+    /// Takes in a signal; `true` where the process must end at once.
+    fn interrupted(&mut self, by: &'static str) -> bool {
+        self.interrupts += 1;
+        self.control.interrupt(by);
+        self.take_frame_away();
+        match self.interrupts {
+            1 => self.streams.err.line("stopping; once more to end at once"),
+            2 => {}
+            _ => return true,
+        }
+        false
+    }
+
+    fn keep(&mut self, lines: Vec<String>) {
+        match &mut self.live {
+            Some(live) => live.keep(&lines, &mut self.streams.err),
+            None => lines.iter().for_each(|line| self.streams.err.line(line)),
+        }
+    }
+
+    fn redraw(&mut self) {
+        let Some(live) = self.live.as_mut().filter(|_| self.gate.is_none()) else {
+            return;
+        };
+        let (columns, rows) = (self.streams.err.columns(), self.streams.err.rows());
+        // One column stays free: some terminals wrap as soon as the last one is written.
+        let frame = self.board.frame(time::now(), columns.saturating_sub(1), rows);
+        live.draw(frame, &mut self.streams.err);
+    }
+
+    fn take_frame_away(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.clear(&mut self.streams.err);
+        }
+    }
+}
+
+async fn typed(keyboard: &mut Option<Keyboard>) -> Typed {
+    match keyboard {
+        Some(keyboard) => keyboard.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,114 @@
+//! Why a command could not do what was asked.
+
+use std::io;
+
+use crate::terminal::Streams;
+
+/// Exit codes that are not a run's own; those are `saihai_model::exit_code`'s.
+pub(crate) mod exit {
+    /// Done.
+    pub(crate) const DONE: u8 = 0;
+    /// A generated rehearsal left an exit untaken, or a strict script was not used up.
+    pub(crate) const FAILED: u8 = 1;
+    /// Usage, settings or definition error, no such run, owned by another process, damaged journal.
+    pub(crate) const USAGE: u8 = 2;
+    /// Interrupted.
+    pub(crate) const INTERRUPTED: u8 = 3;
+    /// A provider, a program or the disk could not serve.
+    pub(crate) const UNAVAILABLE: u8 = 4;
+    /// A bug of ours.
+    pub(crate) const BUG: u8 = 70;
+}
+
+/// What ends a command early.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// Nobody reads our output any more: end quietly.
+    ClosedPipe,
+    /// Everything there is to say has been said.
+    Said(u8),
+    /// It is to be said now.
+    Refused(Refusal),
+}
+
+/// What failed, why, and what to do.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// The exit code.
+    pub(crate) exit: u8,
+    /// What failed and why.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) hints: Vec<String>,
+}
+
+impl Error {
+    /// The person asked for something that cannot be.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::with_exit(exit::USAGE, message)
+    }
+
+    /// The world cannot serve.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::with_exit(exit::UNAVAILABLE, message)
+    }
+
+    /// A failure with its exit code.
+    pub(crate) fn with_exit(exit: u8, message: impl Into<String>) -> Self {
+        Self::Refused(Refusal { exit, message: message.into(), hints: Vec::new() })
+    }
+
+    /// The same, with one more thing to do about it.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.hints.push(hint.into());
+        }
+        self
+    }
+
+    /// Says it on stderr and gives the exit code.
+    pub(crate) fn say(self, streams: &mut Streams) -> u8 {
+        match self {
+            Self::ClosedPipe => exit::DONE,
+            Self::Said(code) => code,
+            Self::Refused(refusal) => {
+                streams.error(&refusal.message, &refusal.hints);
+                refusal.exit
+            }
+        }
+    }
+}
+
+/// Errors of writing our own output; everything else is wrapped where its path is known.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::ClosedPipe
+        } else {
+            Self::unavailable(format!("cannot write the output: {error}"))
+        }
+    }
+}
+
+/// Joins an error and its sources into one sentence.
+pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Some errors already quote their source.
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl From<saihai::Error> for Error {
+    fn from(error: saihai::Error) -> Self {
+        Self::with_exit(error.exit_code(), sentence(&error))
+    }
+}

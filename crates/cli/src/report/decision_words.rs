@@ -1,0 +1,170 @@
+//! Decisions in words.
+
+use saihai_model::{By, Decision, Destination, Ending, Found, How, Moment, Purpose, StageId, Verdict};
+
+use super::Names;
+use super::words::{Line, hold_words};
+use crate::terminal::visible_line;
+use crate::time;
+
+/// From this many executions in a row on, a person should know (P-49).
+const IN_A_ROW: u32 = 3;
+
+pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line> {
+    match decision {
+        Decision::Entered { stage, visit, consecutive } => entered(stage, *visit, *consecutive, names),
+        Decision::Round { round, iteration } => vec![Line::head(iteration_words(*round, *iteration, names))],
+        Decision::Called { call, purpose, .. } => {
+            let why = match purpose {
+                Some(Purpose::Work) => "work",
+                Some(Purpose::Correction) => "correction",
+                Some(Purpose::Question) => "question",
+                None => "no agent",
+            };
+            vec![Line::detail(format!("call `{call}` for `{}` ({why})", names.call(call)))]
+        }
+        Decision::Correct { call, violations } => vec![Line::warning(format!(
+            "`{}` must correct its output: {}",
+            names.call(call),
+            visible_line(&violations.join("; "))
+        ))],
+        Decision::Retry { call, attempt, not_before, provider, new_session } => {
+            let mut text = format!("`{}` is tried again, attempt {attempt}", names.call(call));
+            if *not_before > at {
+                text.push_str(&format!(", in {}", time::length(not_before.since(at))));
+            }
+            if let Some(provider) = provider {
+                text.push_str(&format!(", by `{}`", visible_line(provider.as_str())));
+            }
+            if *new_session {
+                text.push_str(", in a new session");
+            }
+            vec![Line::step(text)]
+        }
+        Decision::Repeated { call, attempt } => vec![Line::step(format!(
+            "`{}` is asked again because its process died (attempt {attempt})",
+            names.call(call)
+        ))],
+        Decision::Reports { found, .. } => found.iter().map(report).collect(),
+        Decision::Alarm { monitor, count, overrode } => {
+            let instead =
+                overrode.as_ref().map(|label| format!(", instead of `{}`", visible_line(label.as_str())));
+            vec![Line::warning(format!("monitor {monitor} fired at {count}{}", instead.unwrap_or_default()))]
+        }
+        Decision::Exited { stage, verdict } => vec![Line::step(exit_words(stage, verdict, names))],
+        Decision::Refused { missing } => {
+            let topics: Vec<&str> = missing.iter().map(saihai_model::Topic::as_str).collect();
+            vec![Line::warning(format!(
+                "not done yet: `{}` not published",
+                visible_line(&topics.join("`, `"))
+            ))]
+        }
+        Decision::Parked { hold } => {
+            vec![Line::head(format!("parked: {}", visible_line(&hold_words(hold, at))))]
+        }
+        Decision::Finished { ending } => vec![Line::head(ending_words(ending))],
+    }
+}
+
+/// How a stage was left: where to, by which rule, found how.
+pub(crate) fn exit_words(stage: &StageId, verdict: &Verdict, names: &Names<'_>) -> String {
+    let to = match &verdict.to {
+        Destination::Stage(next) => format!("`{}`", visible_line(next.as_str())),
+        Destination::Again => "again".to_owned(),
+        Destination::Complete => "complete".to_owned(),
+        Destination::End(ending) => ending_words(ending),
+    };
+    let mut text = format!("`{}` → {to}", visible_line(stage.as_str()));
+    if let Some(rule) = verdict.rule {
+        let condition =
+            names.rule(stage, rule).map(|condition| format!(" “{condition}”")).unwrap_or_default();
+        text.push_str(&format!(": rule {rule}{condition}"));
+    } else if let Some(topic) = &verdict.topic {
+        text.push_str(&format!(": topic `{}`", visible_line(topic.as_str())));
+    }
+    text.push_str(&format!(", {}", method(verdict.by)));
+    let labels = labels(stage, verdict, names);
+    if !labels.is_empty() {
+        text.push_str(&format!(" ({labels})"));
+    }
+    text
+}
+
+/// The method of a verdict in the words of the result and of `explain`.
+fn method(by: By) -> &'static str {
+    match by {
+        By::Only => "the only way",
+        By::Tag => "by tag",
+        By::Field => "by field",
+        By::Judge => "by judge",
+        By::Aggregate => "by aggregate",
+        By::Directive => "by directive",
+        By::Answer => "by answer",
+        By::Result => "by result",
+        By::Monitor => "by monitor",
+        By::Condition => "by condition",
+        By::NoMatch => "no match",
+        By::Limit => "by limit",
+        By::Output => "by output",
+    }
+}
+
+/// How a run ended.
+pub(crate) fn ending_words(ending: &Ending) -> String {
+    match ending {
+        Ending::Completed(reason) | Ending::Failed(reason) | Ending::Incomplete(reason)
+            if !reason.is_empty() && reason != ending.outcome() =>
+        {
+            format!("{} ({})", ending.outcome(), visible_line(reason))
+        }
+        Ending::Completed(_)
+        | Ending::Failed(_)
+        | Ending::Incomplete(_)
+        | Ending::Declined
+        | Ending::Cancelled
+        | Ending::Undelivered => ending.outcome().to_owned(),
+    }
+}
+
+fn entered(stage: &StageId, visit: u32, consecutive: u32, names: &Names<'_>) -> Vec<Line> {
+    let stage = visible_line(stage.as_str());
+    let mut lines = vec![Line::detail(format!("entered `{stage}` (visit {visit})"))];
+    if consecutive >= IN_A_ROW {
+        let kind = names.kind_of_stage();
+        lines.push(Line::warning(format!("{kind} \"{stage}\" has run {consecutive} times in a row")));
+    }
+    lines
+}
+
+fn iteration_words(round: u32, iteration: u32, names: &Names<'_>) -> String {
+    let of = names.most_iterations().map(|most| format!(" of {most}")).unwrap_or_default();
+    let again = if round > 1 { format!(", round {round}") } else { String::new() };
+    let stage = names.current_stage().map(|stage| format!(": `{}`", visible_line(stage.as_str())));
+    format!("iteration {iteration}{of}{}{again}", stage.unwrap_or_default())
+}
+
+fn report(found: &Found) -> Line {
+    let file = visible_line(&found.file);
+    match found.how {
+        How::Whole => Line::warning(format!("report `{file}`: no block was found, the whole reply is saved")),
+        _ if found.unclosed => Line::warning(format!("report `{file}`: its block was never closed")),
+        How::Clue => Line::detail(format!("report `{file}` found by a clue")),
+        How::Only => Line::detail(format!("report `{file}` is the only block")),
+        How::Position => Line::detail(format!("report `{file}` found by its position")),
+        How::Agent => Line::detail(format!("report `{file}` was written by the agent")),
+    }
+}
+
+/// What each turn said, where there are several; what a lone one said is the rule's own text.
+fn labels(stage: &StageId, verdict: &Verdict, names: &Names<'_>) -> String {
+    if verdict.labels.len() < 2 {
+        return String::new();
+    }
+    let turns = names.turns(stage);
+    let named = verdict.labels.iter().enumerate().map(|(index, label)| {
+        let turn = turns.get(index).cloned().unwrap_or_else(|| index.to_string());
+        let label = label.as_ref().map_or_else(|| "no match".into(), |label| visible_line(label.as_str()));
+        format!("{turn}: {label}")
+    });
+    named.collect::<Vec<_>>().join(", ")
+}

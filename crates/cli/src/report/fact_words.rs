@@ -1,0 +1,160 @@
+//! Facts in words.
+
+use saihai_model::{
+    Answer, AnsweredBy, CallFailed, Fact, Json, Moment, Outcome, Place, Purpose, Raise, Replied, Start, Text,
+};
+
+use super::words::Line;
+use super::{Names, cost, count, grouped, tokens};
+use crate::terminal::visible_line;
+use crate::time;
+
+pub(super) fn of(fact: &Fact, at: Moment, names: &Names<'_>) -> Vec<Line> {
+    match fact {
+        Fact::Started(start) => started(start),
+        Fact::Asked { call, attempt, prompt } => {
+            let size =
+                prompt.as_ref().map(|text| format!(", {}", count(text.bytes(), "byte"))).unwrap_or_default();
+            vec![Line::detail(format!("asked `{}` (attempt {attempt}{size})", names.call(call)))]
+        }
+        Fact::Replied(replied) => reply(replied, names),
+        Fact::Failed(failed) => failure(failed, at, names),
+        Fact::Performed { call, outcome } => performed(names.place(call), &names.call(call), outcome),
+        Fact::Answered(answer) => vec![answered(answer, names)],
+        Fact::Woke => vec![Line::detail("time has passed")],
+        Fact::Reopened => vec![Line::step("another process has taken the run over")],
+        Fact::Resumed(raise) => vec![Line::step(resumed(raise))],
+        Fact::Interrupted { by } => vec![Line::step(format!("interrupted by {}", visible_line(by)))],
+        Fact::StorageFailed { path, message, .. } => {
+            vec![Line::warning(format!("cannot write `{}`: {}", visible_line(path), visible_line(message)))]
+        }
+        Fact::Cancelled { by } => vec![Line::step(format!("cancelled by {}", visible_line(by)))],
+    }
+}
+
+fn started(start: &Start) -> Vec<Line> {
+    let task = match &start.task {
+        Text::Inline(task) => first_line(task),
+        Text::Blob { bytes, .. } => format!("a task of {} bytes", grouped(*bytes)),
+    };
+    let mut lines = vec![Line::head(format!(
+        "started `{}` ({}): {task}",
+        visible_line(&start.definition),
+        visible_line(&start.dialect)
+    ))];
+    if start.rehearsal {
+        lines.push(Line::step("this is a rehearsal: no agent is asked"));
+    }
+    if let Some(from) = &start.forked_from {
+        lines.push(Line::step(format!("forked from `{}`", visible_line(from))));
+    }
+    lines
+}
+
+fn reply(replied: &Replied, names: &Names<'_>) -> Vec<Line> {
+    let call = names.call(&replied.call);
+    let mut facts = vec![format!("`{call}` replied in {}", time::length(replied.duration))];
+    facts.extend(tokens(&replied.usage));
+    facts.extend(cost(replied.cost));
+    if replied.denied > 0 {
+        facts.push(format!("denied {} times", replied.denied));
+    }
+    let is_work = names.purpose(&replied.call) != Some(Purpose::Question);
+    if let Some(tag) = &replied.reading.tag {
+        let number = tag.number.map_or_else(|| "NONE".to_owned(), |number| number.to_string());
+        facts.push(format!("tag {number} on line {}", tag.line));
+    } else if !is_work {
+        facts.push("no answer found".to_owned());
+    }
+    let mut lines = vec![Line::step(facts.join(", "))];
+    lines.extend(replied.reading.events.iter().map(|event| {
+        let message =
+            event.message.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
+        Line::step(format!("`{call}` published `{}`{message}", visible_line(event.topic.as_str())))
+    }));
+    lines.extend(
+        replied
+            .reading
+            .near_misses
+            .iter()
+            .map(|miss| Line::warning(format!("`{call}`: {}", visible_line(miss)))),
+    );
+    lines.extend(
+        replied
+            .reading
+            .warnings
+            .iter()
+            .map(|warning| Line::warning(format!("`{call}`: {}", visible_line(warning)))),
+    );
+    lines
+}
+
+fn failure(failed: &CallFailed, at: Moment, names: &Names<'_>) -> Vec<Line> {
+    let failure = &failed.failure;
+    let until = failure.until.map(|until| format!("; can serve again at {}", time::local_until(until, at)));
+    vec![Line::warning(format!(
+        "`{}` failed ({}): {}{}",
+        names.call(&failed.call),
+        failure.class.name(),
+        visible_line(&failure.message),
+        until.unwrap_or_default()
+    ))]
+}
+
+fn performed(place: Option<Place>, call: &str, outcome: &Outcome) -> Vec<Line> {
+    match outcome {
+        Outcome::Done { output, .. } if matches!(place, Some(Place::Report(_))) => {
+            output.keys().map(|file| Line::step(format!("saved report `{}`", visible_line(file)))).collect()
+        }
+        Outcome::Done { label, output } => {
+            let label = label.as_ref().map(|label| format!(": {}", visible_line(label.as_str())));
+            let output = if output.is_empty() { String::new() } else { format!(" {}", compact(output)) };
+            vec![Line::step(format!("`{call}` done{}{output}", label.unwrap_or_default()))]
+        }
+        Outcome::NotYet => vec![Line::detail(format!("`{call}`: not yet"))],
+        Outcome::Waiting { reason } => vec![Line::step(format!("`{call}` waits: {}", visible_line(reason)))],
+        Outcome::Failed(failure) => vec![Line::warning(format!(
+            "`{call}` failed ({}): {}",
+            failure.class.name(),
+            visible_line(&failure.message)
+        ))],
+    }
+}
+
+fn answered(answer: &Answer, names: &Names<'_>) -> Line {
+    let by = match answer.by {
+        AnsweredBy::Person => "a person",
+        AnsweredBy::Auto => "`--auto`",
+        AnsweredBy::Timeout => "nobody in time",
+    };
+    let text = answer.text.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
+    Line::step(format!(
+        "`{}` answered `{}` by {by}{text}",
+        names.call(&answer.call),
+        visible_line(answer.label.as_str())
+    ))
+}
+
+fn resumed(raise: &Raise) -> String {
+    let mut raised = Vec::new();
+    raised.extend(raise.rounds.map(|rounds| format!("max_iterations {rounds}")));
+    raised.extend(raise.runtime.map(|time| format!("run_timeout {}", time::length(time))));
+    raised.extend(raise.budget.usd.map(|usd| format!("budget {usd}")));
+    raised.extend(raise.budget.tokens.map(|tokens| format!("budget {} tokens", grouped(tokens))));
+    raised.extend(raise.budget.turns.map(|turns| format!("budget {turns} turns")));
+    raised.extend(raise.budget.time.map(|time| format!("budget {}", time::length(time))));
+    if raised.is_empty() { "resumed".to_owned() } else { format!("resumed with {}", raised.join(", ")) }
+}
+
+fn compact(output: &std::collections::BTreeMap<String, Json>) -> String {
+    serde_json::to_string(output).map(|text| visible_line(&text).into_owned()).unwrap_or_default()
+}
+
+/// The first line of a text, with a mark where there are more.
+fn first_line(text: &str) -> String {
+    let text = text.trim();
+    match text.split_once('\n') {
+        Some((first, _)) => format!("{} …", visible_line(first.trim_end())),
+        None => visible_line(text).into_owned(),
+    }
+}

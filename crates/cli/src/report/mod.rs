@@ -1,0 +1,21 @@
+//! What a person sees of a run, told from its records: live, from a pipe, or long afterwards.
+
+mod board;
+mod decision_words;
+mod fact_words;
+mod live;
+mod names;
+mod numbers;
+mod transition;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use board::Board;
+pub(crate) use decision_words::{ending_words, exit_words};
+pub(crate) use live::Live;
+pub(crate) use names::Names;
+pub(crate) use numbers::{cost, count, grouped, tokens};
+pub(crate) use transition::TransitionObject;
+pub(crate) use words::{Weight, hold_words, words};

@@ -1,0 +1,136 @@
+//! What things of a run are called.
+
+use std::collections::BTreeMap;
+
+use saihai_model::{
+    CallId, Decision, Entry, Exit, Fact, Holds, Place, Purpose, Record, Stage, StageId, Workflow,
+};
+
+use crate::terminal::visible_line;
+
+/// The names of a run's calls and rules, from its frozen workflow and the calls made so far.
+pub(crate) struct Names<'a> {
+    workflow: &'a Workflow,
+    calls: BTreeMap<CallId, (Place, Option<Purpose>)>,
+    stage: Option<StageId>,
+    most_iterations: Option<u32>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(workflow: &'a Workflow) -> Self {
+        Self { workflow, calls: BTreeMap::new(), stage: None, most_iterations: workflow.limits.rounds }
+    }
+
+    /// Learns which calls are made. To be told every record before it is put into words.
+    pub(crate) fn learn(&mut self, record: &Record) {
+        match &record.entry {
+            Entry::Decision(Decision::Entered { stage, .. }) => {
+                // Nothing of an earlier stage is under way any more.
+                self.calls.clear();
+                self.stage = Some(stage.clone());
+            }
+            Entry::Decision(Decision::Called { call, place, purpose }) => {
+                self.calls.insert(call.clone(), (*place, *purpose));
+            }
+            Entry::Fact(Fact::Resumed(raise)) => self.most_iterations = raise.rounds.or(self.most_iterations),
+            Entry::Decision(_) | Entry::Fact(_) => {}
+        }
+    }
+
+    /// The limit on iterations, as last raised.
+    pub(crate) fn most_iterations(&self) -> Option<u32> {
+        self.most_iterations
+    }
+
+    /// The stage the run is in.
+    pub(crate) fn current_stage(&self) -> Option<&StageId> {
+        self.stage.as_ref()
+    }
+
+    /// What this workflow calls a stage.
+    pub(crate) fn kind_of_stage(&self) -> &str {
+        self.workflow.words.get("stage").map_or("stage", String::as_str)
+    }
+
+    /// Where the result of a call belongs.
+    pub(crate) fn place(&self, call: &CallId) -> Option<Place> {
+        self.calls.get(call).map(|(place, _)| *place)
+    }
+
+    /// Why an agent is asked.
+    pub(crate) fn purpose(&self, call: &CallId) -> Option<Purpose> {
+        self.calls.get(call).and_then(|(_, purpose)| *purpose)
+    }
+
+    /// A call, as short as it is clear: `plan`, `verify/tests`, `plan (judge)`, `plan (reports)`.
+    pub(crate) fn call(&self, call: &CallId) -> String {
+        let stage = visible_line(call.stage.as_str());
+        let Some(place) = self.place(call) else {
+            return stage.into_owned();
+        };
+        match place {
+            Place::Main(turn) => self.turn(&call.stage, turn),
+            Place::Check(turn) => format!("{} (judge)", self.turn(&call.stage, turn)),
+            Place::Exit => format!("{stage} (judge)"),
+            Place::Report(turn) => format!("{} (reports)", self.turn(&call.stage, turn)),
+            Place::Block(_) => format!("{stage} (action)"),
+            Place::Outside(_) => format!("{stage} (condition)"),
+        }
+    }
+
+    /// A call under its title, as providers see it too.
+    pub(crate) fn title(&self, call: &CallId) -> String {
+        let titled = match self.place(call) {
+            Some(Place::Main(turn)) => {
+                self.stage(&call.stage).and_then(|stage| stage.turns().get(turn)).map(|turn| &turn.title)
+            }
+            Some(Place::Check(_) | Place::Exit | Place::Report(_) | Place::Block(_) | Place::Outside(_))
+            | None => None,
+        };
+        titled
+            .filter(|title| !title.is_empty())
+            .map_or_else(|| self.call(call), |title| visible_line(title).into_owned())
+    }
+
+    /// The condition of a rule: `done`, `all("ok")`.
+    pub(crate) fn rule(&self, stage: &StageId, index: usize) -> Option<String> {
+        let Exit::Rules { rules, .. } = &self.stage(stage)?.exit else {
+            return None;
+        };
+        rules.get(index).map(|rule| condition(&rule.when))
+    }
+
+    /// The turns of a stage by their short names.
+    pub(crate) fn turns(&self, stage: &StageId) -> Vec<String> {
+        let turns = self.stage(stage).map_or(&[][..], Stage::turns);
+        turns.iter().map(|turn| visible_line(turn.id.as_str()).into_owned()).collect()
+    }
+
+    fn turn(&self, id: &StageId, index: usize) -> String {
+        let stage = visible_line(id.as_str());
+        match self.stage(id).map(Stage::turns) {
+            Some(turns) if turns.len() > 1 => match turns.get(index) {
+                Some(turn) => format!("{stage}/{}", visible_line(turn.id.as_str())),
+                None => stage.into_owned(),
+            },
+            Some(_) | None => stage.into_owned(),
+        }
+    }
+
+    fn stage(&self, id: &StageId) -> Option<&'a Stage> {
+        self.workflow.stage(id)
+    }
+}
+
+fn condition(holds: &Holds) -> String {
+    let list = |labels: &[saihai_model::Label]| {
+        let quoted: Vec<String> = labels.iter().map(|label| format!("{:?}", label.as_str())).collect();
+        quoted.join(", ")
+    };
+    match holds {
+        Holds::Always => "always".to_owned(),
+        Holds::Is(label) | Holds::Answered(label) => visible_line(label.as_str()).into_owned(),
+        Holds::All(labels) => format!("all({})", list(labels)),
+        Holds::Any(labels) => format!("any({})", list(labels)),
+    }
+}

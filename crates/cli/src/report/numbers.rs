@@ -1,0 +1,52 @@
+//! Numbers for people.
+
+use saihai_model::{Usage, Usd};
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 turn`, `1,020 turns`.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(number))
+}
+
+/// `1,020 tokens`; nothing where the provider said nothing.
+pub(crate) fn tokens(usage: &Usage) -> Option<String> {
+    (usage.input.is_some() || usage.output.is_some()).then(|| count(usage.tokens(), "token"))
+}
+
+/// `$0.0123`.
+pub(crate) fn cost(cost: Option<Usd>) -> Option<String> {
+    cost.map(|usd| usd.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        let all = [0, 7, 999, 1_000, 12_345, 1_234_567].map(grouped);
+        assert_eq!(all, ["0", "7", "999", "1,000", "12,345", "1,234,567"]);
+    }
+
+    #[test]
+    fn unknown_tokens_are_not_shown_as_none_used() {
+        assert_eq!(tokens(&Usage::default()), None);
+        assert_eq!(
+            tokens(&Usage { output: Some(1500), ..Usage::default() }).as_deref(),
+            Some("1,500 tokens")
+        );
+    }
+}

@@ -1,0 +1,12 @@
+//! The two streams a person or a program reads, and what may be written to them.
+
+mod ruler;
+pub(crate) mod streams;
+pub(crate) mod style;
+mod table;
+mod visible;
+
+pub(crate) use ruler::{cut, pad, width};
+pub(crate) use streams::{Stream, Streams};
+pub(crate) use table::Table;
+pub(crate) use visible::{visible_line, visible_text};

@@ -1,0 +1,118 @@
+//! Text that others wrote, made safe to show.
+//!
+//! An agent's reply, a file's name or a definition's text may hold escape sequences that recolour, retitle or
+//! overwrite a terminal, marks that reverse the reading direction, or lines that a CI service obeys as commands.
+//! All of them are shown as what they are.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// One line: line breaks too are shown as what they are.
+pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        push(&mut shown, character);
+    }
+    Cow::Owned(shown)
+}
+
+/// Several lines: line breaks and tabs are kept.
+pub(crate) fn visible_text(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (body, end) = match line.strip_suffix('\n') {
+            Some(body) => (body.strip_suffix('\r').unwrap_or(body), "\n"),
+            None => (line, ""),
+        };
+        if is_ci_command(body) {
+            shown.push('\\');
+        }
+        for character in body.chars() {
+            match character {
+                '\t' => shown.push('\t'),
+                other => push(&mut shown, other),
+            }
+        }
+        shown.push_str(end);
+    }
+    shown
+}
+
+/// Lines that GitHub's runner takes for commands wherever they appear in the output.
+fn is_ci_command(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("::") || line.contains("##[")
+}
+
+fn push(shown: &mut String, character: char) {
+    match character {
+        '\n' => shown.push_str("\\n"),
+        '\r' => shown.push_str("\\r"),
+        '\t' => shown.push_str("\\t"),
+        hidden if is_hidden(hidden) => {
+            let code = u32::from(hidden);
+            // Writing to a string cannot fail.
+            let _ =
+                if code < 0x100 { write!(shown, "\\x{code:02x}") } else { write!(shown, "\\u{{{code:x}}}") };
+        }
+        plain => shown.push(plain),
+    }
+}
+
+/// Control characters, and those that change the direction or the lines of what stands around them.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(visible_text(text), expected);
+    }
+
+    #[test]
+    fn escape_sequences_are_shown_and_not_obeyed() {
+        check("a\x1b[31mred", "a\\x1b[31mred");
+        check("\x1b]0;title\x07", "\\x1b]0;title\\x07");
+        check("c1 \u{9b}31m, back\x08", "c1 \\x9b31m, back\\x08");
+        check("over\rwritten", "over\\rwritten");
+        check("bidi \u{202e}txt", "bidi \\u{202e}txt");
+    }
+
+    #[test]
+    fn ordinary_text_stays_as_it_is() {
+        check("計画を立てました。\n\tok\r\nend\n", "計画を立てました。\n\tok\nend\n");
+    }
+
+    #[test]
+    fn lines_that_a_ci_service_would_obey_are_defused() {
+        check("ok\n::add-mask::secret\n  ::error::x", "ok\n\\::add-mask::secret\n\\  ::error::x");
+        check("##[error]boom", "\\##[error]boom");
+    }
+
+    #[test]
+    fn one_line_stays_one_line() {
+        assert_eq!(visible_line("a\nb\tc"), "a\\nb\\tc");
+        assert_eq!(visible_line("plain"), "plain");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_hidden_is_left(text in any::<String>()) {
+            prop_assert!(!visible_line(&text).chars().any(is_hidden));
+            prop_assert!(!visible_text(&text).chars().any(|c| is_hidden(c) && c != '\n' && c != '\t'));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+use super::*;
+use crate::terminal::streams::captured;
+
+/// What is said on stderr about arguments, and the exit code.
+#[track_caller]
+fn complaint(arguments: &str) -> String {
+    let (mut streams, out, err) = captured::streams();
+    let arguments: Vec<OsString> =
+        std::iter::once("saihai").chain(arguments.split_whitespace()).map(OsString::from).collect();
+    let code = parse(&arguments, &mut streams).unwrap_err().say(&mut streams);
+    assert_eq!(out.text(), "");
+    format!("{}exit {code}", err.text())
+}
+
+// K-case 1, K-2
+#[test]
+fn a_misspelt_command_or_flag_gets_the_nearest_one() {
+    insta::assert_snapshot!(complaint("rnu"), @r"
+    error: there is no command `rnu`
+      = help: did you mean `saihai run`?
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("run p x --max-iteration 3"), @r"
+    error: there is no flag `--max-iteration` of `saihai run`
+      = help: did you mean `--max-iterations`?
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("frobnicate"), @r"
+    error: there is no command `frobnicate`
+      = help: `saihai --help` lists the commands
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("runs --frobnicate"), @r"
+    error: there is no flag `--frobnicate` of `saihai runs`
+      = help: see `saihai runs --help`
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("--jsn"), @r"
+    error: there is no flag `--jsn`
+      = help: see `saihai --help`
+    exit 2
+    ");
+}
+
+#[test]
+fn commands_flags_and_values_of_later_versions_are_refused_by_name() {
+    for command in LATER_COMMANDS {
+        let expected = format!("error: `saihai {command}` is not part of this version yet\nexit 2");
+        assert_eq!(complaint(command), expected);
+        // Their own flags do not matter.
+        assert_eq!(complaint(&format!("{command} --json x")), expected);
+    }
+    for (flag, commands) in LATER_FLAGS {
+        for command in commands {
+            let said = complaint(&format!("{command} p {flag} x"));
+            assert_eq!(said, format!("error: `{flag}` is not part of this version yet\nexit 2"));
+        }
+    }
+    insta::assert_snapshot!(complaint("check --format sarif"), @r"
+    error: `--format sarif` is not part of this version yet
+    exit 2
+    ");
+    // A flag of one command is no later flag of another.
+    insta::assert_snapshot!(complaint("runs --issue 3"), @r"
+    error: there is no flag `--issue` of `saihai runs`
+      = help: see `saihai runs --help`
+    exit 2
+    ");
+}
+
+#[test]
+fn values_that_do_not_fit_say_what_does() {
+    insta::assert_snapshot!(complaint("check --format jsn"), @r"
+    error: `jsn` does not fit `--format`
+      = help: write one of `human`, `json`, `github`
+      = help: did you mean `json`?
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("run p --max-permission full"), @r"
+    error: `full` does not fit `--max-permission`
+      = help: write one of `readonly`, `edit-only`, `edit`
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("run p --max-iterations 0"), @r"
+    error: `0` does not fit `--max-iterations`: write a whole number from 1 to 100000
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("run p --run-timeout soon"), @r#"
+    error: `soon` does not fit `--run-timeout`: a duration is written as "90s", "30m", "2h" or a whole number of seconds
+    exit 2
+    "#);
+    insta::assert_snapshot!(complaint("run p --provider"), @r"
+    error: `--provider` needs a value
+      = help: see `saihai run --help`
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("fork r --at 0"), @r"
+    error: `0` does not fit `--at`: write the number of an event, as `saihai log` shows it
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("completions cmd.exe"), @r"
+    error: `cmd.exe` does not fit `SHELL`
+      = help: write one of `bash`, `elvish`, `fish`, `powershell`, `zsh`
+    exit 2
+    ");
+}
+
+// K-35, K-case 8
+#[test]
+fn a_budget_without_keys_is_told_the_four_keys() {
+    insta::assert_snapshot!(complaint("run p x --budget 5"), @r"
+    error: `5` does not fit `--budget`: `5` names no key; write `usd=5`, `tokens=2000000`, `turns=40` or `minutes=90`, joined by commas
+    exit 2
+    ");
+}
+
+#[test]
+fn too_few_too_many_and_contradicting_arguments_are_named() {
+    insta::assert_snapshot!(complaint("run"), @r"
+    error: missing: `DEFINITION`
+      = help: see `saihai run --help`
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("answer"), @r"
+    error: missing: `RUN` and `ANSWER`
+      = help: see `saihai answer --help`
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("run p fix the login"), @r"
+    error: `the` is one argument too many
+      = help: put quotes around a text with spaces
+      = help: see `saihai run --help`
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("rehearse p --script s.yaml --all-paths"), @r"
+    error: `--script` and `--all-paths` exclude each other
+      = help: see `saihai rehearse --help`
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("trust --list --revoke x"), @r"
+    error: `--list` and `--revoke` exclude each other
+      = help: see `saihai trust --help`
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("runs --json --json"), @r"
+    error: `--json` is given twice
+      = help: see `saihai runs --help`
+    exit 2
+    ");
+    insta::assert_snapshot!(complaint("runs --json=yes"), @r"
+    error: unexpected value `yes` for `--json` found; no more were expected
+      = help: see `saihai runs --help`
+    exit 2
+    ");
+}
+
+// K-1
+#[test]
+fn help_and_version_are_data_and_no_failure() {
+    for arguments in [["saihai", "--version"], ["saihai", "--help"]] {
+        let (mut streams, out, err) = captured::streams();
+        let code = parse(&arguments.map(OsString::from), &mut streams).unwrap_err().say(&mut streams);
+        assert_eq!((code, err.text().as_str()), (0, ""));
+        assert!(!out.text().is_empty());
+    }
+}
+
+// K-1
+#[test]
+fn every_command_has_help_and_version() {
+    let known = Arguments::command();
+    for command in known.get_subcommands().map(clap::Command::get_name) {
+        for flag in ["--help", "-h", "--version"] {
+            let (mut streams, out, _) = captured::streams();
+            let arguments = ["saihai", command, flag].map(OsString::from);
+            let code = parse(&arguments, &mut streams).unwrap_err().say(&mut streams);
+            assert_eq!(code, 0, "{command} {flag}");
+            assert!(
+                out.text().contains(if flag == "--version" { "0." } else { "Usage: saihai" }),
+                "{command} {flag}"
+            );
+        }
+    }
+}
