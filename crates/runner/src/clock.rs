@@ -5,42 +5,107 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use saihai_model::{Millis, Moment};
 use tokio::time::Instant;
 
-/// The only source of time. It never goes back, and it runs with the monotonic clock from the moment it was made:
-/// setting the system's clock neither shortens nor lengthens a wait that is under way (C-34).
+/// The only source of time. It never goes back. Once made it follows the time since the machine was started, sleep
+/// included, and not the system's clock: setting that neither shortens nor lengthens a wait under way (C-34).
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// The moment at `origin`.
+    /// What it showed when `passed` began to count.
     base: Moment,
-    origin: Instant,
+    passed: Passed,
+}
+
+/// Where the time comes from that has passed since a clock was made.
+#[derive(Debug, Clone, Copy)]
+enum Passed {
+    /// The machine, also while it sleeps.
+    Machine(Duration),
+    /// The runtime, which a test can hold still.
+    Runtime(Instant),
 }
 
 impl Clock {
     /// The time everybody has.
     pub fn system() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Self::starting_at(Moment(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+        Self { base: Moment(millis(since)), passed: Passed::Machine(machine()) }
     }
 
-    /// A clock that shows `moment` now. Under a paused runtime it only moves when the runtime does.
+    /// A clock that shows `moment` now and goes with the runtime: where that is paused, so is the clock.
     pub fn starting_at(moment: Moment) -> Self {
-        Self { base: moment, origin: Instant::now() }
+        Self { base: moment, passed: Passed::Runtime(Instant::now()) }
     }
 
     /// What it shows.
     pub fn now(&self) -> Moment {
-        let passed = self.origin.elapsed().as_millis();
-        self.base.plus(Millis(u64::try_from(passed).unwrap_or(u64::MAX)))
+        let passed = match self.passed {
+            Passed::Machine(origin) => machine().saturating_sub(origin),
+            Passed::Runtime(origin) => origin.elapsed(),
+        };
+        self.base.plus(Millis(millis(passed)))
     }
 
-    /// Puts it forward so that it never shows an earlier time than `moment` again.
-    pub fn not_before(&mut self, moment: Moment) {
+    /// Puts it forward, so that it never shows an earlier time than `moment` again.
+    pub(crate) fn not_before(&mut self, moment: Moment) {
         let behind = moment.since(self.now());
         self.base = self.base.plus(behind);
     }
 
-    /// Waits until it shows `moment`.
-    pub async fn sleep_until(&self, moment: Moment) {
-        let left = moment.since(self.now());
-        tokio::time::sleep(Duration::from_millis(left.0)).await;
+    /// How long until it shows `moment`.
+    pub(crate) fn until(&self, moment: Moment) -> Duration {
+        Duration::from_millis(moment.since(self.now()).0)
+    }
+}
+
+fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The time since the machine was started.
+fn machine() -> Duration {
+    #[cfg(target_os = "linux")]
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    #[cfg(not(target_os = "linux"))]
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use saihai_model::{Millis, Moment};
+
+    use super::Clock;
+
+    // T-18
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_goes_with_time_and_never_back() {
+        let mut clock = Clock::starting_at(Moment(1_000));
+        tokio::time::advance(Duration::from_millis(30)).await;
+        assert_eq!(clock.now(), Moment(1_030));
+        clock.not_before(Moment(500));
+        assert_eq!(clock.now(), Moment(1_030));
+        clock.not_before(Moment(9_000));
+        assert_eq!(clock.now(), Moment(9_000));
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(clock.now(), Moment(9_001));
+    }
+
+    // C-34
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_was_put_forward_has_less_to_wait() {
+        let mut clock = Clock::starting_at(Moment(1_000));
+        assert_eq!(clock.until(Moment(4_000)), Duration::from_secs(3));
+        clock.not_before(Moment(3_000));
+        assert_eq!(clock.until(Moment(4_000)), Duration::from_secs(1));
+        assert_eq!(clock.until(Moment(1)), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_system_clock_shows_this_century() {
+        let now = Clock::system().now();
+        assert!(now > Moment(1_700_000_000_000), "{now:?}");
+        assert!(now < Moment(1_700_000_000_000).plus(Millis::seconds(100 * 366 * 86_400)), "{now:?}");
     }
 }

@@ -119,16 +119,23 @@ pub enum Error {
     /// Providers that cannot be asked.
     #[error("{}", sentences(.0))]
     Unavailable(Vec<Unavailable>),
+    /// The engine neither goes on nor waits for anything: a defect.
+    #[error("run `{run}` neither goes on nor waits for anything; this is a bug in Saihai")]
+    Stuck {
+        /// The run.
+        run: String,
+    },
     /// Not part of this build.
     #[error("{0} is not part of this build")]
     NotBuilt(&'static str),
 }
 
 impl Error {
-    /// The exit code: 4 where the disk is to blame, else 2.
+    /// The exit code: 4 where the disk is to blame, 70 for a defect of ours, else 2.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Io { .. } => 4,
+            Self::Stuck { .. } => 70,
             Self::Damaged { .. }
             | Self::Newer { .. }
             | Self::Diverged { .. }

@@ -19,23 +19,33 @@
 //! between tasks (the driver owns all of it; providers are given what they need and give back a reply).
 
 mod beginning;
+mod blobs;
 mod clock;
 mod control;
 mod disk;
 mod driver;
 mod error;
 mod fork;
+mod history;
+mod inbox;
+mod journal;
+mod lock;
 mod observed;
 mod offline;
+mod owned;
 pub mod project;
+mod render;
+mod reports;
 mod run_directory;
 mod runs;
 mod state;
+#[cfg(test)]
+mod testing;
 
 pub use beginning::Beginning;
 pub use clock::Clock;
 pub use control::{Command, Control};
-pub use disk::Disk;
+pub use disk::{Disk, Operations};
 pub use driver::{Driver, Finish, Going};
 pub use error::Error;
 pub use fork::{Forked, fork};

@@ -67,15 +67,6 @@ pub enum Warning {
         /// Which gate.
         call: CallId,
     },
-    /// A reply was too long to be read whole.
-    LongReply {
-        /// Whose.
-        call: CallId,
-        /// Its length.
-        bytes: u64,
-        /// How much of its end was read.
-        read: u64,
-    },
 }
 
 impl fmt::Display for Warning {
@@ -90,9 +81,6 @@ impl fmt::Display for Warning {
             }
             Self::BadRequest { path, why } => write!(f, "request `{path}` was not understood: {why}"),
             Self::LateAnswer { call } => write!(f, "an answer came for `{call}`, which is not open"),
-            Self::LongReply { call, bytes, read } => {
-                write!(f, "the reply of `{call}` has {bytes} bytes; only its last {read} were read")
-            }
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use saihai_model::{Record, Script, Text, Workflow};
+use saihai_model::{Record, Script, Start, Text, Workflow};
 
+use crate::blobs::{Blobs, sha256};
+use crate::journal::Reader;
+use crate::lock::Lock;
 use crate::{Disk, Error, Summary, Warning};
 
-/// One run on disk: `journal.ndjson`, `workflow.json`, `script.json`, `blobs/`, `lock`, `inbox/`. Holding this
-/// means to know where the run is, not to own it.
+/// One run on disk: `journal.ndjson`, `workflow.json`, `script.json`, `blobs/`, `lock`, `inbox/`. To have this is to
+/// know where the run is, not to own it.
 #[derive(Debug, Clone)]
 pub struct RunDirectory {
     path: PathBuf,
@@ -16,6 +19,10 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
+    pub(crate) fn new(runs: &Path, id: String, disk: &Disk) -> Self {
+        Self { path: runs.join(&id), id, disk: disk.clone() }
+    }
+
     /// The run's id.
     pub fn id(&self) -> &str {
         &self.id
@@ -36,16 +43,25 @@ impl RunDirectory {
     ///
     /// # Errors
     /// A journal that cannot be read or is damaged.
-    pub fn read(&self, _see: &mut dyn FnMut(Record)) -> Result<Option<Warning>, Error> {
-        Err(Error::NotBuilt("reading a journal"))
+    pub fn read(&self, see: &mut dyn FnMut(Record)) -> Result<Option<Warning>, Error> {
+        let mut reader = Reader::open(&self.journal())?;
+        while let Some(batch) = reader.next_batch()? {
+            batch.into_iter().for_each(&mut *see);
+        }
+        // An append that is under way looks torn to whoever reads beside it.
+        let torn = reader.torn().filter(|_| self.owner().is_none());
+        Ok(torn.map(|torn| torn.warning(&self.journal())))
     }
 
     /// The workflow as it was frozen when the run began.
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged.
+    /// A file that cannot be read or is not what was frozen.
     pub fn workflow(&self) -> Result<Workflow, Error> {
-        Err(Error::NotBuilt("reading a frozen workflow"))
+        let mut reader = Reader::open(&self.journal())?;
+        let first = reader.next_batch()?.unwrap_or_default();
+        let start = first.into_iter().find_map(started).ok_or_else(|| self.unborn())?;
+        self.frozen_workflow(&start)
     }
 
     /// The script as it was frozen, where there is one.
@@ -53,15 +69,20 @@ impl RunDirectory {
     /// # Errors
     /// A file that cannot be read or is damaged.
     pub fn script(&self) -> Result<Option<Script>, Error> {
-        Err(Error::NotBuilt("reading a frozen script"))
+        let path = self.path.join(SCRIPT);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&path, 1, &error.to_string()))
     }
 
     /// The content of a text, from its blob where it has one.
     ///
     /// # Errors
     /// A blob that is missing or not what was written.
-    pub fn text(&self, _text: &Text) -> Result<String, Error> {
-        Err(Error::NotBuilt("reading a text"))
+    pub fn text(&self, text: &Text) -> Result<String, Error> {
+        self.blobs().read(text).map_err(|bad| self.bad_text(text, &bad.to_string()))
     }
 
     /// The run in one line.
@@ -69,6 +90,98 @@ impl RunDirectory {
     /// # Errors
     /// A journal that cannot be read or is damaged.
     pub fn summary(&self) -> Result<Summary, Error> {
-        Err(Error::NotBuilt("summing up a run"))
+        Summary::of(self)
     }
+
+    /// Who owns the run, if a living process does: its id, where it has said so.
+    pub fn owner(&self) -> Option<Option<u32>> {
+        // What cannot be looked at counts as free: whoever then takes it meets the true error.
+        Lock::holder(&self.lock_path()).unwrap_or(None)
+    }
+
+    pub(crate) fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    pub(crate) fn blobs(&self) -> Blobs {
+        Blobs::new(self.path.join(BLOBS), &self.disk)
+    }
+
+    pub(crate) fn inbox(&self) -> PathBuf {
+        self.path.join(INBOX)
+    }
+
+    pub(crate) fn lock(&self) -> Result<Lock, Error> {
+        Lock::take(&self.lock_path(), &self.id, &self.disk)
+    }
+
+    /// Puts everything in place that does not change any more.
+    pub(crate) fn freeze(&self, workflow: &[u8], script: Option<&Script>) -> Result<(), Error> {
+        for folder in [BLOBS, INBOX] {
+            let path = self.path.join(folder);
+            self.disk.create_directory(&path).map_err(Error::io("create", &path))?;
+        }
+        let path = self.path.join(WORKFLOW);
+        self.disk.replace(&path, workflow).map_err(Error::io("write", &path))?;
+        if let Some(script) = script {
+            let path = self.path.join(SCRIPT);
+            let bytes = serde_json::to_vec(script).expect("scripts have text keys only");
+            self.disk.replace(&path, &bytes).map_err(Error::io("write", &path))?;
+        }
+        Ok(())
+    }
+
+    /// The frozen workflow, as its bytes are.
+    pub(crate) fn workflow_bytes(&self) -> Result<Vec<u8>, Error> {
+        let path = self.path.join(WORKFLOW);
+        std::fs::read(&path).map_err(Error::io("read", &path))
+    }
+
+    /// The frozen workflow, if it is the one the run was started with.
+    pub(crate) fn frozen_workflow(&self, start: &Start) -> Result<Workflow, Error> {
+        let path = self.path.join(WORKFLOW);
+        let bytes = self.workflow_bytes()?;
+        if sha256(&bytes) != start.workflow {
+            return Err(damaged(&path, 1, "it is not the workflow the run was started with"));
+        }
+        serde_json::from_slice(&bytes).map_err(|error| damaged(&path, 1, &error.to_string()))
+    }
+
+    /// The error for a text whose blob cannot be used: it names the line of the journal that names the blob.
+    pub(crate) fn bad_text(&self, text: &Text, why: &str) -> Error {
+        let Text::Blob { hash, .. } = text else { return damaged(&self.journal(), 1, why) };
+        let path = self.blobs().path(hash);
+        damaged(&path, self.line_naming(hash).unwrap_or(1), why)
+    }
+
+    pub(crate) fn unborn(&self) -> Error {
+        damaged(&self.journal(), 1, "the run never began: its first append was not finished")
+    }
+
+    fn line_naming(&self, hash: &str) -> Option<u64> {
+        let text = std::fs::read(self.journal()).ok()?;
+        let found = text.windows(hash.len()).position(|window| window == hash.as_bytes())?;
+        Some(1 + text[..found].iter().filter(|byte| **byte == b'\n').count() as u64)
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+}
+
+const WORKFLOW: &str = "workflow.json";
+const SCRIPT: &str = "script.json";
+const BLOBS: &str = "blobs";
+const INBOX: &str = "inbox";
+
+/// What a run began with, if this is the record that says so.
+pub(crate) fn started(record: Record) -> Option<Box<Start>> {
+    match record.entry {
+        saihai_model::Entry::Fact(saihai_model::Fact::Started(start)) => Some(start),
+        saihai_model::Entry::Fact(_) | saihai_model::Entry::Decision(_) => None,
+    }
+}
+
+pub(crate) fn damaged(path: &Path, line: u64, why: &str) -> Error {
+    Error::Damaged { path: path.to_path_buf(), line, why: why.to_owned() }
 }

@@ -1,7 +1,13 @@
 //! The runs of a project.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use saihai_model::Moment;
+
+use crate::journal::Reader;
 use crate::{Disk, Error, RunDirectory, Summary};
 
 /// The runs of a project: `.saihai/runs/`.
@@ -20,32 +26,152 @@ pub struct Listed {
     pub summary: Result<Summary, Error>,
 }
 
+/// A run's place among the others.
+struct Found {
+    id: String,
+    /// When its first record was written; nothing for a damaged one.
+    began: Option<Moment>,
+}
+
 impl Runs {
     /// The runs below a project's root.
     pub fn of_project(root: &Path) -> Self {
-        Self { directory: root.join(".saihai").join("runs"), disk: Disk::new() }
+        Self::on(root, Disk::new())
+    }
+
+    pub(crate) fn on(root: &Path, disk: Disk) -> Self {
+        Self { directory: root.join(".saihai").join("runs"), disk }
     }
 
     /// Where they are.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
-}
 
-impl Runs {
     /// All of them, newest first.
     ///
     /// # Errors
     /// The directory cannot be read; that it does not exist yet is no error.
     pub fn list(&self) -> Result<Vec<Listed>, Error> {
-        Err(Error::NotBuilt("listing runs"))
+        let found = self.found()?;
+        let listed = found.into_iter().map(|found| {
+            let directory = RunDirectory::new(&self.directory, found.id, &self.disk);
+            Listed { run: directory.id().to_owned(), summary: directory.summary() }
+        });
+        Ok(listed.collect())
     }
 
     /// A run by its id, a unique beginning of it, or `last`.
     ///
     /// # Errors
     /// None or several are meant.
-    pub fn find(&self, _name: &str) -> Result<RunDirectory, Error> {
-        Err(Error::NotBuilt("finding a run"))
+    pub fn find(&self, name: &str) -> Result<RunDirectory, Error> {
+        let mut found = self.found()?;
+        if found.is_empty() {
+            return Err(Error::NoRuns { directory: self.directory.clone() });
+        }
+        if name == "last" {
+            return Ok(self.directory_of(found.swap_remove(0)));
+        }
+        if let Some(exact) = found.iter().position(|found| found.id == name) {
+            return Ok(self.directory_of(found.swap_remove(exact)));
+        }
+        found.retain(|found| !name.is_empty() && found.id.starts_with(name));
+        match found.len() {
+            0 => Err(Error::NoSuchRun { name: name.to_owned() }),
+            1 => Ok(self.directory_of(found.swap_remove(0))),
+            _ => {
+                let runs = found.into_iter().map(|found| found.id).collect();
+                Err(Error::AmbiguousRun { name: name.to_owned(), runs })
+            }
+        }
     }
+
+    /// Makes the directory of a new run and its report directory under one name nobody has.
+    pub(crate) fn create(
+        &self,
+        slug: &str,
+        at: Moment,
+        reports: &Path,
+    ) -> Result<(RunDirectory, PathBuf), Error> {
+        self.prepare()?;
+        self.disk.create_directories(reports).map_err(Error::io("create", reports))?;
+        // Links are resolved now and never followed again.
+        let reports = reports.canonicalize().map_err(Error::io("resolve", reports))?;
+        let base = format!("{}-{slug}", stamp(at));
+        for number in 1_u32.. {
+            let id = if number == 1 { base.clone() } else { format!("{base}-{number}") };
+            let run = RunDirectory::new(&self.directory, id, &self.disk);
+            if !self.make(run.path())? {
+                continue;
+            }
+            let report_directory = reports.join(run.id());
+            if self.make(&report_directory)? {
+                return Ok((run, report_directory));
+            }
+            self.disk.remove_directory(run.path()).map_err(Error::io("remove", run.path()))?;
+        }
+        unreachable!("some number is free")
+    }
+
+    /// Makes a directory; says whether it was not there.
+    fn make(&self, path: &Path) -> Result<bool, Error> {
+        match self.disk.create_directory(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(Error::io("create", path)(error)),
+        }
+    }
+
+    fn prepare(&self) -> Result<(), Error> {
+        self.disk.create_directories(&self.directory).map_err(Error::io("create", &self.directory))?;
+        let ignore = self.directory.join(".gitignore");
+        if ignore.exists() {
+            return Ok(());
+        }
+        self.disk.replace(&ignore, b"*\n").map_err(Error::io("write", &ignore))
+    }
+
+    fn directory_of(&self, found: Found) -> RunDirectory {
+        RunDirectory::new(&self.directory, found.id, &self.disk)
+    }
+
+    /// Every run that has begun, newest first. One that died before its first append was finished is none.
+    fn found(&self) -> Result<Vec<Found>, Error> {
+        let entries = match std::fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Error::io("read", &self.directory)(error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(Error::io("read", &self.directory))?;
+            let Ok(id) = entry.file_name().into_string() else { continue };
+            let journal = entry.path().join("journal.ndjson");
+            if !journal.is_file() {
+                continue;
+            }
+            match Reader::open(&journal).and_then(|mut reader| reader.next_batch()) {
+                Ok(Some(first)) => found.push(Found { id, began: first.first().map(|record| record.at) }),
+                Ok(None) => {}
+                Err(_) => found.push(Found { id, began: None }),
+            }
+        }
+        found.sort_by(|one, other| other.age().cmp(&one.age()));
+        Ok(found)
+    }
+}
+
+impl Found {
+    /// The second is in the id, also where the journal cannot be read or began in another run.
+    fn age(&self) -> (&str, Option<Moment>, usize, &str) {
+        (self.id.get(..15).unwrap_or(&self.id), self.began, self.id.len(), &self.id)
+    }
+}
+
+/// `YYYYMMDD-HHmmss` in UTC.
+fn stamp(at: Moment) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
+    time.to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string()
 }

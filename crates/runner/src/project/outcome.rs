@@ -23,7 +23,7 @@ pub struct Outcome {
     pub error: Option<String>,
     /// Rounds.
     pub iterations: u32,
-    /// Prompts answered or failed.
+    /// Prompts answered.
     pub turns: u64,
     /// Tokens of all of them.
     pub usage: Usage,

@@ -1,0 +1,181 @@
+//! Files below a directory in which an agent may write as it likes: no link is ever followed, nothing blocks.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+use super::{Disk, Kind};
+
+/// A directory opened without following a link, and what can be done below it.
+#[derive(Debug)]
+pub(crate) struct Beneath {
+    directory: OwnedFd,
+    path: PathBuf,
+}
+
+/// What stands under a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// An ordinary file.
+    File(Vec<u8>),
+    /// Nothing.
+    Absent,
+    /// Something that is not opened, and why.
+    Unsafe(String),
+}
+
+impl Beneath {
+    /// The most that is read of one file.
+    const MOST: u64 = 64 * 1024 * 1024;
+
+    /// Opens a directory. Its path is absolute and was resolved when the run began, so that a link anywhere in it has
+    /// been put there since.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let mut directory = rustix::fs::open("/", way_flags(), Mode::empty())?;
+        for component in path.components() {
+            match component {
+                Component::RootDir => {}
+                Component::Normal(name) => {
+                    directory = rustix::fs::openat(directory.as_fd(), name, way_flags(), Mode::empty())
+                        .map_err(|error| linked(error, path))?;
+                }
+                Component::Prefix(_) | Component::CurDir | Component::ParentDir => {
+                    return Err(refused(path, "its path is not absolute"));
+                }
+            }
+        }
+        Ok(Self { directory, path: path.to_path_buf() })
+    }
+
+    /// Reads a file by its relative name.
+    pub(crate) fn read(&self, file: &str) -> io::Result<Content> {
+        let (folders, name) = match split(file) {
+            Ok(parts) => parts,
+            Err(why) => return Ok(Content::Unsafe(why)),
+        };
+        let folder = match self.folder(&folders) {
+            Ok(folder) => folder,
+            Err(error) => return absent_or_unsafe(error),
+        };
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = match rustix::fs::openat(folder.as_fd(), name, flags, Mode::empty()) {
+            Ok(opened) => File::from(opened),
+            Err(error) => return absent_or_unsafe(linked(error, &self.path.join(file))),
+        };
+        let metadata = opened.metadata()?;
+        if !metadata.is_file() {
+            return Ok(Content::Unsafe("it is not an ordinary file".to_owned()));
+        }
+        if metadata.len() > Self::MOST {
+            return Ok(Content::Unsafe(format!("it is larger than {} MiB", Self::MOST >> 20)));
+        }
+        let mut bytes = Vec::new();
+        opened.take(Self::MOST).read_to_end(&mut bytes)?;
+        Ok(Content::File(bytes))
+    }
+
+    /// Puts a whole file in place, making folders on the way. A link under that name is replaced, not followed.
+    pub(crate) fn replace(&self, disk: &Disk, file: &str, bytes: &[u8]) -> io::Result<()> {
+        let shown = self.path.join(file);
+        let (folders, name) = split(file).map_err(|why| refused(&shown, &why))?;
+        self.make(disk, &folders)?;
+        let folder = self.folder(&folders)?;
+        let draft = format!(".{name}.saihai");
+        remove_draft(&folder, &draft)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        let create = || Ok(File::from(rustix::fs::openat(folder.as_fd(), &draft, flags, mode)?));
+        let opened = disk.step(Kind::Create, &shown, create)?;
+        disk.write(&opened, &shown, bytes)?;
+        disk.sync(&opened, &shown)?;
+        let rename = || Ok(rustix::fs::renameat(folder.as_fd(), &draft, folder.as_fd(), name)?);
+        disk.step(Kind::Rename, &shown, rename)?;
+        sync_folder(disk, &folder, &shown)
+    }
+
+    fn make(&self, disk: &Disk, folders: &[&str]) -> io::Result<()> {
+        for depth in 0..folders.len() {
+            let above = self.folder(&folders[..depth])?;
+            let shown = self.path.join(folders[..=depth].join("/"));
+            let name = folders[depth];
+            if rustix::fs::statat(above.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                continue;
+            }
+            let make = || Ok(rustix::fs::mkdirat(above.as_fd(), name, Mode::from_raw_mode(0o777))?);
+            disk.step(Kind::CreateDirectory, &shown, make)?;
+            sync_folder(disk, &above, &shown)?;
+        }
+        Ok(())
+    }
+
+    fn folder(&self, folders: &[&str]) -> io::Result<OwnedFd> {
+        let mut directory =
+            rustix::fs::openat(self.directory.as_fd(), ".", directory_flags(), Mode::empty())?;
+        for (depth, name) in folders.iter().enumerate() {
+            let shown = || self.path.join(folders[..=depth].join("/"));
+            directory = rustix::fs::openat(directory.as_fd(), *name, directory_flags(), Mode::empty())
+                .map_err(|error| linked(error, &shown()))?;
+        }
+        Ok(directory)
+    }
+}
+
+fn directory_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+/// For directories that are only passed through: they need not be readable.
+fn way_flags() -> OFlags {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if cfg!(target_os = "linux") { flags | OFlags::PATH } else { flags | OFlags::RDONLY }
+}
+
+fn sync_folder(disk: &Disk, folder: &OwnedFd, shown: &Path) -> io::Result<()> {
+    let skip = disk.faults.skips_syncs();
+    disk.step(Kind::SyncDirectory, shown, || if skip { Ok(()) } else { Ok(rustix::fs::fsync(folder)?) })
+}
+
+/// What an attempt that died has left behind.
+fn remove_draft(folder: &OwnedFd, draft: &str) -> io::Result<()> {
+    match rustix::fs::unlinkat(folder.as_fd(), draft, AtFlags::empty()) {
+        Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The folders and the name of a relative path; every part must be an ordinary name.
+fn split(file: &str) -> Result<(Vec<&str>, &str), String> {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    let ordinary =
+        |part: &&str| !part.is_empty() && *part != "." && *part != ".." && !part.contains(['\\', '\0']);
+    if !parts.iter().all(|part| ordinary(&part)) {
+        return Err("its name leads elsewhere".to_owned());
+    }
+    let name = parts.pop().unwrap_or_default();
+    Ok((parts, name))
+}
+
+/// What the system says about a link, in our words.
+fn linked(error: rustix::io::Errno, path: &Path) -> io::Error {
+    match error {
+        rustix::io::Errno::LOOP | rustix::io::Errno::MLINK => refused(path, "it is a link"),
+        // A link, or a file, where a directory should be.
+        rustix::io::Errno::NOTDIR => refused(path, "it is not a directory, or a link to one"),
+        other => other.into(),
+    }
+}
+
+fn refused(path: &Path, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("`{}`: {why}", path.display()))
+}
+
+fn absent_or_unsafe(error: io::Error) -> io::Result<Content> {
+    match error.kind() {
+        io::ErrorKind::NotFound => Ok(Content::Absent),
+        io::ErrorKind::InvalidInput => Ok(Content::Unsafe(error.to_string())),
+        _ => Err(error),
+    }
+}

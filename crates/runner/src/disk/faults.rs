@@ -1,0 +1,226 @@
+//! Plans for failing and dying at a chosen operation.
+//!
+//! In a build with the feature `faults` the plan comes from the variable `SAIHAI_FAULT`, a list separated by commas:
+//!
+//! | part | what happens |
+//! |---|---|
+//! | `kill-before=K`, `kill-half=K`, `kill-after=K` | the process kills itself at its K-th operation, from 1 |
+//! | `fail=K:ENOSPC` | the K-th operation fails (`ENOSPC EDQUOT EIO EFBIG`, or `short` for a write cut in half) |
+//! | `fail-from=K:ENOSPC` | so does every later one |
+//! | `no-sync` | syncs do nothing |
+//! | `log=FILE` | every operation is noted there: its number, kind and path |
+//!
+//! Unit tests plan the same without a variable; there "dying" means that no operation succeeds any more.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::Kind;
+
+/// When, relative to its operation, the process dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    Before,
+    Half,
+    After,
+}
+
+/// How an operation fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Errno {
+    NoSpace,
+    Quota,
+    Io,
+    TooBig,
+    Short,
+}
+
+/// What is to go wrong.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Plan {
+    /// The process dies at this operation.
+    pub(crate) die: Option<(u64, Moment)>,
+    /// This operation fails.
+    pub(crate) fail: Option<(u64, Errno)>,
+    /// So does every later one.
+    pub(crate) for_ever: bool,
+    /// Syncs do nothing.
+    pub(crate) no_sync: bool,
+    /// Every operation is noted here.
+    pub(crate) log: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Faults {
+    plan: Arc<Plan>,
+    done: Arc<AtomicU64>,
+    dead: Arc<AtomicBool>,
+    /// Unit tests cannot die.
+    really: bool,
+}
+
+enum Fate {
+    Live,
+    Fail(Errno),
+    Die(Moment),
+}
+
+impl Faults {
+    /// The plan of this process; all disks of a process share it and its count.
+    #[cfg(feature = "faults")]
+    pub(super) fn of_process() -> Self {
+        static PROCESS: std::sync::OnceLock<Faults> = std::sync::OnceLock::new();
+        let of_variable = || {
+            let text = std::env::var("SAIHAI_FAULT").unwrap_or_default();
+            let plan = Plan::parse(&text).unwrap_or_else(|| {
+                // A test that plans nonsense must not pass for having planned nothing.
+                eprintln!("SAIHAI_FAULT: cannot read `{text}`");
+                std::process::exit(70)
+            });
+            Self { really: true, ..Self::planned(plan) }
+        };
+        PROCESS.get_or_init(of_variable).clone()
+    }
+
+    #[cfg(not(feature = "faults"))]
+    pub(super) fn of_process() -> Self {
+        Self::planned(Plan::default())
+    }
+
+    pub(super) fn planned(plan: Plan) -> Self {
+        Self { plan: Arc::new(plan), done: Arc::default(), dead: Arc::default(), really: false }
+    }
+
+    /// Whether syncs do nothing.
+    pub(super) fn skips_syncs(&self) -> bool {
+        self.plan.no_sync
+    }
+
+    pub(super) fn around<T>(
+        &self,
+        kind: Kind,
+        path: &Path,
+        act: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self.fate(kind, path) {
+            Fate::Live => act(),
+            Fate::Fail(errno) => Err(errno.error()),
+            Fate::Die(Moment::Before | Moment::Half) => Err(self.die()),
+            Fate::Die(Moment::After) => {
+                drop(act());
+                Err(self.die())
+            }
+        }
+    }
+
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        mut act: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let half = &bytes[..bytes.len() / 2];
+        match self.fate(Kind::Write, path) {
+            Fate::Live => act(bytes),
+            Fate::Fail(Errno::Short) => {
+                act(half)?;
+                Err(Errno::Short.error())
+            }
+            Fate::Fail(errno) => Err(errno.error()),
+            Fate::Die(Moment::Before) => Err(self.die()),
+            Fate::Die(Moment::Half) => {
+                drop(act(half));
+                Err(self.die())
+            }
+            Fate::Die(Moment::After) => {
+                drop(act(bytes));
+                Err(self.die())
+            }
+        }
+    }
+
+    fn fate(&self, kind: Kind, path: &Path) -> Fate {
+        let number = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.dead.load(Ordering::Relaxed) {
+            return Fate::Fail(Errno::Io);
+        }
+        if let Some(log) = &self.plan.log {
+            note(log, number, kind, path);
+        }
+        match (self.plan.die, self.plan.fail) {
+            (Some((at, moment)), _) if at == number => Fate::Die(moment),
+            (_, Some((at, errno))) if at == number || (self.plan.for_ever && number > at) => {
+                Fate::Fail(errno)
+            }
+            _ => Fate::Live,
+        }
+    }
+
+    fn die(&self) -> io::Error {
+        if self.really {
+            // Nothing after this is run, not even a destructor.
+            let own = rustix::process::getpid();
+            let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+        }
+        self.dead.store(true, Ordering::Relaxed);
+        io::Error::other("the process is dead")
+    }
+}
+
+fn note(log: &Path, number: u64, kind: Kind, path: &Path) {
+    use std::io::Write;
+    let line = format!("{number} {kind:?} {}\n", path.display());
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(log);
+    if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
+        eprintln!("cannot note an operation in `{}`: {error}", log.display());
+    }
+}
+
+impl Plan {
+    /// Reads a plan; nothing for what cannot be read.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut plan = Self::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            match key {
+                "kill-before" => plan.die = Some((value.parse().ok()?, Moment::Before)),
+                "kill-half" => plan.die = Some((value.parse().ok()?, Moment::Half)),
+                "kill-after" => plan.die = Some((value.parse().ok()?, Moment::After)),
+                "fail" | "fail-from" => {
+                    let (number, errno) = value.split_once(':')?;
+                    plan.fail = Some((number.parse().ok()?, Errno::parse(errno)?));
+                    plan.for_ever = key == "fail-from";
+                }
+                "no-sync" => plan.no_sync = true,
+                "log" => plan.log = Some(PathBuf::from(value)),
+                _ => return None,
+            }
+        }
+        Some(plan)
+    }
+}
+
+impl Errno {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "ENOSPC" => Self::NoSpace,
+            "EDQUOT" => Self::Quota,
+            "EIO" => Self::Io,
+            "EFBIG" => Self::TooBig,
+            "short" => Self::Short,
+            _ => return None,
+        })
+    }
+
+    fn error(self) -> io::Error {
+        match self {
+            Self::NoSpace => rustix::io::Errno::NOSPC.into(),
+            Self::Quota => rustix::io::Errno::DQUOT.into(),
+            Self::Io => rustix::io::Errno::IO.into(),
+            Self::TooBig => rustix::io::Errno::FBIG.into(),
+            Self::Short => io::ErrorKind::WriteZero.into(),
+        }
+    }
+}

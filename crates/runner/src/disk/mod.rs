@@ -1,0 +1,193 @@
+//! The one module through which a run is written.
+//!
+//! Everything that changes something on disk for a run is an operation here: counted, and in builds with the feature
+//! `faults` able to fail, to be torn or to be the last thing the process does. Reading is not restricted.
+
+mod beneath;
+#[cfg(any(test, feature = "faults"))]
+mod faults;
+#[cfg(not(any(test, feature = "faults")))]
+mod no_faults;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) use beneath::{Beneath, Content};
+#[cfg(any(test, feature = "faults"))]
+use faults::Faults;
+#[cfg(not(any(test, feature = "faults")))]
+use no_faults::Faults;
+
+#[cfg(test)]
+pub(crate) use faults::{Errno, Moment as Death, Plan};
+
+/// The one way to the disk for journals, blobs, locks, run directories and reports. Cheap to clone; all clones count
+/// together.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    counted: Arc<Counted>,
+    faults: Faults,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    operations: AtomicU64,
+    writes: AtomicU64,
+    syncs: AtomicU64,
+}
+
+/// How much a disk has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operations {
+    /// Everything that changes something, writes and syncs included.
+    pub all: u64,
+    /// Writes into a file.
+    pub writes: u64,
+    /// Syncs of a file or a directory.
+    pub syncs: u64,
+}
+
+/// What kind of change an operation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    CreateDirectory,
+    Create,
+    Write,
+    Sync,
+    SyncDirectory,
+    Rename,
+    Truncate,
+    Remove,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Disk {
+    /// The disk of this machine.
+    pub fn new() -> Self {
+        Self { counted: Arc::default(), faults: Faults::of_process() }
+    }
+
+    /// A disk that fails as planned.
+    #[cfg(test)]
+    pub(crate) fn failing(plan: Plan) -> Self {
+        Self { counted: Arc::default(), faults: Faults::planned(plan) }
+    }
+
+    /// What has been done so far.
+    pub fn operations(&self) -> Operations {
+        Operations {
+            all: self.counted.operations.load(Ordering::Relaxed),
+            writes: self.counted.writes.load(Ordering::Relaxed),
+            syncs: self.counted.syncs.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Makes one directory; an error if it is there.
+    pub(crate) fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.step(Kind::CreateDirectory, path, || fs::create_dir(path))?;
+        self.sync_directory(parent(path))
+    }
+
+    /// Makes a directory and those above it where they are missing.
+    pub(crate) fn create_directories(&self, path: &Path) -> io::Result<()> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        let above = parent(path);
+        if above != path {
+            self.create_directories(above)?;
+        }
+        match self.create_directory(path) {
+            // Somebody else has made it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            made => made,
+        }
+    }
+
+    /// Makes a file that must not be there yet. Its name is durable after [`Self::sync_directory`].
+    pub(crate) fn create_new(&self, path: &Path) -> io::Result<File> {
+        self.step(Kind::Create, path, || OpenOptions::new().write(true).create_new(true).open(path))
+    }
+
+    /// Writes at the end of what was written so far.
+    pub(crate) fn write(&self, mut file: &File, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.count(Kind::Write);
+        self.faults.write(path, bytes, |part| file.write_all(part))
+    }
+
+    /// Makes what was written durable. After an error nothing is known about it any more.
+    pub(crate) fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
+        let skip = self.faults.skips_syncs();
+        self.step(Kind::Sync, path, || if skip { Ok(()) } else { file.sync_data() })
+    }
+
+    /// Makes the names in a directory durable.
+    pub(crate) fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        let skip = self.faults.skips_syncs();
+        self.step(Kind::SyncDirectory, path, || if skip { Ok(()) } else { File::open(path)?.sync_all() })
+    }
+
+    /// Cuts a file.
+    pub(crate) fn truncate(&self, file: &File, path: &Path, length: u64) -> io::Result<()> {
+        self.step(Kind::Truncate, path, || file.set_len(length))
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+        self.step(Kind::Remove, path, || fs::remove_file(path))
+    }
+
+    /// Removes an empty directory.
+    pub(crate) fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.step(Kind::Remove, path, || fs::remove_dir(path))
+    }
+
+    /// Puts a whole file in place: after a crash there is the old one or the new one, never half of it.
+    pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let draft = draft_of(path);
+        let file = self.step(Kind::Create, &draft, || File::create(&draft))?;
+        self.write(&file, &draft, bytes)?;
+        self.sync(&file, &draft)?;
+        self.step(Kind::Rename, path, || fs::rename(&draft, path))?;
+        self.sync_directory(parent(path))
+    }
+
+    fn step<T>(&self, kind: Kind, path: &Path, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.count(kind);
+        self.faults.around(kind, path, act)
+    }
+
+    fn count(&self, kind: Kind) {
+        self.counted.operations.fetch_add(1, Ordering::Relaxed);
+        match kind {
+            Kind::Write => self.counted.writes.fetch_add(1, Ordering::Relaxed),
+            Kind::Sync | Kind::SyncDirectory => self.counted.syncs.fetch_add(1, Ordering::Relaxed),
+            Kind::CreateDirectory | Kind::Create | Kind::Rename | Kind::Truncate | Kind::Remove => 0,
+        };
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
+}
+
+fn draft_of(path: &Path) -> std::path::PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".draft");
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! Without the feature `faults` an operation is just done.
+
+use std::io;
+use std::path::Path;
+
+use super::Kind;
+
+#[derive(Debug, Clone)]
+pub(super) struct Faults;
+
+impl Faults {
+    pub(super) fn of_process() -> Self {
+        Self
+    }
+
+    #[expect(clippy::unused_self, reason = "the shape of the build with faults")]
+    pub(super) fn skips_syncs(&self) -> bool {
+        false
+    }
+
+    #[expect(clippy::unused_self, reason = "the shape of the build with faults")]
+    pub(super) fn around<T>(
+        &self,
+        _kind: Kind,
+        _path: &Path,
+        act: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        act()
+    }
+
+    #[expect(clippy::unused_self, reason = "the shape of the build with faults")]
+    pub(super) fn write(
+        &self,
+        _path: &Path,
+        bytes: &[u8],
+        mut act: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        act(bytes)
+    }
+}

@@ -1,0 +1,165 @@
+//! The asks that are under way.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use saihai_connect::Asking;
+use saihai_model::{CallId, Moment, Place, Progress, ProviderAnswer};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The asks that are under way, each a task of its own that owns all it needs.
+#[derive(Debug)]
+pub(super) struct Calls {
+    tasks: JoinSet<ProviderAnswer>,
+    known: HashMap<Id, Under>,
+    progress: (mpsc::Sender<(CallId, Progress)>, mpsc::Receiver<(CallId, Progress)>),
+}
+
+/// An ask under way.
+#[derive(Debug)]
+pub(super) struct Under {
+    pub(super) call: CallId,
+    pub(super) place: Place,
+    /// What was asked; a reply that merely repeats it says nothing.
+    pub(super) prompt: String,
+    pub(super) began: Moment,
+    stop: CancellationToken,
+    abort: AbortHandle,
+    /// When it is given up, once it was told to stop.
+    until: Option<Instant>,
+}
+
+/// An ask that has come back.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) under: Under,
+    pub(super) came: Came,
+}
+
+/// What came of an ask.
+#[derive(Debug)]
+pub(super) enum Came {
+    /// The provider said so.
+    Answer(ProviderAnswer),
+    /// Its task panicked; this is what it said.
+    Panicked(String),
+    /// It did not stop when told to.
+    Abandoned,
+}
+
+/// What happens next to the asks under way.
+#[derive(Debug)]
+pub(super) enum Next {
+    Ended(Box<Ended>),
+    Progress(CallId, Progress),
+}
+
+/// What a turn shows while it runs is dropped rather than waited for: an observer must not slow down an agent.
+const PROGRESS: usize = 256;
+
+impl Calls {
+    pub(super) fn new() -> Self {
+        Self { tasks: JoinSet::new(), known: HashMap::new(), progress: mpsc::channel(PROGRESS) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// Sends an ask on its way.
+    pub(super) fn ask(&mut self, asking: Asking, call: CallId, place: Place, prompt: String, began: Moment) {
+        let (stop, told) = (CancellationToken::new(), self.progress.0.clone());
+        let (stopped, whose) = (stop.clone(), call.clone());
+        let abort = self.tasks.spawn(async move {
+            let tell = move |progress| drop(told.try_send((whose.clone(), progress)));
+            asking.answer(&tell, stopped).await
+        });
+        let under = Under { call, place, prompt, began, stop, abort: abort.clone(), until: None };
+        self.known.insert(abort.id(), under);
+    }
+
+    /// Tells an ask to stop; after `grace` it is given up.
+    pub(super) fn stop(&mut self, call: &CallId, grace: Duration) {
+        let until = Instant::now() + grace;
+        for under in self.known.values_mut().filter(|under| under.call == *call) {
+            under.stop.cancel();
+            under.until = Some(under.until.map_or(until, |before| before.min(until)));
+        }
+    }
+
+    /// Waits for whatever happens next; for ever if nothing is under way.
+    pub(super) async fn next(&mut self) -> Next {
+        loop {
+            let deadline = self.known.values().filter_map(|under| under.until).min();
+            let late = async {
+                match deadline {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                Some((call, progress)) = self.progress.1.recv() => return Next::Progress(call, progress),
+                Some(joined) = self.tasks.join_next_with_id() => {
+                    if let Some(ended) = self.ended(joined) {
+                        return Next::Ended(Box::new(ended));
+                    }
+                }
+                () = late => self.give_up_late_ones(),
+                else => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Asks that have come back already; nothing is waited for.
+    pub(super) fn drain(&mut self) -> Vec<Ended> {
+        let mut ended = Vec::new();
+        while let Some(joined) = self.tasks.try_join_next_with_id() {
+            ended.extend(self.ended(joined));
+        }
+        ended
+    }
+
+    /// Ends everything, agents given `grace` to die in peace. What comes back is lost.
+    pub(super) async fn shut_down(&mut self, grace: Duration) {
+        for under in self.known.values() {
+            under.stop.cancel();
+        }
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        // Whoever is left after that is dropped, and with it what it had started.
+        drop(tokio::time::timeout(grace, all).await);
+        self.tasks.shutdown().await;
+        self.known.clear();
+    }
+
+    fn give_up_late_ones(&mut self) {
+        let now = Instant::now();
+        for under in self.known.values_mut().filter(|under| under.until.is_some_and(|until| until <= now)) {
+            under.abort.abort();
+            under.until = None;
+        }
+    }
+
+    fn ended(&mut self, joined: Result<(Id, ProviderAnswer), tokio::task::JoinError>) -> Option<Ended> {
+        let (id, came) = match joined {
+            Ok((id, answer)) => (id, Came::Answer(answer)),
+            Err(error) => {
+                let id = error.id();
+                let came = match error.try_into_panic() {
+                    Ok(panic) => Came::Panicked(words(panic.as_ref())),
+                    Err(_) => Came::Abandoned,
+                };
+                (id, came)
+            }
+        };
+        Some(Ended { under: self.known.remove(&id)?, came })
+    }
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,344 @@
+//! The loop: a fact is settled, what follows is performed, and the next fact is awaited.
+
+mod actions;
+mod calls;
+mod opening;
+mod reply;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use saihai_connect::{Accounts, Providers};
+use saihai_model::{Ask, Ending, Entry, Fact, Hold, Moment, Record, exit_code};
+use tokio::sync::mpsc;
+
+use crate::inbox::Inbox;
+use crate::owned::{Broken, Owned, Prepared, Todo, Way};
+use crate::{Command, Control, Error, Observed, RunDirectory, Warning};
+use calls::{Calls, Next};
+use opening::Opening;
+
+/// A run and the one process that owns it.
+pub struct Driver {
+    owned: Owned,
+    providers: Providers,
+    opening: Opening,
+    calls: Calls,
+    control: Control,
+    commands: mpsc::UnboundedReceiver<Command>,
+    inbox: Inbox,
+    way: Way,
+    wake: Option<Moment>,
+    interrupts: u32,
+    warnings: Vec<Warning>,
+}
+
+/// How a run is driven.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Going {
+    /// The driver stays at an open gate until it is answered, instead of parking.
+    pub stay_at_gates: bool,
+    /// Every gate that takes yes or no is answered with yes, and recorded as such.
+    pub auto: bool,
+}
+
+/// How driving came to an end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finish {
+    /// The run.
+    pub run: String,
+    /// How it ended, if it did.
+    pub ending: Option<Ending>,
+    /// Why it waits, if it does.
+    pub hold: Option<Hold>,
+    /// What could not be written, where the disk is why it waits.
+    pub storage: Option<String>,
+    /// What a script still holds and what it lacked.
+    pub accounts: Accounts,
+}
+
+impl Finish {
+    /// The exit code of the run.
+    pub fn exit_code(&self) -> u8 {
+        exit_code(self.ending.as_ref(), self.hold.as_ref())
+    }
+}
+
+/// What the loop waits for.
+enum Happened {
+    Call(Next),
+    Command(Command),
+    Time,
+    Poll,
+}
+
+/// How often the inbox is looked at, and whether a wait is over by the clock though the timer slept.
+const POLL: Duration = Duration::from_millis(250);
+/// After Ctrl-C a run is parked within three seconds (K-22); agents have most of that to die.
+const GRACE_INTERRUPTED: Duration = Duration::from_millis(2_500);
+/// Otherwise an agent has ten seconds, and its module one more to see to it (C-56).
+const GRACE: Duration = Duration::from_secs(12);
+
+type Observer<'a> = &'a mut dyn FnMut(Observed<'_>);
+
+impl Driver {
+    /// Where the run is.
+    pub fn directory(&self) -> &RunDirectory {
+        self.owned.directory()
+    }
+
+    /// A handle through which the driver is told things while it drives.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Drives the run until it ends or is parked.
+    ///
+    /// # Errors
+    /// The lock was lost, or something the run needs turned out to be damaged. That the disk is full is no error:
+    /// the run is parked for it.
+    pub async fn drive(
+        mut self,
+        going: Going,
+        observer: &mut dyn FnMut(Observed<'_>),
+    ) -> Result<Finish, Error> {
+        self.way = Way::Drive { auto: going.auto };
+        let driven = self.go(going, observer).await;
+        self.calls.shut_down(GRACE_INTERRUPTED).await;
+        match driven {
+            Ok(()) => Ok(self.finish()),
+            Err(Broken::Error(error)) => Err(error),
+            Err(Broken::Storage(failed)) => {
+                let hold = Some(Hold::Storage(failed.path.display().to_string()));
+                Ok(Finish { ending: None, hold, storage: Some(failed.to_string()), ..self.finish() })
+            }
+        }
+    }
+
+    async fn go(&mut self, going: Going, observer: Observer<'_>) -> Result<(), Broken> {
+        for warning in std::mem::take(&mut self.warnings) {
+            observer(Observed::Warning(&warning));
+        }
+        let Some(facts) = self.first_facts(going) else { return Ok(()) };
+        self.settle(facts, observer)?;
+        let mut polls = tokio::time::interval(POLL);
+        polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while !self.is_over(going)? {
+            match self.next(&mut polls).await {
+                Happened::Call(Next::Progress(call, progress)) => {
+                    observer(Observed::Progress { call: &call, progress: &progress });
+                }
+                Happened::Call(Next::Ended(ended)) => {
+                    let fact = reply::fact(&self.owned, *ended);
+                    self.settle(vec![fact], observer)?;
+                }
+                Happened::Command(command) => self.obey(command, observer)?,
+                Happened::Time => self.pass_time(observer)?,
+                Happened::Poll => {
+                    self.pass_time(observer)?;
+                    self.look_into_inbox(observer)?;
+                }
+            }
+            if self.interrupts > 1 {
+                return self.leave_at_once(observer);
+            }
+        }
+        Ok(())
+    }
+
+    async fn next(&mut self, polls: &mut tokio::time::Interval) -> Happened {
+        let left = self.wake.map(|at| self.owned.clock().until(at));
+        let wake = async {
+            match left {
+                Some(left) => tokio::time::sleep(left).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(command) = self.commands.recv() => Happened::Command(command),
+            next = self.calls.next() => Happened::Call(next),
+            () = wake => {
+                // The timer runs on monotonic time: what it has sat out is over (C-34).
+                if let Some(at) = self.wake {
+                    self.owned.has_reached(at);
+                }
+                Happened::Time
+            }
+            _ = polls.tick() => Happened::Poll,
+        }
+    }
+
+    /// Nothing is under way and nothing can be done before something changes outside.
+    fn is_over(&self, going: Going) -> Result<bool, Broken> {
+        let run = self.owned.run();
+        if run.ending().is_some() {
+            return Ok(true);
+        }
+        if !self.calls.is_empty() {
+            return Ok(false);
+        }
+        if run.is_parked() {
+            return Ok(!(going.stay_at_gates && run.open_gate().is_some()));
+        }
+        if self.wake.is_none() {
+            return Err(Broken::Error(Error::Stuck { run: self.directory().id().to_owned() }));
+        }
+        Ok(false)
+    }
+
+    fn obey(&mut self, command: Command, observer: Observer<'_>) -> Result<(), Broken> {
+        let fact = match command {
+            Command::Interrupt { by } => {
+                self.interrupts += 1;
+                if self.interrupts > 1 {
+                    return Ok(());
+                }
+                Fact::Interrupted { by }
+            }
+            Command::Cancel { by } => Fact::Cancelled { by },
+            Command::Answer(answer) => {
+                if self.owned.run().open_gate() != Some(&answer.call) {
+                    observer(Observed::Warning(&Warning::LateAnswer { call: answer.call }));
+                    return Ok(());
+                }
+                Fact::Answered(answer)
+            }
+        };
+        self.settle(vec![fact], observer)
+    }
+
+    fn pass_time(&mut self, observer: Observer<'_>) -> Result<(), Broken> {
+        match self.wake {
+            Some(at) if at <= self.owned.clock().now() => {
+                self.wake = None;
+                self.settle(vec![Fact::Woke], observer)
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What others have left for us. A letter is removed only once it stands in the journal.
+    fn look_into_inbox(&mut self, observer: Observer<'_>) -> Result<(), Broken> {
+        let Ok(letters) = self.inbox.look() else { return Ok(()) };
+        for letter in letters {
+            match letter.wish {
+                Ok(wish) => match wish.fact() {
+                    Fact::Answered(answer) => self.obey(Command::Answer(answer), observer)?,
+                    fact => self.settle(vec![fact], observer)?,
+                },
+                Err(why) => {
+                    let path = letter.path.display().to_string();
+                    observer(Observed::Warning(&Warning::BadRequest { path, why }));
+                }
+            }
+            // One that cannot be removed is found again, and then changes nothing any more.
+            drop(self.inbox.remove(&letter.path));
+        }
+        Ok(())
+    }
+
+    /// The second Ctrl-C: whatever has come back already is kept, nothing else is waited for.
+    fn leave_at_once(&mut self, observer: Observer<'_>) -> Result<(), Broken> {
+        for ended in self.calls.drain() {
+            let fact = reply::fact(&self.owned, ended);
+            self.settle(vec![fact], observer)?;
+        }
+        Ok(())
+    }
+
+    /// Settles facts and performs what follows, until nothing follows at once.
+    fn settle(&mut self, facts: Vec<Fact>, observer: Observer<'_>) -> Result<(), Broken> {
+        let mut next = VecDeque::from([facts]);
+        while let Some(facts) = next.pop_front() {
+            let settled = self.owned.settle(facts, self.way)?;
+            settled.warnings.iter().for_each(|warning| observer(Observed::Warning(warning)));
+            for record in &settled.records {
+                self.tell_providers(record);
+                observer(Observed::Recorded(record));
+            }
+            // Every fact tells the engine the time: a wake-up that is past has been seen to.
+            self.wake = self.wake.filter(|at| *at > self.owned.run().now());
+            for todo in settled.todo {
+                if let Some(fact) = self.perform(todo, observer)? {
+                    next.push_back(vec![fact]);
+                }
+            }
+        }
+        if let (true, Some(until)) = (self.calls.is_empty(), self.wake) {
+            observer(Observed::Waiting { until });
+        }
+        Ok(())
+    }
+
+    fn tell_providers(&mut self, record: &Record) {
+        match &record.entry {
+            Entry::Fact(Fact::Replied(reply)) => self.providers.ended(&reply.call, None),
+            Entry::Fact(Fact::Failed(failed)) => self.providers.ended(&failed.call, Some(&failed.failure)),
+            Entry::Fact(_) | Entry::Decision(_) => {}
+        }
+    }
+
+    fn perform(&mut self, todo: Todo, observer: Observer<'_>) -> Result<Option<Fact>, Broken> {
+        match todo {
+            Todo::Ask(prepared) => self.ask(*prepared),
+            Todo::Perform(performance) => {
+                return actions::perform(&self.owned, *performance).map(Some).map_err(Broken::Error);
+            }
+            Todo::Gate(gate) => {
+                let blobs = self.owned.directory().blobs();
+                let question = self.owned.renderer(&blobs).render(&gate.question);
+                let question = question.map(|rendered| rendered.text).unwrap_or_default();
+                let (call, title, wants) = (&gate.call, &gate.title, gate.wants);
+                observer(Observed::Gate { call, title, question: question.trim_end(), wants });
+            }
+            Todo::Wake(at) => self.wake = Some(self.wake.map_or(at, |before| before.min(at))),
+            Todo::Stop(call) => {
+                let grace = if self.interrupts > 0 { GRACE_INTERRUPTED } else { GRACE };
+                self.calls.stop(&call, grace);
+            }
+        }
+        Ok(None)
+    }
+
+    fn ask(&mut self, prepared: Prepared) {
+        let Prepared { request, prompt, persona } = prepared;
+        let (call, place) = (request.call.clone(), request.place);
+        let asking = self.providers.ask(Ask {
+            run: self.owned.directory().id().to_owned(),
+            stage: call.stage.clone(),
+            call: request.call,
+            place,
+            turn: request.turn,
+            purpose: request.purpose,
+            attempt: request.attempt,
+            role: request.role,
+            directory: self.owned.start().directory.clone(),
+            prompt: prompt.clone(),
+            persona,
+            provider: request.provider,
+            model: request.model,
+            permission: request.permission,
+            tools: request.tools,
+            schema: request.schema,
+            session: request.session,
+            timeout: request.timeout,
+            max_calls: request.max_calls,
+        });
+        self.calls.ask(asking, call, place, prompt, self.owned.clock().now());
+    }
+
+    fn finish(&self) -> Finish {
+        let run = self.owned.run();
+        Finish {
+            run: self.directory().id().to_owned(),
+            ending: run.ending().cloned(),
+            hold: run.hold().cloned(),
+            storage: None,
+            accounts: self.providers.accounts(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

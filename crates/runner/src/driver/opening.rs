@@ -1,0 +1,194 @@
+//! How a driver comes to its run.
+
+use std::collections::HashMap;
+
+use saihai_connect::{Asked, Connections, Providers};
+use saihai_model::{CallId, Effect, Entry, Fact, Raise, Record, Request, Start, Text};
+
+use super::{Driver, Going};
+use crate::blobs::{Blobs, sha256};
+use crate::history::{Check, History, Seen};
+use crate::inbox::Inbox;
+use crate::owned::{Owned, Way};
+use crate::{Beginning, Clock, Control, Error, RunDirectory, Runs};
+
+/// The first thing a driver does.
+#[derive(Debug)]
+pub(super) enum Opening {
+    /// It begins the run.
+    Start(Box<Start>),
+    /// It goes on with it.
+    Resume(Raise),
+}
+
+impl Driver {
+    /// Makes the run's directory and owns it. Nothing is asked before [`Self::drive`].
+    ///
+    /// # Errors
+    /// A provider cannot be asked, or the directory cannot be made; then there is no run.
+    pub fn start(
+        runs: &Runs,
+        beginning: Beginning,
+        connections: Connections,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let script = beginning.script.clone();
+        let connections = Connections { script: script.clone(), ..connections };
+        let providers = Providers::open(&beginning.workflow, connections).map_err(Error::Unavailable)?;
+        let (directory, reports) = runs.create(&beginning.slug, clock.now(), &beginning.reports)?;
+        let lock = directory.lock()?;
+        let workflow = serde_json::to_vec(&beginning.workflow).expect("a workflow has text keys only");
+        directory.freeze(&workflow, script.as_ref())?;
+        let task = directory.blobs().keep(beginning.task.clone());
+        let task = task.map_err(|(path, source)| Error::Io { doing: "write", path, source })?;
+        let start = Box::new(beginning.started(task, &reports, sha256(&workflow)));
+        let owned = Owned::new(directory, lock, beginning.workflow, start.clone(), clock)?;
+        Ok(Self::with(owned, providers, Opening::Start(start)))
+    }
+
+    /// Owns a run that is there and reads it. Nothing is asked before [`Self::drive`]; a run that is over, or that
+    /// this resumption does not free, is only reported by it (K-22). The script, if there is one, is the frozen one.
+    ///
+    /// # Errors
+    /// The run is owned by another process, is damaged, or cannot go on with this version.
+    pub fn resume(
+        directory: RunDirectory,
+        raise: Raise,
+        connections: Connections,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let lock = directory.lock()?;
+        let connections = Connections { script: directory.script()?, ..connections };
+        let mut providers =
+            Providers::open(&directory.workflow()?, connections).map_err(Error::Unavailable)?;
+        let history = {
+            let mut recall = Recall::new(&mut providers, directory.blobs());
+            History::read(&directory, Check::Content, &mut |seen| recall.see(seen, &directory))?
+        };
+        let torn = history.torn.map(|torn| torn.warning(&directory.journal()));
+        let owned = Owned::of_history(directory, lock, history, clock)?;
+        let mut driver = Self::with(owned, providers, Opening::Resume(raise));
+        driver.warnings.extend(torn);
+        Ok(driver)
+    }
+
+    fn with(owned: Owned, providers: Providers, opening: Opening) -> Self {
+        let (control, commands) = Control::new();
+        let directory = owned.directory();
+        Self {
+            inbox: Inbox::new(directory.inbox(), directory.disk()),
+            calls: super::Calls::new(),
+            way: Way::Drive { auto: false },
+            wake: None,
+            interrupts: 0,
+            warnings: Vec::new(),
+            owned,
+            providers,
+            opening,
+            control,
+            commands,
+        }
+    }
+
+    /// The facts a driver begins with; none where nothing would come of them, and then nothing is written.
+    pub(super) fn first_facts(&self, going: Going) -> Option<Vec<Fact>> {
+        let raise = match &self.opening {
+            Opening::Start(start) => return Some(vec![Fact::Started(start.clone())]),
+            Opening::Resume(raise) => raise.clone(),
+        };
+        let run = self.owned.run();
+        if run.ending().is_some() {
+            return None;
+        }
+        let mut facts = Vec::new();
+        if run.busy().next().is_some() {
+            facts.push(Fact::Reopened);
+        }
+        facts.push(Fact::Resumed(raise));
+        let answers_gates = run.open_gate().is_some() && (going.stay_at_gates || going.auto);
+        let then = self.owned.foresee(&facts);
+        let frees = !then.is_parked() || then.hold() != run.hold();
+        (frees || answers_gates).then_some(facts)
+    }
+}
+
+impl Beginning {
+    fn started(&self, task: Text, reports: &std::path::Path, workflow: String) -> Start {
+        Start {
+            definition: self.definition.clone(),
+            dialect: self.dialect.clone(),
+            task,
+            seed: self.seed,
+            interactive: self.interactive,
+            rehearsal: self.rehearsal,
+            patience: self.patience,
+            directory: self.directory.display().to_string(),
+            report_directory: reports.display().to_string(),
+            subject: std::collections::BTreeMap::new(),
+            delivery: None,
+            workflow,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            forked_from: None,
+        }
+    }
+}
+
+/// Tells the providers what was asked in earlier lives of the run.
+struct Recall<'a> {
+    providers: &'a mut Providers,
+    blobs: Blobs,
+    requests: HashMap<CallId, Request>,
+}
+
+impl<'a> Recall<'a> {
+    fn new(providers: &'a mut Providers, blobs: Blobs) -> Self {
+        Self { providers, blobs, requests: HashMap::new() }
+    }
+
+    fn see(&mut self, seen: Seen<'_>, directory: &RunDirectory) -> Result<(), Error> {
+        match seen {
+            Seen::Record(record) => self.record(record, directory),
+            Seen::Effects(effects) => {
+                for effect in effects {
+                    if let Effect::Ask(request) = effect {
+                        self.requests.insert(request.call.clone(), (**request).clone());
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn record(&mut self, record: &Record, directory: &RunDirectory) -> Result<(), Error> {
+        match &record.entry {
+            Entry::Fact(Fact::Asked { call, prompt, .. }) => self.asked(call, prompt.as_ref(), directory),
+            Entry::Fact(Fact::Replied(reply)) => {
+                self.requests.remove(&reply.call);
+                self.providers.ended(&reply.call, None);
+                Ok(())
+            }
+            Entry::Fact(Fact::Failed(failed)) => {
+                self.providers.ended(&failed.call, Some(&failed.failure));
+                Ok(())
+            }
+            Entry::Fact(_) | Entry::Decision(_) => Ok(()),
+        }
+    }
+
+    fn asked(&mut self, call: &CallId, prompt: Option<&Text>, directory: &RunDirectory) -> Result<(), Error> {
+        let Some(request) = self.requests.get(call) else { return Ok(()) };
+        let sent = prompt.or(request.prompt.as_ref()).filter(|_| self.providers.reads_prompts());
+        let sent =
+            sent.map(|text| self.blobs.read(text).map_err(|bad| directory.bad_text(text, &bad.to_string())));
+        let sent = sent.transpose()?.unwrap_or_default();
+        let asked = Asked {
+            call,
+            turn: request.turn.as_ref(),
+            place: request.place,
+            role: request.role.as_deref(),
+            prompt: &sent,
+        };
+        self.providers.already_asked(&request.provider, &asked);
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! How another process reaches the owner of a run: a file in the run's `inbox/`, removed once it stands recorded.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use saihai_model::{Answer, Fact};
+use serde::{Deserialize, Serialize};
+
+use crate::Disk;
+
+/// Something another process wants of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Wish {
+    /// A gate is answered.
+    Answer(Answer),
+    /// The run is cancelled.
+    Cancel {
+        /// By whom.
+        by: String,
+    },
+}
+
+/// What was found in an inbox.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Letter {
+    pub(crate) path: PathBuf,
+    /// What it says, or why it cannot be read.
+    pub(crate) wish: Result<Wish, String>,
+}
+
+/// The inbox of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Inbox {
+    directory: PathBuf,
+    disk: Disk,
+}
+
+impl Inbox {
+    /// A letter is longer than any answer; what is longer than this is not one.
+    const MOST: u64 = 256 * 1024;
+
+    pub(crate) fn new(directory: PathBuf, disk: &Disk) -> Self {
+        Self { directory, disk: disk.clone() }
+    }
+
+    /// Leaves a wish for the owner.
+    pub(crate) fn put(&self, wish: &Wish) -> io::Result<PathBuf> {
+        let bytes = serde_json::to_vec(wish).expect("a wish has text keys only");
+        // Several can be written in one process, and by several processes.
+        for number in 0_u32.. {
+            let name = format!("{}-{number}.json", std::process::id());
+            let path = self.directory.join(name);
+            if !path.exists() {
+                self.disk.replace(&path, &bytes)?;
+                return Ok(path);
+            }
+        }
+        unreachable!("some number is free")
+    }
+
+    /// What waits in it, in the order of names. What is still being written is not there yet.
+    pub(crate) fn look(&self) -> io::Result<Vec<Letter>> {
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(&self.directory)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        Ok(paths.into_iter().map(Letter::open).collect())
+    }
+
+    /// Takes a letter away; says whether it was still there.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<bool> {
+        match self.disk.remove(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Letter {
+    fn open(path: PathBuf) -> Self {
+        let wish = Self::read(&path);
+        Self { path, wish }
+    }
+
+    fn read(path: &Path) -> Result<Wish, String> {
+        let metadata = std::fs::symlink_metadata(path).map_err(|error| error.to_string())?;
+        if !metadata.is_file() || metadata.len() > Inbox::MOST {
+            return Err("it is not a letter".to_owned());
+        }
+        let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+        serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+    }
+}
+
+impl Wish {
+    /// The fact it becomes.
+    pub(crate) fn fact(self) -> Fact {
+        match self {
+            Self::Answer(answer) => Fact::Answered(answer),
+            Self::Cancel { by } => Fact::Cancelled { by },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use saihai_model::{AnsweredBy, CallId};
+
+    use super::*;
+
+    fn answer(text: &str) -> Wish {
+        let call = CallId { stage: "ask".into(), visit: 1, round: 1, n: 1 };
+        let text = Some(text.to_owned());
+        Wish::Answer(Answer { call, by: AnsweredBy::Person, label: "answered".into(), text })
+    }
+
+    // K-22
+    #[test]
+    fn wishes_are_found_in_the_order_they_were_left_and_removed_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let inbox = Inbox::new(directory.path().to_path_buf(), &Disk::new());
+        let wishes = [answer("one"), answer("two"), Wish::Cancel { by: "me".into() }];
+        for wish in &wishes {
+            inbox.put(wish).unwrap();
+        }
+        let found = inbox.look().unwrap();
+        let read: Vec<_> = found.iter().map(|letter| letter.wish.clone().unwrap()).collect();
+        assert_eq!(read, wishes);
+        assert!(inbox.remove(&found[0].path).unwrap());
+        assert!(!inbox.remove(&found[0].path).unwrap());
+        assert_eq!(inbox.look().unwrap().len(), 2);
+    }
+
+    // P9
+    #[test]
+    fn a_letter_that_says_nothing_sensible_is_shown_with_its_reason() {
+        let directory = tempfile::tempdir().unwrap();
+        let inbox = Inbox::new(directory.path().to_path_buf(), &Disk::new());
+        std::fs::write(directory.path().join("1.json"), b"{\"answer\":").unwrap();
+        std::fs::create_dir(directory.path().join("2.json")).unwrap();
+        std::fs::write(directory.path().join("3.json.draft"), b"half").unwrap();
+        let reasons: Vec<_> =
+            inbox.look().unwrap().into_iter().map(|letter| letter.wish.unwrap_err()).collect();
+        insta::assert_snapshot!(reasons.join("\n"), @r"
+        EOF while parsing a value at line 1 column 10
+        it is not a letter
+        ");
+    }
+}

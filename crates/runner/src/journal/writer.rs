@@ -1,0 +1,95 @@
+//! Appends to a journal.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use saihai_model::{Entry, Moment, Record};
+
+use super::line;
+use super::reader::End;
+use crate::{Disk, Error};
+
+/// A journal that is written to. It is opened anew for each append, so that a thousand runs at once do not need a
+/// thousand more descriptors.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    disk: Disk,
+    end: End,
+    buffer: Vec<u8>,
+    poisoned: bool,
+}
+
+/// An append that did not succeed. What it wrote is not believed in this process, and neither is anything later.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot append to `{}`: {source}", path.display())]
+pub(crate) struct Failed {
+    pub(crate) path: PathBuf,
+    pub(crate) source: io::Error,
+}
+
+impl Journal {
+    /// Makes an empty journal; its directory is synced by its first append's caller.
+    pub(crate) fn create(path: &Path, disk: &Disk) -> Result<Self, Error> {
+        disk.create_new(path).map_err(Error::io("create", path))?;
+        Ok(Self::at(path, disk, End::default()))
+    }
+
+    /// Goes on behind what a reader has found whole, and cuts off what it has not.
+    pub(crate) fn reopen(path: &Path, disk: &Disk, end: End, torn: bool) -> Result<Self, Error> {
+        if torn {
+            let file = OpenOptions::new().write(true).open(path).map_err(Error::io("open", path))?;
+            disk.truncate(&file, path, end.length).map_err(Error::io("truncate", path))?;
+            disk.sync(&file, path).map_err(Error::io("sync", path))?;
+        }
+        Ok(Self::at(path, disk, end))
+    }
+
+    fn at(path: &Path, disk: &Disk, end: End) -> Self {
+        Self { path: path.to_path_buf(), disk: disk.clone(), end, buffer: Vec::new(), poisoned: false }
+    }
+
+    /// The time of the last record.
+    pub(crate) fn last(&self) -> Moment {
+        self.end.at
+    }
+
+    /// Appends one batch: one write, one sync. Only after it has succeeded may anybody act on it.
+    pub(crate) fn append(&mut self, entries: Vec<(Moment, Entry)>) -> Result<Vec<Record>, Failed> {
+        if self.poisoned {
+            return Err(self.failed(io::Error::other("an earlier append has failed")));
+        }
+        let (batch, count) = (self.end.batch + 1, entries.len() as u64);
+        let numbered = entries.into_iter().zip(self.end.seq + 1..);
+        let records: Vec<_> = numbered.map(|((at, entry), seq)| Record { seq, at, entry }).collect();
+        self.buffer.clear();
+        for (record, left) in records.iter().zip((0..count).rev()) {
+            line::write(&mut self.buffer, record, batch, left);
+        }
+        if let Err(source) = self.write() {
+            self.poisoned = true;
+            return Err(self.failed(source));
+        }
+        self.end.length += self.buffer.len() as u64;
+        self.end.seq += count;
+        self.end.batch = batch;
+        self.end.at = records.last().map_or(self.end.at, |record| record.at);
+        // One huge batch must not be paid for all through the run.
+        self.buffer.shrink_to(64 * 1024);
+        Ok(records)
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let file = OpenOptions::new().append(true).open(&self.path)?;
+        if file.metadata()?.len() != self.end.length {
+            return Err(io::Error::other("somebody else has written to it"));
+        }
+        self.disk.write(&file, &self.path, &self.buffer)?;
+        self.disk.sync(&file, &self.path)
+    }
+
+    fn failed(&self, source: io::Error) -> Failed {
+        Failed { path: self.path.clone(), source }
+    }
+}

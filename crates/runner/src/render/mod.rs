@@ -1,0 +1,149 @@
+//! A draft becomes a text: blobs and files are spliced in, and nothing else happens to it.
+
+use std::io;
+use std::path::Path;
+
+use saihai_model::{Draft, Form, Join, Splice, Text};
+
+use crate::Warning;
+use crate::blobs::Blobs;
+use crate::disk::{Beneath, Content};
+
+/// What a draft is rendered with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Renderer<'a> {
+    /// Where large texts are.
+    pub(crate) blobs: &'a Blobs,
+    /// Where the agent works.
+    pub(crate) directory: &'a str,
+    /// Where reports are saved.
+    pub(crate) report_directory: &'a str,
+}
+
+/// A rendered draft.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rendered {
+    pub(crate) text: String,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Why a draft cannot be rendered.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// A blob is missing or not what was written.
+    Blob { text: Text, why: String },
+    /// A report is there and cannot be read.
+    Report { file: String, source: io::Error },
+}
+
+impl Renderer<'_> {
+    /// The most of one text that is passed on; its end counts (C-52).
+    const MOST: usize = 4 * 1024 * 1024;
+
+    /// Renders a draft.
+    pub(crate) fn render(&self, draft: &Draft) -> Result<Rendered, Failed> {
+        let mut warnings = Vec::new();
+        let mut text = String::new();
+        for section in &draft.sections {
+            let body = self.section(section, &mut warnings)?;
+            match draft.join {
+                Join::AsIs => text.push_str(&body),
+                Join::Paragraphs => paragraph(&mut text, &body),
+            }
+        }
+        if draft.join == Join::Paragraphs && !text.is_empty() {
+            text.push('\n');
+        }
+        Ok(Rendered { text, warnings })
+    }
+
+    /// The content of a text, or its end where it is too long to be passed on.
+    pub(crate) fn text(&self, text: &Text) -> Result<String, Failed> {
+        let whole = self.blobs.read(text);
+        let mut whole = whole.map_err(|bad| Failed::Blob { text: text.clone(), why: bad.to_string() })?;
+        if whole.len() > Self::MOST {
+            let cut = whole.ceil_char_boundary(whole.len() - Self::MOST);
+            whole.drain(..cut);
+        }
+        Ok(whole)
+    }
+
+    fn section(&self, section: &[Splice], warnings: &mut Vec<Warning>) -> Result<String, Failed> {
+        let mut body = String::new();
+        for splice in section {
+            match splice {
+                Splice::Text(Text::Inline(text), Form::Plain) => body.push_str(text),
+                Splice::Text(text, form) => body.push_str(&formed(self.text(text)?, *form)),
+                Splice::ReportFile { file, missing } => {
+                    body.push_str(&self.report(file, warnings)?.unwrap_or_else(|| missing.clone()));
+                }
+                Splice::ReportDirectory => body.push_str(self.report_directory),
+                Splice::WorkingDirectory => body.push_str(self.directory),
+            }
+        }
+        Ok(body)
+    }
+
+    fn report(&self, file: &str, warnings: &mut Vec<Warning>) -> Result<Option<String>, Failed> {
+        let failed = |source| Failed::Report { file: file.to_owned(), source };
+        let directory = match Beneath::open(Path::new(self.report_directory)) {
+            Ok(directory) => directory,
+            // Somebody has removed it: then there is no report.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        match directory.read(file).map_err(failed)? {
+            Content::Absent => Ok(None),
+            Content::File(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Content::Unsafe(why) => {
+                warnings.push(Warning::UnsafeReport { file: file.to_owned(), why });
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Adds a paragraph: trimmed, one blank line behind the one before, nothing if it is empty.
+fn paragraph(text: &mut String, body: &str) {
+    let body = body.trim();
+    if body.is_empty() {
+        return;
+    }
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(body);
+}
+
+fn formed(text: String, form: Form) -> String {
+    match form {
+        Form::Plain => text,
+        Form::Quote => prefixed(&text, "> ", "> "),
+        Form::Bullets => prefixed(&text, "- ", "  "),
+        Form::Json => serde_json::Value::String(text).to_string(),
+        Form::Tail(most) => tail(&text, most as usize),
+    }
+}
+
+/// Every line behind a prefix; nothing stays nothing.
+fn prefixed(text: &str, first: &str, further: &str) -> String {
+    let mut out = String::with_capacity(text.len() + first.len());
+    for (index, line) in text.lines().enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        out.push_str(if index == 0 { first } else { further });
+        out.push_str(line);
+    }
+    out
+}
+
+fn tail(text: &str, most: usize) -> String {
+    let Some((cut, _)) = text.char_indices().rev().nth(most.saturating_sub(1)).filter(|_| most > 0) else {
+        return if most == 0 && !text.is_empty() { "…".to_owned() } else { text.to_owned() };
+    };
+    if cut == 0 { text.to_owned() } else { format!("…{}", &text[cut..]) }
+}
+
+#[cfg(test)]
+mod tests;

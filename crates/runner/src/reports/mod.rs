@@ -1,0 +1,191 @@
+//! Saving the reports found in a reply, without ever losing a file an agent wrote itself.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use saihai_model::{CallId, Found, How, Json, Text};
+use serde::{Deserialize, Serialize};
+
+use crate::Disk;
+use crate::blobs::{Bad, Blobs, sha256};
+use crate::disk::{Beneath, Content};
+
+/// What is recorded of a saved report, under its file's name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Saved {
+    /// How it was recognised.
+    pub(crate) how: How,
+    /// SHA-256 of the file.
+    pub(crate) sha256: String,
+    /// Its length.
+    pub(crate) bytes: u64,
+    /// First byte of it in the reply.
+    pub(crate) start: u64,
+    /// One past its last byte.
+    pub(crate) end: u64,
+    /// The content of a file the agent wrote itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<Text>,
+    /// What the agent had written into the file that a block then replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agents_own: Option<Text>,
+}
+
+/// The reports of one reply.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reports<'a> {
+    /// The call that saves them.
+    pub(crate) call: &'a CallId,
+    /// The reply.
+    pub(crate) text: &'a str,
+    /// Where each stands in it.
+    pub(crate) found: &'a [Found],
+    /// SHA-256 of what we last saved under each name.
+    pub(crate) last: &'a BTreeMap<String, String>,
+}
+
+/// Where reports go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shelf<'a> {
+    /// The report directory.
+    pub(crate) directory: &'a Path,
+    pub(crate) blobs: &'a Blobs,
+    pub(crate) disk: &'a Disk,
+}
+
+/// Why a report could not be saved.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    /// Where.
+    pub(crate) path: PathBuf,
+    /// Why.
+    pub(crate) source: io::Error,
+}
+
+impl Shelf<'_> {
+    /// Saves every report; the first that cannot be saved ends it, and saving all again later is harmless.
+    pub(crate) fn save(&self, reports: &Reports<'_>) -> Result<BTreeMap<String, Json>, Failed> {
+        let directory = self.open()?;
+        let mut saved = BTreeMap::new();
+        for found in reports.found {
+            let report = self.save_one(&directory, reports, found)?;
+            let report = serde_json::to_value(report).expect("a saved report has text keys only");
+            saved.insert(found.file.clone(), report);
+        }
+        Ok(saved)
+    }
+
+    fn save_one(&self, directory: &Beneath, reports: &Reports<'_>, found: &Found) -> Result<Saved, Failed> {
+        let failed = |source| self.failed(&found.file, source);
+        let content = slice(reports.text, found).ok_or_else(|| failed(out_of_range()))?;
+        let present = match directory.read(&found.file).map_err(failed)? {
+            Content::File(bytes) => Some(bytes),
+            Content::Absent => None,
+            Content::Unsafe(why) => return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, why))),
+        };
+        // What stands there is the agent's if it is neither what we saved last nor what we are about to save.
+        let ours = |bytes: &Vec<u8>| {
+            bytes == content.as_bytes() || reports.last.get(&found.file) == Some(&sha256(bytes))
+        };
+        let written = present.filter(|bytes| !ours(bytes));
+        match (written, found.how) {
+            (Some(bytes), How::Whole | How::Agent) => self.leave(&bytes),
+            (Some(bytes), How::Clue | How::Only | How::Position) => {
+                self.put_aside(reports.call, found, &bytes)?;
+                self.put(directory, reports.call, found, content)
+            }
+            (None, _) => self.put(directory, reports.call, found, content),
+        }
+    }
+
+    /// No block was found and the agent wrote the file itself: it stays (P-38).
+    fn leave(&self, bytes: &[u8]) -> Result<Saved, Failed> {
+        let kept = self.blobs.keep_bytes(bytes).map_err(|(path, source)| Failed { path, source })?;
+        Ok(Saved {
+            how: How::Agent,
+            sha256: sha256(bytes),
+            bytes: bytes.len() as u64,
+            start: 0,
+            end: bytes.len() as u64,
+            content: Some(kept),
+            agents_own: None,
+        })
+    }
+
+    fn put(&self, directory: &Beneath, call: &CallId, found: &Found, content: &str) -> Result<Saved, Failed> {
+        directory
+            .replace(self.disk, &found.file, content.as_bytes())
+            .map_err(|source| self.failed(&found.file, source))?;
+        Ok(Saved {
+            how: found.how,
+            sha256: sha256(content.as_bytes()),
+            bytes: content.len() as u64,
+            start: found.start,
+            end: found.end,
+            content: None,
+            agents_own: self.was_put_aside(call, found),
+        })
+    }
+
+    /// Keeps the agent's version, and a note of it that survives if we die before the saving is recorded.
+    fn put_aside(&self, call: &CallId, found: &Found, bytes: &[u8]) -> Result<(), Failed> {
+        let kept = self.blobs.keep_bytes(bytes).map_err(|(path, source)| Failed { path, source })?;
+        let note = self.note(call, found);
+        let text = serde_json::to_vec(&kept).expect("a text has text keys only");
+        self.disk.replace(&note, &text).map_err(|source| Failed { path: note, source })
+    }
+
+    fn was_put_aside(&self, call: &CallId, found: &Found) -> Option<Text> {
+        let text = std::fs::read(self.note(call, found)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    fn note(&self, call: &CallId, found: &Found) -> PathBuf {
+        let name = sha256(format!("{call} {}", found.file).as_bytes());
+        self.blobs.directory().join(format!("{name}.aside"))
+    }
+
+    fn open(&self) -> Result<Beneath, Failed> {
+        let failed = |source| Failed { path: self.directory.to_path_buf(), source };
+        match Beneath::open(self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.disk.create_directories(self.directory).map_err(failed)?;
+                Beneath::open(self.directory).map_err(failed)
+            }
+            opened => opened.map_err(failed),
+        }
+    }
+
+    fn failed(&self, file: &str, source: io::Error) -> Failed {
+        Failed { path: self.directory.join(file), source }
+    }
+}
+
+impl Saved {
+    /// What stands recorded, by file.
+    pub(crate) fn of(output: &BTreeMap<String, Json>) -> impl Iterator<Item = (&String, Self)> {
+        output.iter().filter_map(|(file, json)| Some((file, serde_json::from_value(json.clone()).ok()?)))
+    }
+}
+
+/// The content of a saved report.
+pub(crate) fn content(blobs: &Blobs, text: &Text, start: u64, end: u64) -> Result<Vec<u8>, Bad> {
+    let bytes = match text {
+        Text::Inline(text) => text.clone().into_bytes(),
+        Text::Blob { hash, bytes } => blobs.read_bytes(hash, *bytes)?,
+    };
+    let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+    range.and_then(|(start, end)| bytes.get(start..end)).map(<[u8]>::to_vec).ok_or(Bad::Changed)
+}
+
+fn slice<'a>(text: &'a str, found: &Found) -> Option<&'a str> {
+    text.get(usize::try_from(found.start).ok()?..usize::try_from(found.end).ok()?)
+}
+
+fn out_of_range() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it does not stand where the reading says")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! What the tests of this crate share: a project in a temporary directory, and small workflows.
+
+use std::path::PathBuf;
+
+use saihai_connect::Connections;
+use saihai_model::{
+    Activity, Choice, Completion, Exit, Form, Gate, GateMode, Hold, Holds, Join, Label, Limits, Method,
+    Millis, Moment, Offer, OnFailure, Part, Permission, Prompt, Raise, Reads, Record, Report, Retry, Rounds,
+    Rule, Script, ScriptReply, Section, SessionPolicy, Stage, Target, Turn, Variable, Wants, When, Workflow,
+};
+
+use crate::{Beginning, Clock, Disk, Driver, Error, Finish, Going, Observed, RunDirectory, Runs};
+
+/// A project in a temporary directory.
+pub(crate) struct Project {
+    pub(crate) root: tempfile::TempDir,
+    pub(crate) disk: Disk,
+}
+
+/// What was seen while a run was driven.
+#[derive(Default)]
+pub(crate) struct Log(pub(crate) Vec<String>);
+
+/// When the runs of tests begin.
+pub(crate) const BEGINNING: Moment = Moment(1_770_368_160_000);
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        Self::on(Disk::new())
+    }
+
+    pub(crate) fn on(disk: Disk) -> Self {
+        Self { root: tempfile::tempdir().unwrap(), disk }
+    }
+
+    pub(crate) fn runs(&self) -> Runs {
+        Runs::on(self.root.path(), self.disk.clone())
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.root.path().join(relative)
+    }
+
+    pub(crate) fn start(&self, workflow: Workflow, script: Script) -> Result<Driver, Error> {
+        let clock = Clock::starting_at(BEGINNING);
+        Driver::start(&self.runs(), self.beginning(workflow, script), Connections::default(), clock)
+    }
+
+    pub(crate) fn beginning(&self, workflow: Workflow, script: Script) -> Beginning {
+        Beginning {
+            workflow,
+            script: Some(script),
+            definition: "small".to_owned(),
+            dialect: "piece".to_owned(),
+            task: "make it so".to_owned(),
+            slug: "make-it-so".to_owned(),
+            seed: 7,
+            interactive: false,
+            rehearsal: true,
+            patience: Millis::seconds(60),
+            directory: self.root.path().to_path_buf(),
+            reports: self.root.path().join(".takt/reports"),
+        }
+    }
+
+    pub(crate) fn resume(&self, raise: Raise) -> Result<Driver, Error> {
+        let clock = Clock::starting_at(BEGINNING);
+        Driver::resume(self.last(), raise, Connections::default(), clock)
+    }
+
+    pub(crate) fn last(&self) -> RunDirectory {
+        self.runs().find("last").unwrap()
+    }
+
+    pub(crate) fn journal(&self) -> Vec<u8> {
+        std::fs::read(self.last().journal()).unwrap()
+    }
+
+    pub(crate) fn records(&self) -> Vec<Record> {
+        let mut records = Vec::new();
+        self.last().read(&mut |record| records.push(record)).unwrap();
+        records
+    }
+}
+
+/// Drives a run to its rest and keeps what was seen.
+pub(crate) async fn drive(driver: Driver, going: Going) -> (Result<Finish, Error>, Log) {
+    let mut log = Log::default();
+    let finish = driver.drive(going, &mut |observed| log.see(&observed)).await;
+    (finish, log)
+}
+
+impl Log {
+    pub(crate) fn see(&mut self, observed: &Observed<'_>) {
+        self.0.push(match observed {
+            Observed::Recorded(record) => shown(record),
+            Observed::Progress { call, progress } => format!("progress {call} {progress:?}"),
+            Observed::Gate { call, title, question, wants } => {
+                format!("gate {call} {title} {question:?} {wants:?}")
+            }
+            Observed::Waiting { until } => format!("waiting {}", until.0 - BEGINNING.0),
+            Observed::Warning(warning) => format!("warning {warning}"),
+        });
+    }
+}
+
+/// A record in one short line: what it is, and of which call.
+pub(crate) fn shown(record: &Record) -> String {
+    let json = serde_json::to_value(&record.entry).unwrap();
+    let (_, said) = json.as_object().unwrap().iter().next().unwrap();
+    let Some((name, body)) = said.as_object().and_then(|said| said.iter().next()) else {
+        return format!("{} {}", record.seq, said.as_str().unwrap());
+    };
+    let call = body.get("call").filter(|call| call.is_object()).map(|call| {
+        format!(" {}.{}.{}.{}", call["stage"].as_str().unwrap(), call["visit"], call["round"], call["n"])
+    });
+    let rest = match name.as_str() {
+        "exited" => format!(" {} {}", body["stage"], body["verdict"]["to"]),
+        "entered" => format!(" {}", body["stage"]),
+        "parked" => format!(" {}", body["hold"]),
+        "finished" => format!(" {}", body["ending"]),
+        "failed" => format!(" {}", body["failure"]["class"]),
+        "retry" => format!(" in {}", body["not_before"].as_u64().unwrap() - BEGINNING.0),
+        _ => String::new(),
+    };
+    format!("{} {name}{}{rest}", record.seq, call.unwrap_or_default())
+}
+
+/// A raise that raises nothing.
+pub(crate) fn go_on() -> Raise {
+    Raise {
+        rounds: None,
+        budget: saihai_model::Budget::default(),
+        runtime: None,
+        patience: Millis::seconds(60),
+        now: false,
+    }
+}
+
+pub(crate) fn fixed(text: &str) -> Section {
+    Section { body: vec![Part::Fixed(text.into())], when: When::Always }
+}
+
+pub(crate) fn value(variable: Variable) -> Section {
+    Section { body: vec![Part::Value(variable, Form::Plain)], when: When::Always }
+}
+
+pub(crate) fn turn(id: &str, sections: Vec<Section>) -> Turn {
+    Turn {
+        id: id.into(),
+        title: format!("{id} - small"),
+        persona: None,
+        role: None,
+        prompt: Prompt { sections, join: Join::Paragraphs },
+        provider: "script".into(),
+        model: None,
+        permission: Permission::ReadOnly,
+        asked_permission: None,
+        tools: None,
+        session: SessionPolicy::Fresh,
+        timeout: None,
+        max_calls: None,
+        price: None,
+        heading: String::new(),
+        reads: Reads::default(),
+    }
+}
+
+/// Labels that a turn says by its tag.
+pub(crate) fn choosing(mut turn: Turn, labels: &[&str]) -> Turn {
+    let options = labels.iter().enumerate();
+    let options = options.map(|(number, label)| Offer { number, label: Label::from(*label) }).collect();
+    turn.reads.choice = Some(Choice { options, found_by: vec![Method::Tag] });
+    turn
+}
+
+pub(crate) fn reporting(mut turn: Turn, files: &[&str]) -> Turn {
+    let report = |file: &&str| Report { file: (*file).to_owned(), label: (*file).to_owned(), heading: None };
+    turn.reads.reports = files.iter().map(report).collect();
+    turn
+}
+
+/// A stage of turns whose rules are `label -> stage`, `COMPLETE` or `ABORT`.
+pub(crate) fn stage(turns: Vec<Turn>, rules: &[(&str, &str)]) -> Stage {
+    let one = turns.len() == 1;
+    let rules = rules.iter().map(|(label, to)| {
+        let when = match *label {
+            "" => Holds::Always,
+            label if one => Holds::Is(label.into()),
+            label => Holds::All(vec![label.into()]),
+        };
+        Rule { when, then: target(to) }
+    });
+    Stage {
+        title: turns.first().map(|turn| turn.title.clone()).unwrap_or_default(),
+        exit: Exit::Rules { rules: rules.collect(), question: None, otherwise: Target::failed("no_match") },
+        does: Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: String::new() },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+    }
+}
+
+/// A gate whose yes, or text, leads to a stage.
+pub(crate) fn gate(wants: Wants, to: &str) -> Stage {
+    let rule = |label: &str, then| Rule { when: Holds::Is(label.into()), then };
+    let declined = Target::End(saihai_model::Ending::Declined);
+    let rules = vec![rule("yes", target(to)), rule("answered", target(to)), rule("no", declined)];
+    let question = Prompt { sections: vec![fixed("May it?")], join: Join::Paragraphs };
+    Stage {
+        title: "gate".to_owned(),
+        does: Activity::Gate(Gate { question, wants, mode: GateMode::Person, timeout: None }),
+        exit: Exit::Rules { rules, question: None, otherwise: Target::failed("no_match") },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+    }
+}
+
+fn target(to: &str) -> Target {
+    match to {
+        "COMPLETE" => Target::Complete,
+        "ABORT" => Target::failed("abort"),
+        stage => Target::Stage(stage.into()),
+    }
+}
+
+pub(crate) fn workflow(stages: Vec<(&str, Stage)>) -> Workflow {
+    Workflow {
+        name: "small".to_owned(),
+        entry: stages[0].0.into(),
+        stages: stages.into_iter().map(|(id, stage)| (id.into(), stage)).collect(),
+        topics: None,
+        monitors: Vec::new(),
+        completion: Completion::Flow,
+        limits: Limits { rounds: Some(10), ..Limits::default() },
+        retry: Retry::default(),
+        afterwards: None,
+        words: [("report-missing".to_owned(), "(none yet)".to_owned())].into_iter().collect(),
+    }
+}
+
+/// `plan` says `next` and then `review` says `ok`, or `fix` and is planned again.
+pub(crate) fn plan_and_review() -> Workflow {
+    workflow(vec![
+        ("plan", stage(vec![turn("plan", vec![fixed("Plan."), value(Variable::Task)])], &[("", "review")])),
+        (
+            "review",
+            stage(
+                vec![choosing(
+                    turn("review", vec![fixed("Review."), value(Variable::Previous)]),
+                    &["ok", "fix"],
+                )],
+                &[("ok", "COMPLETE"), ("fix", "plan")],
+            ),
+        ),
+    ])
+}
+
+pub(crate) fn script(texts: &[&str]) -> Script {
+    let say = |text: &&str| ScriptReply { text: Some((*text).to_owned()), ..ScriptReply::default() };
+    Script { strict: true, lenient_roles: false, replies: texts.iter().map(say).collect() }
+}
+
+pub(crate) fn is_person(hold: Option<&Hold>) -> bool {
+    matches!(hold, Some(Hold::Person(_)))
+}
