@@ -107,7 +107,30 @@ impl Invocation {
     pub fn under_shell(self, setup: &str) -> Self {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(format!("{setup}; exec \"$@\"")).arg("sh").arg(self.command.get_program());
-        command.args(self.command.get_args()).env_clear();
+        command.args(self.command.get_args());
+        Self { command: self.with_surroundings(command), ..self }
+    }
+
+    /// Runs another copy of the program.
+    #[must_use]
+    pub fn program(self, program: &Path) -> Self {
+        let mut command = Command::new(program);
+        command.args(self.command.get_args());
+        Self { command: self.with_surroundings(command), ..self }
+    }
+
+    /// Runs it with stdout going to another command of a shell; what comes out is that command's.
+    #[must_use]
+    pub fn piped_into(self, other: &str) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(format!("\"$@\" | {other}")).arg("sh").arg(self.command.get_program());
+        command.args(self.command.get_args());
+        Self { command: self.with_surroundings(command), ..self }
+    }
+
+    /// Gives another command the directory and the variables of this one.
+    fn with_surroundings(&self, mut command: Command) -> Command {
+        command.env_clear();
         for (name, value) in self.command.get_envs() {
             if let Some(value) = value {
                 command.env(name, value);
@@ -116,7 +139,7 @@ impl Invocation {
         if let Some(directory) = self.command.get_current_dir() {
             command.current_dir(directory);
         }
-        Self { command, shown: self.shown, input: self.input }
+        command
     }
 
     /// Makes the call and waits for its end.

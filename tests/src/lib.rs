@@ -10,6 +10,7 @@ mod journal;
 mod live;
 mod manual;
 mod project;
+mod story;
 pub mod tidy;
 mod workload;
 
@@ -17,6 +18,7 @@ pub use fault::{At, Fault, Moment};
 pub use invocation::{Invocation, Outcome};
 pub use journal::{Journal, Line};
 pub use live::Live;
-pub use manual::{Block, blocks};
+pub use manual::Page;
 pub use project::Project;
+pub use story::story;
 pub use workload::{End, Workload, in_parallel};

@@ -1,52 +1,96 @@
-//! The manual's examples, so that they can be run: fenced blocks whose info string is `console tested`.
-
-use std::fmt;
+//! A page of the manual, whose examples can be run.
+//!
+//! A fenced block with the info string `console tested` holds commands and their output. A block whose info string ends
+//! in `file=PATH` is written to that file of the project first. All blocks of a page share one project, in order.
 
 use crate::Project;
 
-/// A tested block of a page.
+/// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
-    /// The page.
-    pub page: String,
-    /// The line of its fence, from 1.
-    pub line: usize,
-    /// The commands, each with the output shown below it.
-    pub steps: Vec<Step>,
+pub struct Page {
+    name: String,
+    blocks: Vec<Block>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Block {
+    File { path: String, content: String },
+    Console { line: usize, steps: Vec<Step> },
 }
 
 /// A command and its output.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Step {
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Step {
     /// After `$ `.
-    pub command: String,
+    command: String,
     /// stdout and then stderr, as a person sees them.
-    pub output: String,
+    output: String,
 }
 
-/// The tested blocks of a page. Text between blocks is prose; other fences are not touched.
-pub fn blocks(page: &str, text: &str) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut open: Option<Block> = None;
-    for (line, number) in text.lines().zip(1..) {
-        match (&mut open, line) {
-            (Some(_), "```") => blocks.extend(open.take()),
-            (Some(block), line) => block.take(line),
-            (None, "```console tested") => {
-                open = Some(Block { page: page.to_owned(), line: number, steps: Vec::new() });
+impl Page {
+    /// Reads a page. Other blocks and prose are passed over.
+    pub fn parse(name: &str, text: &str) -> Self {
+        let mut blocks = Vec::new();
+        let mut open: Option<(usize, &str, String)> = None;
+        for (line, number) in text.lines().zip(1..) {
+            match (&mut open, line) {
+                (Some(_), "```") => {
+                    let (line, info, content) = open.take().expect("it is open");
+                    blocks.extend(Block::of(line, info, content));
+                }
+                (Some((_, _, content)), line) => {
+                    content.push_str(line);
+                    content.push('\n');
+                }
+                (None, line) => open = line.strip_prefix("```").map(|info| (number, info, String::new())),
             }
-            (None, _) => {}
         }
+        Self { name: name.to_owned(), blocks }
     }
-    blocks
+
+    /// How many commands it has.
+    pub fn commands(&self) -> usize {
+        let count = |block: &Block| match block {
+            Block::File { .. } => 0,
+            Block::Console { steps, .. } => steps.len(),
+        };
+        self.blocks.iter().map(count).sum()
+    }
+
+    /// Writes its files and runs its commands, and compares what a person would see. `[..]` in a line of the page stands
+    /// for anything; a command that fails says so in a last line `? 2`.
+    ///
+    /// # Errors
+    /// Something else came out: the page's text and the real one.
+    pub fn run(&self, project: &Project) -> Result<(), String> {
+        for block in &self.blocks {
+            match block {
+                Block::File { path, content } => drop(project.write(path, content)),
+                Block::Console { line, steps } => {
+                    for step in steps {
+                        step.run(project).map_err(|what| format!("{}:{line}: {what}", self.name))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Block {
-    fn take(&mut self, line: &str) {
-        match (line.strip_prefix("$ "), self.steps.last_mut()) {
-            (Some(command), _) => {
-                self.steps.push(Step { command: command.to_owned(), output: String::new() })
-            }
+    fn of(line: usize, info: &str, content: String) -> Option<Self> {
+        if let Some((_, path)) = info.split_once("file=") {
+            return Some(Self::File { path: path.to_owned(), content });
+        }
+        (info == "console tested").then(|| Self::Console { line, steps: steps(&content) })
+    }
+}
+
+fn steps(content: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for line in content.lines() {
+        match (line.strip_prefix("$ "), steps.last_mut()) {
+            (Some(command), _) => steps.push(Step { command: command.to_owned(), output: String::new() }),
             (None, Some(step)) => {
                 step.output.push_str(line);
                 step.output.push('\n');
@@ -54,48 +98,27 @@ impl Block {
             (None, None) => {}
         }
     }
-
-    /// Runs its commands one after the other in a project and compares what a person would see. `[..]` in a line of
-    /// the page stands for anything; a command that fails says so in a last line `? 2`.
-    ///
-    /// # Errors
-    /// Something else came out: the page's text and the real one.
-    pub fn run(&self, project: &Project) -> Result<(), String> {
-        for step in &self.steps {
-            let real = step.run(project)?;
-            if !matches(&step.output, &real) {
-                return Err(format!(
-                    "{self}: $ {}\n-- the page\n{}-- really\n{real}",
-                    step.command, step.output
-                ));
-            }
-        }
-        Ok(())
-    }
+    steps
 }
 
 impl Step {
-    fn run(&self, project: &Project) -> Result<String, String> {
+    fn run(&self, project: &Project) -> Result<(), String> {
         let words = words(&self.command);
-        let Some((program, arguments)) = words.split_first().filter(|(program, _)| *program == "saihai")
-        else {
-            return Err(format!("`{}` is no call of saihai", self.command));
+        let arguments = match words.split_first() {
+            Some((program, arguments)) if program == "saihai" => arguments,
+            _ => return Err(format!("`{}` is no call of saihai", self.command)),
         };
-        debug_assert_eq!(program, "saihai");
         let outcome = project.saihai(arguments).run();
-        let mut seen = outcome.stdout + &outcome.stderr;
-        match outcome.code {
-            Some(0) => {}
-            Some(code) => seen.push_str(&format!("? {code}\n")),
-            None => seen.push_str("? killed\n"),
+        let end = match outcome.code {
+            Some(0) => String::new(),
+            Some(code) => format!("? {code}\n"),
+            None => "? killed\n".to_owned(),
+        };
+        let seen = outcome.stdout + &outcome.stderr + &end;
+        if matches(&self.output, &seen) {
+            return Ok(());
         }
-        Ok(seen)
-    }
-}
-
-impl fmt::Display for Block {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.page, self.line)
+        Err(format!("$ {}\n-- the page\n{}-- really\n{seen}", self.command, self.output))
     }
 }
 
@@ -129,8 +152,8 @@ fn line_matches(page: &str, real: &str) -> bool {
     match page.split_once("[..]") {
         None => page == real,
         Some((start, rest)) => real.strip_prefix(start).is_some_and(|real| {
-            let cuts = real.char_indices().map(|(at, _)| at).chain([real.len()]);
-            cuts.into_iter().any(|at| line_matches(rest, &real[at..]))
+            let mut cuts = real.char_indices().map(|(at, _)| at).chain([real.len()]);
+            cuts.any(|at| line_matches(rest, &real[at..]))
         }),
     }
 }
@@ -140,12 +163,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_blocks_marked_as_tested_are_taken() {
-        let page = "text\n```console\n$ saihai a\n```\n\n```console tested\n$ saihai b \"c d\"\nx\ny\n$ saihai e\n```\n";
+    fn commands_and_files_are_taken_and_the_rest_is_prose() {
+        let text = "text\n```console\n$ saihai a\n```\n```yaml file=a/b.yaml\nname: x\n```\n\n```console tested\n$ saihai b \"c d\"\nx\ny\n$ saihai e\n```\n";
         let step =
             |command: &str, output: &str| Step { command: command.to_owned(), output: output.to_owned() };
+        let page = Page::parse("page", text);
+        let file = Block::File { path: "a/b.yaml".to_owned(), content: "name: x\n".to_owned() };
         let steps = vec![step("saihai b \"c d\"", "x\ny\n"), step("saihai e", "")];
-        assert_eq!(blocks("page", page), [Block { page: "page".to_owned(), line: 6, steps }]);
+        assert_eq!(page.blocks, [file, Block::Console { line: 9, steps }]);
+        assert_eq!(page.commands(), 2);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::{Outcome, Project};
+use crate::{Invocation, Outcome, Project};
 
 /// The stages of one round of the loop before the parallel one.
 const LOOP: [&str; 7] = ["plan", "research", "implement", "selfcheck", "tests", "docs", "security"];
@@ -54,18 +54,29 @@ impl Workload {
     }
 
     /// Begins it; it goes as far as its gate.
-    pub fn begin(&self) -> crate::Invocation {
+    pub fn begin(&self) -> Invocation {
         self.project.saihai(["run", "workload", "Deliver the feature.", "--script", "script.json"])
     }
 
+    /// The same, telling every event on stdout.
+    pub fn begin_json(&self) -> Invocation {
+        let arguments = ["run", "workload", "Deliver the feature.", "--script", "script.json", "--json"];
+        self.project.saihai(arguments)
+    }
+
     /// Answers its gate.
-    pub fn answer(&self) -> crate::Invocation {
+    pub fn answer(&self) -> Invocation {
         self.project.saihai(["answer", "last", "Mention the migration."])
     }
 
     /// Goes on with it.
-    pub fn resume(&self) -> crate::Invocation {
+    pub fn resume(&self) -> Invocation {
         self.project.saihai(["resume", "last"])
+    }
+
+    /// The same, telling every event on stdout.
+    pub fn resume_json(&self) -> Invocation {
+        self.project.saihai(["resume", "last", "--json"])
     }
 
     /// How often each scripted agent says it was called.

@@ -1,6 +1,6 @@
 //! `cargo xtask coverage`: which requirements no test names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -9,11 +9,14 @@ use anyhow::{Result, bail};
 use xtask::requirement::{self, AREAS, Area, Id};
 use xtask::{mentions, source};
 
+/// The requirements that tests name, and the files that do.
+type Tested = BTreeMap<Id, BTreeSet<String>>;
+
 /// What is to be shown.
 #[derive(Default)]
 struct Wanted {
     area: Option<char>,
-    /// Also the requirements that have a test.
+    /// Also the requirements that have a test, and where.
     all: bool,
 }
 
@@ -21,13 +24,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let wanted = parse(arguments)?;
     let root = source::root();
     let areas = requirement::read_all(&root.join("docs/requirements"))?;
-    let tested: BTreeSet<Id> = source::read_all(&root)?
-        .iter()
-        .filter(|source| !source.path.starts_with("xtask"))
-        .flat_map(|source| source.lines())
-        .filter(|line| line.is_test)
-        .flat_map(|line| mentions::in_line(line.text))
-        .collect();
+    let mut tested = Tested::new();
+    for source in source::read_all(&root)?.iter().filter(|source| !source.path.starts_with("xtask")) {
+        let lines = source.lines().into_iter().filter(|line| line.is_test);
+        for id in lines.flat_map(|line| mentions::in_line(line.text)) {
+            tested.entry(id).or_default().insert(source.path.display().to_string());
+        }
+    }
     print!("{}", report(&areas, &tested, &wanted));
     Ok(ExitCode::SUCCESS)
 }
@@ -50,22 +53,26 @@ fn parse(arguments: &[String]) -> Result<Wanted> {
     Ok(wanted)
 }
 
-fn report(areas: &[Area], tested: &BTreeSet<Id>, wanted: &Wanted) -> String {
+fn report(areas: &[Area], tested: &Tested, wanted: &Wanted) -> String {
     let mut text = String::new();
     let mut summary = String::new();
     for area in areas.iter().filter(|area| wanted.area.is_none_or(|letter| letter == area.letter)) {
         let total = area.requirements.len();
-        let named = area.requirements.iter().filter(|one| tested.contains(&one.id)).count();
+        let named = area.requirements.iter().filter(|one| tested.contains_key(&one.id)).count();
         let _ = writeln!(summary, "  {}  {named:3} of {total:3} named by a test", area.letter);
         if named == total && !wanted.all {
             continue;
         }
         let _ = writeln!(text, "{}", area.title);
         for one in &area.requirements {
-            match (tested.contains(&one.id), wanted.all) {
-                (false, _) => _ = writeln!(text, "  no test  {:6} {}", one.id.to_string(), one.title),
-                (true, true) => _ = writeln!(text, "  tested   {:6} {}", one.id.to_string(), one.title),
-                (true, false) => {}
+            let id = one.id.to_string();
+            match tested.get(&one.id) {
+                None => _ = writeln!(text, "  no test  {id:6} {}", one.title),
+                Some(files) if wanted.all => {
+                    let files = files.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+                    let _ = writeln!(text, "  tested   {id:6} {}: {files}", one.title);
+                }
+                Some(_) => {}
             }
         }
         text.push('\n');
@@ -74,9 +81,9 @@ fn report(areas: &[Area], tested: &BTreeSet<Id>, wanted: &Wanted) -> String {
 }
 
 /// Ids that tests name and no list has: a slip of the pen, or a list that has fallen behind.
-fn unknown(areas: &[Area], tested: &BTreeSet<Id>) -> String {
+fn unknown(areas: &[Area], tested: &Tested) -> String {
     let known: BTreeSet<Id> = areas.iter().flat_map(|area| &area.requirements).map(|one| one.id).collect();
-    let strays: Vec<String> = tested.difference(&known).map(Id::to_string).collect();
+    let strays: Vec<String> = tested.keys().filter(|id| !known.contains(id)).map(Id::to_string).collect();
     match strays.as_slice() {
         [] => String::new(),
         strays => format!("named by tests, but no requirement: {}\n", strays.join(", ")),
@@ -100,10 +107,14 @@ mod tests {
         Area { letter, title: format!("Area {letter}"), requirements }
     }
 
+    fn named(ids: &[Id]) -> Tested {
+        ids.iter().map(|id| (*id, BTreeSet::from(["a.rs".to_owned()]))).collect()
+    }
+
     #[test]
     fn requirements_without_a_test_are_listed_by_area() {
         let areas = [area('P', &["one", "two"]), area('K', &["three"])];
-        let tested = BTreeSet::from([id('P', 1), id('K', 1), id('K', 9)]);
+        let tested = named(&[id('P', 1), id('K', 1), id('K', 9)]);
         let expected = "Area P\n  no test  P-2    two\n\nsummary\n  P    1 of   2 named by a test\n  K    1 of   1 \
                         named by a test\nnamed by tests, but no requirement: K-9\n";
         assert_eq!(report(&areas, &tested, &Wanted::default()), expected);
@@ -113,7 +124,10 @@ mod tests {
     fn one_area_can_be_asked_for() {
         let areas = [area('P', &["one"]), area('K', &["two"])];
         let wanted = Wanted { area: Some('K'), all: true };
-        let shown = report(&areas, &BTreeSet::from([id('K', 1)]), &wanted);
-        assert_eq!(shown, "Area K\n  tested   K-1    two\n\nsummary\n  K    1 of   1 named by a test\n");
+        let shown = report(&areas, &named(&[id('K', 1)]), &wanted);
+        assert_eq!(
+            shown,
+            "Area K\n  tested   K-1    two: a.rs\n\nsummary\n  K    1 of   1 named by a test\n"
+        );
     }
 }

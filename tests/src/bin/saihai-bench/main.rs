@@ -1,0 +1,51 @@
+//! The laws of cost, measured. Started by `cargo xtask bench`, which builds what is measured as it is released.
+//!
+//! Every law is a ratio within one run on one machine, or a size; never a wall time. A ratio alternates both sides,
+//! takes medians, is repeated five times, and fails only if the median of the repetitions exceeds the law.
+
+mod flat;
+mod law;
+mod memory;
+mod numbers;
+mod resume;
+mod start;
+mod subject;
+mod turn;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use law::Law;
+
+fn main() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let wanted = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => None,
+        // A process of its own for what is measured by its peak size.
+        ["live-runs", count] => return memory::live_runs(count.parse()?).map(|()| ExitCode::SUCCESS),
+        ["--only", law] => Some(*law),
+        _ => bail!("usage: cargo xtask bench [--only T-n]"),
+    };
+    println!("{}", law::machine());
+    let mut kept = true;
+    for (id, measure) in LAWS {
+        if wanted.is_none_or(|wanted| wanted == id) {
+            for law in measure()? {
+                println!("{law}");
+                kept &= law.is_kept();
+            }
+        }
+    }
+    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+type Measure = fn() -> Result<Vec<Law>>;
+
+const LAWS: [(&str, Measure); 5] = [
+    ("T-100", start::measure),
+    ("T-101", turn::measure),
+    ("T-102", flat::measure),
+    ("T-103", memory::measure),
+    ("T-104", resume::measure),
+];

@@ -1,0 +1,109 @@
+//! What is measured: a run of one stage that goes round until its limit, on scripted replies.
+
+use std::path::Path;
+
+use anyhow::Result;
+use saihai::{Beginning, Clock, Driver, Finish, Going, Observed, Runs};
+use saihai_connect::Connections;
+use saihai_model::{
+    Activity, Choice, Completion, Exit, Form, Holds, Label, Limits, Method, Millis, Offer, OnFailure, Part,
+    Permission, Prompt, ProviderName, Reads, Retry, Rounds, Rule, Script, ScriptReply, Section,
+    SessionPolicy, Stage, StageId, Target, Text, Times, Turn, TurnId, Variable, When, Workflow,
+};
+
+/// An ordinary reply of an agent: a few paragraphs and a tag.
+pub(crate) fn reply() -> String {
+    let paragraph = "The function was changed so that it keeps its input, and the two callers were adapted. ";
+    format!("{}\n[STEP:0]", paragraph.repeat(8))
+}
+
+/// A stage that is entered again after each turn, so often.
+pub(crate) fn workflow(turns: u32) -> Workflow {
+    let id = StageId::from("work");
+    let label = Label::from("go on");
+    let text = |text: &str| Part::Fixed(Text::from(text));
+    let section = |body: Vec<Part>, when: When| Section { body, when };
+    let sections = vec![
+        section(vec![text(&"You are a careful engineer. ".repeat(10))], When::Always),
+        section(vec![text("## Iteration\n"), Part::Value(Variable::Iteration, Form::Plain)], When::Always),
+        section(vec![text("## Task\n"), Part::Value(Variable::Task, Form::Plain)], When::Always),
+        section(vec![text("## Before\n"), Part::Value(Variable::Previous, Form::Plain)], When::Filled),
+    ];
+    let choice =
+        Choice { options: vec![Offer { number: 0, label: label.clone() }], found_by: vec![Method::Tag] };
+    let turn = Turn {
+        id: TurnId::from("work"),
+        title: "work - bench".to_owned(),
+        persona: None,
+        role: None,
+        prompt: Prompt { sections, ..Prompt::default() },
+        provider: ProviderName::from("script"),
+        model: None,
+        permission: Permission::ReadOnly,
+        asked_permission: None,
+        tools: None,
+        session: SessionPolicy::Fresh,
+        timeout: None,
+        max_calls: None,
+        price: None,
+        heading: String::new(),
+        reads: Reads { choice: Some(choice), ..Reads::default() },
+    };
+    let does = Activity::Turns {
+        turns: vec![turn],
+        at_once: None,
+        on_failure: OnFailure::Park,
+        between: String::new(),
+    };
+    let rule = Rule { when: Holds::Is(label), then: Target::Stage(id.clone()) };
+    let exit = Exit::Rules { rules: vec![rule], question: None, otherwise: Target::failed("no_match") };
+    let stage =
+        Stage { title: "work".to_owned(), does, exit, rounds: Rounds::default(), visits: None, aside: false };
+    Workflow {
+        name: "bench".to_owned(),
+        entry: id.clone(),
+        stages: [(id, stage)].into_iter().collect(),
+        topics: None,
+        monitors: Vec::new(),
+        completion: Completion::Flow,
+        limits: Limits { rounds: Some(turns), ..Limits::default() },
+        retry: Retry::default(),
+        afterwards: None,
+        words: std::iter::empty().collect(),
+    }
+}
+
+/// Every ask gets the same.
+pub(crate) fn script(reply: ScriptReply) -> Script {
+    Script {
+        strict: true,
+        lenient_roles: false,
+        replies: vec![ScriptReply { times: Times::Always, ..reply }],
+    }
+}
+
+/// A run of the workflow below a directory, not driven yet.
+pub(crate) fn driver(root: &Path, workflow: Workflow, script: Script) -> Result<Driver> {
+    let connections = Connections { script: Some(script.clone()), ..Connections::default() };
+    let beginning = Beginning {
+        workflow,
+        script: Some(script),
+        definition: "bench".to_owned(),
+        dialect: "bench".to_owned(),
+        task: "Measure what a turn costs.".to_owned(),
+        slug: "bench".to_owned(),
+        seed: 1,
+        interactive: false,
+        rehearsal: false,
+        patience: Millis(0),
+        directory: root.to_owned(),
+        reports: root.join("reports"),
+    };
+    Ok(Driver::start(&Runs::of_project(root), beginning, connections, Clock::system())?)
+}
+
+/// Drives a run to its end on a runtime of its own.
+pub(crate) fn drive(driver: Driver, observer: &mut dyn FnMut(Observed<'_>)) -> Result<Finish> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(driver.drive(Going::default(), observer))?)
+}
