@@ -92,9 +92,10 @@ impl Source {
             .collect()
     }
 
-    /// Whether all of it is test code.
+    /// Whether all of it is test code: `tests` hold tests, `testing` what several of them share.
     pub fn is_test_file(&self) -> bool {
-        self.path.iter().any(|part| part == "tests" || part == "tests.rs")
+        let names = ["tests", "tests.rs", "testing", "testing.rs"];
+        self.path.iter().any(|part| names.iter().any(|name| part == *name))
     }
 }
 
@@ -111,6 +112,8 @@ mod tests {
     fn all_of_a_test_file_is_test_code() {
         assert_eq!(test_lines("crates/x/src/y/tests.rs", "a\n}\nb"), [1, 2, 3]);
         assert_eq!(test_lines("tests/tests/crash.rs", "a"), [1]);
+        assert_eq!(test_lines("crates/x/src/testing.rs", "a"), [1]);
+        assert_eq!(test_lines("crates/x/src/latest.rs", "a"), [0; 0]);
     }
 
     #[test]
