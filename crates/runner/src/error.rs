@@ -125,9 +125,6 @@ pub enum Error {
         /// The run.
         run: String,
     },
-    /// Not part of this build.
-    #[error("{0} is not part of this build")]
-    NotBuilt(&'static str),
 }
 
 impl Error {
@@ -148,8 +145,7 @@ impl Error {
             | Self::WrongAnswer { .. }
             | Self::Over { .. }
             | Self::NoFork { .. }
-            | Self::Unavailable(_)
-            | Self::NotBuilt(_) => 2,
+            | Self::Unavailable(_) => 2,
         }
     }
 

@@ -30,7 +30,7 @@ impl Explain {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let directory = Project::find()?.runs().find(&self.run)?;
         let workflow = directory.workflow()?;
-        let mut transitions = Transitions::default();
+        let mut transitions = Transitions::new(&workflow);
         let torn = directory.read(&mut |record| transitions.see(&record))?;
         if let Some(torn) = torn {
             streams.warning(&torn.to_string());

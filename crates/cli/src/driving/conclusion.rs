@@ -33,7 +33,7 @@ impl Conclusion {
         let outcome = Outcome::of(directory)?;
         let workflow = directory.workflow()?;
         let mut names = Names::new(&workflow);
-        let mut transitions = Transitions::default();
+        let mut transitions = Transitions::new(&workflow);
         directory.read(&mut |record| {
             names.learn(&record);
             transitions.see(&record);

@@ -156,7 +156,12 @@ impl Disk {
         let file = self.step(Kind::Create, &draft, || File::create(&draft))?;
         self.write(&file, &draft, bytes)?;
         self.sync(&file, &draft)?;
-        self.step(Kind::Rename, path, || fs::rename(&draft, path))?;
+        self.put_in_place(&draft, path)
+    }
+
+    /// Gives a synced file its true name.
+    pub(crate) fn put_in_place(&self, draft: &Path, path: &Path) -> io::Result<()> {
+        self.step(Kind::Rename, path, || fs::rename(draft, path))?;
         self.sync_directory(parent(path))
     }
 

@@ -14,7 +14,7 @@ mod reader;
 mod writer;
 
 pub(crate) use reader::{End, Reader, Torn};
-pub(crate) use writer::{Failed, Journal};
+pub(crate) use writer::{Failed, Journal, copy};
 
 #[cfg(test)]
 mod tests;

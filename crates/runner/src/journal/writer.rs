@@ -29,6 +29,35 @@ pub(crate) struct Failed {
     pub(crate) source: io::Error,
 }
 
+/// Writes a whole journal out of another's records: until it is complete there is none. Batches are those that `next`
+/// gives; the records' own numbers are kept.
+pub(crate) fn copy(
+    path: &Path,
+    disk: &Disk,
+    next: &mut dyn FnMut() -> Result<Option<Vec<Record>>, Error>,
+) -> Result<(), Error> {
+    let draft = path.with_extension("draft");
+    let file = disk.create_new(&draft).map_err(Error::io("create", &draft))?;
+    let mut buffer = Vec::new();
+    let mut number = 0;
+    while let Some(records) = next()? {
+        number += 1;
+        for (record, left) in records.iter().zip((0..records.len() as u64).rev()) {
+            line::write(&mut buffer, record, number, left);
+        }
+        if buffer.len() > COPIED_AT_ONCE {
+            disk.write(&file, &draft, &buffer).map_err(Error::io("write", &draft))?;
+            buffer.clear();
+        }
+    }
+    disk.write(&file, &draft, &buffer).map_err(Error::io("write", &draft))?;
+    disk.sync(&file, &draft).map_err(Error::io("sync", &draft))?;
+    disk.put_in_place(&draft, path).map_err(Error::io("write", path))
+}
+
+/// So much of a copied journal is in memory at once.
+const COPIED_AT_ONCE: usize = 1024 * 1024;
+
 impl Journal {
     /// Makes an empty journal; its directory is synced by its first append's caller.
     pub(crate) fn create(path: &Path, disk: &Disk) -> Result<Self, Error> {

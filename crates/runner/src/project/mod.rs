@@ -5,7 +5,10 @@ mod report_versions;
 mod stages;
 mod transitions;
 
-pub use outcome::Outcome;
+pub use outcome::{Decided, Outcome, Unmatched};
 pub use report_versions::{ReportVersion, ReportVersions};
 pub use stages::{StageTold, Stages};
 pub use transitions::{Evidence, Transition, Transitions};
+
+#[cfg(test)]
+mod tests;

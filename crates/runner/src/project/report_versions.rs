@@ -1,6 +1,12 @@
 //! Every version of every report.
 
-use saihai_model::{CallId, How, Moment, Record, StageId, Text};
+use std::collections::BTreeMap;
+
+use saihai_model::{
+    CallId, Decision, Entry, Fact, How, Moment, Outcome, Place, Purpose, Record, StageId, Text,
+};
+
+use crate::reports::Saved;
 
 /// One version of a report as it was saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,15 +40,70 @@ pub struct ReportVersion {
 /// Folds records into versions of reports.
 #[derive(Debug, Default)]
 pub struct ReportVersions {
+    /// The calls of the round that do the work of a turn, and those that save its reports.
+    works: BTreeMap<CallId, usize>,
+    saves: BTreeMap<CallId, usize>,
+    /// The reply of each turn.
+    replies: BTreeMap<usize, (CallId, Text)>,
     told: Vec<ReportVersion>,
 }
 
 impl ReportVersions {
     /// Takes one record in.
-    pub fn see(&mut self, _record: &Record) {}
+    pub fn see(&mut self, record: &Record) {
+        match &record.entry {
+            Entry::Decision(Decision::Entered { .. } | Decision::Round { .. }) => {
+                self.works.clear();
+                self.saves.clear();
+                self.replies.clear();
+            }
+            Entry::Decision(Decision::Called { call, place, purpose }) => match (place, purpose) {
+                // A correction is about the output alone; reports are cut from the reply before it.
+                (Place::Main(index), Some(Purpose::Work)) => {
+                    self.works.insert(call.clone(), *index);
+                }
+                (Place::Report(index), _) => {
+                    self.saves.insert(call.clone(), *index);
+                }
+                (Place::Main(_) | Place::Block(_) | Place::Check(_) | Place::Exit | Place::Outside(_), _) => {
+                }
+            },
+            Entry::Fact(Fact::Replied(reply)) => {
+                if let Some(index) = self.works.get(&reply.call) {
+                    self.replies.insert(*index, (reply.call.clone(), reply.text.clone()));
+                }
+            }
+            Entry::Fact(Fact::Performed { call, outcome: Outcome::Done { output, .. } }) => {
+                let reply = self.saves.get(call).and_then(|index| self.replies.get(index));
+                let Some((of, text)) = reply else { return };
+                for (file, saved) in Saved::of(output) {
+                    let text = saved.content.clone().unwrap_or_else(|| text.clone());
+                    self.told.push(version(record, of, file, saved, text));
+                }
+            }
+            Entry::Decision(_) | Entry::Fact(_) => {}
+        }
+    }
 
     /// All versions, in the order they were saved.
     pub fn finish(self) -> Vec<ReportVersion> {
         self.told
+    }
+}
+
+fn version(record: &Record, call: &CallId, file: &str, saved: Saved, text: Text) -> ReportVersion {
+    ReportVersion {
+        file: file.to_owned(),
+        seq: record.seq,
+        at: record.at,
+        stage: call.stage.clone(),
+        call: call.clone(),
+        how: saved.how,
+        sha256: saved.sha256,
+        bytes: saved.bytes,
+        text,
+        start: saved.start,
+        end: saved.end,
+        agents_own: saved.agents_own,
     }
 }

@@ -1,7 +1,10 @@
 //! Why each stage was left as it was.
 
+use std::collections::BTreeMap;
+
 use saihai_model::{
-    AnsweredBy, By, CallId, Destination, Label, Moment, Record, StageId, Text, Topic, TurnId,
+    AnsweredBy, By, CallId, Decision, Destination, Entry, Fact, Label, Moment, Place, Reading, Record,
+    Replied, StageId, Text, Topic, TurnId, Verdict, Watch, Workflow,
 };
 
 /// One stage left, and why so.
@@ -31,7 +34,7 @@ pub struct Transition {
     pub labels: Vec<Option<Label>>,
     /// Where it led.
     pub to: Destination,
-    /// What it rests on.
+    /// What it rests on, turn by turn, then the exit's own question, then what overrode them.
     pub evidence: Vec<Evidence>,
 }
 
@@ -95,17 +98,172 @@ pub enum Evidence {
 }
 
 /// Folds records into transitions.
-#[derive(Debug, Default)]
-pub struct Transitions {
+#[derive(Debug)]
+pub struct Transitions<'w> {
+    workflow: &'w Workflow,
+    visit: u32,
+    round: u32,
+    iteration: u32,
+    consecutive: u32,
+    /// Where the result of each call of the round belongs.
+    places: BTreeMap<CallId, Place>,
+    /// What was last asked in each of them.
+    prompts: BTreeMap<CallId, Text>,
+    found: BTreeMap<Place, Vec<Evidence>>,
+    alarms: Vec<Evidence>,
     told: Vec<Transition>,
 }
 
-impl Transitions {
+impl<'w> Transitions<'w> {
+    /// Nothing seen yet.
+    pub fn new(workflow: &'w Workflow) -> Self {
+        Self {
+            workflow,
+            visit: 0,
+            round: 0,
+            iteration: 0,
+            consecutive: 0,
+            places: BTreeMap::new(),
+            prompts: BTreeMap::new(),
+            found: BTreeMap::new(),
+            alarms: Vec::new(),
+            told: Vec::new(),
+        }
+    }
+
     /// Takes one record in.
-    pub fn see(&mut self, _record: &Record) {}
+    pub fn see(&mut self, record: &Record) {
+        match &record.entry {
+            Entry::Fact(fact) => self.see_fact(fact),
+            Entry::Decision(decision) => self.see_decision(record, decision),
+        }
+    }
 
     /// All transitions, in order.
     pub fn finish(self) -> Vec<Transition> {
         self.told
     }
+
+    fn see_fact(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Asked { call, prompt: Some(prompt), .. } => {
+                self.prompts.insert(call.clone(), prompt.clone());
+            }
+            Fact::Replied(reply) => self.see_reply(reply),
+            Fact::Answered(answer) => {
+                let (by, label, text) = (answer.by, answer.label.clone(), answer.text.clone());
+                self.found.insert(Place::Main(0), vec![Evidence::Answer { by, label, text }]);
+            }
+            Fact::Asked { prompt: None, .. }
+            | Fact::Started(_)
+            | Fact::Failed(_)
+            | Fact::Performed { .. }
+            | Fact::Woke
+            | Fact::Reopened
+            | Fact::Resumed(_)
+            | Fact::Interrupted { .. }
+            | Fact::StorageFailed { .. }
+            | Fact::Cancelled { .. } => {}
+        }
+    }
+
+    fn see_reply(&mut self, reply: &Replied) {
+        let Some(place) = self.places.get(&reply.call).copied() else { return };
+        let evidence = match place {
+            Place::Main(index) => said(&reply.reading, self.turn(&reply.call.stage, index)),
+            Place::Check(index) => self.question(reply, self.turn(&reply.call.stage, index)),
+            Place::Exit => self.question(reply, None),
+            Place::Report(_) | Place::Block(_) | Place::Outside(_) => Vec::new(),
+        };
+        self.found.insert(place, evidence);
+    }
+
+    fn question(&self, reply: &Replied, turn: Option<TurnId>) -> Vec<Evidence> {
+        let question = self.prompts.get(&reply.call).cloned().unwrap_or_else(|| Text::Inline(String::new()));
+        vec![Evidence::Question {
+            call: reply.call.clone(),
+            turn,
+            question,
+            answer: reply.text.clone(),
+            number: reply.reading.tag.as_ref().and_then(|tag| tag.number),
+        }]
+    }
+
+    fn turn(&self, stage: &StageId, index: usize) -> Option<TurnId> {
+        self.workflow.stage(stage)?.turns().get(index).map(|turn| turn.id.clone())
+    }
+
+    fn see_decision(&mut self, record: &Record, decision: &Decision) {
+        match decision {
+            Decision::Entered { visit, consecutive, .. } => {
+                self.visit = *visit;
+                self.consecutive = *consecutive;
+                self.round = 1;
+                self.forget();
+            }
+            Decision::Round { round, iteration } => {
+                self.round = *round;
+                self.iteration = *iteration;
+            }
+            Decision::Called { call, place, .. } => {
+                self.places.insert(call.clone(), *place);
+            }
+            Decision::Alarm { monitor, count, overrode } => {
+                let (monitor, count, overrode) = (*monitor, *count, overrode.clone());
+                let cycle = self.cycle(monitor);
+                self.alarms.push(Evidence::Monitor { monitor, count, cycle, overrode });
+            }
+            Decision::Exited { stage, verdict } => self.leave(record, stage, verdict),
+            Decision::Correct { .. }
+            | Decision::Retry { .. }
+            | Decision::Repeated { .. }
+            | Decision::Reports { .. }
+            | Decision::Refused { .. }
+            | Decision::Parked { .. }
+            | Decision::Finished { .. } => {}
+        }
+    }
+
+    fn leave(&mut self, record: &Record, stage: &StageId, verdict: &Verdict) {
+        let found = std::mem::take(&mut self.found).into_values().flatten();
+        let evidence = found.chain(std::mem::take(&mut self.alarms)).collect();
+        self.told.push(Transition {
+            seq: record.seq,
+            at: record.at,
+            stage: stage.clone(),
+            visit: self.visit,
+            round: self.round,
+            iteration: self.iteration,
+            consecutive: self.consecutive,
+            by: verdict.by,
+            rule: verdict.rule,
+            topic: verdict.topic.clone(),
+            labels: verdict.labels.clone(),
+            to: verdict.to.clone(),
+            evidence,
+        });
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.places.clear();
+        self.prompts.clear();
+        self.found.clear();
+    }
+
+    fn cycle(&self, monitor: usize) -> Vec<StageId> {
+        match self.workflow.monitors.get(monitor).map(|monitor| &monitor.watches) {
+            Some(Watch::Cycle { stages, .. }) => stages.clone(),
+            Some(Watch::Silent { .. } | Watch::Same { .. } | Watch::SelfEntries { .. }) | None => Vec::new(),
+        }
+    }
+}
+
+/// What a reply to the work of a turn says about where to go.
+fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
+    let tag = reading.tag.as_ref().map(|tag| Evidence::Tag { turn, number: tag.number, line: tag.line });
+    let events = reading.events.iter();
+    let events = events.map(|event| Evidence::Published { topic: event.topic.clone(), line: event.line });
+    let misses = reading.near_misses.iter().map(|what| Evidence::NearMiss { what: what.clone() });
+    tag.into_iter().chain(events).chain(misses).collect()
 }
