@@ -23,7 +23,7 @@ pub struct Reading {
     /// A closing word that stood as a directive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_word: Option<String>,
-    /// What looked like a directive and was none, with the reason.
+    /// What looked like a directive and was none: a code for the reason, a colon, the line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub near_misses: Vec<String>,
     /// The structured value, valid or not.

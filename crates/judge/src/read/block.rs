@@ -23,7 +23,7 @@ pub(super) struct Found {
 pub(super) fn read(reply: &Reply<'_>, blocks: &Blocks) -> Found {
     let mut found = Found::default();
     for fence in reply.fences().blocks.iter().filter(|fence| fence.info == blocks.fence) {
-        if reply.is_echo_with_lead(fence.open, fence.close) {
+        if reply.is_echo_in_context(fence.open, fence.close) {
             continue;
         }
         let text = &reply.page.text()[reply.page.start(fence.open + 1)..reply.page.start(fence.close)];

@@ -21,7 +21,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-use saihai_model::{AnswerForm, Choice, Json, Method, OutputSchema, Question, Reading, Reads, Wanted};
+use saihai_model::{AnswerForm, Choice, Json, Method, Question, Reading, Reads, Wanted};
 
 pub use directive::Miss;
 use json::Demand;
@@ -73,9 +73,8 @@ fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, readin
         reading.blocks = found.blocks;
         reading.warnings.extend(found.warnings);
     }
-    if let Some(schema) = schema_of(reads) {
-        let demand = Demand { schema: &schema.schema, required: schema.required, taken: &taken };
-        json::read(reply, structured, demand).put_into(reading);
+    if let Some((schema, required)) = schema_of(reads) {
+        json::read(reply, structured, Demand { schema, required, taken: &taken }).put_into(reading);
     }
     if !reads.reports.is_empty() {
         let found = report::read(reply, &reads.reports);
@@ -85,15 +84,15 @@ fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, readin
     reading.keywords = keyword::read(reply, &reads.keywords);
 }
 
-/// The schema of a turn's output; one that takes any object where only a field of it decides.
-fn schema_of(reads: &Reads) -> Option<OutputSchema> {
+/// Takes any object.
+static ANY: Json = Json::Bool(true);
+
+/// The schema of a turn's output and whether it must be there; any will do where only a field of it decides.
+fn schema_of(reads: &Reads) -> Option<(&Json, bool)> {
     let by_field = |choice: &Choice| choice.found_by.iter().any(|way| matches!(way, Method::Field { .. }));
     match &reads.output {
-        Some(output) => Some(output.schema.clone()),
-        None if reads.choice.as_ref().is_some_and(by_field) => {
-            Some(OutputSchema { schema: Json::Bool(true), required: false })
-        }
-        None => None,
+        Some(output) => Some((&output.schema.schema, output.schema.required)),
+        None => reads.choice.as_ref().is_some_and(by_field).then_some((&ANY, false)),
     }
 }
 

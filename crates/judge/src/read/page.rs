@@ -56,6 +56,11 @@ impl<'a> Page<'a> {
     pub(super) fn filled_before(&self, line: usize) -> Option<usize> {
         (0..line).rev().find(|line| !self.line(*line).trim().is_empty())
     }
+
+    /// The nearest line behind this one that is not blank.
+    pub(super) fn filled_after(&self, line: usize) -> Option<usize> {
+        (line + 1..self.count()).find(|line| !self.line(*line).trim().is_empty())
+    }
 }
 
 #[cfg(test)]

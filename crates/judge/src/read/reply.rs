@@ -40,13 +40,14 @@ impl<'a> Reply<'a> {
         self.page.last_filled() != Some(line) && self.echo.covers(&self.page, line)
     }
 
-    /// Whether these lines and the one that leads to them repeat the prompt. A value that merely equals an example
-    /// of the prompt is an answer; one that comes with the words around the example is not.
-    pub(super) fn is_echo_with_lead(&self, first: usize, last: usize) -> bool {
-        self.page.filled_before(first).is_some_and(|lead| {
-            (lead..=last)
-                .filter(|line| !self.page.line(*line).trim().is_empty())
-                .all(|line| self.echo.covers(&self.page, line))
-        })
+    /// Whether these lines and the one before or behind them repeat the prompt. A value that merely equals an
+    /// example of the prompt is an answer; one that comes with the words around the example is not.
+    pub(super) fn is_echo_in_context(&self, first: usize, last: usize) -> bool {
+        let repeats = |from: usize, to: usize| {
+            let mut filled = (from..=to).filter(|line| !self.page.line(*line).trim().is_empty());
+            filled.all(|line| self.echo.covers(&self.page, line))
+        };
+        self.page.filled_before(first).is_some_and(|lead| repeats(lead, last))
+            || self.page.filled_after(last).is_some_and(|trail| repeats(first, trail))
     }
 }

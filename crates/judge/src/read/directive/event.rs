@@ -23,7 +23,7 @@ pub(super) struct Mark<'a> {
     capitals: bool,
     /// Nothing but blanks, a list marker and emphasis stand before it.
     pub(super) opens_line: bool,
-    /// The emphasis directly before it, which ends with the message.
+    /// The emphasis directly before it, which ends with the topic or with the message.
     emphasis: Option<char>,
     /// What follows it.
     rest: &'a str,
@@ -83,15 +83,15 @@ pub(super) fn published<'a>(mark: &Mark<'a>, directives: &Directives) -> Option<
     let names = |pattern: &str| pattern != "*" && route::matches(pattern, taken.topic);
     let is_known = || directives.known.iter().any(|known| names(known.as_str()));
     if mark.capitals || (mark.opens_line && is_known()) {
-        return Some(Ok(Marked { topic: taken.topic, message: message(mark, taken.rest) }));
+        return Some(Ok(Marked { topic: taken.topic, message: message(mark, &taken) }));
     }
     is_known().then_some(Err(Miss::WrongCase))
 }
 
 /// What is said with an event (H-40).
-fn message(mark: &Mark<'_>, rest: &str) -> Option<String> {
-    let mut text = rest.trim();
-    if let Some(emphasis) = mark.emphasis {
+fn message(mark: &Mark<'_>, taken: &Taken<'_>) -> Option<String> {
+    let mut text = taken.rest.trim();
+    if let Some(emphasis) = mark.emphasis.filter(|emphasis| !taken.closing.contains(*emphasis)) {
         text = text.trim_end_matches(emphasis).trim_end();
     }
     text = text.strip_prefix([':', '-', '–', '—', '|']).unwrap_or(text).trim_start();

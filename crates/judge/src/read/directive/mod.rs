@@ -17,6 +17,9 @@ use self::miss::Misses;
 use self::word::Standing;
 use super::reply::Reply;
 
+/// The most events of one reply that are recorded: a journal is no place for the output of a runaway loop.
+const RECORDED: usize = 1_000;
+
 /// What a reply directs.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -27,7 +30,11 @@ pub(super) struct Found {
 
 impl Found {
     /// Writes it down.
-    pub(super) fn put_into(self, reading: &mut Reading) {
+    pub(super) fn put_into(mut self, reading: &mut Reading) {
+        if let Some(left_out) = self.events.len().checked_sub(RECORDED).filter(|count| *count > 0) {
+            self.events.drain(..left_out);
+            reading.warnings.push(format!("too many events: the first {left_out} were not recorded"));
+        }
         reading.events = self.events;
         reading.end_word = self.end_word;
         reading.near_misses = self.misses.into_lines();

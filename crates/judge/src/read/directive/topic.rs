@@ -11,7 +11,9 @@ const CLOSING: [char; 15] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '
 pub(super) struct Taken<'a> {
     /// The topic.
     pub(super) topic: &'a str,
-    /// The rest of the line, without the punctuation that closes the topic.
+    /// The punctuation directly behind it.
+    pub(super) closing: &'a str,
+    /// The rest of the line.
     pub(super) rest: &'a str,
 }
 
@@ -21,7 +23,8 @@ pub(super) fn take(text: &str) -> Option<Taken<'_>> {
     let (topic, behind) = text.split_at(length);
     let rest = behind.trim_start_matches(CLOSING);
     let ends = rest.chars().next().is_none_or(|next| next.is_whitespace() || !next.is_ascii());
-    (length > 0 && length <= LONGEST && ends).then_some(Taken { topic, rest })
+    let closing = &behind[..behind.len() - rest.len()];
+    (length > 0 && length <= LONGEST && ends).then_some(Taken { topic, closing, rest })
 }
 
 /// The length of `segment(.segment)*` at the start of a text. A segment begins and ends with a letter or digit.

@@ -50,7 +50,7 @@ pub(super) fn all<'a>(reply: &Reply<'_>, structured: Option<&'a Json>, taken: &[
     for block in reply.fences().blocks.iter().rev() {
         if is_json(block)
             && taken.binary_search(&block.open).is_err()
-            && !reply.is_echo_with_lead(block.open, block.close)
+            && !reply.is_echo_in_context(block.open, block.close)
         {
             parsed.add_block(reply, block);
         }

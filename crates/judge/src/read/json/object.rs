@@ -12,7 +12,7 @@ pub(super) fn last<'a>(reply: &Reply<'a>) -> Option<&'a str> {
     ends.filter_map(|(from, to)| last_in(&text[from..to]).map(|object| (from, object))).find_map(
         |(from, (start, end))| {
             let (first, last) = (reply.page.line_at(from + start), reply.page.line_at(from + end - 1));
-            (!reply.is_echo_with_lead(first, last)).then(|| &text[from + start..from + end])
+            (!reply.is_echo_in_context(first, last)).then(|| &text[from + start..from + end])
         },
     )
 }

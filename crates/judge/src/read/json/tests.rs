@@ -1,1 +1,283 @@
+//! The cases of structured values.
 
+use saihai_model::{
+    AnswerForm, Choice, Json, Method, Output, OutputSchema, Prompt, Question, QuestionSession, Reading,
+    Reads, StillWrong, Target, Wanted,
+};
+use serde_json::json;
+
+use super::super::{Said, read};
+
+fn reading(schema: Json, required: bool, prompt: &str, said: Said<'_>) -> Reading {
+    let output = Output {
+        schema: OutputSchema { schema, required },
+        corrections: 1,
+        correction: Prompt::default(),
+        still_wrong: StillWrong::Go(Target::Complete),
+    };
+    read(Wanted::Work(&Reads { output: Some(output), ..Reads::default() }), prompt, said)
+}
+
+fn measure() -> Json {
+    json!({"type": "object", "properties": {"height": {"type": "number"}}, "required": ["height"]})
+}
+
+/// The value, then violations, then warnings, one a line.
+fn shown(reading: &Reading) -> String {
+    let value = reading.output.iter().map(ToString::to_string);
+    let violations = reading.violations.iter().map(|violation| format!("- {violation}"));
+    let warnings = reading.warnings.iter().map(|warning| format!("! {warning}"));
+    value.chain(violations).chain(warnings).collect::<Vec<_>>().join("\n")
+}
+
+#[track_caller]
+fn check_schema(schema: Json, text: &str, expected: &str) {
+    assert_eq!(shown(&reading(schema, true, "", Said { text, structured: None })), expected, "{text}");
+}
+
+/// A reply to a step that must measure a height.
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    check_schema(measure(), text, expected);
+}
+
+// S-44, case 15
+#[test]
+fn a_block_in_prose_is_the_value() {
+    check(
+        "採寸結果です。\n\n```json\n{\"chest\": 95, \"height\": 175, \"shoulder\": 44}\n```\n以上です。",
+        r#"{"chest":95,"height":175,"shoulder":44}"#,
+    );
+}
+
+// S-44, case 16
+#[test]
+fn candidates_come_in_their_order() {
+    check(
+        "```json\n{\"height\":1}\n```\n```JSON\n{\"height\":2}\n```",
+        "{\"height\":2}\n! several different JSON objects fit the schema: the first choice was taken",
+    );
+    check("```json\n{\"height\":2}\n```\n```json\n{\"height\":2}\n```", r#"{"height":2}"#);
+    check(" {\"height\":3}\n", r#"{"height":3}"#);
+    check("It is {\"height\":4}, I think.", r#"{"height":4}"#);
+    check("It is {\"height\":1} or {\"height\":5}.\n```json\n{}\n```", r#"{"height":5}"#);
+    check("~~~ json linenums\n{\"height\":6}\n~~~", r#"{"height":6}"#);
+    let structured = json!({"height": 7});
+    let said = Said { text: "```json\n{\"height\":7}\n```", structured: Some(&structured) };
+    assert_eq!(shown(&reading(measure(), true, "", said)), r#"{"height":7}"#);
+}
+
+// S-44
+#[test]
+fn the_first_that_fits_wins_over_an_earlier_one_that_does_not() {
+    check("```json\n{\"height\":1}\n```\nFor example:\n```json\n{\"depth\":1}\n```", r#"{"height":1}"#);
+    let structured = json!({"height": "tall"});
+    let said = Said { text: "so {\"height\":1}", structured: Some(&structured) };
+    assert_eq!(shown(&reading(measure(), true, "", said)), r#"{"height":1}"#);
+}
+
+// S-44, case 16
+#[test]
+fn other_fences_and_other_values_are_no_candidates() {
+    check("```jsonc\n{\"height\":1}\n```", "- no JSON object");
+    check("```\n{\"height\":1}\n```", "- no JSON object");
+    check("```json\n{\"height\":1}\n", "- no JSON object");
+    check("```json\n[{\"height\":1}]\n```", "- no JSON object");
+    check("[1, 2]", "- no JSON object");
+    check("height: 175", "- no JSON object");
+    check("", "- no JSON object");
+    let list = json!([1]);
+    let said = Said { text: "", structured: Some(&list) };
+    assert_eq!(shown(&reading(measure(), true, "", said)), "- no JSON object");
+}
+
+// S-44, case 16
+#[test]
+fn a_fence_inside_a_string_cuts_nothing() {
+    check(
+        "```json\n{\"height\":1,\"note\":\"```json\\n{}\\n```\"}\n```",
+        r#"{"height":1,"note":"```json\n{}\n```"}"#,
+    );
+    check("{\"height\":1,\"note\":\"\\n```json\\n{}\"}", r#"{"height":1,"note":"\n```json\n{}"}"#);
+}
+
+// S-45, case 17
+#[test]
+fn what_does_not_fit_is_reported_with_its_place() {
+    check(r#"{"height":"175"}"#, "{\"height\":\"175\"}\n- /height: \"175\" is not of type \"number\"");
+    check(r#"{"depth":1}"#, "{\"depth\":1}\n- \"height\" is a required property");
+    check(r#"{"height":{"cm":1}}"#, "{\"height\":{\"cm\":1}}\n- /height: value is not of type \"number\"");
+    let strict = json!({"properties": {"a": {"type": "array", "items": {"enum": ["x"]}}}, "additionalProperties": false});
+    check_schema(
+        strict,
+        r#"{"a":["x","y"],"b":1}"#,
+        "{\"a\":[\"x\",\"y\"],\"b\":1}\n- /a/1: \"y\" is not one of \"x\"\n- Additional properties are not allowed ('b' was unexpected)",
+    );
+}
+
+// S-45
+#[test]
+fn defaults_fill_what_is_left_out() {
+    let schema = json!({"properties": {"height": {"type": "number"}, "unit": {"default": "cm"}, "note": {}}});
+    check_schema(schema, r#"{"height":1}"#, r#"{"height":1,"unit":"cm"}"#);
+}
+
+// S-46
+#[test]
+fn an_optional_value_may_be_missing_but_not_wrong() {
+    let optional = |text| shown(&reading(measure(), false, "", Said { text, structured: None }));
+    assert_eq!(optional("nothing"), "");
+    assert_eq!(
+        optional(r#"{"height":"x"}"#),
+        "{\"height\":\"x\"}\n- /height: \"x\" is not of type \"number\""
+    );
+    assert_eq!(
+        optional("```json\n{oops}\n```"),
+        "! the block that begins on line 1 is no JSON: key must be a string at line 1 column 2"
+    );
+}
+
+// S-46
+#[test]
+fn the_correction_learns_why_a_block_does_not_parse() {
+    check(
+        "Here:\n```json\n{\"height\": 175,}\n```",
+        "- no JSON object\n- the block that begins on line 2 is no JSON: trailing comma at line 1 column 16",
+    );
+}
+
+// T-92
+#[test]
+fn hostile_values_are_a_violation_and_no_panic() {
+    let nothing = "- no JSON object";
+    let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
+    check(&deep, nothing);
+    check(&"[".repeat(100_000), nothing);
+    check(
+        &format!("```json\n{deep}\n```"),
+        &format!(
+            "{nothing}\n- the block that begins on line 1 is no JSON: recursion limit exceeded at line 1 column 636"
+        ),
+    );
+    check(r#"{"height":1,"note":"\ud800"}"#, nothing);
+    check(r#"{"height":NaN}"#, nothing);
+    check(r#"{"height":1e999}"#, nothing);
+    check(r#"{"height":1} {"height":2} and so on"#, r#"{"height":2}"#);
+    check("{\"height\":1}\u{0}", r#"{"height":1}"#);
+    check("\u{feff}{\"height\":1}", r#"{"height":1}"#);
+    check(&"```json\n{}\n```\n".repeat(20_000), "{}\n- \"height\" is a required property");
+}
+
+// T-92
+#[test]
+fn many_violations_are_told_in_part() {
+    let schema = json!({"additionalProperties": {"type": "string"}});
+    let members: Vec<String> = (0..1_000).map(|number| format!("\"k{number}\":{number}")).collect();
+    let reading =
+        reading(schema, true, "", Said { text: &format!("{{{}}}", members.join(",")), structured: None });
+    assert_eq!((reading.violations.len(), reading.violations[20].as_str()), (21, "and more"));
+    let long = json!({"properties": {"a": {"maxLength": 1}}});
+    let text = format!("{{\"a\":\"{}\"}}", "x".repeat(1_000_000));
+    let reading = super::tests::reading(long, true, "", Said { text: &text, structured: None });
+    assert!(reading.violations[0].chars().count() < 400, "{}", reading.violations[0].len());
+}
+
+// T-91, S-45
+#[test]
+fn a_schema_that_cannot_be_used_is_a_violation() {
+    let unusable = |schema: Json| {
+        let reading = reading(schema, true, "", Said { text: "{}", structured: None });
+        assert_eq!((reading.output, reading.violations.len()), (Some(json!({})), 1));
+        reading.violations[0].split(": ").next().unwrap().to_owned()
+    };
+    for schema in [
+        json!({"type": "nonsense"}),
+        json!({"$ref": "#/nowhere"}),
+        json!({"$ref": "https://example.org/schema.json"}),
+        json!({"pattern": "("}),
+        json!({"properties": 1}),
+        json!(7),
+    ] {
+        assert_eq!(unusable(schema.clone()), "the schema of the output cannot be used", "{schema}");
+    }
+}
+
+// T-94
+#[test]
+fn hostile_patterns_end() {
+    let text = format!("{{\"a\":\"{}!\"}}", "a".repeat(200_000));
+    let with = |pattern: &str| {
+        let schema = json!({"properties": {"a": {"pattern": pattern}}});
+        reading(schema, true, "", Said { text: &text, structured: None }).violations.len()
+    };
+    assert_eq!(with("^(a+)+$"), 1);
+    assert_eq!(with("^(?=(a+)+b)"), 1);
+}
+
+// T-92
+#[test]
+fn a_schema_that_refers_to_itself_ends() {
+    let tree = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
+    let text = format!("{}{{}}{}", "{\"a\":".repeat(120), "}".repeat(120));
+    check_schema(tree, &text, &text);
+    for schema in [
+        json!({"$ref": "#"}),
+        json!({"allOf": [{"$ref": "#"}]}),
+        json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}),
+    ] {
+        reading(schema, true, "", Said { text: "{\"a\":1}", structured: None });
+    }
+}
+
+// S-37
+#[test]
+fn an_answer_in_a_form_is_read_like_an_output_and_required() {
+    let form = AnswerForm::Form {
+        schema: OutputSchema { schema: json!({"required": ["result"]}), required: false },
+        field: "result".to_owned(),
+        means: [("ok".to_owned(), "ok".into())].into(),
+        message: "message".to_owned(),
+    };
+    let question = Question {
+        prompt: Prompt::default(),
+        provider: None,
+        model: None,
+        session: QuestionSession::Same,
+        answer: form,
+        correction: Prompt::default(),
+        corrections: 1,
+        unreadable: None,
+    };
+    let choice = Choice { options: Vec::new(), found_by: Vec::new() };
+    let answer = |text| shown(&read(Wanted::Answer(&choice, &question), "", Said { text, structured: None }));
+    assert_eq!(answer("```json\n{\"result\":\"OK \"}\n```"), r#"{"result":"OK "}"#);
+    assert_eq!(answer("result: ok"), "- no JSON object");
+    assert_eq!(answer("{}"), "{}\n- \"result\" is a required property");
+}
+
+// S-15
+#[test]
+fn a_choice_by_field_needs_no_schema() {
+    let choice =
+        Choice { options: Vec::new(), found_by: vec![Method::Field { pointer: "/intent".to_owned() }] };
+    let reads = Reads { choice: Some(choice), ..Reads::default() };
+    let reading = |text| shown(&read(Wanted::Work(&reads), "", Said { text, structured: None }));
+    assert_eq!(reading("```json\n{\"intent\":\"next\"}\n```"), r#"{"intent":"next"}"#);
+    assert_eq!(reading("nothing"), "");
+}
+
+// T-86
+#[test]
+fn a_verdict_in_a_repeated_prompt_is_no_value_and_one_that_equals_an_example_is() {
+    let example = "Reply with exactly one ```json block of this form:\n```json\n{\"height\": 1}\n```\n";
+    let prompt = format!("Measure.\n{example}Thank you.\n");
+    let echo = |text: &str| shown(&reading(measure(), true, &prompt, Said { text, structured: None }));
+    assert_eq!(echo(&prompt), "- no JSON object");
+    assert_eq!(echo(&format!("{prompt}\nI could not.")), "- no JSON object");
+    assert_eq!(echo(&format!("{prompt}\n```json\n{{\"height\":2}}\n```")), r#"{"height":2}"#);
+    assert_eq!(echo("Here it is:\n```json\n{\"height\": 1}\n```"), r#"{"height":1}"#);
+    assert_eq!(echo("```json\n{\"height\": 1}\n```"), r#"{"height":1}"#);
+    let bare = "Measure.\nFor example:\n{\"height\": 1}\nThank you.\n";
+    let reading = reading(measure(), true, bare, Said { text: &format!("{bare}No."), structured: None });
+    assert_eq!(shown(&reading), "- no JSON object");
+}

@@ -99,7 +99,7 @@ fn matches(fences: &[(usize, Fence<'_>)], opens: impl Fn(usize, &Fence<'_>) -> b
         (at < fences.len()).then_some(at)
     };
     let mut found: Vec<Option<usize>> = vec![None; fences.len()];
-    for (index, (_, outer)) in fences.iter().enumerate().rev() {
+    for (index, (_, outer)) in fences.iter().enumerate().rev().filter(|(index, _)| opens[*index]) {
         let mut at = next(index, outer);
         while let Some(inner) = at {
             if !opens[inner] {
