@@ -13,6 +13,8 @@
 mod diagnostic;
 mod document;
 mod fields;
+mod language;
+mod settings;
 mod source;
 
 pub use diagnostic::{
@@ -23,4 +25,10 @@ pub use document::{
     DEEPEST, Document, Entry, Format, LARGEST_EXPANDED, LARGEST_FILE, Node, Value, cannot_read,
 };
 pub use fields::{BadDuration, Cursor, Field, Fields, Kind, Object, parse_duration};
+pub use language::Language;
+pub use settings::{
+    BUILT_IN_PROVIDERS, BadBudget, LimitSettings, ListedSetting, Price, Protocol, ProviderKind,
+    ProviderSettings, SETTINGS, SessionDefault, SettingFlag, SettingOrigin, Settings, SettingsFrom,
+    TRUST_FILE, Trust, TrustRequest, Use, Variables, parse_budget, project_root,
+};
 pub use source::{DiskSource, FileKind, MemorySource, ReadError, Source};

@@ -39,6 +39,24 @@ impl DocumentPath {
         &self.0
     }
 
+    /// The path of keys joined by dots, such as `retry.max_wait`.
+    pub fn of_keys(keys: &str) -> Self {
+        Self(keys.split('.').map(|key| Step::Key(key.into())).collect())
+    }
+
+    /// The step of that number, if it is a key.
+    pub fn key_at(&self, number: usize) -> Option<&str> {
+        match self.0.get(number) {
+            Some(Step::Key(key)) => Some(key),
+            Some(Step::Index(_)) | None => None,
+        }
+    }
+
+    /// The last step, if it is a key.
+    pub fn last_key(&self) -> Option<&str> {
+        self.key_at(self.0.len().checked_sub(1)?)
+    }
+
     /// Whether it is the document itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()

@@ -83,6 +83,36 @@ impl Node {
         if let Value::Text(text) = &self.value { Some(text) } else { None }
     }
 
+    /// The whole number, where this is one.
+    pub fn as_integer(&self) -> Option<i64> {
+        if let Value::Integer(number) = self.value { i64::try_from(number).ok() } else { None }
+    }
+
+    /// The number, where this is one.
+    #[expect(clippy::cast_precision_loss, reason = "what is asked for as a number may be rounded as one")]
+    pub fn as_number(&self) -> Option<f64> {
+        match self.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Float(number) => Some(number),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Text(_)
+            | Value::Date(_)
+            | Value::List(_)
+            | Value::Map(_) => None,
+        }
+    }
+
+    /// True or false, where this is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Value::Bool(bool) = self.value { Some(bool) } else { None }
+    }
+
+    /// The items, where this is a list.
+    pub fn as_list(&self) -> Option<&[Node]> {
+        if let Value::List(items) = &self.value { Some(items) } else { None }
+    }
+
     /// The same as JSON. Numbers JSON cannot write (infinity) become null.
     pub fn to_json(&self) -> Json {
         match &self.value {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use saihai_model::Millis;
 
-use super::duration::{parse_duration, whole_seconds};
-use super::{BadDuration, Kind};
+use super::Kind;
+use super::duration::duration_of;
 use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, Located, Location, did_you_mean, quoted};
 use crate::document::{Document, Node, Value};
 
@@ -21,6 +21,11 @@ impl<'d> Cursor<'d> {
     /// The root of a document.
     pub fn new(document: &'d Document) -> Self {
         Self { document, node: &document.root, path: DocumentPath::root() }
+    }
+
+    /// The root of a document that itself stands somewhere: the text of a variable, say.
+    pub(crate) fn at(document: &'d Document, path: DocumentPath) -> Self {
+        Self { document, node: &document.root, path }
     }
 
     /// The node itself.
@@ -91,43 +96,17 @@ impl<'d> Cursor<'d> {
 
     /// The whole number, where it is one.
     pub fn integer(&self) -> Option<i64> {
-        if let Value::Integer(number) = self.node.value { i64::try_from(number).ok() } else { None }
+        self.node.as_integer()
     }
 
     /// The number, where it is one.
-    #[expect(clippy::cast_precision_loss, reason = "what is asked for as a number may be rounded as one")]
     pub fn number(&self) -> Option<f64> {
-        match self.node.value {
-            Value::Integer(number) => Some(number as f64),
-            Value::Float(number) => Some(number),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Text(_)
-            | Value::Date(_)
-            | Value::List(_)
-            | Value::Map(_) => None,
-        }
+        self.node.as_number()
     }
 
     /// The length of time, where it is one.
     pub fn duration(&self) -> Option<Millis> {
-        self.parse_duration()?.ok()
-    }
-
-    fn parse_duration(&self) -> Option<Result<Millis, BadDuration>> {
-        match &self.node.value {
-            Value::Text(text) => Some(parse_duration(text)),
-            Value::Integer(seconds) => {
-                let seconds = u64::try_from(*seconds).map_err(|_| BadDuration::Malformed);
-                Some(seconds.and_then(whole_seconds))
-            }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Float(_)
-            | Value::Date(_)
-            | Value::List(_)
-            | Value::Map(_) => None,
-        }
+        duration_of(self.node)?.ok()
     }
 
     /// Whether it is of a kind; if not, everything wrong with it is reported.
@@ -142,13 +121,16 @@ impl<'d> Cursor<'d> {
                 self.must_hold(within, &range(*min, *max), diagnostics)
             }
             (Kind::Number { min, above }, Value::Integer(_) | Value::Float(_)) => {
-                let number = self.number().unwrap_or(f64::NAN);
+                let number = self.node.as_number().unwrap_or(f64::NAN);
                 let within = number.is_finite() && if *above { number > *min } else { number >= *min };
                 let words = if *above { "greater than" } else { "at least" };
                 self.must_hold(within, &format!("a number {words} {min}"), diagnostics)
             }
             (Kind::Duration { zero }, Value::Text(_) | Value::Integer(_)) => {
                 self.must_be_duration(*zero, diagnostics)
+            }
+            (Kind::Path, Value::Text(text)) => {
+                self.must_hold(!text.is_empty() && !text.contains('\0'), "the path of a file", diagnostics)
             }
             (Kind::OneOf(words), Value::Text(text)) => self.must_be_one_of(words, text, diagnostics),
             (Kind::List(item), Value::List(_)) => self.each_must_be(self.items(), item, diagnostics),
@@ -204,7 +186,7 @@ impl<'d> Cursor<'d> {
     }
 
     fn must_be_duration(&self, zero: bool, diagnostics: &mut Diagnostics) -> bool {
-        match self.parse_duration() {
+        match duration_of(self.node) {
             Some(Ok(Millis(0))) if !zero => self.must_hold(false, "longer than nothing", diagnostics),
             Some(Ok(_)) => true,
             Some(Err(error)) => {

@@ -2,6 +2,8 @@
 
 use saihai_model::Millis;
 
+use crate::document::{Node, Value};
+
 /// Why a text is no length of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadDuration {
@@ -28,8 +30,22 @@ pub fn parse_duration(text: &str) -> Result<Millis, BadDuration> {
     whole_seconds(count.checked_mul(seconds).ok_or(BadDuration::TooLong)?)
 }
 
+/// The length of time a node stands for, where it is written as a text or a whole number.
+pub(crate) fn duration_of(node: &Node) -> Option<Result<Millis, BadDuration>> {
+    match &node.value {
+        Value::Text(text) => Some(parse_duration(text)),
+        Value::Integer(seconds) => {
+            let seconds = u64::try_from(*seconds).map_err(|_| BadDuration::Malformed);
+            Some(seconds.and_then(whole_seconds))
+        }
+        Value::Null | Value::Bool(_) | Value::Float(_) | Value::Date(_) | Value::List(_) | Value::Map(_) => {
+            None
+        }
+    }
+}
+
 /// A whole number of seconds.
-pub(super) fn whole_seconds(seconds: u64) -> Result<Millis, BadDuration> {
+fn whole_seconds(seconds: u64) -> Result<Millis, BadDuration> {
     const CENTURY: u64 = 100 * 366 * 24 * 3600;
     if seconds > CENTURY { Err(BadDuration::TooLong) } else { Ok(Millis::seconds(seconds)) }
 }

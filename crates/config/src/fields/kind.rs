@@ -7,6 +7,8 @@ use super::Object;
 pub enum Kind {
     /// A text.
     Text,
+    /// The path of a file or directory.
+    Path,
     /// True or false.
     Bool,
     /// A whole number of a range.
@@ -50,10 +52,26 @@ impl Kind {
     /// A text, or a list of them.
     pub const TEXTS: Self = Self::Either(&[Self::Text, Self::List(&Self::Text)]);
 
+    /// The table of its keys, where it is a mapping with known ones.
+    pub fn object(&self) -> Option<&'static Object> {
+        if let Self::Object(object) = self { Some(object) } else { None }
+    }
+
+    /// What its values must be, where it is a mapping with free names.
+    pub fn named_values(&self) -> Option<&'static Self> {
+        if let Self::Map(kind) = self { Some(kind) } else { None }
+    }
+
+    /// Whether it is a mapping of either sort.
+    pub fn is_mapping(&self) -> bool {
+        matches!(self, Self::Object(_) | Self::Map(_))
+    }
+
     /// What it is, for messages: `a list of text`.
     pub fn describe(&self) -> String {
         match self {
             Self::Text => "text".to_owned(),
+            Self::Path => "a path".to_owned(),
             Self::Bool => "`true` or `false`".to_owned(),
             Self::Integer { .. } => "a whole number".to_owned(),
             Self::Number { .. } => "a number".to_owned(),
@@ -77,6 +95,7 @@ impl Kind {
             Self::Any | Self::Refused(_) | Self::Either(_) => "a list".to_owned(),
             Self::Integer { .. } => "a list of whole numbers".to_owned(),
             Self::Number { .. } => "a list of numbers".to_owned(),
+            Self::Path => "a list of paths".to_owned(),
             Self::List(_) | Self::Filled(_) => "a list of lists".to_owned(),
             Self::Text | Self::Bool | Self::Duration { .. } | Self::OneOf(_) => {
                 format!("a list of {}", self.describe())

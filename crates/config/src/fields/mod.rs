@@ -10,6 +10,7 @@ mod kind;
 mod object;
 
 pub use cursor::Cursor;
+pub(crate) use duration::duration_of;
 pub use duration::{BadDuration, parse_duration};
 pub use kind::Kind;
 pub use object::{Field, Object};
@@ -18,7 +19,6 @@ use indexmap::IndexMap;
 use saihai_model::Millis;
 
 use crate::diagnostic::{Diagnostics, Located, Location, did_you_mean, list_of, quoted};
-use crate::document::Value;
 
 /// The keys of one mapping, checked against its table.
 #[derive(Debug, Clone)]
@@ -77,6 +77,11 @@ impl<'d> Fields<'d> {
         self.given(name).map(|given| &given.key)
     }
 
+    /// The table it was checked against.
+    pub fn table(&self) -> &'static Object {
+        self.object
+    }
+
     /// All keys given that the table knows, in the order of the file.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.given.keys().copied()
@@ -100,22 +105,22 @@ impl<'d> Fields<'d> {
     /// Texts: a list of them, or a single one where the table allows that.
     pub fn texts(&self, name: &str) -> Option<Vec<Located<String>>> {
         let value = self.any(name)?;
-        if let Value::List(_) = value.node().value {
-            return Some(value.items().filter_map(|item| item.text()).collect());
+        match value.node().as_list() {
+            Some(_) => Some(value.items().filter_map(|item| item.text()).collect()),
+            None => value.text().map(|text| vec![text]),
         }
-        value.text().map(|text| vec![text])
     }
 
     /// True or false.
     pub fn bool(&self, name: &str) -> Option<Located<bool>> {
         let value = self.any(name)?;
-        if let Value::Bool(bool) = value.node().value { Some(value.located(bool)) } else { None }
+        value.node().as_bool().map(|bool| value.located(bool))
     }
 
     /// A whole number, within the range of the table.
     pub fn integer(&self, name: &str) -> Option<Located<i64>> {
         let value = self.any(name)?;
-        value.integer().map(|number| value.located(number))
+        value.node().as_integer().map(|number| value.located(number))
     }
 
     /// A whole number from 0 on, within the range of the table.
@@ -128,7 +133,7 @@ impl<'d> Fields<'d> {
     /// A number.
     pub fn number(&self, name: &str) -> Option<Located<f64>> {
         let value = self.any(name)?;
-        value.number().map(|number| value.located(number))
+        value.node().as_number().map(|number| value.located(number))
     }
 
     /// A length of time.

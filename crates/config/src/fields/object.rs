@@ -24,6 +24,8 @@ pub struct Field {
     pub required: bool,
     /// What it means, for schemas and the manual.
     pub about: &'static str,
+    /// What holds where it is absent, as JSON; for schemas, listings and the manual.
+    pub default: Option<&'static str>,
     /// The slug under which a refused key is reported, if not `not-supported`.
     pub slug: Option<&'static str>,
 }
@@ -52,7 +54,7 @@ impl Object {
 impl Field {
     /// A key that may be absent.
     pub const fn new(name: &'static str, kind: Kind) -> Self {
-        Self { name, aliases: &[], kind, required: false, about: "", slug: None }
+        Self { name, aliases: &[], kind, required: false, about: "", default: None, slug: None }
     }
 
     /// A key that must be given.
@@ -83,6 +85,13 @@ impl Field {
     #[must_use]
     pub const fn about(mut self, about: &'static str) -> Self {
         self.about = about;
+        self
+    }
+
+    /// What holds where it is absent, as JSON.
+    #[must_use]
+    pub const fn default(mut self, json: &'static str) -> Self {
+        self.default = Some(json);
         self
     }
 

@@ -1,0 +1,62 @@
+//! What is known of the surroundings of a command, as data.
+
+use std::path::{Path, PathBuf};
+
+use crate::source::Source;
+
+/// What makes a directory a project where there is no git.
+const MARKS: [&str; 5] = [".saihai", ".takt", ".agent", ".hachimoku", "orch.yml"];
+
+/// Variables of the environment. They are given, never read here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Variables(Vec<(String, String)>);
+
+impl Variables {
+    /// These variables.
+    pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(variables.into_iter().collect())
+    }
+
+    /// The value of a variable; an empty one counts as unset.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.iter().find(|(other, value)| *other == name && !value.is_empty());
+        found.map(|(_, value)| value)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The user's home directory.
+    pub fn home(&self) -> Option<PathBuf> {
+        let name = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+        self.get(name).map(PathBuf::from)
+    }
+
+    /// The user's Saihai directory: `$XDG_CONFIG_HOME/saihai`, else `~/.config/saihai`.
+    pub fn user_directory(&self) -> Option<PathBuf> {
+        if cfg!(windows) {
+            return self.get("APPDATA").map(|directory| Path::new(directory).join("saihai"));
+        }
+        // A relative path there is to be ignored, by the rule that names the variable.
+        let own = self.get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|directory| directory.is_absolute());
+        own.or_else(|| self.home().map(|home| home.join(".config"))).map(|directory| directory.join("saihai"))
+    }
+
+    /// The locale of messages: `ja_JP.UTF-8`.
+    pub fn locale(&self) -> Option<&str> {
+        ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| self.get(name))
+    }
+}
+
+/// The project's root: the git top level; else the nearest ancestor that holds a project's files; else the
+/// directory itself.
+pub fn project_root(source: &dyn Source, directory: &Path) -> PathBuf {
+    let holds = |names: &[&str]| {
+        directory
+            .ancestors()
+            .find(|ancestor| names.iter().any(|name| source.kind(&ancestor.join(name)).is_some()))
+    };
+    holds(&[".git"]).or_else(|| holds(&MARKS)).unwrap_or(directory).to_owned()
+}

@@ -1,0 +1,144 @@
+//! One source of settings, flattened: a file, a variable, a flag.
+
+use std::sync::Arc;
+
+use super::tables::SETTINGS;
+use super::values::{Setting, SettingOrigin};
+use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location, SourceFile, Span};
+use crate::document::{Document, Format, Node, Value};
+use crate::fields::{Cursor, Fields, Kind};
+
+/// What one source sets, in the order it says so.
+pub(super) type Layer = Vec<(DocumentPath, Setting)>;
+
+/// What a file sets. Only what is right is in it; the rest has been reported.
+pub(super) fn of_file(
+    document: &Document,
+    origin: fn(Location) -> SettingOrigin,
+    diagnostics: &mut Diagnostics,
+) -> Layer {
+    let mut layer = Layer::new();
+    if let Some(fields) = Fields::read(&document.cursor(), &SETTINGS, diagnostics) {
+        let mut flat = Flat { origin, layer: &mut layer, diagnostics };
+        flat.object(&fields);
+    }
+    layer
+}
+
+struct Flat<'a> {
+    origin: fn(Location) -> SettingOrigin,
+    layer: &'a mut Layer,
+    diagnostics: &'a mut Diagnostics,
+}
+
+impl Flat<'_> {
+    fn object(&mut self, fields: &Fields<'_>) {
+        for name in fields.keys() {
+            let (Some(value), Some(field)) = (fields.any(name), fields.table().field(name)) else { continue };
+            self.value(&value, &field.kind);
+        }
+    }
+
+    fn value(&mut self, value: &Cursor<'_>, kind: &Kind) {
+        match kind {
+            Kind::Object(object) => {
+                if let Some(fields) = Fields::read(value, object, self.diagnostics) {
+                    self.object(&fields);
+                }
+            }
+            Kind::Map(kind) => {
+                for (_, value) in value.entries() {
+                    self.value(&value, kind);
+                }
+            }
+            Kind::Text
+            | Kind::Path
+            | Kind::Bool
+            | Kind::Integer { .. }
+            | Kind::Number { .. }
+            | Kind::Duration { .. }
+            | Kind::OneOf(_)
+            | Kind::List(_)
+            | Kind::Filled(_)
+            | Kind::Either(_)
+            | Kind::Any
+            | Kind::Refused(_) => {
+                let at = value.location();
+                let origin = (self.origin)(at.clone());
+                self.layer.push((value.path().clone(), Setting { node: value.node().clone(), at, origin }));
+            }
+        }
+    }
+}
+
+/// What one text sets one key to: a variable's or a flag's, shown under its own name. Lists are written as JSON.
+pub(super) fn of_text(
+    key: DocumentPath,
+    kind: &Kind,
+    text: &str,
+    origin: SettingOrigin,
+    diagnostics: &mut Diagnostics,
+) -> Option<(DocumentPath, Setting)> {
+    let name = origin.to_string();
+    let file = Arc::new(SourceFile::new(Area::Settings, name.as_str(), text));
+    let span = Span::new(0, file.text().len());
+    let root = match kind {
+        Kind::List(_) | Kind::Filled(_) => {
+            Document::parse(text.as_bytes(), Format::Json, &name, Area::Settings, diagnostics)?.root
+        }
+        Kind::Bool => Node { value: bool_of(text), span },
+        Kind::Integer { .. } | Kind::Number { .. } => Node { value: number_of(text), span },
+        Kind::Text
+        | Kind::Path
+        | Kind::Duration { .. }
+        | Kind::OneOf(_)
+        | Kind::Map(_)
+        | Kind::Object(_)
+        | Kind::Either(_)
+        | Kind::Any
+        | Kind::Refused(_) => Node { value: Value::Text(text.into()), span },
+    };
+    let document = Document { file, root };
+    let cursor = Cursor::at(&document, key.clone());
+    let right = cursor.must_be(kind, diagnostics);
+    right.then(|| (key, Setting { node: document.root.clone(), at: cursor.location(), origin }))
+}
+
+fn bool_of(text: &str) -> Value {
+    match text {
+        "true" | "1" => Value::Bool(true),
+        "false" | "0" => Value::Bool(false),
+        _ => Value::Text(text.into()),
+    }
+}
+
+fn number_of(text: &str) -> Value {
+    let whole = text.parse().map(Value::Integer).ok();
+    let number = whole.or_else(|| text.parse().map(Value::Float).ok());
+    number.unwrap_or_else(|| Value::Text(text.into()))
+}
+
+/// The key that a path of words in capitals means, and what its value must be: `["RETRY", "MAX_WAIT"]`. Names of
+/// providers are looked up among those known, because capitals and underscores hide how they are spelt.
+pub(super) fn key_of_words(words: &[&str], names: &[&str]) -> Option<(DocumentPath, Kind)> {
+    let mut path = DocumentPath::root();
+    let mut kind = Kind::Object(&SETTINGS);
+    for word in words {
+        let step = if let Some(object) = kind.object() {
+            let field = object.fields.iter().find(|field| fold(field.name) == *word)?;
+            kind = field.kind;
+            field.name.to_owned()
+        } else {
+            kind = *kind.named_values()?;
+            let known = names.iter().find(|name| fold(name) == *word);
+            known.map_or_else(|| word.to_ascii_lowercase(), |name| (*name).to_owned())
+        };
+        path = path.key(step);
+    }
+    (!kind.is_mapping()).then_some((path, kind))
+}
+
+/// How a name is written in a variable.
+fn fold(name: &str) -> String {
+    name.to_ascii_uppercase().replace(['-', '.'], "_")
+}

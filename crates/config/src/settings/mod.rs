@@ -1,0 +1,239 @@
+//! Settings: what holds for every run unless a definition or a flag says otherwise.
+//!
+//! Layers, each over the one before: defaults, the user's file, the project's file, `SAIHAI_…` variables, flags.
+//! They are merged key by key, and each value remembers where it comes from.
+
+mod budget;
+mod environment;
+mod later;
+mod layer;
+mod listing;
+mod load;
+mod provider;
+mod provider_check;
+mod reserved;
+mod tables;
+mod trust;
+mod values;
+
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+use saihai_model::{Budget, Millis, Permission, ProviderName, Retry, Usd};
+
+pub use budget::{BadBudget, parse_budget};
+pub use environment::{Variables, project_root};
+pub use listing::ListedSetting;
+pub use load::{SettingFlag, SettingsFrom};
+pub use provider::{Price, Protocol, ProviderKind, ProviderSettings};
+pub use tables::{BUILT_IN_PROVIDERS, SETTINGS};
+pub use trust::{TRUST_FILE, Trust, TrustRequest};
+pub use values::SettingOrigin;
+
+use crate::diagnostic::{Area, Diagnostic, Diagnostics, list_of};
+use crate::language::Language;
+use values::{Setting, Values, provider_of};
+
+/// What holds for every run unless a definition or a flag says otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Who answers where nothing else names a provider.
+    pub provider: Option<ProviderName>,
+    /// The language of built-in definitions.
+    pub language: Language,
+    /// Whether warnings count as errors.
+    pub strict: bool,
+    /// The most any turn may do.
+    pub max_permission: Option<Permission>,
+    /// Where reports are kept.
+    pub reports_dir: PathBuf,
+    /// The session of a movement that does not say.
+    pub default_session: SessionDefault,
+    /// Whether a judge is asked where a reply has no status tag.
+    pub judge_fallback: bool,
+    /// How far a run may go.
+    pub limits: LimitSettings,
+    /// What a run may cost.
+    pub budget: Budget,
+    /// The longest wait that is sat out without being asked to.
+    pub short_wait: Millis,
+    /// The providers that are described, by name.
+    pub providers: IndexMap<ProviderName, ProviderSettings>,
+    retry: Retry,
+    values: Values,
+    untrusted: Vec<Setting>,
+}
+
+/// How far a run may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitSettings {
+    /// The most iterations of step agents, whatever they say themselves.
+    pub hard_iterations: u32,
+    /// How long a run may be driven.
+    pub run_timeout: Option<Millis>,
+    /// How many turns of one stage are asked at the same time.
+    pub concurrency: Option<u32>,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self { hard_iterations: 100, run_timeout: None, concurrency: None }
+    }
+}
+
+/// The session of a movement that does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SessionDefault {
+    /// A new one.
+    #[default]
+    Refresh,
+    /// The last one under the same key.
+    Continue,
+}
+
+/// What of the settings a command makes use of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use<'a> {
+    /// A provider.
+    Provider(&'a str),
+    /// The delivery of issues.
+    Work,
+    /// Other machines.
+    Distributed,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            provider: None,
+            language: Language::default(),
+            strict: false,
+            max_permission: None,
+            reports_dir: PathBuf::from(".takt/reports"),
+            default_session: SessionDefault::default(),
+            judge_fallback: true,
+            limits: LimitSettings::default(),
+            budget: Budget::default(),
+            short_wait: Millis::seconds(60),
+            providers: IndexMap::new(),
+            retry: Retry::default(),
+            values: Values::default(),
+            untrusted: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// What is done about failures, with every provider's fallback.
+    pub fn retry(&self) -> Retry {
+        let fallback = self.providers.iter().filter_map(|(name, provider)| {
+            provider.fallback.as_ref().map(|fallback| (name.clone(), fallback.clone()))
+        });
+        Retry { fallback: fallback.collect(), ..self.retry.clone() }
+    }
+
+    /// Whether a provider of that name exists.
+    pub fn knows_provider(&self, name: &str) -> bool {
+        self.provider_names().any(|known| known == name)
+    }
+
+    /// The built-in providers and those that are described.
+    pub fn provider_names(&self) -> impl Iterator<Item = &str> {
+        let described = self.providers.keys().map(ProviderName::as_str);
+        BUILT_IN_PROVIDERS.into_iter().chain(described.filter(|name| !BUILT_IN_PROVIDERS.contains(name)))
+    }
+
+    /// A provider as it is described, or as its name alone says. Absent where there is none.
+    pub fn provider(&self, name: &str) -> Option<ProviderSettings> {
+        let described = self.providers.get(name).cloned();
+        described.or_else(|| ProviderKind::named(name).map(ProviderSettings::new))
+    }
+
+    /// The model of a provider where nothing else names one.
+    pub fn model_of(&self, provider: &ProviderName) -> Option<String> {
+        self.provider(provider.as_str())?.model
+    }
+
+    /// The deadline of one attempt at a provider.
+    pub fn turn_timeout_of(&self, provider: &ProviderName) -> Option<Millis> {
+        self.provider(provider.as_str())?.turn_timeout
+    }
+
+    /// What a turn at a provider is taken to cost before any has been settled.
+    pub fn price_of(&self, provider: &ProviderName) -> Option<Usd> {
+        self.provider(provider.as_str())?.price.turn
+    }
+
+    /// What `script` answers from, if the settings say so.
+    pub fn script_file(&self) -> Option<PathBuf> {
+        self.provider("script")?.file
+    }
+
+    /// Refuses a budget in dollars at providers whose turns have no known cost.
+    pub fn check_budget<'a>(
+        &self,
+        budget: &Budget,
+        providers: impl IntoIterator<Item = &'a ProviderName>,
+    ) -> Diagnostics {
+        let mut diagnostics = Diagnostics::new();
+        for name in providers {
+            let Some(provider) = self.provider(name.as_str()).filter(|_| budget.usd.is_some()) else {
+                continue;
+            };
+            if !provider.reports_cost() && provider.price.is_unset() {
+                let message =
+                    format!("a budget in `usd` cannot be kept: `{name}` does not say what its turns cost");
+                let hint = format!(
+                    "set `[providers.{name}] price`, or give the budget in `tokens`, `turns` or `minutes`"
+                );
+                diagnostics.push(Diagnostic::error(Area::Provider.code("no-price"), message).hint(hint));
+            }
+        }
+        diagnostics
+    }
+
+    /// Refuses to use what an untrusted project file says. What is not used may say what it likes.
+    pub fn check_trust(&self, uses: &[Use<'_>]) -> Diagnostics {
+        let used: Vec<&Setting> = self
+            .untrusted
+            .iter()
+            .filter(|setting| uses.iter().any(|one| self.concerns(*one, setting)))
+            .collect();
+        let Some((first, others)) = used.split_first() else { return Diagnostics::new() };
+        let keys: Vec<String> = used.iter().map(|setting| setting.at.path.to_string()).collect();
+        let file = first.at.file.name();
+        let keys = list_of(keys.iter().map(String::as_str), "and");
+        let message =
+            format!("`{file}` is not trusted, and {keys} can run programs or send secrets elsewhere");
+        let hint = "look at the file, then run `saihai trust`; `--trust-project` trusts it for one call";
+        let mut diagnostic = first.at.error("untrusted", message).label("needs trust").hint(hint);
+        for other in others {
+            diagnostic = diagnostic.also(&other.at, "needs trust");
+        }
+        Diagnostics::from_iter([diagnostic])
+    }
+
+    /// Whether a setting matters for a use; a provider's fallbacks are used with it.
+    fn concerns(&self, used: Use<'_>, setting: &Setting) -> bool {
+        let path = &setting.at.path;
+        match used {
+            Use::Work => path.key_at(0) == Some("work"),
+            Use::Distributed => path.key_at(0) == Some("distributed"),
+            Use::Provider(name) => {
+                let mut reached = vec![name];
+                while let Some(next) = reached
+                    .last()
+                    .and_then(|last| self.providers.get(*last))
+                    .and_then(|one| one.fallback.as_ref())
+                    && !reached.contains(&next.as_str())
+                {
+                    reached.push(next.as_str());
+                }
+                provider_of(path).is_some_and(|provider| reached.contains(&provider))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! What can be wrong with a provider beyond the kinds of its values.
+
+use super::values::{Section, Setting, Values, provider_of};
+use super::{ProviderKind, reserved};
+use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, Location, did_you_mean, list_of, quoted};
+
+/// What the arguments of a `command` may contain.
+const PLACEHOLDERS: [&str; 6] = ["model", "session", "cwd", "permission", "persona_file", "schema_file"];
+
+/// The providers that are set, in the order they were first named.
+pub(super) fn names(values: &Values) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (key, _) in values.iter() {
+        if let Some(name) = provider_of(key)
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The kind of a provider: what it says, or what its name says.
+pub(super) fn kind_of(name: &str, section: &Section<'_>) -> Option<ProviderKind> {
+    ProviderKind::named(section.text("kind").unwrap_or(name))
+}
+
+/// Everything wrong with the providers.
+pub(super) fn check(values: &Values, diagnostics: &mut Diagnostics) {
+    let names = names(values);
+    for name in &names {
+        let section = values.section(&DocumentPath::root().key("providers").key(*name));
+        match kind_of(name, &section) {
+            Some(kind) => Check { kind, section, diagnostics }.all(),
+            None => needs_kind(name, values, diagnostics),
+        }
+    }
+    let known = || ProviderKind::ALL.iter().map(|kind| kind.name()).chain(names.iter().copied());
+    for (key, setting) in values.iter().filter(|(key, _)| names_a_provider(key)) {
+        let name = setting.node.as_text().unwrap_or_default();
+        if !known().any(|known| known == name) {
+            let message = format!("no provider is named {}", quoted(name));
+            let hint = did_you_mean(name, known()).unwrap_or_else(|| {
+                format!("known are {}; others need a table `[providers.NAME]`", list_of(known(), "and"))
+            });
+            let diagnostic = setting.at.error("unknown-provider", message).label(format!("`{key}`"));
+            diagnostics.push(diagnostic.hint(hint));
+        }
+    }
+    check_cycles(values, &names, diagnostics);
+}
+
+/// `provider`, `providers.NAME.fallback`, `review.provider`, `review.agents.NAME.provider`.
+fn names_a_provider(key: &DocumentPath) -> bool {
+    match key.last_key() {
+        Some("provider") => provider_of(key).is_none(),
+        Some("fallback") => provider_of(key).is_some(),
+        Some(_) | None => false,
+    }
+}
+
+fn needs_kind(name: &str, values: &Values, diagnostics: &mut Diagnostics) {
+    let first = values.iter().find(|(key, _)| provider_of(key) == Some(name));
+    let Some((_, setting)) = first else { return };
+    let built_in = ProviderKind::ALL.iter().map(|kind| kind.name());
+    let message = format!("the provider {} is not built in and needs a `kind`", quoted(name));
+    let hint = did_you_mean(name, built_in.clone())
+        .unwrap_or_else(|| format!("`kind` is one of {}", list_of(built_in, "or")));
+    diagnostics.push(setting.at.error("unknown-provider", message).hint(hint));
+}
+
+fn check_cycles(values: &Values, names: &[&str], diagnostics: &mut Diagnostics) {
+    let fallback = |name: &str| values.get(&DocumentPath::root().key("providers").key(name).key("fallback"));
+    let mut told: Vec<&str> = Vec::new();
+    for name in names {
+        let mut path = vec![*name];
+        while let Some(next) = path.last().and_then(|last| fallback(last)).and_then(|one| one.node.as_text())
+        {
+            if let Some(start) = path.iter().position(|earlier| *earlier == next) {
+                let cycle = &path[start..];
+                if !cycle.iter().any(|member| told.contains(member))
+                    && let Some(setting) = fallback(cycle[cycle.len() - 1])
+                {
+                    told.extend(cycle);
+                    let message = format!("fallbacks go in a circle: {} → {next}", cycle.join(" → "));
+                    diagnostics.push(setting.at.error("fallback-cycle", message).label("leads back"));
+                }
+                break;
+            }
+            path.push(next);
+        }
+    }
+}
+
+struct Check<'a, 'd> {
+    kind: ProviderKind,
+    section: Section<'a>,
+    diagnostics: &'d mut Diagnostics,
+}
+
+impl<'a> Check<'a, '_> {
+    fn all(&mut self) {
+        self.program();
+        self.args();
+        self.base_url();
+        self.variables();
+        self.keys_of_other_kinds();
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn program(&mut self) {
+        let Some((setting, program)) = self.text("program") else { return };
+        let separated = program.contains('/') || (cfg!(windows) && program.contains('\\'));
+        if program.is_empty() {
+            self.report(setting.at.error("bad-value", "`program` must not be empty"));
+        } else if separated && !std::path::Path::new(program).is_absolute() {
+            let message =
+                format!("`program` must be a bare name or an absolute path, not {}", quoted(program));
+            let hint = "the directory an agent works in is not trusted to hold programs";
+            self.report(setting.at.error("bad-value", message).label("a relative path").hint(hint));
+        }
+    }
+
+    fn args(&mut self) {
+        for (at, arg) in self.items("args") {
+            let flag = arg.split_once('=').map_or(arg, |(flag, _)| flag);
+            if reserved::arguments(self.kind).contains(&flag) {
+                let kind = self.kind.name();
+                let message = format!("the argument {} of `{kind}` is set by Saihai itself", quoted(flag));
+                self.report(
+                    at.error("bad-value", message).label("cannot be set").maybe_hint(instead_of(flag)),
+                );
+            }
+            if self.kind == ProviderKind::Command {
+                self.placeholders(&at, arg);
+            }
+        }
+    }
+
+    fn placeholders(&mut self, at: &Location, arg: &str) {
+        for part in arg.split('{').skip(1) {
+            let Some((name, _)) = part.split_once('}') else { continue };
+            let is_name =
+                !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            if is_name && !PLACEHOLDERS.contains(&name) {
+                let message = format!("unknown placeholder {}", quoted(&format!("{{{name}}}")));
+                let hint = did_you_mean(name, PLACEHOLDERS)
+                    .unwrap_or_else(|| format!("known are {}", list_of(PLACEHOLDERS, "and")));
+                self.report(at.error("bad-value", message).hint(hint));
+            }
+        }
+    }
+
+    fn base_url(&mut self) {
+        let Some((setting, url)) = self.text("base_url") else { return };
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        let authority = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+        match authority {
+            None | Some("") => {
+                let message = "`base_url` must begin with `https://` or `http://` and name a host";
+                self.report(setting.at.error("bad-value", message).label("not such an address"));
+            }
+            Some(authority) if authority.contains('@') => {
+                let message = "`base_url` must not contain a user name or password";
+                let hint = "keys are passed in variables: see `env_pass`";
+                self.report(setting.at.error("bad-value", message).label("before the `@`").hint(hint));
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn variables(&mut self) {
+        let passed = self.items("env_pass").into_iter().map(|(at, name)| (at, name.to_owned()));
+        let set = self.section.within("env");
+        let set = set.each().map(|(name, setting)| (setting.at.clone(), name.to_owned()));
+        let all: Vec<(Location, String)> = passed.chain(set).collect();
+        for (at, name) in all {
+            if name.contains('*') {
+                let message = "a variable must be named in full, without `*`";
+                self.report(at.error("bad-value", message).label("names more than one"));
+            } else if name.is_empty() || name.contains(['=', '\0']) {
+                let message = format!("{} is no name of a variable", quoted(&name));
+                self.report(at.error("bad-value", message));
+            }
+        }
+    }
+
+    fn keys_of_other_kinds(&mut self) {
+        use ProviderKind::{Acp, Anthropic, Claude, Command, Gemini, Openai, Script};
+        // Keys that decide how another kind is spoken to are errors; keys that merely do nothing are warned about.
+        let errors: [(&str, &[ProviderKind]); 4] =
+            [("protocol", &[Command]), ("file", &[Script]), ("trust", &[Gemini]), ("edit_mode", &[Claude])];
+        for (name, kinds) in errors {
+            self.only(name, kinds, |at, message| at.error("no-effect", message));
+        }
+        let warnings: [(&str, &[ProviderKind]); 2] =
+            [("honours", &[Acp, Command]), ("base_url", &[Anthropic, Openai])];
+        for (name, kinds) in warnings {
+            self.only(name, kinds, |at, message| at.warning("no-effect", message));
+        }
+        if matches!(self.kind, Anthropic | Openai | Script) {
+            for name in ["program", "args", "env_pass"] {
+                self.only(name, &[], |at, message| at.warning("no-effect", message));
+            }
+        }
+    }
+
+    fn only(&mut self, name: &str, kinds: &[ProviderKind], report: fn(&Location, String) -> Diagnostic) {
+        let Some(setting) = self.section.get(name).filter(|_| !kinds.contains(&self.kind)) else { return };
+        let kind = self.kind.name();
+        let diagnostic = report(&setting.at, format!("`{name}` has no effect on `{kind}`"));
+        let names = list_of(kinds.iter().map(|kind| kind.name()), "and");
+        let hint = (!kinds.is_empty()).then(|| format!("it is for {names}"));
+        self.report(diagnostic.maybe_hint(hint));
+    }
+
+    fn text(&self, name: &str) -> Option<(&'a Setting, &'a str)> {
+        let setting = self.section.get(name)?;
+        setting.node.as_text().map(|text| (setting, text))
+    }
+
+    /// The items of a list of texts, each with its own place.
+    fn items(&self, name: &str) -> Vec<(Location, &'a str)> {
+        let Some(setting) = self.section.get(name) else { return Vec::new() };
+        let items = setting.node.as_list().unwrap_or_default().iter().enumerate();
+        let located = items.filter_map(|(index, item)| {
+            let at =
+                Location { span: Some(item.span), path: setting.at.path.index(index), ..setting.at.clone() };
+            item.as_text().map(|text| (at, text))
+        });
+        located.collect()
+    }
+}
+
+/// How what an argument decides can be said.
+fn instead_of(flag: &str) -> Option<String> {
+    match flag {
+        "-m" | "--model" => Some("set `model` instead".to_owned()),
+        "--permission-mode" | "--approval-mode" | "--sandbox" | "-s" | "--auto" | "--yolo" | "-y" => {
+            Some("what a turn may do is said by the definition, and limited by `max_permission`".to_owned())
+        }
+        _ => None,
+    }
+}

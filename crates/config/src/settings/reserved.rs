@@ -1,0 +1,111 @@
+//! Arguments of agents' programs that cannot be set, because Saihai sets them, or what they decide, itself.
+//!
+//! These are the only words of agents' command lines outside the connection layer: a setting must be refused with
+//! its place in the file, before anything is connected.
+
+use super::ProviderKind;
+
+/// The arguments of a kind that cannot be set.
+pub(super) fn arguments(kind: ProviderKind) -> &'static [&'static str] {
+    match kind {
+        ProviderKind::Claude => &CLAUDE,
+        ProviderKind::Codex => &CODEX,
+        ProviderKind::Opencode => &OPENCODE,
+        ProviderKind::Gemini => &GEMINI,
+        ProviderKind::Copilot => &COPILOT,
+        ProviderKind::Command => &["--json-protocol"],
+        ProviderKind::Acp | ProviderKind::Anthropic | ProviderKind::Openai | ProviderKind::Script => &[],
+    }
+}
+
+const CLAUDE: [&str; 22] = [
+    "-p",
+    "--print",
+    "--output-format",
+    "--input-format",
+    "--verbose",
+    "--model",
+    "--permission-mode",
+    "--dangerously-skip-permissions",
+    "--allow-dangerously-skip-permissions",
+    "--tools",
+    "--allowedTools",
+    "--allowed-tools",
+    "--append-system-prompt-file",
+    "--system-prompt-snapshot",
+    "--json-schema",
+    "--max-budget-usd",
+    "--session-id",
+    "--resume",
+    "-r",
+    "--continue",
+    "-c",
+    "--fork-session",
+];
+
+const CODEX: [&str; 15] = [
+    "exec",
+    "resume",
+    "--json",
+    "--skip-git-repo-check",
+    "-s",
+    "--sandbox",
+    "-C",
+    "--cd",
+    "-m",
+    "--model",
+    "--output-schema",
+    "--full-auto",
+    "--yolo",
+    "--dangerously-bypass-approvals-and-sandbox",
+    "--ask-for-approval",
+];
+
+const OPENCODE: [&str; 11] = [
+    "run",
+    "--format",
+    "--title",
+    "-m",
+    "--model",
+    "--agent",
+    "--auto",
+    "-s",
+    "--session",
+    "-c",
+    "--continue",
+];
+
+const GEMINI: [&str; 13] = [
+    "-o",
+    "--output-format",
+    "-m",
+    "--model",
+    "-p",
+    "--prompt",
+    "--approval-mode",
+    "--yolo",
+    "-y",
+    "--session-id",
+    "--resume",
+    "-r",
+    "--skip-trust",
+];
+
+const COPILOT: [&str; 16] = [
+    "--output-format",
+    "--no-color",
+    "--no-ask-user",
+    "--disable-builtin-mcps",
+    "--model",
+    "-p",
+    "--prompt",
+    "--session-id",
+    "--resume",
+    "--continue",
+    "--available-tools",
+    "--allow-tool",
+    "--deny-tool",
+    "--allow-all-tools",
+    "--allow-all",
+    "--yolo",
+];

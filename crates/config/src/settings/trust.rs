@@ -1,0 +1,146 @@
+//! Which files of projects the user trusts to run programs and to send secrets elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::layer;
+use super::values::{SettingOrigin, provider_of};
+use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location};
+use crate::document::{Document, Format, LARGEST_FILE, Value, cannot_read};
+use crate::source::{ReadError, Source};
+
+/// The file in the user's directory that remembers what is trusted.
+pub const TRUST_FILE: &str = "trust.toml";
+
+/// What stands at the head of that file.
+const HEAD: &str = "# Files of projects that may run programs, and the content they had when they were trusted.\n\
+                    # Written by `saihai trust`; a file that has changed since is asked about again.\n\n";
+
+/// The files that are trusted, with what was in them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trust {
+    files: BTreeMap<String, String>,
+}
+
+impl Trust {
+    /// What the user's directory remembers. Nothing is trusted where that cannot be read.
+    pub fn load(source: &dyn Source, user: Option<&Path>, diagnostics: &mut Diagnostics) -> Self {
+        let Some(path) = user.map(|directory| directory.join(TRUST_FILE)) else { return Self::default() };
+        let name = path.to_string_lossy();
+        match source.read(&path, LARGEST_FILE) {
+            Ok(bytes) => {
+                let document = Document::parse(&bytes, Format::Toml, &name, Area::Settings, diagnostics);
+                document.map(|document| Self::read(&document)).unwrap_or_default()
+            }
+            Err(ReadError::Missing) => Self::default(),
+            Err(error) => {
+                diagnostics.push(cannot_read(&error, &name, Area::Settings));
+                Self::default()
+            }
+        }
+    }
+
+    fn read(document: &Document) -> Self {
+        let mut files = BTreeMap::new();
+        if let Some(Value::Map(entries)) = document.root.get("files").map(|node| &node.value) {
+            for entry in entries.iter() {
+                if let Some(hash) = entry.value.as_text() {
+                    files.insert(entry.key.to_string(), hash.to_owned());
+                }
+            }
+        }
+        Self { files }
+    }
+
+    /// The new content of the file, to be written by the caller.
+    pub fn to_toml(&self) -> String {
+        let files: toml::Table =
+            self.files.iter().map(|(path, hash)| (path.clone(), toml::Value::String(hash.clone()))).collect();
+        let mut table = toml::Table::new();
+        table.insert("files".to_owned(), toml::Value::Table(files));
+        format!("{HEAD}{table}")
+    }
+
+    /// Whether a file with this content is trusted. The path is canonical.
+    pub fn trusts(&self, path: &Path, content: &[u8]) -> bool {
+        self.files.get(path.to_string_lossy().as_ref()).is_some_and(|known| *known == hash(content))
+    }
+
+    /// Whether a file was trusted once, with this or another content.
+    pub fn knows(&self, path: &Path) -> bool {
+        self.files.contains_key(path.to_string_lossy().as_ref())
+    }
+
+    /// Trusts a file with this content.
+    pub fn record(&mut self, path: &Path, content: &[u8]) {
+        self.files.insert(path.to_string_lossy().into_owned(), hash(content));
+    }
+
+    /// Trusts a file no longer; whether it was trusted.
+    pub fn revoke(&mut self, path: &Path) -> bool {
+        self.files.remove(path.to_string_lossy().as_ref()).is_some()
+    }
+
+    /// The trusted files with the hashes of their contents, sorted.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(path, hash)| (path.as_str(), hash.as_str()))
+    }
+}
+
+/// A settings file as somebody who is to trust it sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrustRequest {
+    /// Its canonical path.
+    pub path: PathBuf,
+    /// Its content, for [`Trust::record`].
+    pub content: Vec<u8>,
+    /// The keys that need trust, each with its value as written.
+    pub keys: Vec<(String, String)>,
+}
+
+impl TrustRequest {
+    /// Looks at a settings file.
+    pub fn examine(source: &dyn Source, path: &Path, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let name = path.to_string_lossy();
+        let read = source.read(path, LARGEST_FILE);
+        let content = match read.and_then(|content| Ok((source.canonical(path)?, content))) {
+            Ok(found) => found,
+            Err(error) => {
+                diagnostics.push(cannot_read(&error, &name, Area::Settings));
+                return None;
+            }
+        };
+        let (path, content) = content;
+        let document = Document::parse(&content, Format::Toml, &name, Area::Settings, diagnostics)?;
+        let layer = layer::of_file(&document, SettingOrigin::Project, diagnostics);
+        let keys = layer.into_iter().filter(|(key, _)| needs_trust(key));
+        let keys = keys.map(|(key, setting)| (key.to_string(), written(&setting.at))).collect();
+        Some(Self { path, content, keys })
+    }
+}
+
+/// The text at a place.
+fn written(at: &Location) -> String {
+    at.span.and_then(|span| at.file.text().get(span.start..span.end)).unwrap_or_default().to_owned()
+}
+
+/// Whether a project's file may set a key only if it is trusted.
+pub(super) fn needs_trust(key: &DocumentPath) -> bool {
+    const PROVIDER: [&str; 8] =
+        ["program", "args", "env", "env_pass", "base_url", "honours", "kind", "trust"];
+    if provider_of(key).is_some() {
+        return key.key_at(2).is_some_and(|name| PROVIDER.contains(&name));
+    }
+    match (key.key_at(0), key.key_at(1)) {
+        (Some("work"), Some("api" | "verify" | "copy_files")) | (Some("distributed"), Some("server")) => true,
+        (_, _) => false,
+    }
+}
+
+fn hash(content: &[u8]) -> String {
+    let digest = Sha256::digest(content);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
