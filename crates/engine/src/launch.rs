@@ -144,7 +144,8 @@ impl Run {
     fn record_call(&self, place: Place, call: &Call, out: &mut Vec<Effect>) {
         let decision = if call.attempt == 0 {
             Decision::Called { call: call.id.clone(), place, purpose: call.purpose }
-        } else if call.repeat {
+        } else if call.repeat && (call.purpose.is_none() || call.prompt.is_some()) {
+            // A call that was decided on but never sent (the deciding process only recorded an answer) is no repeat.
             Decision::Repeated { call: call.id.clone(), attempt: call.attempt + 1 }
         } else {
             return;

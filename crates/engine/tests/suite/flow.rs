@@ -194,6 +194,22 @@ fn a_gate_parks_the_run_and_its_text_reaches_the_next_prompt() {
 }
 
 #[test]
+fn a_turn_that_was_decided_on_but_never_sent_is_not_a_repeat() {
+    // K-22: `answer` without a living owner only records; `resume` then sends.
+    let mut workflow = flow("build: ok -> COMPLETE");
+    workflow.stages.insert("ask".into(), gate("build", Wants::YesNo));
+    workflow.entry = "ask".into();
+    let mut sim = Sim::started(workflow);
+    let gate = sim.gates.remove(0);
+    let answer = Answer { call: gate.call, by: AnsweredBy::Person, label: "yes".into(), text: None };
+    sim.record_only(Fact::Answered(answer));
+    sim.crash_and_resume();
+    sim.tag("build", Some(0));
+    assert_eq!(sim.outcome(), "completed: complete");
+    assert!(!sim.decisions().iter().any(|decision| matches!(decision, Decision::Repeated { .. })));
+}
+
+#[test]
 fn a_gate_is_shown_again_on_resume_and_a_no_declines() {
     // K-22, S-73
     let mut workflow = flow("build: ok -> COMPLETE");

@@ -86,6 +86,18 @@ impl Sim {
         }
     }
 
+    /// Applies a fact and does nothing of what follows, as a process does that only records.
+    pub(crate) fn record_only(&mut self, fact: Fact) {
+        let event = Event { at: Moment(self.at), fact: fact.clone() };
+        let effects = self.run.apply(&self.workflow, &event);
+        self.record(Entry::Fact(fact));
+        for effect in effects {
+            if let Effect::Record(decision) = effect {
+                self.record(Entry::Decision(decision));
+            }
+        }
+    }
+
     fn record(&mut self, entry: Entry) {
         let seq = self.records.len() as u64 + 1;
         self.records.push(Record { seq, at: Moment(self.at), entry });
