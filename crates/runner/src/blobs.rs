@@ -135,3 +135,67 @@ fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blobs() -> (tempfile::TempDir, Blobs) {
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(directory.path().to_path_buf(), &Disk::new());
+        (directory, blobs)
+    }
+
+    fn long() -> String {
+        "長い".repeat(Text::INLINE_LIMIT)
+    }
+
+    // DESIGN 3.5
+    #[test]
+    fn short_texts_stay_inline_and_long_ones_become_files_named_by_their_hash() {
+        let (directory, blobs) = blobs();
+        let edge = "x".repeat(Text::INLINE_LIMIT);
+        assert_eq!(blobs.keep(edge.clone()).unwrap(), Text::Inline(edge));
+        let kept = blobs.keep(long()).unwrap();
+        let hash = sha256(long().as_bytes());
+        assert_eq!(kept, Text::Blob { hash: hash.clone(), bytes: long().len() as u64 });
+        assert_eq!(std::fs::read_to_string(directory.path().join(&hash)).unwrap(), long());
+        assert_eq!(blobs.read(&kept).unwrap(), long());
+        insta::assert_snapshot!(sha256(b"abc"), @"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    #[test]
+    fn the_same_text_is_written_once_and_again_only_if_it_was_damaged() {
+        let (directory, blobs) = blobs();
+        let kept = blobs.keep(long()).unwrap();
+        let once = blobs.disk.operations();
+        assert_eq!(blobs.keep(long()).unwrap(), kept);
+        assert_eq!(blobs.disk.operations(), once);
+        let Text::Blob { hash, .. } = &kept else { panic!("{kept:?}") };
+        std::fs::write(directory.path().join(hash), long().replacen('長', "短", 1)).unwrap();
+        assert_eq!(blobs.keep(long()).unwrap(), kept);
+        assert_eq!(blobs.read(&kept).unwrap(), long());
+    }
+
+    // T-13
+    #[test]
+    fn a_blob_that_is_missing_cut_or_changed_is_never_read_as_its_text() {
+        let (directory, blobs) = blobs();
+        let kept = blobs.keep(long()).unwrap();
+        let Text::Blob { hash, bytes } = kept.clone() else { panic!("{kept:?}") };
+        let path = directory.path().join(&hash);
+        let check = |expected: &str| {
+            assert_eq!(blobs.read(&kept).unwrap_err().to_string(), expected);
+            assert_eq!(blobs.verify(&hash, bytes).unwrap_err().to_string(), expected);
+        };
+        std::fs::write(&path, long().replacen('長', "短", 1)).unwrap();
+        check("its blob is not what was written");
+        blobs.look(&hash, bytes).unwrap();
+        std::fs::write(&path, "short").unwrap();
+        check("its blob has 5 bytes instead of 98304");
+        std::fs::remove_file(&path).unwrap();
+        check("its blob is missing");
+        let elsewhere = Text::Blob { hash: "../../etc/passwd".into(), bytes: 1 };
+        assert_eq!(blobs.read(&elsewhere).unwrap_err().to_string(), "its blob is missing");
+    }
+}

@@ -89,3 +89,105 @@ fn owner(mut file: &File) -> Option<u32> {
     file.take(32).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        (directory, path)
+    }
+
+    fn take(path: &Path) -> Result<Lock, Error> {
+        Lock::take(path, "a-run", &Disk::new())
+    }
+
+    // T-30
+    #[test]
+    fn the_second_owner_is_refused_and_told_who_the_first_is() {
+        let (_directory, path) = place();
+        assert_eq!(Lock::holder(&path).unwrap(), None);
+        let first = take(&path).unwrap();
+        let refusal = take(&path).unwrap_err();
+        let own = std::process::id();
+        assert_eq!(refusal.to_string(), format!("run `a-run` is owned by process {own}"));
+        assert_eq!(refusal.exit_code(), 2);
+        assert_eq!(Lock::holder(&path).unwrap(), Some(Some(own)));
+        drop(first);
+        assert_eq!(Lock::holder(&path).unwrap(), None);
+        take(&path).unwrap();
+    }
+
+    // T-30
+    #[test]
+    fn of_fifty_at_once_one_owns() {
+        let (_directory, path) = place();
+        let barrier = std::sync::Barrier::new(50);
+        let owners = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..50)
+                .map(|_| {
+                    scope.spawn(|| {
+                        barrier.wait();
+                        let taken = take(&path);
+                        barrier.wait();
+                        taken.is_ok()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).filter(|owns| *owns).count()
+        });
+        assert_eq!(owners, 1);
+    }
+
+    // T-30: those who only look never keep the run from its owner.
+    #[test]
+    fn looking_does_not_get_in_the_way_of_taking() {
+        let (_directory, path) = place();
+        drop(take(&path).unwrap());
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        Lock::holder(&path).unwrap();
+                    }
+                });
+            }
+            for _ in 0..500 {
+                drop(take(&path).unwrap());
+            }
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
+
+    // T-32
+    #[test]
+    fn a_lock_that_was_removed_or_replaced_is_not_held_any_more() {
+        let (_directory, path) = place();
+        let lock = take(&path).unwrap();
+        assert!(lock.is_held());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!lock.is_held());
+        std::fs::write(&path, "").unwrap();
+        assert!(!lock.is_held());
+        let shown = lock.lost().to_string().replace(&path.display().to_string(), "LOCK");
+        insta::assert_snapshot!(shown, @"lock-lost: `LOCK` was removed or replaced while run `a-run` was going on");
+        let second = take(&path).unwrap();
+        assert!(second.is_held() && !lock.is_held());
+    }
+
+    // T-33
+    #[test]
+    fn a_program_started_meanwhile_does_not_inherit_the_lock() {
+        let (_directory, path) = place();
+        let lock = take(&path).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        drop(lock);
+        let taken = take(&path);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        taken.unwrap();
+    }
+}

@@ -64,8 +64,12 @@ impl Project {
     }
 
     pub(crate) fn resume(&self, raise: Raise) -> Result<Driver, Error> {
+        self.resume_by("last", raise)
+    }
+
+    pub(crate) fn resume_by(&self, name: &str, raise: Raise) -> Result<Driver, Error> {
         let clock = Clock::starting_at(BEGINNING);
-        Driver::resume(self.last(), raise, Connections::default(), clock)
+        Driver::resume(self.runs().find(name)?, raise, Connections::default(), clock)
     }
 
     pub(crate) fn last(&self) -> RunDirectory {

@@ -18,14 +18,20 @@ pub(super) struct Calls {
     progress: (mpsc::Sender<(CallId, Progress)>, mpsc::Receiver<(CallId, Progress)>),
 }
 
-/// An ask under way.
+/// What must be known of an ask when it has come back.
 #[derive(Debug)]
-pub(super) struct Under {
+pub(super) struct About {
     pub(super) call: CallId,
     pub(super) place: Place,
     /// What was asked; a reply that merely repeats it says nothing.
     pub(super) prompt: String,
     pub(super) began: Moment,
+}
+
+/// An ask under way.
+#[derive(Debug)]
+struct Under {
+    about: About,
     stop: CancellationToken,
     abort: AbortHandle,
     /// When it is given up, once it was told to stop.
@@ -35,7 +41,7 @@ pub(super) struct Under {
 /// An ask that has come back.
 #[derive(Debug)]
 pub(super) struct Ended {
-    pub(super) under: Under,
+    pub(super) about: About,
     pub(super) came: Came,
 }
 
@@ -70,21 +76,27 @@ impl Calls {
     }
 
     /// Sends an ask on its way.
-    pub(super) fn ask(&mut self, asking: Asking, call: CallId, place: Place, prompt: String, began: Moment) {
-        let (stop, told) = (CancellationToken::new(), self.progress.0.clone());
-        let (stopped, whose) = (stop.clone(), call.clone());
-        let abort = self.tasks.spawn(async move {
+    pub(super) fn ask(&mut self, asking: Asking, about: About) {
+        let (told, whose) = (self.progress.0.clone(), about.call.clone());
+        self.begin(about, |stop| async move {
             let tell = move |progress| drop(told.try_send((whose.clone(), progress)));
-            asking.answer(&tell, stopped).await
+            asking.answer(&tell, stop).await
         });
-        let under = Under { call, place, prompt, began, stop, abort: abort.clone(), until: None };
-        self.known.insert(abort.id(), under);
+    }
+
+    fn begin<F>(&mut self, about: About, answer: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = ProviderAnswer> + Send + 'static,
+    {
+        let stop = CancellationToken::new();
+        let abort = self.tasks.spawn(answer(stop.clone()));
+        self.known.insert(abort.id(), Under { about, stop, abort, until: None });
     }
 
     /// Tells an ask to stop; after `grace` it is given up.
     pub(super) fn stop(&mut self, call: &CallId, grace: Duration) {
         let until = Instant::now() + grace;
-        for under in self.known.values_mut().filter(|under| under.call == *call) {
+        for under in self.known.values_mut().filter(|under| under.about.call == *call) {
             under.stop.cancel();
             under.until = Some(under.until.map_or(until, |before| before.min(until)));
         }
@@ -155,11 +167,74 @@ impl Calls {
                 (id, came)
             }
         };
-        Some(Ended { under: self.known.remove(&id)?, came })
+        Some(Ended { about: self.known.remove(&id)?.about, came })
     }
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use saihai_model::Reply;
+
+    use super::*;
+
+    fn about(n: u32) -> About {
+        let call = CallId { stage: "plan".into(), visit: 1, round: 1, n };
+        About { call, place: Place::Main(0), prompt: String::new(), began: Moment(0) }
+    }
+
+    async fn came(calls: &mut Calls) -> String {
+        match calls.next().await {
+            Next::Ended(ended) => match ended.came {
+                Came::Answer(answer) => answer.unwrap().text,
+                Came::Panicked(said) => format!("panicked: {said}"),
+                Came::Abandoned => "abandoned".to_owned(),
+            },
+            Next::Progress(call, progress) => format!("{call} {progress:?}"),
+        }
+    }
+
+    // T-70: a panic of ours ends its own ask and nothing else.
+    #[tokio::test(start_paused = true)]
+    async fn an_ask_that_panics_comes_back_and_the_others_go_on() {
+        let mut calls = Calls::new();
+        calls.begin(about(1), |_| async { panic!("out of {}", "order") });
+        calls.begin(about(2), |stop| async move {
+            stop.cancelled().await;
+            Ok(Reply { text: "late reply".to_owned(), ..Reply::default() })
+        });
+        assert_eq!(came(&mut calls).await, "panicked: out of order");
+        calls.stop(&about(2).call, Duration::from_secs(1));
+        assert_eq!(came(&mut calls).await, "late reply");
+        assert!(calls.is_empty());
+    }
+
+    // K-22
+    #[tokio::test(start_paused = true)]
+    async fn an_ask_that_does_not_stop_is_given_up_after_its_grace_and_not_before() {
+        let mut calls = Calls::new();
+        calls.begin(about(1), |_| std::future::pending());
+        let before = Instant::now();
+        calls.stop(&about(1).call, Duration::from_secs(12));
+        calls.stop(&about(1).call, Duration::from_millis(2_500));
+        assert_eq!(came(&mut calls).await, "abandoned");
+        assert_eq!(before.elapsed(), Duration::from_millis(2_500));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_come_back_already_is_drained_without_waiting() {
+        let mut calls = Calls::new();
+        calls.begin(about(1), |_| async { Ok(Reply { text: "here".to_owned(), ..Reply::default() }) });
+        calls.begin(about(2), |_| std::future::pending());
+        tokio::task::yield_now().await;
+        let drained: Vec<_> = calls.drain().into_iter().map(|ended| ended.about.call.n).collect();
+        assert_eq!(drained, [1]);
+        assert!(!calls.is_empty());
+        calls.shut_down(Duration::from_secs(1)).await;
+        assert!(calls.is_empty());
+    }
 }

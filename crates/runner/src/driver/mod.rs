@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use crate::inbox::Inbox;
 use crate::owned::{Broken, Owned, Prepared, Todo, Way};
 use crate::{Command, Control, Error, Observed, RunDirectory, Warning};
-use calls::{Calls, Next};
+use calls::{About, Calls, Next};
 use opening::Opening;
 
 /// A run and the one process that owns it.
@@ -325,7 +325,8 @@ impl Driver {
             timeout: request.timeout,
             max_calls: request.max_calls,
         });
-        self.calls.ask(asking, call, place, prompt, self.owned.clock().now());
+        let began = self.owned.clock().now();
+        self.calls.ask(asking, About { call, place, prompt, began });
     }
 
     fn finish(&self) -> Finish {

@@ -5,41 +5,41 @@ use saihai_model::{
     Wanted,
 };
 
-use super::calls::{Came, Ended, Under};
+use super::calls::{About, Came, Ended};
 use crate::owned::{Owned, failed};
 
 /// The fact that an ask came to.
 pub(super) fn fact(owned: &Owned, ended: Ended) -> Fact {
-    let Ended { under, came } = ended;
+    let Ended { about, came } = ended;
     let now = owned.clock().now();
     match came {
-        Came::Answer(Ok(reply)) => replied(owned, under, reply, now),
-        Came::Answer(Err(refusal)) => refused(under.call, refusal, now),
+        Came::Answer(Ok(reply)) => replied(owned, about, reply, now),
+        Came::Answer(Err(refusal)) => refused(about.call, refusal, now),
         Came::Panicked(said) => {
             let message = format!("the provider panicked: {said}");
-            failed(under.call, Failure::new(FailureClass::Crashed, message))
+            failed(about.call, Failure::new(FailureClass::Crashed, message))
         }
         Came::Abandoned => {
-            failed(under.call, Failure::new(FailureClass::Cancelled, "it did not stop in time"))
+            failed(about.call, Failure::new(FailureClass::Cancelled, "it did not stop in time"))
         }
     }
 }
 
-fn replied(owned: &Owned, under: Under, mut reply: Reply, now: Moment) -> Fact {
+fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
     if reply.text.trim().is_empty() {
         match &reply.structured {
             Some(structured) => reply.text = structured.to_string(),
-            None => return silent(under.call, reply),
+            None => return silent(about.call, reply),
         }
     }
-    let wanted = owned.workflow().wanted(&under.call.stage, under.place);
+    let wanted = owned.workflow().wanted(&about.call.stage, about.place);
     let said = saihai_judge::Said { text: &reply.text, structured: reply.structured.as_ref() };
     let reading =
-        wanted.map_or_else(Reading::default, |wanted| saihai_judge::read(wanted, &under.prompt, said));
+        wanted.map_or_else(Reading::default, |wanted| saihai_judge::read(wanted, &about.prompt, said));
     let spoken = spoken(wanted, &reply.responses).map(|spoken| owned.directory().blobs().keep(spoken));
     let kept = |text: Result<Text, (std::path::PathBuf, std::io::Error)>| {
         text.map_err(|(path, source)| Fact::StorageFailed {
-            call: Some(under.call.clone()),
+            call: Some(about.call.clone()),
             path: path.display().to_string(),
             message: source.to_string(),
         })
@@ -60,10 +60,10 @@ fn replied(owned: &Owned, under: Under, mut reply: Reply, now: Moment) -> Fact {
         cost: reply.cost,
         tools_used: reply.tools_used,
         denied: reply.denied,
-        duration: now.since(under.began),
+        duration: now.since(about.began),
         revision: None,
         reading,
-        call: under.call,
+        call: about.call,
     }))
 }
 

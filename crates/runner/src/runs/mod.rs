@@ -175,3 +175,6 @@ fn stamp(at: Moment) -> String {
     let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
     time.to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string()
 }
+
+#[cfg(test)]
+mod tests;

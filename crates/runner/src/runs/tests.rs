@@ -1,0 +1,126 @@
+use saihai_model::{FailureClass, Hold, Wants};
+
+use super::*;
+use crate::testing::{
+    BEGINNING, Project, drive, fixed, gate, go_on, plan_and_review, script, stage, turn, workflow,
+};
+use crate::{Going, State};
+
+fn ids(runs: &Runs) -> Vec<String> {
+    runs.list().unwrap().into_iter().map(|listed| listed.run).collect()
+}
+
+fn states(runs: &Runs) -> Vec<String> {
+    let listed = runs.list().unwrap().into_iter().map(|listed| match listed.summary {
+        Ok(summary) => {
+            let reason = summary.state.reason().map(|reason| format!(" {reason}")).unwrap_or_default();
+            format!("{} {}{reason}", listed.run, summary.state.name())
+        }
+        Err(error) => format!("{} {}", listed.run, error.to_string().rsplit('/').next().unwrap()),
+    });
+    listed.collect()
+}
+
+// K-5, T-18
+#[test]
+fn a_hundred_runs_of_one_second_have_a_hundred_ids_in_both_directories() {
+    let project = Project::new();
+    let (runs, reports) = (project.runs(), project.path("reports"));
+    let make = |_| {
+        let (directory, report_directory) = runs.create("a-task", BEGINNING, &reports).unwrap();
+        assert_eq!(report_directory.file_name().unwrap(), directory.id());
+        directory.id().to_owned()
+    };
+    let made: Vec<_> = (0..100).map(make).collect();
+    assert_eq!(made[..3], ["20260206-085600-a-task", "20260206-085600-a-task-2", "20260206-085600-a-task-3"]);
+    assert_eq!(made.iter().collect::<std::collections::BTreeSet<_>>().len(), 100);
+    assert_eq!(std::fs::read_to_string(runs.directory().join(".gitignore")).unwrap(), "*\n");
+}
+
+// P-30
+#[test]
+fn a_name_taken_by_an_old_report_directory_is_not_used_again() {
+    let project = Project::new();
+    std::fs::create_dir_all(project.path("reports/20260206-085600-a-task")).unwrap();
+    let (directory, _) = project.runs().create("a-task", BEGINNING, &project.path("reports")).unwrap();
+    assert_eq!(directory.id(), "20260206-085600-a-task-2");
+    assert!(!project.path(".saihai/runs/20260206-085600-a-task").exists());
+}
+
+// K-5
+#[tokio::test(start_paused = true)]
+async fn a_run_is_found_by_its_id_a_unique_beginning_or_last() {
+    let project = Project::new();
+    assert!(matches!(project.runs().find("last"), Err(Error::NoRuns { .. })));
+    for _ in 0..2 {
+        let driver = project.start(plan_and_review(), script(&["a plan", "fine [STEP:0]"])).unwrap();
+        drive(driver, Going::default()).await.0.unwrap();
+        tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    }
+    // One that died before its first append is no run.
+    project.runs().create("zombie", Moment(BEGINNING.0 + 9_000), &project.path("reports")).unwrap();
+    let (runs, first) = (project.runs(), "20260206-085600-make-it-so");
+    assert_eq!(ids(&runs), [format!("{first}-2"), first.to_owned()]);
+    assert_eq!(runs.find("last").unwrap().id(), format!("{first}-2"));
+    assert_eq!(runs.find(first).unwrap().id(), first);
+    assert_eq!(runs.find("20260206-085600-make-it-so-").unwrap().id(), format!("{first}-2"));
+    let check = |name: &str, expected: &str| assert_eq!(runs.find(name).unwrap_err().to_string(), expected);
+    check("2026", &format!("`2026` could be any of `{first}-2`, `{first}`"));
+    check("nope", "there is no run `nope`");
+    check("", "there is no run ``");
+    check("../runs", "there is no run `../runs`");
+}
+
+// K-21
+#[tokio::test(start_paused = true)]
+async fn runs_say_how_they_stand_and_a_damaged_one_hides_no_other() {
+    let project = Project::new();
+    let held = workflow(vec![("ask", gate(Wants::YesNo, "COMPLETE"))]);
+    let aborted = workflow(vec![("plan", stage(vec![turn("plan", vec![fixed("Plan.")])], &[("", "ABORT")]))]);
+    for (workflow, texts) in [
+        (plan_and_review(), &["a plan", "fine [STEP:0]"][..]),
+        (aborted, &["a plan"]),
+        (held, &[]),
+        (plan_and_review(), &["a plan", "fine [STEP:0]"]),
+    ] {
+        let driver = project.start(workflow, script(texts)).unwrap();
+        drive(driver, Going::default()).await.0.unwrap();
+    }
+    let runs = project.runs();
+    let damaged = runs.find("20260206-085600-make-it-so-4").unwrap().journal();
+    let text = std::fs::read_to_string(&damaged).unwrap();
+    std::fs::write(&damaged, text.replacen("plan", "plam", 1)).unwrap();
+    // Owned, and parked only in the eyes of those who do not look at the lock.
+    let owner = project.resume_by("20260206-085600-make-it-so-3", go_on()).unwrap();
+    let own = std::process::id();
+    assert_eq!(runs.list().unwrap()[0].summary.as_ref().unwrap().state, State::Running { owner: Some(own) });
+    drop(owner);
+    assert_eq!(
+        states(&runs),
+        [
+            "20260206-085600-make-it-so-3 parked person",
+            "20260206-085600-make-it-so-2 failed abort",
+            "20260206-085600-make-it-so completed complete",
+            "20260206-085600-make-it-so-4 journal.ndjson`:2: its checksum does not match",
+        ]
+    );
+}
+
+// K-21
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_process_died_is_interrupted() {
+    let project = Project::new();
+    let driver = project.start(plan_and_review(), script(&["a plan", "fine [STEP:0]"])).unwrap();
+    drive(driver, Going::default()).await.0.unwrap();
+    let journal = project.last().journal();
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let first: String = text.split_inclusive('\n').take(5).collect();
+    std::fs::write(&journal, first).unwrap();
+    assert_eq!(states(&project.runs()), ["20260206-085600-make-it-so interrupted"]);
+}
+
+#[test]
+fn a_state_with_a_wake_up_time_says_it() {
+    let state = State::Parked { hold: Hold::Until(Moment(5), FailureClass::Quota) };
+    assert_eq!((state.name(), state.reason(), state.until()), ("parked", Some("quota"), Some(Moment(5))));
+}
