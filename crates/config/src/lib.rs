@@ -10,13 +10,19 @@
 //!
 //! Deliberately absent: deserialising into structs (it stops at the first error), and any decision about a run.
 
+pub mod check;
+mod definition;
 mod diagnostic;
 mod document;
 mod fields;
 mod language;
+mod piece;
 mod settings;
 mod source;
 
+pub use definition::{
+    Definition, Dialect, Listed, Loaded, Options, Origin, Places, Standing, find, list, load,
+};
 pub use diagnostic::{
     Area, Code, Colour, Diagnostic, Diagnostics, DocumentPath, Located, Location, Position, Severity,
     SourceFile, Span, Step, did_you_mean, list_of, nearest, quoted, to_github, to_human, to_json,

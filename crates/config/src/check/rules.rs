@@ -1,0 +1,140 @@
+//! Rules that can never hold, results that no rule covers, and rules that cost a further call.
+
+use std::collections::HashSet;
+
+use saihai_model::{Ending, Exit, Holds, Label, Rule, Stage, StageId, Target, Turn, Workflow};
+
+use super::{Dead, Finding, Problem, Spot};
+use crate::nearest;
+
+/// Every finding about the rules of a workflow's stages.
+pub(super) fn check(workflow: &Workflow) -> Vec<Finding> {
+    workflow.stages.iter().flat_map(|(id, stage)| of_stage(id, stage)).collect()
+}
+
+fn of_stage(id: &StageId, stage: &Stage) -> Vec<Finding> {
+    let Exit::Rules { rules, otherwise, .. } = &stage.exit else { return Vec::new() };
+    if stage.turns().is_empty() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let spot = || Spot::Rule(id.clone(), index);
+        if let Some(dead) = dead(stage, &rule.when) {
+            findings.push(Finding { spot: spot(), problem: Problem::DeadRule(dead) });
+        } else if matches!(rule.when, Holds::Answered(_)) {
+            findings.push(Finding { spot: spot(), problem: Problem::ExtraCall });
+        }
+    }
+    // Rules that are wrong themselves say nothing about what is left over.
+    let fails = matches!(otherwise, Target::End(Ending::Failed(_)));
+    let sound = !findings.iter().any(|finding| matches!(finding.problem, Problem::DeadRule(_)));
+    if let Some(results) = (fails && sound).then(|| uncovered(stage.turns(), rules)).flatten() {
+        let named = stage.turns().iter().map(|turn| turn.id.clone()).zip(results).collect();
+        findings.push(Finding { spot: Spot::Stage(id.clone()), problem: Problem::NotExhaustive(named) });
+    }
+    findings
+}
+
+/// Why a rule can never hold, if so.
+fn dead(stage: &Stage, when: &Holds) -> Option<Dead> {
+    let turns = stage.turns();
+    match when {
+        Holds::Always => None,
+        Holds::Is(label) => turns.iter().find_map(|turn| lacks(turn, label)),
+        Holds::All(labels) => match labels.as_slice() {
+            [label] => turns.iter().find_map(|turn| lacks(turn, label)),
+            labels if labels.len() != turns.len() => {
+                Some(Dead::Count { labels: labels.len(), turns: turns.len() })
+            }
+            labels => turns.iter().zip(labels).find_map(|(turn, label)| lacks(turn, label)),
+        },
+        Holds::Any(labels) => labels.iter().find_map(|label| nobody_has(turns, label)),
+        Holds::Answered(label) => {
+            let offered = stage.exit.question().is_some_and(|choice| {
+                choice.question().is_some() && choice.options.iter().any(|offer| offer.label == *label)
+            });
+            (!offered).then_some(Dead::NeverAsked)
+        }
+    }
+}
+
+fn lacks(turn: &Turn, label: &Label) -> Option<Dead> {
+    (!labels(turn).any(|own| own == label)).then(|| Dead::Turn {
+        turn: turn.id.clone(),
+        label: label.clone(),
+        meant: meant(label, labels(turn)),
+    })
+}
+
+fn nobody_has(turns: &[Turn], label: &Label) -> Option<Dead> {
+    let all = || turns.iter().flat_map(labels);
+    (!all().any(|own| own == label))
+        .then(|| Dead::Nobody { label: label.clone(), meant: meant(label, all()) })
+}
+
+fn meant<'a>(label: &Label, known: impl Iterator<Item = &'a Label>) -> Option<Label> {
+    nearest(label.as_str(), known.map(Label::as_str)).map(Label::from)
+}
+
+fn labels(turn: &Turn) -> impl Iterator<Item = &Label> {
+    turn.reads.choice.iter().flat_map(|choice| &choice.options).map(|offer| &offer.label)
+}
+
+/// Results of the turns that no rule covers.
+///
+/// Labels some `Any` names are taken away from every turn; of what is left, a rule over all turns covers exactly
+/// one combination. Trying one more combination than there are rules therefore decides it, however many there are.
+fn uncovered(turns: &[Turn], rules: &[Rule]) -> Option<Vec<Option<Label>>> {
+    let mut taken: HashSet<&Label> = HashSet::new();
+    let mut covered: HashSet<Vec<Option<&Label>>> = HashSet::new();
+    for rule in rules {
+        match &rule.when {
+            Holds::Always | Holds::Answered(_) => return None,
+            Holds::Any(labels) => taken.extend(labels),
+            Holds::Is(label) => {
+                covered.insert(vec![Some(label); turns.len()]);
+            }
+            Holds::All(labels) => match labels.as_slice() {
+                [label] => {
+                    covered.insert(vec![Some(label); turns.len()]);
+                }
+                labels => {
+                    covered.insert(labels.iter().map(Some).collect());
+                }
+            },
+        }
+    }
+    let left: Vec<Vec<Option<&Label>>> = turns.iter().map(|turn| results(turn, &taken)).collect();
+    if left.iter().any(Vec::is_empty) {
+        return None;
+    }
+    let mut at = vec![0; left.len()];
+    loop {
+        let combination: Vec<Option<&Label>> = left.iter().zip(&at).map(|(options, i)| options[*i]).collect();
+        if !covered.contains(&combination) {
+            return Some(combination.into_iter().map(Option::<&Label>::cloned).collect());
+        }
+        advance(&mut at, &left)?;
+    }
+}
+
+/// What a turn can result in once some labels are taken away; a turn that chooses nothing has no label.
+fn results<'a>(turn: &'a Turn, taken: &HashSet<&Label>) -> Vec<Option<&'a Label>> {
+    match &turn.reads.choice {
+        None => vec![None],
+        Some(_) => labels(turn).filter(|label| !taken.contains(label)).map(Some).collect(),
+    }
+}
+
+/// The next combination, counting like an odometer.
+fn advance<T>(at: &mut [usize], left: &[Vec<T>]) -> Option<()> {
+    for (index, options) in at.iter_mut().zip(left).rev() {
+        *index += 1;
+        if *index < options.len() {
+            return Some(());
+        }
+        *index = 0;
+    }
+    None
+}

@@ -1,0 +1,233 @@
+//! Findings on workflows written down in one line.
+
+use proptest::prelude::*;
+use saihai_model::{
+    Activity, Alarm, Choice, Completion, Exit, Gate, GateMode, Holds, Join, Limits, Method, Monitor, Offer,
+    OnFailure, Permission, Prompt, Question, QuestionSession, Reads, Retry, Rounds, Rule, SessionPolicy,
+    Stage, StageId, Target, Turn, Wants, Watch, Workflow,
+};
+
+use super::{Spot, check, most_calls};
+
+fn turn(id: &str, labels: &[&str]) -> Turn {
+    let options: Vec<Offer> =
+        labels.iter().enumerate().map(|(number, label)| Offer { number, label: (*label).into() }).collect();
+    let choice = (!options.is_empty()).then(|| Choice { options, found_by: vec![Method::Tag] });
+    Turn {
+        id: id.into(),
+        title: id.to_owned(),
+        persona: None,
+        role: None,
+        prompt: Prompt { sections: Vec::new(), join: Join::Paragraphs },
+        provider: "script".into(),
+        model: None,
+        permission: Permission::ReadOnly,
+        asked_permission: None,
+        tools: None,
+        session: SessionPolicy::Fresh,
+        timeout: None,
+        max_calls: None,
+        price: None,
+        heading: String::new(),
+        reads: Reads { choice, ..Reads::default() },
+    }
+}
+
+fn stage(turns: Vec<Turn>, rules: Vec<Rule>) -> Stage {
+    Stage {
+        title: String::new(),
+        does: Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: String::new() },
+        exit: Exit::Rules { rules, question: None, otherwise: Target::failed("no_match") },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+    }
+}
+
+fn target(name: &str) -> Target {
+    match name {
+        "COMPLETE" => Target::Complete,
+        "ABORT" => Target::failed("abort"),
+        stage => Target::Stage(stage.into()),
+    }
+}
+
+/// `a: b COMPLETE; b: a` is a stage `a` with a rule to `b` and one to the end, and a stage `b` with one to `a`. A
+/// name in brackets is a gate.
+fn workflow(text: &str) -> Workflow {
+    let stages = text.split(';').map(|line| {
+        let (name, nexts) = line.split_once(':').unwrap();
+        let nexts: Vec<&str> = nexts.split_whitespace().collect();
+        let name = name.trim();
+        let rule = |next: &&str| Rule { when: Holds::Is((*next).into()), then: target(next) };
+        let mut stage = stage(vec![turn("t", &nexts)], nexts.iter().map(rule).collect());
+        if name.starts_with('[') {
+            let wants = Wants::Text { max_chars: 10 };
+            let (question, mode) = (Prompt::default(), GateMode::Person);
+            stage.does = Activity::Gate(Gate { question, wants, mode, timeout: None });
+        }
+        (StageId::from(name), stage)
+    });
+    let stages: indexmap::IndexMap<StageId, Stage> = stages.collect();
+    Workflow {
+        name: "t".to_owned(),
+        entry: stages.keys().next().unwrap().clone(),
+        stages,
+        topics: None,
+        monitors: Vec::new(),
+        completion: Completion::Flow,
+        limits: Limits { rounds: Some(10), ..Limits::default() },
+        retry: Retry::default(),
+        afterwards: None,
+        words: indexmap::IndexMap::new(),
+    }
+}
+
+fn said(workflow: &Workflow) -> String {
+    let line = |finding: &super::Finding| {
+        let diagnostic = finding.diagnostic("stage");
+        format!("{} {}", diagnostic.code.slug, diagnostic.message)
+    };
+    check(workflow).iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+// P-54, K-42
+#[test]
+fn paths_are_followed_through_every_stage() {
+    let expect = |text: &str, expected: &str| assert_eq!(said(&workflow(text)), expected, "{text}");
+    expect("a: b; b: COMPLETE", "");
+    expect("a: COMPLETE; b: a", "unreachable nothing leads to stage `b`");
+    expect(
+        "a: b ABORT; b: c; c: b",
+        "no-end no way leads from stage `b` to an end of the run
+no-end no way leads from stage `c` to an end of the run
+unmonitored-cycle `b` → `c` can repeat until the iteration limit",
+    );
+}
+
+// K-42: each knot once, the shortest way round, and none where a person or a monitor stands in it
+#[test]
+fn cycles_nobody_watches_are_noted_once() {
+    let expect = |workflow: &Workflow, expected: &str| assert_eq!(said(workflow), expected);
+    expect(&workflow("a: a COMPLETE"), "unmonitored-cycle `a` can repeat until the iteration limit");
+    expect(
+        &workflow("a: b; b: c COMPLETE; c: a b d; d: e; e: d ABORT"),
+        "unmonitored-cycle `a` → `b` → `c` can repeat until the iteration limit
+unmonitored-cycle `d` → `e` can repeat until the iteration limit",
+    );
+    expect(&workflow("a: [g] COMPLETE; [g]: a"), "");
+    let mut watched = workflow("a: b COMPLETE; b: a");
+    let watches = Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 3 };
+    watched.monitors.push(Monitor { watches, then: Alarm::Go(Target::failed("abort")) });
+    expect(&watched, "");
+}
+
+// P-54: where a monitor leads counts as a path
+#[test]
+fn a_monitor_leads_somewhere_too() {
+    let mut workflow = workflow("a: b; b: a; c: COMPLETE");
+    let watches = Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 3 };
+    workflow.monitors.push(Monitor { watches, then: Alarm::Go(Target::Stage("c".into())) });
+    assert_eq!(said(&workflow), "");
+}
+
+// P-56
+#[test]
+fn the_most_calls_are_the_limit_times_the_dearest_stage() {
+    let mut flow = workflow("a: b; b: COMPLETE");
+    assert_eq!(most_calls(&flow), Some(10));
+    let question = Question {
+        prompt: Prompt::default(),
+        provider: None,
+        model: None,
+        session: QuestionSession::Fresh,
+        answer: saihai_model::AnswerForm::Tag,
+        correction: Prompt::default(),
+        corrections: 0,
+        unreadable: None,
+    };
+    let ask = || Method::Ask(Box::new(question.clone()));
+    let mut turns = vec![turn("x", &["ok"]), turn("y", &["ok"]), turn("z", &[])];
+    for turn in &mut turns[..2] {
+        turn.reads.choice.as_mut().unwrap().found_by.push(ask());
+    }
+    let mut dear = stage(turns, Vec::new());
+    let offered = vec![Offer { number: 0, label: "other".into() }];
+    let own = Choice { options: offered, found_by: vec![ask()] };
+    dear.exit = Exit::Rules { rules: Vec::new(), question: Some(own), otherwise: Target::Complete };
+    flow.stages.insert("b".into(), dear);
+    // three turns, two questions about them, one of the exit
+    assert_eq!(most_calls(&flow), Some(60));
+    flow.limits.hard_rounds = Some(4);
+    assert_eq!(most_calls(&flow), Some(24));
+    flow.limits = Limits::default();
+    assert_eq!(most_calls(&flow), None);
+}
+
+/// Whether a rule holds for labels, tried directly.
+fn holds(when: &Holds, labels: &[String]) -> bool {
+    match when {
+        Holds::Always | Holds::Answered(_) => true,
+        Holds::Is(label) => labels == [label.0.clone()],
+        Holds::All(wanted) if wanted.len() == 1 => labels.iter().all(|label| *label == wanted[0].0),
+        Holds::All(wanted) => labels.iter().zip(wanted).all(|(label, wanted)| *label == wanted.0),
+        Holds::Any(wanted) => labels.iter().any(|label| wanted.iter().any(|wanted| wanted.0 == *label)),
+    }
+}
+
+fn combinations(turns: usize) -> Vec<Vec<String>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..turns {
+        let longer = |combination: &Vec<String>| {
+            ["a", "b", "c"].map(|label| combination.iter().cloned().chain([label.to_owned()]).collect())
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
+}
+
+fn any_holds(turns: usize) -> impl Strategy<Value = Holds> {
+    let label = prop::sample::select(vec!["a", "b", "c"]).prop_map(saihai_model::Label::from);
+    prop_oneof![
+        prop::collection::vec(label.clone(), 1..3).prop_map(Holds::Any),
+        label.clone().prop_map(|label| Holds::All(vec![label])),
+        prop::collection::vec(label, turns..=turns).prop_map(Holds::All),
+    ]
+}
+
+proptest! {
+    // P-20: the quick answer is that of trying every combination
+    #[test]
+    fn what_is_uncovered_is_found_as_if_every_combination_were_tried(
+        (turns, rules) in (2_usize..4).prop_flat_map(|turns| {
+            (Just(turns), prop::collection::vec(any_holds(turns), 0..12))
+        }),
+    ) {
+        let rules: Vec<Rule> = rules.into_iter().map(|when| Rule { when, then: Target::Complete }).collect();
+        let names: Vec<String> = (0..turns).map(|index| format!("t{index}")).collect();
+        let stage = stage(names.iter().map(|name| turn(name, &["a", "b", "c"])).collect(), rules.clone());
+        let mut flow = workflow("a: COMPLETE");
+        flow.stages.insert("a".into(), stage);
+        let uncovered = |labels: &Vec<String>| !rules.iter().any(|rule| holds(&rule.when, labels));
+        let expected = combinations(turns).into_iter().any(|labels| uncovered(&labels));
+        let findings = check(&flow);
+        let found = findings.iter().find_map(|finding| {
+            if let super::Problem::NotExhaustive(results) = &finding.problem { Some(results) } else { None }
+        });
+        prop_assert_eq!(found.is_some(), expected);
+        if let Some(results) = found {
+            let labels: Vec<String> = results.iter().map(|(_, label)| label.clone().unwrap().0).collect();
+            prop_assert!(uncovered(&labels), "{labels:?} is covered");
+        }
+    }
+}
+
+// a finding can be about a stage that has thousands of others beside it
+#[test]
+fn long_chains_are_followed_without_recursion() {
+    let chain: Vec<String> = (0..20_000).map(|index| format!("s{index}: s{}", index + 1)).collect();
+    let flow = workflow(&format!("{}; s20000: s0 COMPLETE", chain.join(";")));
+    let findings = check(&flow);
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].spot, Spot::Stage("s0".into()));
+}

@@ -1,0 +1,209 @@
+//! Finding what a name or a path means (K-11, P-1 to P-4).
+
+use std::path::{Path, PathBuf};
+
+use super::{BuiltIn, Definition, Dialect, Origin, Places, list};
+use crate::{
+    Area, Diagnostic, Diagnostics, Document, FileKind, LARGEST_FILE, Source, cannot_read, did_you_mean,
+    list_of, quoted,
+};
+
+/// Names of files that are hats whatever stands in them.
+const HATS_FILES: [&str; 4] = ["orch.yml", "orch.yaml", ".orch.yml", "ralph.yml"];
+
+/// The definition that was asked for: a path, a name, or a name with its dialect (`piece:NAME`).
+pub fn find(source: &dyn Source, places: &Places, asked: &str) -> Result<Definition, Diagnostics> {
+    let (dialect, name) = split(asked);
+    let definition = if is_path(name) {
+        at_path(source, places, name, dialect)
+    } else {
+        by_name(source, places, name, dialect)
+    };
+    match definition {
+        Ok(definition) if definition.dialect.is_supported() => Ok(definition),
+        Ok(definition) => {
+            let shown = definition.path.as_ref().map(|path| places.shown(path));
+            let hint = shown.map(|shown| format!("{} is such a definition", quoted(&shown)));
+            Err([definition.dialect.not_supported().maybe_hint(hint)].into_iter().collect())
+        }
+        Err(diagnostic) => Err([*diagnostic].into_iter().collect()),
+    }
+}
+
+/// `piece:X` is `X` of that dialect.
+fn split(asked: &str) -> (Option<Dialect>, &str) {
+    let named = [Dialect::Piece, Dialect::Hats, Dialect::Steps];
+    let found = named.into_iter().find_map(|dialect| {
+        let rest = asked.strip_prefix(dialect.name())?.strip_prefix(':')?;
+        Some((Some(dialect), rest))
+    });
+    found.unwrap_or((None, asked))
+}
+
+/// P-1: what looks like a path is one, and is never looked up as a name.
+fn is_path(asked: &str) -> bool {
+    asked.contains(std::path::is_separator)
+        || asked.contains('/')
+        || asked.starts_with('~')
+        || [".yaml", ".yml", ".json", ".toml"].iter().any(|end| asked.ends_with(end))
+}
+
+type Found = Result<Definition, Box<Diagnostic>>;
+
+fn at_path(source: &dyn Source, places: &Places, asked: &str, dialect: Option<Dialect>) -> Found {
+    let missing = || {
+        let code = Area::Piece.code("missing-file");
+        let message = format!("the file {} does not exist", quoted(asked));
+        Box::new(Diagnostic::error(code, message).hint("a path is never looked up as a name"))
+    };
+    let path = places.resolve(None, asked).ok_or_else(missing)?;
+    let found = match source.kind(&path) {
+        None => return Err(missing()),
+        Some(FileKind::Directory) => Dialect::Steps,
+        Some(FileKind::File | FileKind::Other) => dialect_of(source, places, &path)?,
+    };
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or(asked);
+    Ok(Definition {
+        name: stem.to_owned(),
+        dialect: dialect.unwrap_or(found),
+        origin: Origin::Path,
+        path: Some(path),
+    })
+}
+
+/// What a file is written in: by its name, else by what stands at its top.
+fn dialect_of(source: &dyn Source, places: &Places, path: &Path) -> Result<Dialect, Box<Diagnostic>> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("json") => return Ok(Dialect::Steps),
+        Some("toml") => return Ok(Dialect::Review),
+        Some(_) | None => {}
+    }
+    let name = places.shown(path);
+    let bytes = source.read(path, LARGEST_FILE);
+    let bytes = bytes.map_err(|error| Box::new(cannot_read(&error, &name, Area::Piece)))?;
+    // What is wrong with it is said by the reader of its dialect.
+    let document = Document::parse(&bytes, crate::Format::Yaml, &name, Area::Piece, &mut Diagnostics::new());
+    let has = |key: &str| document.as_ref().is_some_and(|document| document.root.get(key).is_some());
+    let is_piece = has("movements") || has("steps");
+    let is_hats = has("hats") || has("event_loop");
+    if is_piece && is_hats {
+        let message = format!("{} is written in two dialects at once", quoted(&name));
+        let code = Area::Workflow.code("ambiguous-definition");
+        return Err(Box::new(
+            Diagnostic::error(code, message).hint("`movements` makes a piece, `hats` makes hats: keep one"),
+        ));
+    }
+    let named_hats = path.file_name().and_then(|name| name.to_str()).is_some_and(|n| HATS_FILES.contains(&n));
+    Ok(if is_hats || (named_hats && !is_piece) { Dialect::Hats } else { Dialect::Piece })
+}
+
+fn by_name(source: &dyn Source, places: &Places, name: &str, dialect: Option<Dialect>) -> Found {
+    let wanted = |found: Dialect| dialect.is_none_or(|dialect| dialect == found);
+    let mut found: Vec<Definition> = Vec::new();
+    if wanted(Dialect::Piece) {
+        found.extend(piece(source, places, name)?);
+    }
+    if wanted(Dialect::Hats) {
+        found.extend(hats(source, places, name));
+    }
+    if wanted(Dialect::Steps) {
+        found.extend(steps(source, places, name));
+    }
+    if let [one, other, ..] = found.as_slice() {
+        return Err(Box::new(ambiguous(places, name, one, other)));
+    }
+    // K-11: what is built in never stands in the way of a definition of the user's.
+    let built_in = || BuiltIn::named(name).filter(|built_in| wanted(built_in.dialect)).map(Definition::from);
+    match (found.pop().or_else(built_in), dialect) {
+        (Some(definition), _) => Ok(definition),
+        (None, Some(dialect @ (Dialect::Hats | Dialect::Steps | Dialect::Review))) => {
+            Err(Box::new(dialect.not_supported()))
+        }
+        (None, Some(Dialect::Piece) | None) => Err(Box::new(unknown(source, places, name))),
+    }
+}
+
+/// Where pieces are looked for, the first hit wins (P-2).
+pub(super) fn piece_directories(places: &Places) -> Vec<(Origin, PathBuf)> {
+    let project = [".saihai/pieces", ".takt/pieces", ".takt/workflows"];
+    let mut directories: Vec<(Origin, PathBuf)> =
+        project.into_iter().map(|below| (Origin::Project, places.root.join(below))).collect();
+    directories.extend(places.user.iter().map(|user| (Origin::User, user.join("pieces"))));
+    for below in [".takt/pieces", ".takt/workflows"] {
+        directories.extend(places.home.iter().map(|home| (Origin::User, home.join(below))));
+    }
+    directories
+}
+
+fn piece(source: &dyn Source, places: &Places, name: &str) -> Result<Option<Definition>, Box<Diagnostic>> {
+    for (origin, directory) in piece_directories(places) {
+        let files = ["yaml", "yml"].map(|end| directory.join(format!("{name}.{end}")));
+        let mut there = files.into_iter().filter(|file| source.is_file(file));
+        let Some(path) = there.next() else { continue };
+        if let Some(other) = there.next() {
+            let (one, other) = (quoted(&places.shown(&path)), quoted(&places.shown(&other)));
+            let message = format!("the name {} means two files: {one} and {other}", quoted(name));
+            let diagnostic = Diagnostic::error(Area::Piece.code("ambiguous-name"), message);
+            return Err(Box::new(diagnostic.hint("rename one of them, or give the path")));
+        }
+        return Ok(Some(Definition {
+            name: name.to_owned(),
+            dialect: Dialect::Piece,
+            origin,
+            path: Some(path),
+        }));
+    }
+    Ok(None)
+}
+
+/// H-5: hats have one name.
+pub(super) fn hats(source: &dyn Source, places: &Places, name: &str) -> Option<Definition> {
+    let files = HATS_FILES[..3].iter().map(|file| places.root.join(file));
+    let path = files.into_iter().find(|file| source.is_file(file)).filter(|_| name == "orch")?;
+    let origin = Origin::Project;
+    Some(Definition { name: name.to_owned(), dialect: Dialect::Hats, origin, path: Some(path) })
+}
+
+/// S-2: a step agent is a directory with an `agent.json`.
+pub(super) fn steps(source: &dyn Source, places: &Places, name: &str) -> Option<Definition> {
+    let path = places.root.join(".agent").join(name).join("agent.json");
+    let there = !name.is_empty() && source.is_file(&path);
+    let origin = Origin::Project;
+    there.then(|| Definition { name: name.to_owned(), dialect: Dialect::Steps, origin, path: Some(path) })
+}
+
+fn ambiguous(places: &Places, name: &str, one: &Definition, other: &Definition) -> Diagnostic {
+    let shown = |definition: &Definition| {
+        let path = definition.path.as_ref().map(|path| places.shown(path)).unwrap_or_default();
+        format!("{} ({})", quoted(&path), definition.dialect.name())
+    };
+    let message = format!("the name {} means {} and {}", quoted(name), shown(one), shown(other));
+    let hint = format!("ask for `{}:{name}` or `{}:{name}`", one.dialect.name(), other.dialect.name());
+    Diagnostic::error(Area::Workflow.code("ambiguous-definition"), message).hint(hint)
+}
+
+/// P-3: where it was looked for, and what is near.
+fn unknown(source: &dyn Source, places: &Places, name: &str) -> Diagnostic {
+    let directories: Vec<String> =
+        piece_directories(places).iter().map(|(_, directory)| places.shown(directory)).collect();
+    let message = format!(
+        "no definition is named {}; looked in {} and among the built-in ones",
+        quoted(name),
+        list_of(directories.iter().map(String::as_str), "and")
+    );
+    let known = list(source, places);
+    let mut names: Vec<&str> = known.iter().map(|listed| listed.definition.name.as_str()).collect();
+    names.dedup();
+    let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| {
+        names.truncate(10);
+        format!("there is {}", list_of(names.iter().copied(), "and"))
+    });
+    Diagnostic::error(Area::Piece.code("unknown-piece"), message).hint(hint)
+}
+
+impl From<&BuiltIn> for Definition {
+    fn from(built_in: &BuiltIn) -> Self {
+        let (name, dialect) = (built_in.name.to_owned(), built_in.dialect);
+        Self { name, dialect, origin: Origin::BuiltIn, path: None }
+    }
+}

@@ -1,0 +1,99 @@
+//! Every definition there is, and which of them a name means.
+
+use std::path::{Path, PathBuf};
+
+use super::find::{hats, piece_directories, steps};
+use super::{BuiltIn, Definition, Dialect, Origin, Places};
+use crate::{Area, Diagnostics, Document, Language, Source};
+
+/// A definition and whether its name means it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The definition.
+    pub definition: Definition,
+    /// What it is for, in its own words.
+    pub description: Option<String>,
+    /// Whether its name means it.
+    pub standing: Standing,
+}
+
+/// Whether the name of a definition means it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It does.
+    Used,
+    /// The name means another one; its file, if it has one.
+    Shadowed(Option<PathBuf>),
+    /// The name means nothing, because another one has it too.
+    Ambiguous(PathBuf),
+}
+
+/// Every definition of every dialect, in the order in which names are looked up.
+pub fn list(source: &dyn Source, places: &Places) -> Vec<Listed> {
+    let mut listed: Vec<Listed> = Vec::new();
+    for definition in all(source, places) {
+        let same = |other: &&Listed| other.definition.name == definition.name;
+        let standing = match listed.iter().find(same) {
+            None => Standing::Used,
+            Some(first) => standing(&first.definition, &definition),
+        };
+        if let (Standing::Ambiguous(_), Some(path)) = (&standing, &definition.path) {
+            let first = listed.iter_mut().find(|other| other.definition.name == definition.name);
+            if let Some(first) = first.filter(|first| first.standing == Standing::Used) {
+                first.standing = Standing::Ambiguous(path.clone());
+            }
+        }
+        let description = describe(source, &definition);
+        listed.push(Listed { definition, description, standing });
+    }
+    listed
+}
+
+/// How a definition stands to the first one of its name.
+fn standing(first: &Definition, later: &Definition) -> Standing {
+    let directory =
+        |definition: &Definition| definition.path.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let twice = first.dialect == later.dialect && directory(first) == directory(later);
+    let two_dialects = first.dialect != later.dialect && later.origin != Origin::BuiltIn;
+    match &first.path {
+        Some(path) if twice || two_dialects => Standing::Ambiguous(path.clone()),
+        path => Standing::Shadowed(path.clone()),
+    }
+}
+
+fn all(source: &dyn Source, places: &Places) -> Vec<Definition> {
+    let mut all = Vec::new();
+    for (origin, directory) in piece_directories(places) {
+        for file in source.list(&directory).unwrap_or_default() {
+            let path = directory.join(&file);
+            let Some(name) = [".yaml", ".yml"].iter().find_map(|end| file.strip_suffix(end)) else {
+                continue;
+            };
+            if !name.is_empty() && source.is_file(&path) {
+                let name = name.to_owned();
+                all.push(Definition { name, dialect: Dialect::Piece, origin, path: Some(path) });
+            }
+        }
+    }
+    all.extend(hats(source, places, "orch"));
+    let agents = source.list(&places.root.join(".agent")).unwrap_or_default();
+    all.extend(agents.iter().filter_map(|name| steps(source, places, name)));
+    all.extend(BuiltIn::all().iter().map(Definition::from));
+    all
+}
+
+/// The description of a piece, wherever it can be read.
+fn describe(source: &dyn Source, definition: &Definition) -> Option<String> {
+    if definition.dialect != Dialect::Piece {
+        return None;
+    }
+    let mut ignored = Diagnostics::new();
+    let document = match &definition.path {
+        Some(path) => Document::load(source, path, "", Area::Piece, &mut ignored)?,
+        None => {
+            let text = BuiltIn::named(&definition.name)?.text(Language::English);
+            Document::parse(text.as_bytes(), crate::Format::Yaml, "", Area::Piece, &mut ignored)?
+        }
+    };
+    Some(document.root.get("description")?.as_text()?.trim().to_owned())
+}

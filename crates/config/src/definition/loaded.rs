@@ -1,0 +1,33 @@
+//! What came of reading a definition.
+
+use std::path::PathBuf;
+
+use saihai_model::Workflow;
+
+use crate::{Diagnostics, Language};
+
+/// What came of reading a definition.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Loaded {
+    /// The workflow; none where there are errors.
+    pub workflow: Option<Workflow>,
+    /// Everything wrong with it, or worth knowing.
+    pub diagnostics: Diagnostics,
+    /// What a person should know about this run of it.
+    pub notes: Vec<String>,
+    /// Every file that was read, the definition first.
+    pub uses: Vec<PathBuf>,
+    /// The language agents are spoken to in.
+    pub language: Language,
+    /// What it is for, in its own words.
+    pub description: Option<String>,
+    /// Whether no agent is asked because nothing names a provider: replies are made up.
+    pub rehearsal: bool,
+}
+
+impl Loaded {
+    /// Nothing but what is wrong.
+    pub(crate) fn refused(diagnostics: Diagnostics) -> Self {
+        Self { diagnostics, ..Self::default() }
+    }
+}

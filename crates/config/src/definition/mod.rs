@@ -1,0 +1,78 @@
+//! What a name or a path means (K-11), what there is to be named, and reading it into a workflow.
+
+mod builtin;
+mod dialect;
+mod find;
+mod list;
+mod loaded;
+mod options;
+mod places;
+
+use std::path::PathBuf;
+
+pub(crate) use builtin::BuiltIn;
+pub use dialect::Dialect;
+pub use find::find;
+pub use list::{Listed, Standing, list};
+pub use loaded::Loaded;
+pub use options::Options;
+pub use places::Places;
+
+use crate::{Settings, Source};
+
+/// A definition that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// Its name: as asked for, or the stem of its file.
+    pub name: String,
+    /// What it is written in.
+    pub dialect: Dialect,
+    /// Origin it is.
+    pub origin: Origin,
+    /// Its file; none for what is built in.
+    pub path: Option<PathBuf>,
+}
+
+/// Origin a definition is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The project's.
+    Project,
+    /// The user's.
+    User,
+    /// Saihai's.
+    BuiltIn,
+    /// Named by its path.
+    Path,
+}
+
+impl Origin {
+    /// The word people and programs see.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+            Self::BuiltIn => "built-in",
+            Self::Path => "path",
+        }
+    }
+}
+
+/// Reads a definition and everything it names, and lowers it.
+pub fn load(
+    source: &dyn Source,
+    places: &Places,
+    definition: &Definition,
+    options: &Options,
+    settings: &Settings,
+) -> Loaded {
+    match definition.dialect {
+        Dialect::Piece => crate::piece::load(source, places, definition, options, settings),
+        Dialect::Hats | Dialect::Steps | Dialect::Review => {
+            Loaded::refused([definition.dialect.not_supported()].into_iter().collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

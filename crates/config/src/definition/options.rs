@@ -1,0 +1,23 @@
+//! What was asked for beside the definition.
+
+use saihai_model::{Budget, Millis, Permission, ProviderName};
+
+/// What was asked for beside the definition: flags, and how the command was called. They win over definition and
+/// settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Who answers every turn.
+    pub provider: Option<ProviderName>,
+    /// With which model.
+    pub model: Option<String>,
+    /// The iteration limit.
+    pub max_iterations: Option<u32>,
+    /// The most any turn may do.
+    pub max_permission: Option<Permission>,
+    /// What the run may cost.
+    pub budget: Budget,
+    /// How long the run may be driven.
+    pub run_timeout: Option<Millis>,
+    /// Whether a person can be asked.
+    pub interactive: bool,
+}

@@ -1,0 +1,243 @@
+//! What names and paths mean.
+
+use super::{Places, Standing, find, list, load};
+use crate::{Definition, Diagnostics, Dialect, MemorySource, Options, Origin, Settings};
+
+const PIECE: &str = "name: p\nmovements: [{name: m, rules: [{condition: c, next: COMPLETE}]}]\n";
+
+fn places() -> Places {
+    Places {
+        current: "/p/sub".into(),
+        root: "/p".into(),
+        user: Some("/home/me/.config/saihai".into()),
+        home: Some("/home/me".into()),
+    }
+}
+
+fn project(files: &[&str]) -> MemorySource {
+    MemorySource::new(files.iter().map(|path| (*path, PIECE)))
+}
+
+fn said(diagnostics: &Diagnostics) -> String {
+    let line = |diagnostic: &crate::Diagnostic| {
+        let hint = diagnostic.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("{} {}{hint}", diagnostic.code, diagnostic.message)
+    };
+    diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Where a definition was found, or what was said.
+fn found(source: &MemorySource, asked: &str) -> String {
+    match find(source, &places(), asked) {
+        Ok(Definition { path: Some(path), origin, .. }) => format!("{} {}", origin.name(), path.display()),
+        Ok(Definition { name, origin, .. }) => format!("{} {name}", origin.name()),
+        Err(diagnostics) => said(&diagnostics),
+    }
+}
+
+// P-2, case 41
+#[test]
+fn a_name_is_looked_up_in_order_and_the_first_hit_wins() {
+    let directories = [
+        ("project", "/p/.saihai/pieces"),
+        ("project", "/p/.takt/pieces"),
+        ("project", "/p/.takt/workflows"),
+        ("user", "/home/me/.config/saihai/pieces"),
+        ("user", "/home/me/.takt/pieces"),
+        ("user", "/home/me/.takt/workflows"),
+    ];
+    for (first, (whose, directory)) in directories.iter().enumerate() {
+        let mut source = project(&[]);
+        for (_, later) in &directories[first..] {
+            source.add(format!("{later}/bugfix.yml"), PIECE);
+        }
+        assert_eq!(found(&source, "bugfix"), format!("{whose} {directory}/bugfix.yml"));
+        assert_eq!(found(&source, "piece:bugfix"), format!("{whose} {directory}/bugfix.yml"));
+    }
+}
+
+// P-2
+#[test]
+fn two_files_of_one_name_in_one_directory_are_ambiguous() {
+    let source = project(&["/p/.takt/pieces/x.yaml", "/p/.takt/pieces/x.yml"]);
+    assert_eq!(
+        found(&source, "x"),
+        "piece/ambiguous-name the name `x` means two files: `/p/.takt/pieces/x.yaml` and `/p/.takt/pieces/x.yml` (rename one of them, or give the path)"
+    );
+}
+
+// P-1, case 41
+#[test]
+fn what_looks_like_a_path_is_never_looked_up_as_a_name() {
+    let source =
+        project(&["/p/.takt/pieces/bugfix.yaml", "/p/sub/own.yaml", "/home/me/mine", "/p/other/x.yml"]);
+    let missing = |path: &str| {
+        format!("piece/missing-file the file `{path}` does not exist (a path is never looked up as a name)")
+    };
+    assert_eq!(found(&source, "./bugfix"), missing("./bugfix"));
+    assert_eq!(found(&source, "bugfix.yaml"), missing("bugfix.yaml"));
+    assert_eq!(found(&source, "own.yaml"), "path /p/sub/own.yaml");
+    assert_eq!(found(&source, "../other/x.yml"), "path /p/sub/../other/x.yml");
+    assert_eq!(found(&source, "~/mine"), "path /home/me/mine");
+    assert_eq!(found(&source, "~you/mine"), missing("~you/mine"));
+    assert_eq!(found(&source, "/p/other/x.yml"), "path /p/other/x.yml");
+    let definition = find(&source, &places(), "/p/other/x.yml").unwrap();
+    assert_eq!((definition.name.as_str(), definition.origin), ("x", Origin::Path));
+}
+
+// P-3
+#[test]
+fn an_unknown_name_says_where_it_was_looked_for_and_what_is_near() {
+    let source = project(&["/p/.takt/pieces/bugfix.yaml", "/p/.takt/pieces/docs.yaml"]);
+    let looked = "looked in `/p/.saihai/pieces`, `/p/.takt/pieces`, `/p/.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones";
+    assert_eq!(
+        found(&source, "bugfx"),
+        format!("piece/unknown-piece no definition is named `bugfx`; {looked} (did you mean `bugfix`?)")
+    );
+    assert_eq!(
+        found(&source, "something"),
+        format!(
+            "piece/unknown-piece no definition is named `something`; {looked} (there is `bugfix`, `docs` and `minimal`)"
+        )
+    );
+    assert!(found(&source, "").starts_with("piece/unknown-piece"));
+}
+
+// K-11
+#[test]
+fn a_definition_of_another_dialect_is_refused_by_name() {
+    let source =
+        project(&["/p/orch.yml", "/p/.agent/coder/agent.json", "/p/sub/x.toml", "/p/sub/agents/one"]);
+    let check = |asked: &str, dialect: &str, hint: &str| {
+        let expected =
+            format!("{dialect}/not-supported the `{dialect}` dialect cannot be read by this version{hint}");
+        assert_eq!(found(&source, asked), expected, "{asked}");
+    };
+    check("orch", "hats", " (`/p/orch.yml` is such a definition)");
+    check("coder", "steps", " (`/p/.agent/coder/agent.json` is such a definition)");
+    check("hats:anything", "hats", "");
+    check("steps:anything", "steps", "");
+    check("x.toml", "review", " (`x.toml` is such a definition)");
+    check("./agents", "steps", " (`agents` is such a definition)");
+    check("/p/.agent/coder/agent.json", "steps", " (`/p/.agent/coder/agent.json` is such a definition)");
+}
+
+// P-4, H-7
+#[test]
+fn a_file_is_of_the_dialect_of_its_top_keys() {
+    let source = MemorySource::new([
+        ("/p/sub/a.yml", "hats: {}"),
+        ("/p/sub/b.yml", "hats: {}\nmovements: []"),
+        ("/p/sub/c.yml", "steps: []"),
+        ("/p/sub/d.yml", "nothing: here"),
+        ("/p/sub/ralph.yml", "cli: {}"),
+    ]);
+    assert!(found(&source, "a.yml").starts_with("hats/not-supported"));
+    assert_eq!(
+        found(&source, "b.yml"),
+        "workflow/ambiguous-definition `b.yml` is written in two dialects at once (`movements` makes a piece, `hats` makes hats: keep one)"
+    );
+    assert_eq!(found(&source, "c.yml"), "path /p/sub/c.yml");
+    assert_eq!(found(&source, "d.yml"), "path /p/sub/d.yml");
+    assert!(found(&source, "ralph.yml").starts_with("hats/not-supported"));
+}
+
+// P-4, K-11
+#[test]
+fn a_name_in_two_dialects_is_ambiguous_and_can_be_asked_for_by_dialect() {
+    let source = project(&["/p/.takt/pieces/orch.yaml", "/p/orch.yml"]);
+    assert_eq!(
+        found(&source, "orch"),
+        "workflow/ambiguous-definition the name `orch` means `/p/.takt/pieces/orch.yaml` (piece) and `/p/orch.yml` (hats) (ask for `piece:orch` or `hats:orch`)"
+    );
+    assert_eq!(found(&source, "piece:orch"), "project /p/.takt/pieces/orch.yaml");
+}
+
+// K-11: a built-in never stands in the way
+#[test]
+fn what_is_built_in_comes_last() {
+    assert_eq!(found(&project(&[]), "minimal"), "built-in minimal");
+    assert_eq!(
+        found(&project(&["/p/.takt/pieces/minimal.yml"]), "minimal"),
+        "project /p/.takt/pieces/minimal.yml"
+    );
+    assert!(found(&project(&["/p/.agent/minimal/agent.json"]), "minimal").starts_with("steps/not-supported"));
+    assert_eq!(found(&project(&["/p/.agent/minimal/agent.json"]), "piece:minimal"), "built-in minimal");
+}
+
+// P-2: `saihai list` shows what shadows what
+#[test]
+fn every_definition_is_listed_with_what_its_name_means() {
+    let mut source = project(&[
+        "/p/.takt/pieces/a.yaml",
+        "/home/me/.takt/pieces/a.yaml",
+        "/p/.takt/pieces/b.yaml",
+        "/p/.takt/pieces/b.yml",
+        "/p/.takt/pieces/minimal.yaml",
+        "/p/.takt/pieces/notes.md",
+        "/p/.agent/coder/agent.json",
+        "/p/.takt/pieces/orch.yaml",
+        "/p/orch.yml",
+    ]);
+    source.add("/p/.saihai/pieces/c.yml", "name: c\ndescription: |\n  Does it.\nmovements: []\n");
+    let lines: Vec<String> = list(&source, &places())
+        .iter()
+        .map(|listed| {
+            let definition = &listed.definition;
+            let path = definition.path.as_ref().map(|path| places().shown(path)).unwrap_or_default();
+            let standing = match &listed.standing {
+                Standing::Used => String::new(),
+                Standing::Shadowed(by) => format!(" shadowed by {}", by.as_ref().unwrap().display()),
+                Standing::Ambiguous(with) => format!(" ambiguous with {}", with.display()),
+            };
+            let description =
+                listed.description.as_ref().map(|text| format!(" - {text}")).unwrap_or_default();
+            format!(
+                "{} {} {} {path}{standing}{description}",
+                definition.name,
+                definition.dialect.name(),
+                definition.origin.name()
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    c piece project /p/.saihai/pieces/c.yml - Does it.
+    a piece project /p/.takt/pieces/a.yaml
+    b piece project /p/.takt/pieces/b.yaml ambiguous with /p/.takt/pieces/b.yml
+    b piece project /p/.takt/pieces/b.yml ambiguous with /p/.takt/pieces/b.yaml
+    minimal piece project /p/.takt/pieces/minimal.yaml
+    orch piece project /p/.takt/pieces/orch.yaml ambiguous with /p/orch.yml
+    a piece user ~/.takt/pieces/a.yaml shadowed by /p/.takt/pieces/a.yaml
+    orch hats project /p/orch.yml ambiguous with /p/.takt/pieces/orch.yaml
+    coder steps project /p/.agent/coder/agent.json
+    minimal piece built-in  shadowed by /p/.takt/pieces/minimal.yaml - Plan, implement, review; go round until the review approves.
+    ");
+}
+
+#[test]
+fn a_definition_that_cannot_be_read_yet_is_refused_by_the_loader_too() {
+    let definition = Definition {
+        name: "x".into(),
+        dialect: Dialect::Review,
+        origin: Origin::Path,
+        path: Some("/p/x.toml".into()),
+    };
+    let loaded = load(&project(&[]), &places(), &definition, &Options::default(), &Settings::default());
+    assert_eq!(
+        said(&loaded.diagnostics),
+        "review/not-supported the `review` dialect cannot be read by this version"
+    );
+    assert_eq!(loaded.workflow, None);
+}
+
+#[test]
+fn a_piece_that_has_gone_meanwhile_is_refused() {
+    let definition = Definition {
+        name: "x".into(),
+        dialect: Dialect::Piece,
+        origin: Origin::Path,
+        path: Some("/p/sub/x.yaml".into()),
+    };
+    let loaded = load(&project(&[]), &places(), &definition, &Options::default(), &Settings::default());
+    assert_eq!(said(&loaded.diagnostics), "piece/missing-file cannot read `x.yaml`: it does not exist");
+}

@@ -1,0 +1,151 @@
+//! Rules become choices of turns and exits of stages.
+
+use saihai_model::{
+    Activity, AnswerForm, Choice, Exit, Gate, GateMode, Holds, Label, Method, Offer, Prompt, Question,
+    QuestionSession, Rule as ModelRule, Stage, StageId, Target, Wants,
+};
+
+use super::condition::Condition;
+use super::lower::{Lowering, stage};
+use super::movement::{Movement, Work};
+use super::prompt::{self, Offered};
+use super::rule::Rule;
+use super::words::Words;
+use crate::check::Spot;
+use crate::{Diagnostics, Options, Settings, quoted};
+
+/// The longest answer of a person (P-46).
+const LONGEST_ANSWER: u32 = 10_000;
+
+/// What follows where nothing matched (P-44).
+pub(super) fn no_match() -> Target {
+    Target::failed("no_match")
+}
+
+/// The plain rules that are offered in this run; the numbers of the others do not shift (P-47).
+pub(super) fn offered<'r>(rules: &'r [Rule], options: &Options) -> Vec<Offered<'r>> {
+    let plain = rules.iter().enumerate().filter(|(_, rule)| is_offered(rule, options));
+    plain
+        .filter_map(|(number, rule)| match &rule.condition {
+            Condition::Plain(condition) => {
+                Some(Offered { number, condition, appendix: rule.appendix.as_deref() })
+            }
+            Condition::All(_) | Condition::Any(_) => None,
+        })
+        .collect()
+}
+
+/// One of the offered rules, by its tag, else by a question to whoever answered (P-40, P-41).
+pub(super) fn choice(words: &Words, offered: &[Offered<'_>], settings: &Settings) -> Option<Choice> {
+    let mut found_by = vec![Method::Tag];
+    if settings.judge_fallback {
+        found_by.push(Method::Ask(Box::new(question(prompt::question(words, offered)))));
+    }
+    (!offered.is_empty()).then(|| Choice { options: offers(offered), found_by })
+}
+
+/// The exit of a movement, with the gates it leads through.
+pub(super) fn of_movement(
+    lowering: &mut Lowering<'_>,
+    movement: &Movement,
+    diagnostics: &mut Diagnostics,
+) -> Exit {
+    let options = lowering.options;
+    if !movement.rules.is_empty() && !movement.rules.iter().any(|rule| is_offered(rule, options)) {
+        let message = format!("movement {} has no rule left in this run", quoted(&movement.name.value));
+        lowering.spots.put_sound(&movement.name.value.as_str().into(), false);
+        let diagnostic = movement.name.error("no-rules-left", message);
+        diagnostics.push(diagnostic.hint("its rules are all `interactive_only`, and no person can be asked"));
+    }
+    let parallel = matches!(movement.work, Work::Parallel(_));
+    let id = StageId::from(movement.name.value.as_str());
+    let mut rules = Vec::new();
+    for (number, rule) in movement.rules.iter().enumerate() {
+        lowering.spots.put(Spot::Rule(id.clone(), number), &rule.at);
+        let when =
+            if is_offered(rule, options) { holds(&rule.condition, parallel) } else { Holds::Any(Vec::new()) };
+        let then =
+            if rule.requires_user_input { gate(lowering, movement, number, rule) } else { target(rule) };
+        rules.push(ModelRule { when, then });
+    }
+    let question = parallel.then(|| parents_question(lowering, movement)).flatten();
+    Exit::Rules { rules, question, otherwise: no_match() }
+}
+
+/// The exit of a judge.
+pub(super) fn of_judge(rules: &[Rule]) -> Exit {
+    let rule = |rule: &Rule| ModelRule { when: holds(&rule.condition, false), then: target(rule) };
+    Exit::Rules { rules: rules.iter().map(rule).collect(), question: None, otherwise: no_match() }
+}
+
+/// P-43: the plain conditions of a parent are decided by one question over the combined output, to the run's own
+/// provider.
+fn parents_question(lowering: &mut Lowering<'_>, movement: &Movement) -> Option<Choice> {
+    let offered = offered(&movement.rules, lowering.options);
+    if offered.is_empty() || !lowering.settings.judge_fallback {
+        return None;
+    }
+    let answerer = lowering.providers.default(&movement.name.at);
+    let question = Question {
+        provider: Some(answerer.provider),
+        model: answerer.model,
+        ..question(prompt::question(lowering.words, &offered))
+    };
+    Some(Choice { options: offers(&offered), found_by: vec![Method::Ask(Box::new(question))] })
+}
+
+fn is_offered(rule: &Rule, options: &Options) -> bool {
+    options.interactive || !rule.interactive_only
+}
+
+fn offers(offered: &[Offered<'_>]) -> Vec<Offer> {
+    offered.iter().map(|rule| Offer { number: rule.number, label: rule.condition.into() }).collect()
+}
+
+fn question(prompt: Prompt) -> Question {
+    Question {
+        prompt,
+        provider: None,
+        model: None,
+        session: QuestionSession::Fresh,
+        answer: AnswerForm::Tag,
+        correction: Prompt::default(),
+        corrections: 0,
+        unreadable: None,
+    }
+}
+
+fn holds(condition: &Condition, parallel: bool) -> Holds {
+    let labels = |texts: &[String]| texts.iter().map(|text| Label::from(text.as_str())).collect();
+    match condition {
+        Condition::Plain(text) if parallel => Holds::Answered(text.as_str().into()),
+        Condition::Plain(text) => Holds::Is(text.as_str().into()),
+        Condition::All(texts) => Holds::All(labels(texts)),
+        Condition::Any(texts) => Holds::Any(labels(texts)),
+    }
+}
+
+fn target(rule: &Rule) -> Target {
+    match rule.next.as_ref().map(|next| next.value.as_str()) {
+        Some("COMPLETE") => Target::Complete,
+        Some("ABORT") | None => Target::failed("abort"),
+        Some(movement) => Target::Stage(movement.into()),
+    }
+}
+
+/// P-46: a person is asked between the rule and what it leads to.
+fn gate(lowering: &mut Lowering<'_>, movement: &Movement, number: usize, rule: &Rule) -> Target {
+    let name = &movement.name.value;
+    let id = StageId(format!("{name}/input[{number}]"));
+    let gate = Gate {
+        question: prompt::gate_question(name, &rule.condition.to_string()),
+        wants: Wants::Text { max_chars: LONGEST_ANSWER },
+        mode: GateMode::Person,
+        timeout: None,
+    };
+    let answered = ModelRule { when: Holds::Is("answered".into()), then: target(rule) };
+    let exit = Exit::Rules { rules: vec![answered], question: None, otherwise: no_match() };
+    let title = format!("{name} - {}", lowering.piece.name);
+    lowering.stages.insert(id.clone(), Stage { exit, ..stage(&title, Activity::Gate(gate)) });
+    Target::Stage(id)
+}

@@ -1,0 +1,69 @@
+//! What can be written once and used by name (P-8).
+
+/// A kind of text that a piece can keep in a map, in a file, or in the facet directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Facet {
+    /// Role texts: `agent`.
+    Persona,
+    /// Rules to follow: `policy`.
+    Policy,
+    /// Things to know: `knowledge`.
+    Knowledge,
+    /// Templates: `instruction_template`.
+    Instruction,
+    /// Report formats: `format`.
+    Format,
+}
+
+impl Facet {
+    /// All kinds.
+    pub(super) const ALL: [Self; 5] =
+        [Self::Persona, Self::Policy, Self::Knowledge, Self::Instruction, Self::Format];
+
+    /// The piece's own map of them.
+    pub(super) fn map(self) -> &'static str {
+        match self {
+            Self::Persona => "personas",
+            Self::Policy => "policies",
+            Self::Knowledge => "knowledge",
+            Self::Instruction => "instructions",
+            Self::Format => "report_formats",
+        }
+    }
+
+    /// Their directory below `.takt/facets`.
+    pub(super) fn directory(self) -> &'static str {
+        match self {
+            Self::Persona => "personas",
+            Self::Policy => "policies",
+            Self::Knowledge => "knowledge",
+            Self::Instruction => "instructions",
+            Self::Format => "output-contracts",
+        }
+    }
+
+    /// What one of them is called.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Persona => "persona",
+            Self::Policy => "policy",
+            Self::Knowledge => "knowledge",
+            Self::Instruction => "instruction",
+            Self::Format => "report format",
+        }
+    }
+
+    /// Whether the text itself may stand where one is used.
+    pub(super) fn may_be_inline(self) -> bool {
+        match self {
+            Self::Persona | Self::Policy | Self::Knowledge => false,
+            Self::Instruction | Self::Format => true,
+        }
+    }
+
+    /// Whether a value is a path. A text field with a slash in it is still a text; a name with one never is.
+    pub(super) fn is_path(self, value: &str) -> bool {
+        let one_line = !value.trim_end().contains('\n');
+        one_line && (value.trim_end().ends_with(".md") || (!self.may_be_inline() && value.contains('/')))
+    }
+}

@@ -1,0 +1,239 @@
+//! A piece as it was written becomes a workflow.
+
+use indexmap::IndexMap;
+use saihai_model::{
+    Activity, Alarm, Completion, Exit, Limits, Monitor as Watched, OnFailure, Permission, Reads, Report,
+    Rounds, SessionPolicy, Stage, StageId, Target, Turn, TurnId, Watch, Workflow,
+};
+
+use super::assignment::Assignment;
+use super::exit;
+use super::monitor::Monitor;
+use super::movement::{Movement, Work};
+use super::plan::{self, Plan};
+use super::prompt::{self, Speech};
+use super::providers::{Answerer, Providers};
+use super::read::Piece;
+use super::spots::Spots;
+use super::words::Words;
+use crate::check::Spot;
+use crate::{Diagnostics, Language, Options, Settings};
+
+/// What stands between the outputs of sub-movements (P-33).
+const BETWEEN: &str = "\n\n---\n\n";
+
+/// Everything lowering looks at, and what it has made so far.
+pub(super) struct Lowering<'a> {
+    pub(super) piece: &'a Piece,
+    pub(super) words: &'static Words,
+    pub(super) options: &'a Options,
+    pub(super) settings: &'a Settings,
+    pub(super) providers: Providers<'a>,
+    pub(super) stages: IndexMap<StageId, Stage>,
+    pub(super) spots: Spots,
+}
+
+impl<'a> Lowering<'a> {
+    /// Nothing made yet.
+    pub(super) fn new(
+        piece: &'a Piece,
+        language: Language,
+        options: &'a Options,
+        settings: &'a Settings,
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
+        Self {
+            piece,
+            words: Words::of(language),
+            options,
+            settings,
+            providers: Providers::new(options, settings, diagnostics),
+            stages: IndexMap::new(),
+            spots: Spots::default(),
+        }
+    }
+
+    /// The workflow. Where errors were found before it is only good for finding more of them.
+    pub(super) fn workflow(&mut self, diagnostics: &mut Diagnostics) -> Workflow {
+        let piece = self.piece;
+        let plans = plan::plan(&piece.movements, self.settings, &mut self.providers, diagnostics);
+        for (movement, plans) in piece.movements.iter().zip(plans) {
+            self.movement(movement, plans, diagnostics);
+        }
+        let monitors = piece.monitors.iter().map(|monitor| self.monitor(monitor, diagnostics)).collect();
+        let first = piece.movements.first().map(|movement| &movement.name);
+        let entry = piece.initial.as_ref().or(first).map(|name| name.value.as_str()).unwrap_or_default();
+        let limits = &self.settings.limits;
+        Workflow {
+            name: piece.name.clone(),
+            entry: entry.into(),
+            stages: std::mem::take(&mut self.stages),
+            topics: None,
+            monitors,
+            completion: Completion::Flow,
+            limits: Limits {
+                rounds: Some(self.options.max_iterations.unwrap_or(piece.max_iterations)),
+                hard_rounds: None,
+                runtime: self.options.run_timeout.or(limits.run_timeout),
+                budget: self.settings.budget.replaced_by(&self.options.budget),
+            },
+            retry: self.settings.retry(),
+            afterwards: None,
+            words: IndexMap::from([("report-missing".to_owned(), self.words.report_missing.to_owned())]),
+        }
+    }
+
+    fn movement(&mut self, movement: &Movement, plans: Vec<Plan>, diagnostics: &mut Diagnostics) {
+        let id = StageId::from(movement.name.value.as_str());
+        if self.stages.contains_key(&id) {
+            return;
+        }
+        self.spots.put(Spot::Stage(id.clone()), &movement.name.at);
+        self.spots.put_sound(&id, movement.sound);
+        let parallel = matches!(movement.work, Work::Parallel(_));
+        let mut turns = Vec::new();
+        for ((part, assignment), plan) in movement.assignments().into_iter().zip(plans) {
+            let heading = if parallel { format!("## {}\n", part.name.value) } else { String::new() };
+            let place = assignment.template.as_ref().map_or(&part.name.at, |template| &template.at);
+            self.spots.put(Spot::Turn(id.clone(), part.name.value.as_str().into()), place);
+            turns.push(Turn { heading, ..self.turn(part, assignment, plan) });
+        }
+        let does = Activity::Turns {
+            turns,
+            at_once: self.settings.limits.concurrency,
+            on_failure: OnFailure::Park,
+            between: if parallel { BETWEEN.to_owned() } else { String::new() },
+        };
+        self.stages.insert(id.clone(), stage(&movement.name.value, does));
+        // The stages an exit puts in stand behind the one it belongs to.
+        let exit = exit::of_movement(self, movement, diagnostics);
+        if let Some(stage) = self.stages.get_mut(&id) {
+            stage.exit = exit;
+        }
+    }
+
+    fn turn(&self, movement: &Movement, assignment: &Assignment, plan: Plan) -> Turn {
+        let name = movement.name.value.as_str();
+        let offered = exit::offered(&movement.rules, self.options);
+        let speech = Speech {
+            words: self.words,
+            piece: &self.piece.name,
+            movement: name,
+            persona: assignment.persona.as_deref(),
+            knowledge: &assignment.knowledge,
+            policy: &assignment.policy,
+            template: assignment.template.as_ref().map(|template| &template.value),
+            pass_previous: assignment.pass_previous,
+            reports: &assignment.reports,
+            offered: &offered,
+        };
+        let ceiling =
+            self.options.max_permission.or(self.settings.max_permission).unwrap_or(Permission::Full);
+        let permission = assignment.permission.at_most(ceiling);
+        Turn {
+            role: Some(assignment.role.clone()),
+            permission,
+            asked_permission: (permission != assignment.permission).then_some(assignment.permission),
+            tools: assignment.tools.clone(),
+            session: plan.session,
+            reads: Reads {
+                choice: exit::choice(self.words, &offered, self.settings),
+                reports: assignment.reports.iter().map(report).collect(),
+                ..Reads::default()
+            },
+            ..self.bare_turn(name, &speech, plan.answerer)
+        }
+    }
+
+    /// P-51, P-52: the watch over a cycle, and its judge as a stage beside the flow.
+    fn monitor(&mut self, monitor: &Monitor, diagnostics: &mut Diagnostics) -> Watched {
+        let judge = &monitor.judge;
+        let cycle: Vec<&str> = monitor.cycle.iter().map(|name| name.value.as_str()).collect();
+        let name = monitor.name();
+        let id = self.unused_id(&name);
+        let at = &monitor.at;
+        let (provider, model) = (judge.provider.as_ref(), judge.model.as_deref());
+        let answerer = self.providers.resolve(&name, at, provider, model, diagnostics);
+        let place = judge.template.as_ref().map_or(at, |template| &template.at);
+        self.spots.put(Spot::Turn(id.clone(), name.as_str().into()), place);
+        let usual = prompt::judge_template(self.words, &cycle);
+        let offered = exit::offered(&judge.rules, self.options);
+        let speech = Speech {
+            words: self.words,
+            piece: &self.piece.name,
+            movement: &name,
+            persona: judge.persona.as_deref(),
+            knowledge: &[],
+            policy: &[],
+            template: Some(judge.template.as_ref().map_or(&usual, |template| &template.value)),
+            pass_previous: true,
+            reports: &[],
+            offered: &offered,
+        };
+        let choice = exit::choice(self.words, &offered, self.settings);
+        let reads = Reads { choice, ..Reads::default() };
+        let turn = Turn { reads, ..self.bare_turn(&name, &speech, answerer) };
+        let does = Activity::Turns {
+            turns: vec![turn],
+            at_once: None,
+            on_failure: OnFailure::Park,
+            between: String::new(),
+        };
+        let exit = exit::of_judge(&judge.rules);
+        self.stages.insert(id.clone(), Stage { exit, aside: true, ..stage(&name, does) });
+        Watched {
+            watches: Watch::Cycle {
+                stages: cycle.into_iter().map(StageId::from).collect(),
+                times: monitor.threshold,
+            },
+            then: Alarm::Go(Target::Stage(id)),
+        }
+    }
+
+    /// A turn that may only look, in a new session, and whose reply is only carried on.
+    fn bare_turn(&self, name: &str, speech: &Speech<'_>, answerer: Answerer) -> Turn {
+        Turn {
+            id: TurnId::from(name),
+            // P-13: under this title it is known everywhere.
+            title: format!("{name} - {}", self.piece.name),
+            persona: None,
+            role: None,
+            prompt: speech.prompt(),
+            provider: answerer.provider,
+            model: answerer.model,
+            permission: Permission::ReadOnly,
+            asked_permission: None,
+            tools: None,
+            session: SessionPolicy::Fresh,
+            timeout: answerer.timeout,
+            max_calls: None,
+            price: answerer.price,
+            heading: String::new(),
+            reads: Reads::default(),
+        }
+    }
+
+    /// A name that no stage has yet: two monitors may watch one cycle.
+    fn unused_id(&self, name: &str) -> StageId {
+        let taken = |id: &str| self.stages.contains_key(id);
+        let numbered = (2..).map(|number| format!("{name} {number}"));
+        let id = std::iter::once(name.to_owned()).chain(numbered).find(|id| !taken(id));
+        StageId(id.unwrap_or_else(|| name.to_owned()))
+    }
+}
+
+/// A stage that ends the run unless its exit says otherwise.
+pub(super) fn stage(title: &str, does: Activity) -> Stage {
+    Stage {
+        title: title.to_owned(),
+        does,
+        exit: Exit::Rules { rules: Vec::new(), question: None, otherwise: exit::no_match() },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+    }
+}
+
+fn report(contract: &super::report::Contract) -> Report {
+    Report { file: contract.file.clone(), label: contract.label.clone(), heading: contract.heading() }
+}

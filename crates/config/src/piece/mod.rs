@@ -1,0 +1,146 @@
+//! Pieces: state machines of movements, as TAKT writes them.
+//!
+//! A piece is read in three steps. [`read`] walks the document by the tables of [`tables`] and follows every name to
+//! its text, so that what comes out is complete in itself and everything wrong was said at once. [`lower`] turns
+//! that into a workflow. What can be said of any workflow is then found by [`crate::check`] and tied back to the
+//! places the piece was written at.
+
+mod assignment;
+mod condition;
+mod exit;
+mod facet;
+mod lower;
+mod monitor;
+mod movement;
+mod plan;
+mod prompt;
+mod providers;
+mod read;
+mod report;
+mod report_file;
+mod rule;
+mod spots;
+mod tables;
+mod template;
+mod texts;
+mod words;
+
+use std::path::Path;
+
+use saihai_model::Workflow;
+
+use self::lower::Lowering;
+use self::read::Piece;
+use self::spots::Spots;
+use self::texts::Texts;
+use crate::check::{self, Problem};
+use crate::definition::BuiltIn;
+use crate::{
+    Area, Definition, Diagnostics, Document, DocumentPath, Format, Language, Loaded, Node, Options, Places,
+    Settings, Source, Value,
+};
+
+/// Reads a piece and everything it names, and lowers it.
+pub(crate) fn load(
+    source: &dyn Source,
+    places: &Places,
+    definition: &Definition,
+    options: &Options,
+    settings: &Settings,
+) -> Loaded {
+    let mut diagnostics = Diagnostics::new();
+    let Some(document) = open(source, places, definition, settings, &mut diagnostics) else {
+        return Loaded::refused(diagnostics);
+    };
+    let parameters = read::refuse_parameters(&document.cursor(), &mut diagnostics);
+    let mut texts = Texts::new(source, places, definition.path.as_deref().and_then(Path::parent));
+    let piece = Piece::read(&document, &mut texts, &mut diagnostics);
+    let mut diagnostics = without_echoes(diagnostics, &parameters);
+    let Some(piece) = piece else { return Loaded::refused(diagnostics) };
+
+    let language = language(&piece, &document, &texts);
+    let mut lowering = Lowering::new(&piece, language, options, settings, &mut diagnostics);
+    let workflow = lowering.workflow(&mut diagnostics);
+    let rehearsal = lowering.providers.rehearsal(&mut diagnostics);
+    report_findings(&workflow, &lowering.spots, &mut diagnostics);
+    Loaded {
+        workflow: (!diagnostics.has_errors()).then_some(workflow),
+        diagnostics: diagnostics.sorted(),
+        notes: lowering.providers.notes,
+        uses: definition.path.iter().cloned().chain(texts.files().map(|(path, _)| path.to_owned())).collect(),
+        language,
+        description: piece.description,
+        rehearsal,
+    }
+}
+
+fn open(
+    source: &dyn Source,
+    places: &Places,
+    definition: &Definition,
+    settings: &Settings,
+    diagnostics: &mut Diagnostics,
+) -> Option<Document> {
+    if let Some(path) = &definition.path {
+        return Document::load(source, path, &places.shown(path), Area::Piece, diagnostics);
+    }
+    let text = BuiltIn::named(&definition.name)?.text(settings.language);
+    let name = format!("(built-in)/{}.yaml", definition.name);
+    Document::parse(text.as_bytes(), Format::Yaml, &name, Area::Piece, diagnostics)
+}
+
+/// What is said, else what the piece's own values and files are written in; comments do not count.
+fn language(piece: &Piece, document: &Document, texts: &Texts<'_>) -> Language {
+    let said = piece.language.as_deref().and_then(Language::named);
+    said.unwrap_or_else(|| {
+        let mut values = Vec::new();
+        collect_texts(&document.root, &mut values);
+        Language::of(values.into_iter().chain(texts.files().map(|(_, file)| file.text())))
+    })
+}
+
+fn collect_texts<'d>(node: &'d Node, texts: &mut Vec<&'d str>) {
+    match &node.value {
+        Value::Text(text) => texts.push(text),
+        Value::List(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Map(entries) => entries.iter().for_each(|entry| collect_texts(&entry.value, texts)),
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Date(_) => {}
+    }
+}
+
+/// Leaves out what was said about a value only because it is a parameter, which was refused already.
+fn without_echoes(diagnostics: Diagnostics, parameters: &[DocumentPath]) -> Diagnostics {
+    if parameters.is_empty() {
+        return diagnostics;
+    }
+    let echo =
+        |path: &DocumentPath| parameters.iter().any(|parameter| path.steps().starts_with(parameter.steps()));
+    let kept = diagnostics.into_iter().filter(|diagnostic| {
+        let path = diagnostic.location.as_ref().map(|location| &location.path);
+        diagnostic.code.slug == "not-supported" || !path.is_some_and(echo)
+    });
+    kept.collect()
+}
+
+/// Adds what is found on the workflow. Where something was wrong before, only what cannot be a consequence of it.
+fn report_findings(workflow: &Workflow, spots: &Spots, diagnostics: &mut Diagnostics) {
+    let sound = !diagnostics.has_errors();
+    for finding in check::check(workflow) {
+        let Some(at) = spots.get(&finding.spot) else { continue };
+        let local = match finding.problem {
+            Problem::DeadRule(_) | Problem::NotExhaustive(_) | Problem::ExtraCall => {
+                spots.is_sound(finding.stage())
+            }
+            Problem::Unreachable
+            | Problem::NoEnd
+            | Problem::UnknownReport(_)
+            | Problem::UnmonitoredCycle(_) => false,
+        };
+        if sound || local {
+            diagnostics.push(finding.diagnostic("movement").at(at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! A loop monitor: a cycle that is watched, and the judge who says how to go on (P-51).
+
+use super::assignment::read_template;
+use super::facet::Facet;
+use super::rule::{Owner, Rule};
+use super::tables;
+use super::template::{Speaker, Template};
+use super::texts::Texts;
+use crate::{Cursor, Diagnostics, Fields, Located, Location};
+
+/// How many times in a row, where nothing is said.
+const THRESHOLD: u32 = 3;
+
+/// A loop monitor as it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Monitor {
+    /// The movements watched, in order.
+    pub(super) cycle: Vec<Located<String>>,
+    /// How many times in a row.
+    pub(super) threshold: u32,
+    /// Who decides.
+    pub(super) judge: Judge,
+    /// Where it stands.
+    pub(super) at: Location,
+}
+
+/// The judge of a loop monitor.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Judge {
+    /// The role's text.
+    pub(super) persona: Option<String>,
+    /// What to judge.
+    pub(super) template: Option<Located<Template>>,
+    /// What follows.
+    pub(super) rules: Vec<Rule>,
+    /// Who answers.
+    pub(super) provider: Option<Located<String>>,
+    /// With which model.
+    pub(super) model: Option<String>,
+}
+
+impl Monitor {
+    /// Reads a loop monitor. Without a judge or a cycle there is none.
+    pub(super) fn read(
+        item: &Cursor<'_>,
+        texts: &mut Texts<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        let fields = Fields::read(item, &tables::MONITOR, diagnostics)?;
+        let judge = fields.object("judge", &tables::JUDGE, diagnostics);
+        let judge = judge.map(|judge| Judge::read(&judge, texts, diagnostics));
+        Some(Self {
+            cycle: fields.texts("cycle")?,
+            threshold: fields.count("threshold").map_or(THRESHOLD, |count| count.value),
+            judge: judge?,
+            at: fields.location(),
+        })
+    }
+
+    /// The name of its judge as a movement.
+    pub(super) fn name(&self) -> String {
+        let cycle: Vec<&str> = self.cycle.iter().map(|name| name.value.as_str()).collect();
+        format!("judge({})", cycle.join(", "))
+    }
+}
+
+impl Judge {
+    fn read(fields: &Fields<'_>, texts: &mut Texts<'_>, diagnostics: &mut Diagnostics) -> Self {
+        let agent = fields.text("agent");
+        let persona = agent.and_then(|agent| texts.resolve(Facet::Persona, &agent, diagnostics));
+        Self {
+            persona: persona.map(|passage| passage.text),
+            template: read_template(fields, Speaker::Judge, texts, diagnostics),
+            rules: Rule::read_all(&fields.list("rules"), Owner::Judge, diagnostics),
+            provider: fields.text("provider"),
+            model: fields.text("model").map(|model| model.value),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The prompt of a turn as sections, top to bottom (P-24), and the judging question (P-41).
+
+use std::fmt::Write as _;
+
+use saihai_model::{Form, Join, Part, Prompt, Section, Variable, When};
+
+use super::report::Contract;
+use super::template::Template;
+use super::words::Words;
+
+/// Everything that goes into the prompt of one turn.
+#[derive(Debug)]
+pub(super) struct Speech<'a> {
+    /// The fixed lines of the definition's language.
+    pub(super) words: &'static Words,
+    /// The piece's name.
+    pub(super) piece: &'a str,
+    /// The movement's name.
+    pub(super) movement: &'a str,
+    /// The role text.
+    pub(super) persona: Option<&'a str>,
+    /// Texts of knowledge.
+    pub(super) knowledge: &'a [String],
+    /// Texts of policy.
+    pub(super) policy: &'a [String],
+    /// What to do.
+    pub(super) template: Option<&'a Template>,
+    /// Whether the previous output is added.
+    pub(super) pass_previous: bool,
+    /// Reports to be output.
+    pub(super) reports: &'a [Contract],
+    /// What can be chosen; nothing: no status block.
+    pub(super) offered: &'a [Offered<'a>],
+}
+
+/// A rule as it is offered to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Offered<'a> {
+    /// The number in its tag.
+    pub(super) number: usize,
+    /// Its condition's text.
+    pub(super) condition: &'a str,
+    /// What must be output beside the tag.
+    pub(super) appendix: Option<&'a str>,
+}
+
+impl Speech<'_> {
+    /// The prompt of the turn.
+    pub(super) fn prompt(&self) -> Prompt {
+        let mut sections = Vec::new();
+        // P-25: without a persona there is nothing to be set apart from what follows.
+        if let Some(persona) = self.persona {
+            sections.push(fixed(persona));
+            sections.push(fixed("---"));
+        }
+        sections.push(self.context());
+        sections.extend(texts(self.words.knowledge, self.knowledge));
+        sections.extend(texts(self.words.policy, self.policy));
+        sections.extend(self.template.map(|template| always(template.parts.clone())));
+        if !self.shows(&Variable::Task) {
+            sections.push(under(self.words.task, Variable::Task, Form::Plain));
+        }
+        if self.pass_previous && !self.shows(&Variable::Previous) {
+            sections.push(under(self.words.previous, Variable::Previous, Form::Plain));
+        }
+        if !self.shows(&Variable::Inputs) {
+            sections.push(under(self.words.inputs, Variable::Inputs, Form::Bullets));
+        }
+        if !self.reports.is_empty() {
+            sections.push(fixed(&report_block(self.words, self.reports)));
+        }
+        if !self.offered.is_empty() {
+            sections.push(fixed(&status_block(self.words, self.offered)));
+        }
+        Prompt { sections, join: Join::Paragraphs }
+    }
+
+    fn shows(&self, variable: &Variable) -> bool {
+        self.template.is_some_and(|template| template.shows(variable))
+    }
+
+    /// C1 to C6.
+    fn context(&self) -> Section {
+        let words = self.words;
+        let (before, behind) = words.movement_iteration;
+        let mut body = vec![
+            text(format!("{}\n{}", words.context, words.working_directory)),
+            value(Variable::WorkingDirectory),
+            text(format!(
+                "\n{}{}\n{}{}\n{}",
+                words.piece, self.piece, words.movement, self.movement, words.iteration
+            )),
+            value(Variable::Iteration),
+            text(" / ".to_owned()),
+            value(Variable::MaxIterations),
+            text(format!("\n{before}")),
+            value(Variable::Visits),
+        ];
+        body.extend((!behind.is_empty()).then(|| text(behind.to_owned())));
+        always(body)
+    }
+}
+
+/// The question which of the conditions an output matches.
+pub(super) fn question(words: &Words, offered: &[Offered<'_>]) -> Prompt {
+    let output = always(vec![
+        text(format!("{}\n<output>\n", words.output)),
+        value(Variable::Combined),
+        text("\n</output>".to_owned()),
+    ]);
+    let judgment = fixed(&format!("{}\n\n{}", words.judgment, tags(offered)));
+    Prompt { sections: vec![output, judgment], join: Join::Paragraphs }
+}
+
+/// J1: what a judge is told where the definition gives it no template.
+pub(super) fn judge_template(words: &Words, cycle: &[&str]) -> Template {
+    let (before, between, behind) = words.cycle;
+    Template {
+        parts: vec![
+            text(format!("{before}{}{between}", cycle.join(" → "))),
+            value(Variable::Cycles),
+            text(behind.to_owned()),
+        ],
+        remarks: Vec::new(),
+    }
+}
+
+/// What a person is asked where a rule wants their input. People are spoken to in English.
+pub(super) fn gate_question(movement: &str, condition: &str) -> Prompt {
+    let asked = fixed(&format!("Movement `{movement}` needs your input: {condition}"));
+    let output =
+        Section { body: vec![Part::Value(Variable::Previous, Form::Tail(1000))], when: When::Filled };
+    Prompt { sections: vec![asked, output], join: Join::Paragraphs }
+}
+
+/// Texts under a heading.
+fn texts(heading: &str, texts: &[String]) -> Option<Section> {
+    let trimmed: Vec<&str> = texts.iter().map(|text| text.trim()).collect();
+    (!texts.is_empty()).then(|| fixed(&format!("{heading}\n{}", trimmed.join("\n\n"))))
+}
+
+/// A value under a heading, as long as there is one.
+fn under(heading: &str, variable: Variable, form: Form) -> Section {
+    Section { body: vec![text(format!("{heading}\n")), Part::Value(variable, form)], when: When::Filled }
+}
+
+/// P-29: one report with a format has a form of its own, everything else is a list.
+fn report_block(words: &Words, reports: &[Contract]) -> String {
+    let mut block = format!("---\n{}\n", words.report);
+    if let [Contract { file, format: Some(format), .. }] = reports {
+        let _ =
+            write!(block, "{}\n\n{}{file}\n{}\n{format}", words.one_report, words.file_name, words.format);
+        return block;
+    }
+    let _ = writeln!(block, "{}", words.several_reports);
+    for (index, Contract { file, label, format, .. }) in reports.iter().enumerate() {
+        let _ = write!(block, "\n{}. {label} → {}{file}", index + 1, words.file_name);
+        if let Some(format) = format {
+            let _ = write!(block, "\n{}\n{format}", words.format);
+        }
+    }
+    block
+}
+
+fn status_block(words: &Words, offered: &[Offered<'_>]) -> String {
+    let (before, behind) = words.appendix;
+    let mut block = format!("---\n{}\n\n{}", words.status, tags(offered));
+    for rule in offered {
+        if let Some(appendix) = rule.appendix {
+            let _ = write!(block, "\n\n{before}[STEP:{}]{behind}\n{}", rule.number, appendix.trim());
+        }
+    }
+    block
+}
+
+/// S4, one line per rule.
+fn tags(offered: &[Offered<'_>]) -> String {
+    let lines: Vec<String> =
+        offered.iter().map(|rule| format!("[STEP:{}] = {}", rule.number, rule.condition)).collect();
+    lines.join("\n")
+}
+
+fn always(body: Vec<Part>) -> Section {
+    Section { body, when: When::Always }
+}
+
+fn fixed(content: &str) -> Section {
+    always(vec![text(content.to_owned())])
+}
+
+fn text(content: String) -> Part {
+    Part::Fixed(content.into())
+}
+
+fn value(variable: Variable) -> Part {
+    Part::Value(variable, Form::Plain)
+}

@@ -1,0 +1,136 @@
+//! A rule: when something holds, what follows.
+
+use std::collections::HashMap;
+
+use super::condition::{Condition, Error};
+use super::tables;
+use crate::{Cursor, Diagnostic, Diagnostics, Fields, Located, Location, quoted};
+
+/// A rule as it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rule {
+    /// When it holds.
+    pub(super) condition: Condition,
+    /// Where it leads; a sub-movement's leads nowhere.
+    pub(super) next: Option<Located<String>>,
+    /// Whether a person is asked before it is followed.
+    pub(super) requires_user_input: bool,
+    /// Whether it is offered only where a person can be asked.
+    pub(super) interactive_only: bool,
+    /// What must be output beside the tag.
+    pub(super) appendix: Option<String>,
+    /// Where its condition stands.
+    pub(super) at: Location,
+}
+
+/// Origin rules they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A movement that asks one agent.
+    Movement,
+    /// A movement that asks several.
+    Parallel,
+    /// One of several.
+    SubMovement,
+    /// The judge of a loop monitor.
+    Judge,
+}
+
+impl Rule {
+    /// Reads a list of rules. One that is wrong is reported and left out.
+    pub(super) fn read_all(items: &[Cursor<'_>], owner: Owner, diagnostics: &mut Diagnostics) -> Vec<Self> {
+        let rules: Vec<Self> = items.iter().filter_map(|item| Self::read(item, owner, diagnostics)).collect();
+        let mut seen: HashMap<&Condition, &Location> = HashMap::new();
+        for rule in &rules {
+            if let Some(first) = seen.insert(&rule.condition, &rule.at) {
+                let message = format!("the condition {} is given twice", quoted(&rule.condition.to_string()));
+                let diagnostic = rule.at.error("duplicate-condition", message).label("given again");
+                diagnostics.push(diagnostic.also(first, "first given here"));
+            }
+        }
+        rules
+    }
+
+    fn read(item: &Cursor<'_>, owner: Owner, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let table = if owner == Owner::Judge { &tables::JUDGE_RULE } else { &tables::RULE };
+        let fields = Fields::read(item, table, diagnostics)?;
+        let next = fields.text("next");
+        let flag = |name| owner != Owner::Judge && fields.bool(name).is_some_and(|flag| flag.value);
+        let appendix = (owner != Owner::Judge).then(|| fields.text("appendix")).flatten();
+        match owner {
+            Owner::Judge => {}
+            Owner::SubMovement => no_effect_in_sub_movement(&fields, diagnostics),
+            Owner::Movement | Owner::Parallel => {
+                if !fields.has("next") {
+                    let missing = fields.location().error("missing-key", "a rule needs `next`");
+                    diagnostics.push(missing.label("`next` is missing here"));
+                }
+                if let Some(key) = fields.key("appendix").filter(|_| owner == Owner::Parallel) {
+                    let message = "`appendix` has no effect here: no agent chooses among these rules";
+                    diagnostics
+                        .push(key.warning("no-effect", message).hint("put it into a sub-movement's rule"));
+                }
+            }
+        }
+        let condition = read_condition(&fields.text("condition")?, owner, diagnostics)?;
+        Some(Self {
+            condition: condition.value,
+            next,
+            requires_user_input: flag("requires_user_input"),
+            interactive_only: flag("interactive_only"),
+            appendix: appendix.map(|text| text.value).filter(|text| !text.trim().is_empty()),
+            at: condition.at,
+        })
+    }
+}
+
+fn no_effect_in_sub_movement(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
+    if let Some(key) = fields.key("next") {
+        let message = "`next` has no effect in a sub-movement: the rules of its parent decide what follows";
+        diagnostics.push(key.warning("no-effect", message).label("remove it"));
+    }
+    for name in ["requires_user_input", "interactive_only"] {
+        if let Some(key) = fields.key(name) {
+            let message = format!("`{name}` has no effect in a sub-movement");
+            diagnostics.push(key.error("no-effect", message).hint("put it into a rule of the parent"));
+        }
+    }
+}
+
+fn read_condition(
+    text: &Located<String>,
+    owner: Owner,
+    diagnostics: &mut Diagnostics,
+) -> Option<Located<Condition>> {
+    let written = text.value.trim();
+    if written.is_empty() || written.contains('\n') {
+        let message =
+            if written.is_empty() { "a condition is blank" } else { "a condition must be one line" };
+        diagnostics.push(text.error("bad-value", message));
+        return None;
+    }
+    match Condition::parse(written) {
+        Ok(condition) if condition.is_aggregate() && owner != Owner::Parallel => {
+            let message = format!("{} speaks of sub-movements, and there are none", quoted(written));
+            let hint = "`all(…)` and `any(…)` are for the rules of a movement with `parallel`";
+            diagnostics.push(text.error("bad-condition", message).hint(hint));
+            None
+        }
+        Ok(condition) => Some(Located::new(condition, text.at.clone())),
+        Err(error) => {
+            diagnostics.push(refused(text, &error));
+            None
+        }
+    }
+}
+
+fn refused(text: &Located<String>, error: &Error) -> Diagnostic {
+    match error {
+        Error::NotSupported(_) => text
+            .error("not-supported", error.to_string())
+            .hint("a plain text that contains it can be written as `ai(\"…\")`"),
+        Error::Malformed { call, .. } => text
+            .error("bad-condition", error.to_string())
+            .hint(format!("write `{call}(\"text\")`, with `\\\"` for a quote inside")),
+    }
+}

@@ -1,0 +1,170 @@
+//! The keys of a piece, as data (P-10 to P-12). Newer spellings are aliases of the older ones; newer features we do
+//! not have are refused by name.
+
+use crate::{Field, Kind, Object};
+
+/// How many iterations a piece may ask for.
+pub(super) const ITERATIONS: Kind = Kind::Integer { min: 1, max: 100_000 };
+
+/// A piece.
+pub(super) static PIECE: Object = Object {
+    title: "a piece",
+    fields: &[
+        Field::required("name", Kind::Text).about("its name, shown in prompts"),
+        Field::new("description", Kind::Text).about("shown to people, never in a prompt"),
+        Field::new("language", Kind::OneOf(&["ja", "en"])).about("the language of what is added to prompts"),
+        // `max_steps: infinite` exists, so the reader looks for itself.
+        Field::new("max_iterations", Kind::Any).aliases(&["max_steps"]).about("the iteration limit, 10"),
+        Field::new("initial_movement", Kind::Text).aliases(&["initial_step"]).about("where a run begins"),
+        Field::required("movements", Kind::Filled(&Kind::Object(&MOVEMENT)))
+            .aliases(&["steps"])
+            .about("the movements, in order"),
+        Field::new("loop_monitors", Kind::List(&Kind::Object(&MONITOR))).about("watches over cycles"),
+        Field::new("personas", TEXTS_BY_NAME).about("role texts or files by name"),
+        Field::new("policies", TEXTS_BY_NAME).about("policy texts or files by name"),
+        Field::new("knowledge", TEXTS_BY_NAME).about("knowledge texts or files by name"),
+        Field::new("instructions", TEXTS_BY_NAME).about("templates or their files by name"),
+        Field::new("report_formats", TEXTS_BY_NAME).about("report formats or their files by name"),
+        Field::refused_because("answer_agent", "is read but never used by TAKT; remove it"),
+        Field::refused("all_steps"),
+        Field::refused("facet_pools"),
+        Field::refused("subworkflow"),
+        Field::refused("capabilities"),
+        Field::refused("schemas"),
+        Field::refused("vars"),
+        Field::refused("params"),
+        Field::refused("interactive_mode"),
+        Field::refused("workflow_config"),
+        Field::refused("piece_config"),
+        Field::refused("mcp"),
+        Field::refused("mcp_servers"),
+        Field::refused("auto_routing"),
+        Field::refused("runtime"),
+        Field::refused("rate_limit_fallback"),
+    ],
+};
+
+const TEXTS_BY_NAME: Kind = Kind::Map(&Kind::Text);
+
+/// A movement or sub-movement.
+pub(super) static MOVEMENT: Object = Object {
+    title: "a movement",
+    fields: &[
+        Field::required("name", Kind::Text).about("its name"),
+        Field::new("description", Kind::Text).about("shown to people, never in a prompt"),
+        Field::new("agent", Kind::Text).aliases(&["persona"]).about("the role: a file or a facet"),
+        Field::new("agent_name", Kind::Text).aliases(&["persona_name"]).about("the role's display name"),
+        Field::new("edit", Kind::Bool).about("whether the turn may change files"),
+        Field::new("permission_mode", Kind::OneOf(&["readonly", "edit", "full"]))
+            .aliases(&["required_permission_mode"])
+            .about("what the turn may do"),
+        // A list exists in newer versions, so the reader looks for itself.
+        Field::new("instruction_template", Kind::Any)
+            .aliases(&["instruction"])
+            .about("what to do: a text with variables, or a file"),
+        Field::new("pass_previous_response", Kind::Bool).about("whether the previous output is added"),
+        Field::new("report", Kind::Any).about("reports the turn must output"),
+        Field::new("output_contracts", Kind::Object(&OUTPUT_CONTRACTS)).about("the newer place of `report`"),
+        Field::new("rules", Kind::List(&Kind::Object(&RULE))).about("what follows"),
+        Field::new("parallel", Kind::Any).about("sub-movements asked at once"),
+        // `compact` exists in newer versions, so the reader looks for itself.
+        Field::new("session", Kind::Any).about("`refresh` or `continue`"),
+        Field::new("session_key", Kind::Text).about("under which name a session is continued"),
+        Field::new("allowed_tools", Kind::List(&Kind::Text)).about("the tools the agent may see"),
+        Field::new("provider", Kind::Text).about("who answers"),
+        Field::new("model", Kind::Text).about("with which model"),
+        Field::new("policy", Kind::TEXTS).about("policies added to the prompt"),
+        Field::new("knowledge", Kind::TEXTS).about("knowledge added to the prompt"),
+        Field::refused_because("reviewer", "is not supported yet"),
+        Field::refused("uses"),
+        Field::refused("with"),
+        Field::refused("kind"),
+        Field::refused("call"),
+        Field::refused("args"),
+        Field::refused("overrides"),
+        Field::refused("team_leader"),
+        Field::refused("arpeggio"),
+        Field::refused("companion"),
+        Field::refused("dynamic_facets"),
+        Field::refused("mode"),
+        Field::refused("effects"),
+        Field::refused("system_inputs"),
+        Field::refused("structured_output"),
+        Field::refused("completion_retry"),
+        Field::refused("quality_gates"),
+        Field::refused("delay_before_ms"),
+        Field::refused("allow_git_commit"),
+        Field::refused("promotion"),
+        Field::refused("concurrency"),
+        Field::refused("tags"),
+        Field::refused("capabilities"),
+        Field::refused("mcp"),
+        Field::refused("mcp_servers"),
+        Field::refused("provider_options"),
+    ],
+};
+
+/// The keys of a movement that asks several sub-movements (P-15).
+pub(super) const PARALLEL_KEYS: [&str; 4] = ["name", "description", "parallel", "rules"];
+
+/// The newer place of reports.
+pub(super) static OUTPUT_CONTRACTS: Object =
+    Object { title: "`output_contracts`", fields: &[Field::new("report", Kind::Any)] };
+
+/// A report.
+pub(super) static REPORT: Object = Object {
+    title: "a report",
+    fields: &[
+        Field::required("name", Kind::Text).about("its file, inside the report directory"),
+        Field::new("format", Kind::Text).about("what it must look like: a text or a file"),
+        Field::refused("order"),
+        Field::refused("use_judge"),
+    ],
+};
+
+/// A rule of a movement.
+pub(super) static RULE: Object = Object {
+    title: "a rule",
+    fields: &[
+        Field::required("condition", Kind::Text).about("when it holds"),
+        Field::new("next", Kind::Text).about("`COMPLETE`, `ABORT` or a movement"),
+        Field::new("requires_user_input", Kind::Bool).about("whether a person is asked first"),
+        Field::new("interactive_only", Kind::Bool).about("offered only where a person can be asked"),
+        Field::new("appendix", Kind::Text).about("what must be output beside the tag"),
+        Field::refused("return"),
+    ],
+};
+
+/// A loop monitor.
+pub(super) static MONITOR: Object = Object {
+    title: "a loop monitor",
+    fields: &[
+        Field::required("cycle", Kind::Filled(&Kind::Text)).about("the movements watched, in order"),
+        Field::new("threshold", Kind::Integer { min: 1, max: 100_000 }).about("how many times in a row, 3"),
+        Field::required("judge", Kind::Object(&JUDGE)).about("who decides how to go on"),
+        Field::refused("ignore_steps"),
+    ],
+};
+
+/// The judge of a loop monitor.
+pub(super) static JUDGE: Object = Object {
+    title: "a judge",
+    fields: &[
+        Field::new("agent", Kind::Text).aliases(&["persona"]).about("the role: a file or a facet"),
+        Field::new("instruction_template", Kind::Any)
+            .aliases(&["instruction"])
+            .about("what to judge: a text with variables, or a file"),
+        Field::required("rules", Kind::Filled(&Kind::Object(&JUDGE_RULE))).about("what follows"),
+        Field::new("provider", Kind::Text).about("who answers"),
+        Field::new("model", Kind::Text).about("with which model"),
+    ],
+};
+
+/// A rule of a judge.
+pub(super) static JUDGE_RULE: Object = Object {
+    title: "a judge's rule",
+    fields: &[
+        Field::required("condition", Kind::Text).about("when it holds"),
+        Field::required("next", Kind::Text).about("`COMPLETE`, `ABORT` or a movement"),
+    ],
+};

@@ -1,0 +1,264 @@
+//! Templates: text with variables, parsed once when a piece is loaded.
+//!
+//! Because a template becomes parts here, text inserted at run time is never looked at again (P-27).
+
+use saihai_model::{Form, Part, Variable};
+
+use super::report_file;
+
+/// Variables every template knows, beside `{report:FILE}`.
+const VARIABLES: [&str; 9] = [
+    "task",
+    "previous_response",
+    "iteration",
+    "max_iterations",
+    "max_steps",
+    "movement_iteration",
+    "step_iteration",
+    "report_dir",
+    "user_inputs",
+];
+
+/// What only judges know.
+const CYCLE_COUNT: &str = "cycle_count";
+
+/// Variables of newer versions of the format.
+const NOT_SUPPORTED: [&str; 5] =
+    ["review_scope", "current_report", "previous_report", "report_history", "peer_reports"];
+
+/// A template, parsed.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Template {
+    /// Fixed text and values in order.
+    pub(super) parts: Vec<Part>,
+    /// What a person should know about it.
+    pub(super) remarks: Vec<Remark>,
+}
+
+/// Something odd in a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Remark {
+    /// What.
+    pub(super) kind: RemarkKind,
+    /// As it is written, with its brackets.
+    pub(super) written: String,
+    /// Where in the template, in bytes.
+    pub(super) at: usize,
+}
+
+/// What can be odd in a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RemarkKind {
+    /// It looks like this variable and is none.
+    Misspelt(&'static str),
+    /// A variable of judges outside a judge.
+    OnlyInJudges,
+    /// A variable of newer versions.
+    NotSupported,
+    /// A report file that is none, and why.
+    UnsafeFile(report_file::Unsafe),
+}
+
+/// Origin template it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    /// A movement's.
+    Movement,
+    /// A loop monitor's judge's.
+    Judge,
+}
+
+impl Template {
+    /// Parses a template in one pass from left to right. What is no variable stays as it is written.
+    pub(super) fn parse(text: &str, speaker: Speaker) -> Self {
+        let mut template = Self::default();
+        let mut fixed = String::new();
+        let mut rest = text;
+        while let Some(open) = rest.find('{') {
+            let (before, from) = rest.split_at(open);
+            fixed.push_str(before);
+            let at = text.len() - from.len();
+            let Some(name) = bracketed(from) else {
+                fixed.push('{');
+                rest = &from[1..];
+                continue;
+            };
+            match lookup(name, speaker) {
+                Ok(Some((variable, form))) => {
+                    template.push_fixed(&mut fixed);
+                    template.parts.push(Part::Value(variable, form));
+                    rest = &from[name.len() + 2..];
+                }
+                Ok(None) => {
+                    fixed.push('{');
+                    rest = &from[1..];
+                }
+                Err(kind) => {
+                    template.remarks.push(Remark { kind, written: format!("{{{name}}}"), at });
+                    fixed.push('{');
+                    rest = &from[1..];
+                }
+            }
+        }
+        fixed.push_str(rest);
+        template.push_fixed(&mut fixed);
+        template
+    }
+
+    /// Whether a variable stands in it.
+    pub(super) fn shows(&self, wanted: &Variable) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Value(variable, _) => variable == wanted,
+            Part::Fixed(_) => false,
+        })
+    }
+
+    fn push_fixed(&mut self, fixed: &mut String) {
+        if !fixed.is_empty() {
+            self.parts.push(Part::Fixed(std::mem::take(fixed).into()));
+        }
+    }
+}
+
+/// The text between the bracket `text` begins with and the next closing one, on one line and without another
+/// opening one in between.
+fn bracketed(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('{')?;
+    let end = inside.find(['{', '}', '\n'])?;
+    inside[end..].starts_with('}').then(|| &inside[..end])
+}
+
+/// The variable of this name, nothing, or something odd.
+fn lookup(name: &str, speaker: Speaker) -> Result<Option<(Variable, Form)>, RemarkKind> {
+    if let Some(file) = name.strip_prefix("report:") {
+        let file = file.trim();
+        report_file::check(file).map_err(RemarkKind::UnsafeFile)?;
+        return Ok(Some((Variable::ReportFile(file.to_owned()), Form::Plain)));
+    }
+    let variable = match name {
+        "task" => Variable::Task,
+        "previous_response" => Variable::Previous,
+        "iteration" => Variable::Iteration,
+        "max_iterations" | "max_steps" => Variable::MaxIterations,
+        "movement_iteration" | "step_iteration" => Variable::Visits,
+        "report_dir" => Variable::ReportDirectory,
+        "user_inputs" => return Ok(Some((Variable::Inputs, Form::Bullets))),
+        CYCLE_COUNT if speaker == Speaker::Judge => Variable::Cycles,
+        CYCLE_COUNT => return Err(RemarkKind::OnlyInJudges),
+        _ if NOT_SUPPORTED.contains(&name) => return Err(RemarkKind::NotSupported),
+        _ => return misspelt(name, speaker).map_or(Ok(None), |meant| Err(RemarkKind::Misspelt(meant))),
+    };
+    Ok(Some((variable, Form::Plain)))
+}
+
+/// The variable within two edits of a name.
+fn misspelt(name: &str, speaker: Speaker) -> Option<&'static str> {
+    if let Some((before, _)) = name.split_once(':') {
+        return (strsim::damerau_levenshtein(before, "report") <= 2).then_some("report:FILE");
+    }
+    let judges = (speaker == Speaker::Judge).then_some(CYCLE_COUNT);
+    VARIABLES
+        .into_iter()
+        .chain(judges)
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .filter(|(edits, _)| *edits <= 2)
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use saihai_model::{Part, Text};
+
+    use super::{Speaker, Template};
+
+    /// The parts as text: values as `<variable>`, then the remarks.
+    fn shown(template: &Template) -> String {
+        let mut shown = String::new();
+        for part in &template.parts {
+            match part {
+                Part::Fixed(Text::Inline(text)) => shown.push_str(text),
+                Part::Fixed(Text::Blob { .. }) => unreachable!("templates are inline"),
+                Part::Value(variable, form) => shown.push_str(&format!("<{variable:?} {form:?}>")),
+            }
+        }
+        for remark in &template.remarks {
+            shown.push_str(&format!(" !{}@{} {:?}", remark.written, remark.at, remark.kind));
+        }
+        shown
+    }
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(shown(&Template::parse(text, Speaker::Movement)), expected, "{text}");
+    }
+
+    // P-26
+    #[test]
+    fn every_variable_becomes_a_value_of_the_run() {
+        check("a {task} b", "a <Task Plain> b");
+        check(
+            "{previous_response}{iteration}/{max_iterations}",
+            "<Previous Plain><Iteration Plain>/<MaxIterations Plain>",
+        );
+        check(
+            "{max_steps}{step_iteration}{movement_iteration}",
+            "<MaxIterations Plain><Visits Plain><Visits Plain>",
+        );
+        check("{report_dir}/x {report:a/b.md}", r#"<ReportDirectory Plain>/x <ReportFile("a/b.md") Plain>"#);
+        check("{user_inputs}", "<Inputs Bullets>");
+    }
+
+    // P-26
+    #[test]
+    fn only_judges_know_how_often_a_cycle_repeated() {
+        check("{cycle_count}", "{cycle_count} !{cycle_count}@0 OnlyInJudges");
+        assert_eq!(shown(&Template::parse("{cycle_count}", Speaker::Judge)), "<Cycles Plain>");
+    }
+
+    // P-27
+    #[test]
+    fn whatever_is_no_variable_stays_as_it_is_written() {
+        check("fn main() { println!(\"{x}\") }", "fn main() { println!(\"{x}\") }");
+        check("{{task}}", "{<Task Plain>}");
+        check("{\ntask}", "{\ntask}");
+        check("{", "{");
+        check("}{}", "}{}");
+    }
+
+    // P-27
+    #[test]
+    fn a_near_miss_is_remarked_with_the_variable_that_was_meant() {
+        check("x {tsak}", r#"x {tsak} !{tsak}@2 Misspelt("task")"#);
+        check("{ task }", r#"{ task } !{ task }@0 Misspelt("task")"#);
+        check("{max_iteration}", r#"{max_iteration} !{max_iteration}@0 Misspelt("max_iterations")"#);
+        check("{reprot:x.md}", r#"{reprot:x.md} !{reprot:x.md}@0 Misspelt("report:FILE")"#);
+    }
+
+    // P-12
+    #[test]
+    fn variables_of_newer_versions_are_remarked_by_name() {
+        check("{report_history}", "{report_history} !{report_history}@0 NotSupported");
+    }
+
+    // P-26, case 22
+    #[test]
+    fn a_report_outside_the_report_directory_is_remarked() {
+        check("{report:../../x}", "{report:../../x} !{report:../../x}@0 UnsafeFile(Leaves)");
+        check("{report:}", "{report:} !{report:}@0 UnsafeFile(Empty)");
+    }
+
+    proptest! {
+        // P-27
+        #[test]
+        fn a_template_without_brackets_is_one_fixed_text(text in r"[^{]{1,40}") {
+            let template = Template::parse(&text, Speaker::Movement);
+            prop_assert_eq!(template.parts, vec![Part::Fixed(text.into())]);
+        }
+
+        #[test]
+        fn no_text_makes_parsing_a_template_panic(text in r"[{}a-z:_/.\nあ]{0,30}") {
+            let _ = Template::parse(&text, Speaker::Judge);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Pieces from text to workflow.
+
+mod examples;
+mod format;
+mod lowering;
+mod prompts;
+mod properties;
+mod rules;
+mod texts;
+
+use std::path::PathBuf;
+
+use saihai_model::{Form, Join, Part, Prompt, Section, Stage, Text, Turn, Variable, When, Workflow};
+
+use crate::{
+    Definition, Diagnostics, Dialect, Loaded, MemorySource, Options, Origin, Places, SessionDefault,
+    Settings, load,
+};
+
+/// A project with one piece.
+pub(super) struct Project {
+    pub(super) source: MemorySource,
+    pub(super) options: Options,
+    pub(super) settings: Settings,
+}
+
+impl Project {
+    /// The piece `.takt/pieces/t.yaml` and the settings of a project without any.
+    pub(super) fn new(piece: &str) -> Self {
+        let source = MemorySource::new([("/p/.takt/pieces/t.yaml", piece)]);
+        Self { source, options: Options::default(), settings: Settings::default() }
+    }
+
+    /// One more file.
+    pub(super) fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
+        self.source.add(path, content);
+        self
+    }
+
+    /// With other options.
+    pub(super) fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// With other settings.
+    pub(super) fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    pub(super) fn load(&self) -> Loaded {
+        let definition = Definition {
+            name: "t".to_owned(),
+            dialect: Dialect::Piece,
+            origin: Origin::Project,
+            path: Some(PathBuf::from("/p/.takt/pieces/t.yaml")),
+        };
+        load(&self.source, &places(), &definition, &self.options, &self.settings)
+    }
+
+    /// The workflow of a piece with nothing wrong enough to forbid it.
+    pub(super) fn workflow(&self) -> Workflow {
+        let loaded = self.load();
+        loaded.workflow.unwrap_or_else(|| panic!("{}", listed(&loaded.diagnostics)))
+    }
+
+    /// Everything that is said about the piece, one line each.
+    pub(super) fn said(&self) -> String {
+        listed(&self.load().diagnostics)
+    }
+}
+
+pub(super) fn places() -> Places {
+    Places {
+        current: "/p".into(),
+        root: "/p".into(),
+        user: Some("/home/me/.config/saihai".into()),
+        home: Some("/home/me".into()),
+    }
+}
+
+/// `error piece/unknown-key 3:5 message (hint)`, one line each.
+pub(super) fn listed(diagnostics: &Diagnostics) -> String {
+    let line = |diagnostic: &crate::Diagnostic| {
+        let place = diagnostic.location.as_ref().map(|location| {
+            let name =
+                location.file.name().strip_prefix(".takt/pieces/t.yaml").map_or(location.file.name(), |_| "");
+            let at = location.start().map_or(String::new(), |at| format!("{}:{}", at.line, at.column));
+            format!(" {name}{at}")
+        });
+        let hint = diagnostic.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let place = place.unwrap_or_default();
+        format!("{} {}{place} {}{hint}", diagnostic.severity.name(), diagnostic.code, diagnostic.message)
+    };
+    diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A piece of one movement `m` with these further lines, which stand four spaces in.
+pub(super) fn movement(lines: &str) -> String {
+    let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
+    format!("name: t\nmovements:\n  - name: m\n{lines}")
+}
+
+/// A piece of one movement with these lines and a rule that completes.
+pub(super) fn with_rule(lines: &str) -> String {
+    movement(&format!("{lines}\nrules: [{{condition: done, next: COMPLETE}}]"))
+}
+
+pub(super) fn stage<'w>(workflow: &'w Workflow, id: &str) -> &'w Stage {
+    workflow.stages.get(id).unwrap_or_else(|| panic!("no stage {id}"))
+}
+
+pub(super) fn turn<'w>(workflow: &'w Workflow, id: &str) -> &'w Turn {
+    &stage(workflow, id).turns()[0]
+}
+
+/// What the values of a run are while a prompt is rendered in a test; what is not here is absent.
+pub(super) const VALUES: [(&str, &str); 8] = [
+    ("Task", "Fix the login"),
+    ("Iteration", "2"),
+    ("MaxIterations", "10"),
+    ("Visits", "1"),
+    ("WorkingDirectory", "/p"),
+    ("ReportDirectory", "/p/.takt/reports/r"),
+    ("Previous", "It is broken."),
+    ("Combined", "Done, I think."),
+];
+
+/// The text of a prompt with these values.
+pub(super) fn render(prompt: &Prompt, values: &[(&str, &str)]) -> String {
+    let sections = prompt.sections.iter().filter_map(|section| render_section(section, values));
+    match prompt.join {
+        Join::AsIs => sections.collect(),
+        Join::Paragraphs => {
+            let trimmed: Vec<String> = sections.map(|text| text.trim().to_owned()).collect();
+            let kept: Vec<String> = trimmed.into_iter().filter(|text| !text.is_empty()).collect();
+            format!("{}\n", kept.join("\n\n"))
+        }
+    }
+}
+
+fn render_section(section: &Section, values: &[(&str, &str)]) -> Option<String> {
+    let value = |variable: &Variable| {
+        let name = format!("{variable:?}");
+        values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    };
+    let filled = section.body.iter().any(|part| match part {
+        Part::Value(variable, _) => value(variable).is_some(),
+        Part::Fixed(_) => false,
+    });
+    if section.when == When::Filled && !filled {
+        return None;
+    }
+    let mut text = String::new();
+    for part in &section.body {
+        match part {
+            Part::Fixed(Text::Inline(fixed)) => text.push_str(fixed),
+            Part::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),
+            Part::Value(variable, Form::Bullets) => {
+                let items = value(variable).unwrap_or_default().split('|').filter(|item| !item.is_empty());
+                let items: Vec<String> =
+                    items.map(|item| format!("- {}", item.replace('\n', "\n  "))).collect();
+                text.push_str(&items.join("\n"));
+            }
+            Part::Value(variable, _) => text.push_str(value(variable).unwrap_or_default()),
+        }
+    }
+    Some(text)
+}
+
+pub(super) const CONTINUE: SessionDefault = SessionDefault::Continue;

@@ -1,0 +1,260 @@
+//! The texts a piece uses: its own, those of its files, and those of the facet directories. Each file is read once,
+//! before anything runs (P-6).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::facet::Facet;
+use crate::{
+    Area, Diagnostic, Diagnostics, LARGEST_FILE, Located, Location, Places, ReadError, Source, SourceFile,
+    Span, did_you_mean, quoted,
+};
+
+/// The most bytes of all texts together, each counted as often as it is used: every prompt holds its own.
+const MOST: usize = 64 * 1024 * 1024;
+
+/// A text and where it is written: in the piece, or in a file of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Passage {
+    /// The text.
+    pub(super) text: String,
+    /// Where its value stands in the piece, or its file as a whole.
+    pub(super) at: Location,
+}
+
+impl Passage {
+    /// Where some words stand that were found at a byte of the text. In a quoted or folded value the bytes of the
+    /// piece are not those of the text, so there the words themselves are looked for.
+    pub(super) fn find(&self, words: &str, at: usize) -> Location {
+        let mut location = self.at.clone();
+        let source = self.at.file.text();
+        location.span = match self.at.span {
+            None => Some(Span::new(at, at + words.len())),
+            Some(span) => {
+                let earlier = self.text.get(..at).map_or(0, |before| before.matches(words).count());
+                let written = source.get(span.start..span.end).unwrap_or_default();
+                let found = written.match_indices(words).nth(earlier).map(|(at, _)| span.start + at);
+                found.map(|start| Span::new(start, start + words.len())).or(Some(span))
+            }
+        };
+        location
+    }
+}
+
+/// Where texts are looked for.
+pub(super) struct Texts<'a> {
+    source: &'a dyn Source,
+    places: &'a Places,
+    /// The directory of the piece file; none for what is built in.
+    directory: Option<PathBuf>,
+    maps: HashMap<Facet, IndexMap<String, Entry>>,
+    used: HashSet<(Facet, String)>,
+    files: BTreeMap<PathBuf, Result<Arc<SourceFile>, BadFile>>,
+    /// The bytes of all texts given out.
+    given: usize,
+}
+
+/// An entry of one of the piece's maps.
+#[derive(Debug, Clone)]
+struct Entry {
+    key: Location,
+    text: Located<String>,
+}
+
+#[derive(Debug, Clone)]
+enum BadFile {
+    Unread(ReadError),
+    NotText,
+    Blank,
+}
+
+impl<'a> Texts<'a> {
+    /// Nothing read yet.
+    pub(super) fn new(source: &'a dyn Source, places: &'a Places, directory: Option<&Path>) -> Self {
+        Self {
+            source,
+            places,
+            directory: directory.map(Path::to_owned),
+            maps: HashMap::new(),
+            used: HashSet::new(),
+            files: BTreeMap::new(),
+            given: 0,
+        }
+    }
+
+    /// Makes an entry of one of the piece's maps known.
+    pub(super) fn define(&mut self, facet: Facet, name: Located<String>, text: Located<String>) {
+        self.maps.entry(facet).or_default().insert(name.value, Entry { key: name.at, text });
+    }
+
+    /// The text a value stands for.
+    pub(super) fn resolve(
+        &mut self,
+        facet: Facet,
+        value: &Located<String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Passage> {
+        if self.given > MOST {
+            return None;
+        }
+        let passage = self.look_up(facet, value, diagnostics)?;
+        self.given += passage.text.len();
+        if self.given > MOST {
+            let message =
+                format!("the texts of this piece are larger than {} MiB together", MOST / 1024 / 1024);
+            diagnostics.push(value.error("too-large", message).label("here it becomes too much"));
+        }
+        Some(passage)
+    }
+
+    fn look_up(
+        &mut self,
+        facet: Facet,
+        value: &Located<String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Passage> {
+        if let Some(entry) = self.maps.get(&facet).and_then(|map| map.get(&value.value)).cloned() {
+            self.used.insert((facet, value.value.clone()));
+            return self.entry(facet, &entry.text, diagnostics);
+        }
+        if facet.is_path(&value.value) {
+            return self.file(value, diagnostics);
+        }
+        if is_word(&value.value) {
+            for directory in self.facet_directories(facet) {
+                let path = directory.join(format!("{}.md", value.value));
+                if self.source.is_file(&path) {
+                    return self.read(&path, value, diagnostics);
+                }
+            }
+            diagnostics.push(self.unknown(facet, value));
+            return None;
+        }
+        if !facet.may_be_inline() {
+            diagnostics.push(self.unknown(facet, value));
+            return None;
+        }
+        Some(Passage { text: value.value.clone(), at: value.at.clone() })
+    }
+
+    /// Every entry of the piece's maps that nobody used.
+    pub(super) fn unused(&self) -> impl Iterator<Item = Diagnostic> + '_ {
+        let entries = Facet::ALL.into_iter().flat_map(|facet| {
+            let map = self.maps.get(&facet).into_iter().flatten();
+            map.map(move |(name, entry)| (facet, name, entry))
+        });
+        let unused = entries.filter(|(facet, name, _)| !self.used.contains(&(*facet, (*name).clone())));
+        unused.map(|(facet, name, entry)| {
+            let message = format!("{} {} is used nowhere", facet.noun(), quoted(name));
+            entry.key.warning("unused-facet", message).label("remove it, or use it")
+        })
+    }
+
+    /// The files read so far.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&Path, &SourceFile)> {
+        self.files.iter().filter_map(|(path, file)| Some((path.as_path(), file.as_deref().ok()?)))
+    }
+
+    /// The text of an entry of a map: itself, or that of its file (P-7).
+    fn entry(
+        &mut self,
+        facet: Facet,
+        entry: &Located<String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Passage> {
+        if Facet::Instruction.is_path(&entry.value) {
+            return self.file(entry, diagnostics);
+        }
+        if entry.value.trim().is_empty() {
+            let message = format!("the text of this {} is blank", facet.noun());
+            diagnostics.push(entry.error("bad-value", message).label("nothing but blanks"));
+            return None;
+        }
+        Some(Passage { text: entry.value.clone(), at: entry.at.clone() })
+    }
+
+    fn file(&mut self, value: &Located<String>, diagnostics: &mut Diagnostics) -> Option<Passage> {
+        let written = value.value.trim_end();
+        let Some(path) = self.places.resolve(self.directory.as_deref(), written) else {
+            let message = format!("{} cannot be found: the home directory is not known", quoted(written));
+            diagnostics.push(value.error("missing-file", message));
+            return None;
+        };
+        self.read(&path, value, diagnostics)
+    }
+
+    fn read(
+        &mut self,
+        path: &Path,
+        value: &Located<String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Passage> {
+        let name = self.places.shown(path);
+        if !self.files.contains_key(path) {
+            self.files.insert(path.to_owned(), read(self.source, path, &name));
+        }
+        match &self.files[path] {
+            Ok(file) => Some(Passage { text: file.text().to_owned(), at: Location::whole(file) }),
+            Err(bad) => {
+                diagnostics.push(bad.diagnostic(value, &name));
+                None
+            }
+        }
+    }
+
+    fn facet_directories(&self, facet: Facet) -> Vec<PathBuf> {
+        let roots = [Some(&self.places.root), self.places.home.as_ref()];
+        let below = |root: &PathBuf| root.join(".takt/facets").join(facet.directory());
+        roots.into_iter().flatten().map(below).collect()
+    }
+
+    fn unknown(&self, facet: Facet, value: &Located<String>) -> Diagnostic {
+        let noun = facet.noun();
+        let message = format!("no {noun} is named {}", quoted(&value.value));
+        let named = self.maps.get(&facet).into_iter().flat_map(|map| map.keys().map(String::as_str));
+        let hint = did_you_mean(&value.value, named).unwrap_or_else(|| {
+            let directories: Vec<String> =
+                self.facet_directories(facet).iter().map(|path| quoted(&self.places.shown(path))).collect();
+            let map = facet.map();
+            format!("add it to `{map}:`, name a `.md` file, or put one into {}", directories.join(" or "))
+        });
+        value.error("unknown-facet", message).label("not in the piece and in no facet directory").hint(hint)
+    }
+}
+
+impl BadFile {
+    fn diagnostic(&self, value: &Located<String>, name: &str) -> Diagnostic {
+        let name = quoted(name);
+        match self {
+            Self::Unread(ReadError::Missing) => {
+                value.error("missing-file", format!("the file {name} does not exist")).label("no such file")
+            }
+            Self::Unread(error @ ReadError::TooLarge { .. }) => {
+                value.error("too-large", format!("the file {name} cannot be used: {error}"))
+            }
+            Self::Unread(error) => {
+                value.error("bad-file", format!("the file {name} cannot be read: {error}"))
+            }
+            Self::NotText => value.error("bad-file", format!("the file {name} is not UTF-8")),
+            Self::Blank => value.error("bad-file", format!("the file {name} is blank")),
+        }
+    }
+}
+
+fn read(source: &dyn Source, path: &Path, name: &str) -> Result<Arc<SourceFile>, BadFile> {
+    let bytes = source.read(path, LARGEST_FILE).map_err(BadFile::Unread)?;
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let text = std::str::from_utf8(bytes).map_err(|_| BadFile::NotText)?;
+    if text.trim().is_empty() {
+        return Err(BadFile::Blank);
+    }
+    Ok(Arc::new(SourceFile::new(Area::Piece, name, text)))
+}
+
+/// One word: what can be the name of a facet.
+fn is_word(value: &str) -> bool {
+    !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
