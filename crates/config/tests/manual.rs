@@ -1,0 +1,151 @@
+//! The manual of pieces, tried out: every example of the reference loads, and every diagnostic's page is right about
+//! what is wrong and what is right.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use saihai_config::{
+    Definition, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, Severity, load,
+};
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// A fenced block with the heading it stands under.
+struct Block {
+    heading: String,
+    info: String,
+    text: String,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let (mut heading, mut open) = (String::new(), None::<Block>);
+    for line in page.lines() {
+        match (open.take(), line.strip_prefix("```")) {
+            (Some(block), Some(_)) => blocks.push(block),
+            (Some(block), None) => open = Some(Block { text: format!("{}{line}\n", block.text), ..block }),
+            (None, Some(info)) => {
+                open = Some(Block { heading: heading.clone(), info: info.to_owned(), text: String::new() });
+            }
+            (None, None) => {
+                if let Some(title) =
+                    line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
+                {
+                    title.clone_into(&mut heading);
+                }
+            }
+        }
+    }
+    blocks
+}
+
+fn try_out(piece: &str, files: &[(&str, &str)]) -> Loaded {
+    let mut source = MemorySource::new([("/p/.takt/pieces/example.yaml", piece)]);
+    for (path, text) in files {
+        source.add(Path::new("/p").join(path), *text);
+    }
+    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let definition = Definition {
+        name: "example".to_owned(),
+        dialect: Dialect::Piece,
+        origin: Origin::Project,
+        path: Some(PathBuf::from("/p/.takt/pieces/example.yaml")),
+    };
+    load(&source, &places, &definition, &Options::default(), &Settings::default())
+}
+
+fn codes(loaded: &Loaded) -> Vec<String> {
+    loaded.diagnostics.iter().map(|diagnostic| diagnostic.code.to_string()).collect()
+}
+
+#[test]
+fn every_example_of_the_reference_loads_without_errors_or_warnings() {
+    let blocks = blocks(&read("docs/reference/piece.md"));
+    let files: Vec<(&str, &str)> = blocks
+        .iter()
+        .filter_map(|block| Some((block.info.strip_prefix("markdown ")?, block.text.as_str())))
+        .collect();
+    let pieces: Vec<&Block> = blocks.iter().filter(|block| block.info == "yaml").collect();
+    assert!(pieces.len() >= 5, "only {} examples", pieces.len());
+    for block in pieces {
+        let loaded = try_out(&block.text, &files);
+        let bad = loaded.diagnostics.iter().find(|diagnostic| diagnostic.severity != Severity::Note);
+        assert!(bad.is_none(), "under {:?}: {bad:?}\n{}", block.heading, block.text);
+        assert!(loaded.workflow.is_some());
+    }
+}
+
+/// Codes whose cause is not the text of one piece; they are shown elsewhere.
+const OF_FILES: [&str; 4] =
+    ["piece/too-large", "piece/unknown-piece", "piece/ambiguous-name", "workflow/ambiguous-definition"];
+
+// K-40
+#[test]
+fn the_page_of_every_diagnostic_is_right_about_what_is_wrong() {
+    let page = read("docs/reference/diagnostics-of-pieces.md");
+    let files = [(".takt/pieces/coder.md", "You write code.\n"), (".takt/pieces/blank.md", "\n")];
+    let mut shown: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for block in blocks(&page) {
+        let loaded = try_out(&block.text, &files);
+        let has = codes(&loaded).contains(&block.heading);
+        match block.info.as_str() {
+            "yaml wrong" => assert!(has, "{}: {:?}\n{}", block.heading, codes(&loaded), block.text),
+            "yaml right" => {
+                assert!(!has, "{} is still said\n{}", block.heading, block.text);
+                assert!(loaded.workflow.is_some(), "{}: {:?}", block.heading, codes(&loaded));
+            }
+            other => panic!("an example is `wrong` or `right`, not {other:?}"),
+        }
+        shown.entry(block.heading).or_default().insert(block.info);
+    }
+    for code in page.lines().filter_map(|line| line.strip_prefix("### ")) {
+        let examples = shown.get(code).map_or(0, BTreeSet::len);
+        assert_eq!(examples, if OF_FILES.contains(&code) { 0 } else { 2 }, "examples of {code}");
+    }
+}
+
+// K-40: no code without its page
+#[test]
+fn every_code_the_readers_use_has_its_page() {
+    let page = read("docs/reference/diagnostics-of-pieces.md");
+    let pages: BTreeSet<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let slugs: BTreeSet<&str> = pages.iter().filter_map(|code| code.split('/').nth(1)).collect();
+    let mut used = BTreeSet::new();
+    for directory in ["piece", "definition", "check"] {
+        for file in
+            std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(directory)).unwrap()
+        {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|end| end == "rs") {
+                used.extend(slugs_in(&std::fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    assert!(used.len() > 25, "only {used:?}");
+    let missing: Vec<&String> = used.iter().filter(|slug| !slugs.contains(slug.as_str())).collect();
+    assert!(missing.is_empty(), "without a page: {missing:?}");
+}
+
+/// What stands as the first argument of calls that make diagnostics, and beside severities.
+fn slugs_in(source: &str) -> Vec<String> {
+    let before = [
+        ".error(\"",
+        ".warning(\"",
+        ".note(\"",
+        ".code(\"",
+        "Severity::Warning, \"",
+        "Severity::Error, \"",
+        "Severity::Note, \"",
+    ];
+    let joined: String = source.split_whitespace().collect::<Vec<_>>().join(" ").replace("( \"", "(\"");
+    let mut slugs = Vec::new();
+    for before in before {
+        for rest in joined.split(before).skip(1) {
+            slugs.extend(rest.split('"').next().map(str::to_owned));
+        }
+    }
+    slugs
+}
