@@ -3,4 +3,5 @@
 mod dialects;
 mod flow;
 mod laws;
+mod storms;
 mod support;
