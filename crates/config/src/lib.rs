@@ -17,6 +17,7 @@ mod document;
 mod fields;
 mod language;
 mod piece;
+mod script;
 mod settings;
 mod source;
 
@@ -32,6 +33,7 @@ pub use document::{
 };
 pub use fields::{BadDuration, Cursor, Field, Fields, Kind, Object, parse_duration};
 pub use language::Language;
+pub use script::{SCRIPT, load_script, read_script};
 pub use settings::{
     BUILT_IN_PROVIDERS, BadBudget, LimitSettings, ListedSetting, Price, Protocol, ProviderKind,
     ProviderSettings, SETTINGS, SessionDefault, SettingFlag, SettingOrigin, Settings, SettingsFrom,

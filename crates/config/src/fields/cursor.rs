@@ -123,7 +123,7 @@ impl<'d> Cursor<'d> {
             (Kind::Number { min, above }, Value::Integer(_) | Value::Float(_)) => {
                 let number = self.node.as_number().unwrap_or(f64::NAN);
                 let within = number.is_finite() && if *above { number > *min } else { number >= *min };
-                let words = if *above { "greater than" } else { "at least" };
+                let words = if *above { "greater than" } else { "of at least" };
                 self.must_hold(within, &format!("a number {words} {min}"), diagnostics)
             }
             (Kind::Duration { zero }, Value::Text(_) | Value::Integer(_)) => {
@@ -175,11 +175,15 @@ impl<'d> Cursor<'d> {
                 one.code.slug == "bad-type" && one.location.as_ref().is_some_and(|at| at.path == self.path)
             });
             if !outer && fitting.is_none() {
-                fitting = Some(found);
+                fitting = Some((kind, found));
             }
         }
         match fitting {
-            Some(found) => diagnostics.append(found),
+            // Its own words would name only its own, and not what else could be meant.
+            Some((Kind::OneOf(_), _)) => {
+                self.must_hold(false, &kind.describe(), diagnostics);
+            }
+            Some((_, found)) => diagnostics.append(found),
             None => diagnostics.push(self.bad_type(kind)),
         }
         false
@@ -271,7 +275,8 @@ impl<'d> Cursor<'d> {
 
 fn range(min: i64, max: i64) -> String {
     match (min, max) {
-        (_, i64::MAX) => format!("at least {min}"),
+        (only, last) if only == last => format!("`{only}`"),
+        (_, max) if max >= i64::from(u32::MAX) => format!("at least {min}"),
         _ => format!("between {min} and {max}"),
     }
 }

@@ -193,6 +193,10 @@ fn values_of_the_wrong_kind_come_with_what_was_probably_meant() {
     9 | facets: []
       |         ^^ a list
     "#);
+}
+
+#[test]
+fn nothing_and_words_where_something_else_is_wanted_are_told() {
     assert_snapshot!(check("name:\nedit: no\ntimes: many\nprice: x\npolicy: 3\npermission_mode: true\n"), @r#"
     error[piece/bad-type]: `name` must be text, but nothing is given
     --> a.yaml:1:5
@@ -359,7 +363,7 @@ fn what_is_right_can_be_taken_out_with_its_place() {
     assert_eq!((agent.value.as_str(), agent.at.name().as_str()), ("p", "a.yaml:2:10"));
     assert_eq!(fields.spelling("agent"), Some("persona"));
     assert_eq!(fields.key("agent").unwrap().name(), "a.yaml:2:1");
-    assert_eq!(fields.bool("edit").unwrap().value, true);
+    assert!(fields.bool("edit").unwrap().value);
     assert_eq!(fields.count("times").unwrap().value, 3);
     assert_eq!(fields.number("price").unwrap().value, 0.5);
     assert_eq!(fields.duration("timeout").unwrap().value, Millis::seconds(1800));

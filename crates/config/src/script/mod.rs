@@ -1,0 +1,65 @@
+//! Script files: replies for the `script` provider, written down.
+//!
+//! A mapping with `script: 1` is a script of ours; a list at the top is a mock scenario of TAKT, read as is.
+
+mod reply;
+mod scenario;
+mod tables;
+mod target;
+
+use std::path::Path;
+
+use saihai_model::{Script, Workflow};
+
+pub use tables::SCRIPT;
+
+use crate::diagnostic::{Area, Diagnostics};
+use crate::document::Document;
+use crate::fields::Fields;
+use crate::source::Source;
+use target::Names;
+
+/// Reads a script file. Where the workflow is given, the names its replies are for must exist in it.
+pub fn load_script(
+    source: &dyn Source,
+    path: &Path,
+    name: &str,
+    workflow: Option<&Workflow>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Script> {
+    let mut found = Diagnostics::new();
+    let document = Document::load(source, path, name, Area::Script, &mut found);
+    let script = document.and_then(|document| {
+        let (script, more) = read_script(&document, workflow);
+        found.append(more);
+        script
+    });
+    let right = !found.has_errors();
+    diagnostics.append(found);
+    script.filter(|_| right)
+}
+
+/// Reads a script from a document. There is one only if nothing is wrong with it.
+pub fn read_script(document: &Document, workflow: Option<&Workflow>) -> (Option<Script>, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let script = if document.root.as_list().is_some() {
+        Some(scenario::read(document, &mut diagnostics))
+    } else {
+        read_own(document, &Names::new(workflow), &mut diagnostics)
+    };
+    let right = !diagnostics.has_errors();
+    (script.filter(|_| right), diagnostics)
+}
+
+fn read_own(document: &Document, names: &Names<'_>, diagnostics: &mut Diagnostics) -> Option<Script> {
+    let fields = Fields::read(&document.cursor(), &SCRIPT, diagnostics)?;
+    let replies = fields.list("replies");
+    Some(Script {
+        strict: fields.bool("strict").is_none_or(|strict| strict.value),
+        lenient_roles: false,
+        replies: replies.iter().filter_map(|one| reply::read(one, names, diagnostics)).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

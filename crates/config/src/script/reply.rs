@@ -1,0 +1,236 @@
+//! One reply of a script.
+
+use regex::Regex;
+use saihai_model::{
+    FailureClass, Json, Moment, ScriptEdit, ScriptFailure, ScriptReply, ScriptRun, ScriptWrite, Times,
+    ToolUse, Usage, Usd, Visits,
+};
+
+use super::tables::{COUNT, EDIT, FAIL, REPLY, RUN, TOOL, USAGE, WRITE};
+use super::target::Names;
+use crate::diagnostic::{Diagnostics, Located, quoted};
+use crate::document::{Node, Value};
+use crate::fields::{Cursor, Fields};
+
+/// The longest pattern for prompts, in bytes.
+const LONGEST_PATTERN: usize = 8 * 1024;
+
+/// Reads one reply.
+pub(super) fn read(
+    cursor: &Cursor<'_>,
+    names: &Names<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<ScriptReply> {
+    let fields = Fields::read(cursor, &REPLY, diagnostics)?;
+    check_conflicts(&fields, diagnostics);
+    let text = |name| fields.text(name).map(|text| text.value);
+    Some(ScriptReply {
+        origin: cursor.location().name(),
+        target: fields.text("for").and_then(|name| names.target(&name, diagnostics)),
+        role: None,
+        visits: fields.any("visit").and_then(|visit| visits(&visit, diagnostics)),
+        prompt: fields.text("prompt").and_then(|pattern| checked_pattern(pattern, diagnostics)),
+        times: times(&fields),
+        text: text("text"),
+        structured: fields.any("structured").and_then(|value| json(&value, diagnostics)),
+        session: text("session"),
+        usage: usage(&fields, diagnostics),
+        cost: fields.number("cost").and_then(|cost| dollars(&cost, diagnostics)),
+        tools_used: fields.list("tools_used").iter().filter_map(|one| tool(one, diagnostics)).collect(),
+        delay: fields.duration("delay").map(|delay| delay.value),
+        fail: fields.object("fail", &FAIL, diagnostics).and_then(|fail| failure(&fail, diagnostics)),
+        hang: fields.bool("hang").is_some_and(|hang| hang.value),
+        writes: fields.list("writes").iter().filter_map(|one| write(one, diagnostics)).collect(),
+        edits: fields.list("edits").iter().filter_map(|one| edit(one, diagnostics)).collect(),
+        runs: fields.list("runs").iter().filter_map(|one| run(one, diagnostics)).collect(),
+        progress: Vec::new(),
+    })
+}
+
+/// A failure says nothing; what hangs neither says anything nor fails.
+fn check_conflicts(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
+    let given = |name: &'static str| fields.key(name).map(|key| (name, key));
+    if let Some(fail) = fields.key("fail") {
+        for (name, key) in ["text", "structured"].into_iter().filter_map(given) {
+            let diagnostic = key.error("conflict", format!("`fail` excludes `{name}`")).label("never said");
+            diagnostics.push(diagnostic.also(fail, "it fails"));
+        }
+    }
+    if let Some(hang) = fields.key("hang").filter(|_| fields.bool("hang").is_some_and(|hang| hang.value)) {
+        for (name, key) in ["text", "structured", "fail"].into_iter().filter_map(given) {
+            let message = format!("`{name}` has no effect on a reply that hangs");
+            diagnostics.push(key.warning("no-effect", message).also(hang, "it hangs"));
+        }
+    }
+}
+
+/// A visit, a list of visits, or `"2.."`.
+fn visits(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Visits> {
+    match &cursor.node().value {
+        Value::Integer(_) => visit(cursor, diagnostics).map(|one| Visits::These(vec![one])),
+        Value::List(items) if !items.is_empty() => {
+            let visits: Vec<Option<u32>> = cursor.items().map(|item| visit(&item, diagnostics)).collect();
+            visits.into_iter().collect::<Option<Vec<u32>>>().map(Visits::These)
+        }
+        Value::Text(text) if from(text).is_some() => from(text).map(Visits::From),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::Date(_)
+        | Value::List(_)
+        | Value::Map(_) => {
+            let message = "`visit` must be a number from 1, a list of them, or a text such as \"2..\"";
+            diagnostics.push(cursor.error("bad-value", message).label("none of these"));
+            None
+        }
+    }
+}
+
+fn visit(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<u32> {
+    let right = cursor.must_be(&COUNT, diagnostics);
+    cursor.node().as_integer().filter(|_| right).and_then(|number| u32::try_from(number).ok())
+}
+
+/// `2..`
+fn from(text: &str) -> Option<u32> {
+    let digits = text.strip_suffix("..")?;
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|first| plain && *first >= 1)
+}
+
+fn times(fields: &Fields<'_>) -> Times {
+    match fields
+        .any("times")
+        .map(|times| times.node().as_integer().and_then(|count| u32::try_from(count).ok()))
+    {
+        Some(Some(count)) => Times::Exactly(count),
+        Some(None) => Times::Always,
+        None => Times::default(),
+    }
+}
+
+fn checked_pattern(pattern: Located<String>, diagnostics: &mut Diagnostics) -> Option<String> {
+    if pattern.value.len() > LONGEST_PATTERN {
+        diagnostics.push(pattern.error("too-large", "`prompt` is a pattern of more than 8 KiB"));
+        return None;
+    }
+    match Regex::new(&pattern.value) {
+        Ok(_) => Some(pattern.value),
+        Err(error) => {
+            let reason = error.to_string();
+            let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let message = format!("`prompt` is no regular expression: {reason}");
+            let hint = "look-around and back-references are not supported";
+            let hint = reason.contains("not supported").then(|| hint.to_owned());
+            diagnostics.push(pattern.error("bad-regex", message).label("this pattern").maybe_hint(hint));
+            None
+        }
+    }
+}
+
+/// Any value; numbers that JSON cannot write are refused.
+pub(super) fn json(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Json> {
+    if has_strange_number(cursor.node()) {
+        let message = "infinity and `.nan` cannot be written as JSON";
+        diagnostics.push(cursor.error("bad-value", message).label("contains such a number"));
+        return None;
+    }
+    Some(cursor.node().to_json())
+}
+
+fn has_strange_number(node: &Node) -> bool {
+    match &node.value {
+        Value::Float(number) => !number.is_finite(),
+        Value::List(items) => items.iter().any(has_strange_number),
+        Value::Map(entries) => entries.iter().any(|entry| has_strange_number(&entry.value)),
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Text(_) | Value::Date(_) => false,
+    }
+}
+
+fn usage(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Usage {
+    let Some(usage) = fields.object("usage", &USAGE, diagnostics) else { return Usage::default() };
+    let tokens = |name| usage.integer(name).and_then(|count| u64::try_from(count.value).ok());
+    Usage {
+        input: tokens("input"),
+        output: tokens("output"),
+        cached: tokens("cached"),
+        reasoning: tokens("reasoning"),
+        cumulative: false,
+    }
+}
+
+fn dollars(cost: &Located<f64>, diagnostics: &mut Diagnostics) -> Option<Usd> {
+    let usd = Usd::from_dollars(cost.value);
+    if usd.is_none() {
+        diagnostics.push(cost.error("bad-value", "`cost` is an amount that cannot be counted"));
+    }
+    usd
+}
+
+fn tool(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ToolUse> {
+    let fields = Fields::read(cursor, &TOOL, diagnostics)?;
+    let input = fields.any("input").and_then(|value| json(&value, diagnostics));
+    let output = fields.any("output").and_then(|value| json(&value, diagnostics));
+    let duration = fields.integer("duration_ms").and_then(|length| u64::try_from(length.value).ok());
+    Some(ToolUse { name: fields.text("name")?.value, input, output, duration_ms: duration.unwrap_or(0) })
+}
+
+fn failure(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptFailure> {
+    let until = fields.text("until").and_then(|until| moment(&until, diagnostics));
+    let class = fields.text("class")?.value;
+    Some(ScriptFailure {
+        class: FailureClass::ALL.into_iter().find(|known| known.name() == class)?,
+        message: fields.text("message")?.value,
+        retry_after: fields.duration("retry_after").map(|length| length.value),
+        until,
+    })
+}
+
+fn moment(until: &Located<String>, diagnostics: &mut Diagnostics) -> Option<Moment> {
+    let time: Option<jiff::Timestamp> = until.value.parse().ok();
+    let moment = time.and_then(|time| u64::try_from(time.as_millisecond()).ok()).map(Moment);
+    if moment.is_none() {
+        let message =
+            format!("`until` must be a time such as \"2026-02-06T14:00:00Z\", not {}", quoted(&until.value));
+        diagnostics.push(until.error("bad-value", message).label("no such time"));
+    }
+    moment
+}
+
+/// A file that is written.
+pub(super) fn write(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptWrite> {
+    let fields = Fields::read(cursor, &WRITE, diagnostics)?;
+    let path = fields.text("path").and_then(|path| inside(path, diagnostics));
+    Some(ScriptWrite { path: path?, content: fields.text("content")?.value })
+}
+
+fn edit(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptEdit> {
+    let fields = Fields::read(cursor, &EDIT, diagnostics)?;
+    let path = fields.text("path").and_then(|path| inside(path, diagnostics));
+    let find = fields.text("find")?;
+    if find.value.is_empty() {
+        diagnostics.push(find.error("bad-value", "`find` must not be empty; it must occur once"));
+    }
+    Some(ScriptEdit { path: path?, find: find.value, replace: fields.text("replace")?.value })
+}
+
+/// A path that stays in the working directory.
+fn inside(path: Located<String>, diagnostics: &mut Diagnostics) -> Option<String> {
+    let written = path.value.as_str();
+    let absolute = written.starts_with(['/', '\\', '~']) || written.as_bytes().get(1) == Some(&b':');
+    if absolute || written.split(['/', '\\']).any(|part| part == "..") {
+        let message = format!("{} leads out of the working directory", quoted(written));
+        let hint = "a scripted agent writes only below the directory it works in";
+        diagnostics.push(path.error("unsafe-path", message).label("not allowed").hint(hint));
+        return None;
+    }
+    Some(path.value)
+}
+
+fn run(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptRun> {
+    let fields = Fields::read(cursor, &RUN, diagnostics)?;
+    let argv = fields.texts("argv")?.into_iter().map(|argument| argument.value).collect();
+    let exit = fields.integer("exit").and_then(|exit| i32::try_from(exit.value).ok()).unwrap_or(0);
+    Some(ScriptRun { argv, exit })
+}

@@ -1,0 +1,87 @@
+//! Whom a reply is for.
+
+use saihai_model::{ScriptTarget, StageId, TurnId, Workflow};
+
+use crate::diagnostic::{Diagnostics, Located, did_you_mean, quoted};
+
+/// What marks the questions about a stage.
+const JUDGE: &str = "#judge";
+
+/// The stages and turns of a workflow, if it is known.
+pub(super) struct Names<'a>(Option<&'a Workflow>);
+
+impl<'a> Names<'a> {
+    pub(super) fn new(workflow: Option<&'a Workflow>) -> Self {
+        Self(workflow)
+    }
+
+    /// Reads `stage`, `stage/turn` or either of them followed by `#judge`.
+    pub(super) fn target(
+        &self,
+        written: &Located<String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<ScriptTarget> {
+        let (name, judge) = match written.value.strip_suffix(JUDGE) {
+            Some(name) => (name, true),
+            None => (written.value.as_str(), false),
+        };
+        let found = match self.0 {
+            Some(workflow) => find(workflow, name),
+            None => split(name),
+        };
+        let Some((stage, turn)) = found else {
+            self.report(name, written, diagnostics);
+            return None;
+        };
+        Some(ScriptTarget { stage, turn, judge })
+    }
+
+    fn report(&self, name: &str, written: &Located<String>, diagnostics: &mut Diagnostics) {
+        let Some(workflow) = self.0 else {
+            let message =
+                format!("`for` must name a stage, or a stage and a turn, not {}", quoted(&written.value));
+            diagnostics.push(written.error("bad-value", message).label("write `stage` or `stage/turn`"));
+            return;
+        };
+        let known = all(workflow);
+        let message = format!("no stage or turn is named {}", quoted(name));
+        let hint = did_you_mean(name, known.iter().map(String::as_str));
+        diagnostics.push(
+            written.error("unknown-stage", message).label("nobody is asked by this name").maybe_hint(hint),
+        );
+    }
+}
+
+/// The stage and turn of a name. A stage's own name may contain a `/`, so what exists decides.
+fn find(workflow: &Workflow, name: &str) -> Option<(StageId, Option<TurnId>)> {
+    if workflow.stages.contains_key(name) {
+        return Some((StageId::from(name), None));
+    }
+    name.match_indices('/').find_map(|(slash, _)| {
+        let (stage, turn) = (&name[..slash], &name[slash + 1..]);
+        let turns = workflow.stages.get(stage)?.turns();
+        let exists = turns.iter().any(|one| one.id.as_str() == turn);
+        exists.then(|| (StageId::from(stage), Some(TurnId::from(turn))))
+    })
+}
+
+fn split(name: &str) -> Option<(StageId, Option<TurnId>)> {
+    let (stage, turn) = match name.split_once('/') {
+        Some((stage, turn)) => (stage, Some(turn)),
+        None => (name, None),
+    };
+    let right = !stage.is_empty() && turn.is_none_or(|turn| !turn.is_empty());
+    right.then(|| (StageId::from(stage), turn.map(TurnId::from)))
+}
+
+/// Every name a reply can be for: all stages that ask, and their turns where there are several.
+fn all(workflow: &Workflow) -> Vec<String> {
+    let mut names = Vec::new();
+    for (id, stage) in &workflow.stages {
+        names.push(id.to_string());
+        if stage.turns().len() > 1 {
+            names.extend(stage.turns().iter().map(|turn| format!("{id}/{}", turn.id)));
+        }
+    }
+    names
+}
