@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use saihai_model::{Ask, CallId, Failure, FailureClass, Millis, ProviderName, Refusal, Script, Workflow};
+use saihai_model::{
+    Ask, CallId, Choice, Failure, FailureClass, Millis, ProviderName, Refusal, Script, Workflow,
+};
 
 use crate::asking::Asking;
 use crate::clock::{Clock, RealTime};
@@ -159,8 +161,13 @@ fn look_up(name: &ProviderName) -> Result<(), Unavailable> {
 }
 
 fn reachable(workflow: &Workflow) -> BTreeSet<ProviderName> {
-    let turns = workflow.stages.values().flat_map(|stage| stage.turns());
-    let mut names: BTreeSet<_> = turns.map(|turn| turn.provider.clone()).collect();
+    let mut names = BTreeSet::new();
+    for stage in workflow.stages.values() {
+        names.extend(stage.turns().iter().map(|turn| turn.provider.clone()));
+        let choices = stage.turns().iter().filter_map(|turn| turn.reads.choice.as_ref());
+        let questions = choices.chain(stage.exit.question()).filter_map(Choice::question);
+        names.extend(questions.filter_map(|question| question.provider.clone()));
+    }
     // A fall-back may itself fall back; the list is short and holds no cycle that could add names for ever.
     loop {
         let more: Vec<_> = workflow.retry.fallback.iter().filter(|(from, _)| names.contains(from)).collect();

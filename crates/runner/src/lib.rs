@@ -34,6 +34,7 @@ mod observed;
 mod offline;
 mod owned;
 pub mod project;
+pub mod rehearse;
 mod render;
 mod reports;
 mod run_directory;

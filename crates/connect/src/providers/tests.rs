@@ -1,7 +1,8 @@
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Completion, Exit, Limits, OnFailure, Permission, Prompt, ProviderName, Reads, Retry, Rounds,
-    Script, ScriptReply, SessionPolicy, Stage, StageId, Target, Turn, Workflow,
+    Activity, AnswerForm, Choice, Completion, Exit, Limits, Method, OnFailure, Permission, Prompt,
+    ProviderName, Question, QuestionSession, Reads, Retry, Rounds, Script, ScriptReply, SessionPolicy, Stage,
+    StageId, Target, Turn, Workflow,
 };
 
 use super::{BUILT_IN, Connections, Providers};
@@ -95,6 +96,36 @@ fn everything_that_can_be_reached_is_looked_up() {
     let said = open(&["script", "claude", "claude"], &fallback, scripted());
     let names: Vec<_> = said.iter().map(|line| line.split('`').nth(1).unwrap()).collect();
     assert_eq!(names, ["claude", "codex", "gemini"]);
+}
+
+// C-12: also who is asked a question about a stage.
+#[test]
+fn those_who_answer_questions_are_looked_up_too() {
+    let mut workflow = workflow(&["script"], &[]);
+    let question = |provider: &str| Question {
+        prompt: Prompt::default(),
+        provider: Some(provider.into()),
+        model: None,
+        session: QuestionSession::Fresh,
+        answer: AnswerForm::Tag,
+        correction: Prompt::default(),
+        corrections: 0,
+        unreadable: None,
+    };
+    let choice = |provider: &str| Choice {
+        options: Vec::new(),
+        found_by: vec![Method::Tag, Method::Ask(Box::new(question(provider)))],
+    };
+    let stage = &mut workflow.stages["work"];
+    stage.exit =
+        Exit::Rules { rules: Vec::new(), question: Some(choice("codex")), otherwise: Target::Complete };
+    if let Activity::Turns { turns, .. } = &mut stage.does {
+        turns[0].reads.choice = Some(choice("claude"));
+    }
+    let said = Providers::open(&workflow, scripted()).err().unwrap_or_default();
+    let names: Vec<_> =
+        said.iter().map(|one| one.to_string().split('`').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(names, ["claude", "codex"]);
 }
 
 #[test]

@@ -1,0 +1,314 @@
+//! Steers simulated runs towards the exits that have not been taken.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use saihai_engine::Run;
+use saihai_model::{
+    Action, By, CallId, Completion, Decision, Destination, Label, OpenGate, Performance, Place, Request,
+    ScriptFailure, StageId, Verdict, Wanted, Workflow,
+};
+
+use super::map::{Map, Path, Step};
+use super::report::{Untaken, Why};
+use super::simulation::Cast;
+use super::speech::{self, Speech};
+use super::way::{Move, Saying, To, Way};
+
+/// How often a way is tried that something else always decides.
+const TRIES: u32 = 4;
+
+/// Rounds planned for where the workflow sets no limit.
+const UNLIMITED: u32 = 1_000;
+
+/// Chooses, round by round, what is said.
+pub(super) struct Pilot<'a> {
+    workflow: &'a Workflow,
+    map: &'a Map,
+    /// Ways not taken yet, in the workflow's order.
+    open: Vec<(StageId, Way)>,
+    /// How often a way was aimed at in vain.
+    failed: BTreeMap<(StageId, Way), u32>,
+    /// Steps still to be made.
+    plan: VecDeque<Step>,
+    /// What the plan is for.
+    aim: Option<(StageId, Way)>,
+    /// The round under way and its move.
+    round: Option<(CallId, Step)>,
+    /// The move goes on in the next round of the visit.
+    held: Option<Step>,
+    /// Moves made in this run, for going on where there is no plan.
+    used: BTreeMap<Step, u32>,
+    replies: u32,
+    /// Whether this run has taken something new, or given something up.
+    moved: bool,
+}
+
+impl<'a> Pilot<'a> {
+    /// A pilot that wants to take every way.
+    pub(super) fn new(workflow: &'a Workflow, map: &'a Map) -> Self {
+        Self { open: map.ways.clone(), ..Self::to_completion(workflow, map) }
+    }
+
+    /// A pilot that wants nothing but to complete.
+    pub(super) fn to_completion(workflow: &'a Workflow, map: &'a Map) -> Self {
+        Self {
+            workflow,
+            map,
+            open: Vec::new(),
+            failed: BTreeMap::new(),
+            plan: VecDeque::new(),
+            aim: None,
+            round: None,
+            held: None,
+            used: BTreeMap::new(),
+            replies: 0,
+            moved: false,
+        }
+    }
+
+    /// Whether some way seems to lead to completion.
+    pub(super) fn can_complete(&self) -> bool {
+        let completes = |path: &Path| path.to == To::Completion;
+        completes_in_time(&self.workflow.completion)
+            || self.map.nearest(&self.workflow.entry, completes).is_some()
+    }
+
+    /// Whether a way is left that can be reached from the start.
+    pub(super) fn has_aims(&self) -> bool {
+        let limit = self.limit();
+        self.nearest(&self.workflow.entry, limit, |_| true).is_some()
+    }
+
+    /// Forgets the run that has ended; what it was still aiming at was aimed at in vain.
+    pub(super) fn next_run(&mut self) {
+        self.give_up_plan();
+        if !self.moved {
+            // The map leads nowhere: what it promised from the start is not to be had.
+            let path = self.nearest(&self.workflow.entry, self.limit(), |_| true);
+            self.aim = path.and_then(|path| self.aim_of(&path));
+            self.give_up_plan();
+        }
+        self.moved = false;
+        self.round = None;
+        self.held = None;
+        self.used.clear();
+        self.replies = 0;
+    }
+
+    /// The ways not taken, and why.
+    pub(super) fn untaken(&self) -> Vec<Untaken> {
+        let dead = self.map.dead.iter().map(|(stage, way)| (stage, way, Why::NoReply));
+        let open = self.open.iter().map(|(stage, way)| {
+            let tried = self.failed.get(&(stage.clone(), way.clone())).is_some_and(|failed| *failed >= TRIES);
+            let is_it = |path: &Path| self.is_way(path, stage, way);
+            let reach =
+                self.map.nearest(&self.workflow.entry, is_it).is_some_and(|path| path.rounds <= self.limit());
+            let why = match (reach, tried) {
+                (false, _) => Why::OutOfReach,
+                (true, true) => Why::Overruled,
+                (true, false) => Why::NotTried,
+            };
+            (stage, way, why)
+        });
+        let order: BTreeMap<_, _> = self.workflow.stages.keys().zip(0..).collect();
+        let mut all: Vec<(&StageId, &Way, Why)> = dead.chain(open).collect();
+        all.sort_by_key(|(stage, way, _)| (order.get(stage).copied().unwrap_or(0), (*way).clone()));
+        all.into_iter()
+            .map(|(stage, way, why)| Untaken { stage: stage.clone(), way: way.clone(), why })
+            .collect()
+    }
+
+    /// The rounds a run may take.
+    fn limit(&self) -> u32 {
+        let limits = &self.workflow.limits;
+        let limit = limits.rounds.into_iter().chain(limits.hard_rounds).min();
+        limit.unwrap_or(UNLIMITED)
+    }
+
+    fn is_way(&self, path: &Path, stage: &StageId, way: &Way) -> bool {
+        let [step] = path.steps.as_slice() else { return false };
+        let offer = self.map.step(step).filter(|offer| offer.counts);
+        step.0 == *stage && offer.is_some_and(|offer| offer.way == *way)
+    }
+
+    /// The nearest way not taken whose last step is a wanted one and that fits into the rounds left.
+    fn nearest(&self, from: &StageId, rounds: u32, wanted: impl Fn(&Path) -> bool) -> Option<Path> {
+        let open: BTreeSet<&(StageId, Way)> = self
+            .open
+            .iter()
+            .filter(|way| self.failed.get(*way).is_none_or(|failed| *failed < TRIES))
+            .collect();
+        let path = self.map.nearest(from, |path| {
+            let [step] = path.steps.as_slice() else { return false };
+            let offer = self.map.step(step).filter(|offer| offer.counts);
+            wanted(path) && offer.is_some_and(|offer| open.contains(&(step.0.clone(), offer.way.clone())))
+        });
+        path.filter(|path| path.rounds <= rounds)
+    }
+
+    /// What is said in this round: the move under way, the next of the plan, or the first of a new plan.
+    fn step_of(&mut self, run: &Run, call: &CallId) -> Step {
+        if let Some((at, step)) = &self.round
+            && (&at.stage, at.visit, at.round) == (&call.stage, call.visit, call.round)
+        {
+            return step.clone();
+        }
+        let step = match self.held.take().filter(|(stage, _)| *stage == call.stage) {
+            Some(step) => step,
+            None => self.next_step(run, &call.stage),
+        };
+        self.round = Some((call.clone(), step.clone()));
+        *self.used.entry(step.clone()).or_insert(0) += 1;
+        step
+    }
+
+    fn next_step(&mut self, run: &Run, stage: &StageId) -> Step {
+        if self.plan.front().is_none_or(|(at, _)| at != stage) {
+            self.give_up_plan();
+            self.make_plan(run, stage);
+        }
+        self.plan.pop_front().filter(|(at, _)| at == stage).unwrap_or_else(|| self.wander(stage))
+    }
+
+    /// Ways that go on before ways that end the run, so that one run takes many; and once none is left, the end.
+    fn make_plan(&mut self, run: &Run, stage: &StageId) {
+        // The round under way is already among those that were counted.
+        let this = u32::from(run.visit().is_some_and(|visit| visit.round.counted));
+        let left = self.limit().saturating_add(this).saturating_sub(run.iteration());
+        let path = self
+            .nearest(stage, left, |path| matches!(path.to, To::Stage(_)))
+            .or_else(|| self.nearest(stage, left, |_| true));
+        if let Some(path) = path {
+            self.aim = self.aim_of(&path);
+            self.plan = path.steps.into();
+            return;
+        }
+        let end = self.map.nearest(stage, |path| path.to == To::Completion);
+        let end = end.or_else(|| {
+            let waits = completes_in_time(&self.workflow.completion);
+            self.map.nearest(stage, |path| path.to == To::End).filter(|_| !waits)
+        });
+        self.plan = end.map(|path| path.steps.into()).unwrap_or_default();
+    }
+
+    fn aim_of(&self, path: &Path) -> Option<(StageId, Way)> {
+        let last = path.steps.last()?;
+        Some((last.0.clone(), self.map.step(last)?.way.clone()))
+    }
+
+    /// With nowhere to go: the least used move that does not end the run.
+    fn wander(&self, stage: &StageId) -> Step {
+        let moves = self.map.moves(stage);
+        let key = |(index, offer): &(usize, &Move)| {
+            let used = self.used.get(&(stage.clone(), *index)).copied().unwrap_or(0);
+            (offer.to == To::End, used, *index)
+        };
+        let index = moves.iter().enumerate().min_by_key(key).map_or(0, |(index, _)| index);
+        (stage.clone(), index)
+    }
+
+    fn give_up_plan(&mut self) {
+        self.plan.clear();
+        if let Some(aim) = self.aim.take() {
+            *self.failed.entry(aim).or_insert(0) += 1;
+            self.moved = true;
+        }
+    }
+
+    fn saying(&mut self, run: &Run, call: &CallId) -> Saying {
+        let step = self.step_of(run, call);
+        self.map.step(&step).map(|offer| offer.saying.clone()).unwrap_or_default()
+    }
+}
+
+impl Cast for Pilot<'_> {
+    fn reply(&mut self, run: &Run, request: &Request, place: Place) -> Result<Speech, ScriptFailure> {
+        let saying = self.saying(run, &request.call);
+        self.replies += 1;
+        let stage = &request.call.stage;
+        let label = match place {
+            Place::Check(index) => saying.labels.get(index).and_then(Option::as_ref),
+            Place::Exit => saying.answer.as_ref(),
+            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+        };
+        let turn = |index| self.workflow.stage(stage).and_then(|stage| stage.turns().get(index));
+        Ok(match (place, self.workflow.wanted(stage, place)) {
+            (Place::Main(index), Some(Wanted::Work(_))) => turn(index)
+                .map(|turn| speech::work(turn, index, &saying, &self.workflow.completion, self.replies))
+                .unwrap_or_default(),
+            (_, Some(Wanted::Answer(choice, question))) => {
+                speech::answer(choice, question, label, self.replies)
+            }
+            (_, Some(Wanted::Work(_)) | None) => Speech::default(),
+        })
+    }
+
+    fn answer(&mut self, run: &Run, gate: &OpenGate) -> Label {
+        let saying = self.saying(run, &gate.call);
+        saying.labels.into_iter().flatten().next().unwrap_or_else(|| "yes".into())
+    }
+
+    fn perform(&mut self, run: &Run, performance: &Performance, place: Place) -> Option<Label> {
+        match place {
+            Place::Main(_) => self.saying(run, &performance.call).labels.into_iter().flatten().next(),
+            Place::Outside(_) => {
+                let step = self.step_of(run, &performance.call);
+                let closes = self.map.step(&step).is_some_and(|offer| offer.to == To::Completion);
+                let reached = closes || self.aim.is_none();
+                Some(outside(&performance.action.does, reached))
+            }
+            Place::Block(_) => Some("ok".into()),
+            Place::Report(_) | Place::Check(_) | Place::Exit => None,
+        }
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        if let Decision::Exited { stage, verdict } = decision {
+            self.exited(stage, verdict);
+        }
+    }
+}
+
+impl Pilot<'_> {
+    /// What the engine says was taken is taken, whatever was meant.
+    fn exited(&mut self, stage: &StageId, verdict: &Verdict) {
+        let step = self.round.as_ref().map(|(_, step)| step.clone()).filter(|step| step.0 == *stage);
+        let tried = step.as_ref().and_then(|step| self.map.step(step));
+        let is_taken = |(at, way): &(StageId, Way)| {
+            at == stage && way.is_taken(verdict, tried.is_some_and(|tried| tried.way == *way))
+        };
+        if self.aim.as_ref().is_some_and(is_taken) {
+            self.aim = None;
+        }
+        let before = self.open.len();
+        self.open.retain(|way| !is_taken(way));
+        self.moved |= self.open.len() < before;
+        let again = verdict.to == Destination::Again;
+        let early = verdict.by == By::Only && verdict.rule.is_none();
+        if again && (early || tried.is_some_and(|tried| tried.persists)) {
+            self.held = step;
+        }
+    }
+}
+
+/// What a look outside says.
+fn outside(action: &Action, reached: bool) -> Label {
+    let word = match (action, reached) {
+        (_, true) => "reached",
+        (Action::FileState { .. }, false) => "absent",
+        (Action::Command { .. }, false) => "failed",
+        (_, false) => "open",
+    };
+    word.into()
+}
+
+/// Whether a run that only goes on completes by itself.
+fn completes_in_time(completion: &Completion) -> bool {
+    match completion {
+        Completion::Rounds(_) | Completion::Checks(_) | Completion::Outside(_) => true,
+        Completion::All(parts) | Completion::Any(parts) | Completion::First(parts) => {
+            parts.iter().any(completes_in_time)
+        }
+        Completion::Flow | Completion::Keyword(_) | Completion::Signal { .. } => false,
+    }
+}

@@ -1,0 +1,195 @@
+//! What an agent would have to say.
+
+use saihai_judge::{Labelled, Said};
+use saihai_model::{
+    AnswerForm, Choice, Completion, Json, Label, Method, Offer, Question, Reads, Report, Turn, Wanted,
+};
+use serde_json::json;
+
+use super::smallest::smallest;
+use super::way::{Directive, Saying};
+
+/// A reply.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Speech {
+    pub(super) text: String,
+    pub(super) structured: Option<Json>,
+}
+
+/// The reply of a turn that makes its stage go the way that is meant. The number makes it different from all other
+/// replies, as those of real agents are.
+pub(super) fn work(turn: &Turn, index: usize, saying: &Saying, done: &Completion, number: u32) -> Speech {
+    let reads = &turn.reads;
+    let mut paragraphs = vec![format!("Rehearsed reply {number}.")];
+    paragraphs.extend(reads.reports.iter().map(report));
+    if saying.closes {
+        closing(done, reads, &mut paragraphs);
+    }
+    match &saying.directive {
+        Some(Directive::Event(topic)) => paragraphs.push(format!("EVENT: {topic}")),
+        Some(Directive::Word(word, required)) => {
+            paragraphs.extend(required.iter().map(|topic| format!("EVENT: {topic}")));
+            paragraphs.push(word.clone());
+        }
+        None => {}
+    }
+    let label = saying.labels.get(index).and_then(Option::as_ref);
+    let written = label.zip(reads.choice.as_ref()).and_then(|(label, choice)| written(choice, label));
+    if let Some(Written::Tag(number)) = &written {
+        paragraphs.push(format!("[STEP:{number}]"));
+    }
+    let mut speech = Speech { text: paragraphs.join("\n\n"), structured: None };
+    speech.structured = output(reads, index, saying, written, &speech);
+    speech
+}
+
+/// The answer to a question about a stage; no label is "none of these".
+pub(super) fn answer(choice: &Choice, question: &Question, label: Option<&Label>, number: u32) -> Speech {
+    let text = format!("Rehearsed answer {number}.");
+    match (&question.answer, label) {
+        (AnswerForm::Tag, label) => {
+            let tag = label.and_then(|label| offer(choice, label));
+            let tag = tag.map_or_else(|| "NONE".to_owned(), |offer| offer.number.to_string());
+            Speech { text: format!("{text}\n\n[STEP:{tag}]"), structured: None }
+        }
+        (AnswerForm::Form { .. }, None) => Speech { text, structured: None },
+        (AnswerForm::Form { schema, field, means, .. }, Some(label)) => {
+            let mut value = smallest(&schema.schema);
+            let said = means.iter().find(|(_, means)| *means == label).map(|(said, _)| said.as_str());
+            put(
+                &mut value,
+                &format!("/{}", escape(field)),
+                meant(&schema.schema, field, said.unwrap_or_default()),
+            );
+            Speech { text, structured: Some(value) }
+        }
+    }
+}
+
+/// Whether a reply can be made that says this label, or leaves it to the question about it.
+pub(super) fn can_say(turn: &Turn, label: Option<&Label>) -> bool {
+    let Some(choice) = &turn.reads.choice else { return label.is_none() };
+    let saying = Saying { labels: vec![label.cloned()], ..Saying::default() };
+    let speech = work(turn, 0, &saying, &Completion::Flow, 1);
+    let said = Said { text: &speech.text, structured: speech.structured.as_ref() };
+    let reading = saihai_judge::read(Wanted::Work(&turn.reads), "", said);
+    let read = match saihai_judge::label(choice, &reading, None) {
+        Labelled::Found(found, _) => Some(&found) == label,
+        Labelled::Missing => label.is_none(),
+        Labelled::Ask => true,
+    };
+    read && reading.violations.is_empty()
+}
+
+/// How a label is put into a reply.
+enum Written {
+    Tag(usize),
+    Field(String, Label),
+}
+
+/// The first way to say a label in the reply itself; none where only the question can find it.
+fn written(choice: &Choice, label: &Label) -> Option<Written> {
+    let offered = offer(choice, label)?;
+    match choice.found_by.first()? {
+        Method::Tag => Some(Written::Tag(offered.number)),
+        Method::Field { pointer } => Some(Written::Field(pointer.clone(), label.clone())),
+        Method::Ask(_) => None,
+    }
+}
+
+fn offer<'a>(choice: &'a Choice, label: &Label) -> Option<&'a Offer> {
+    choice.options.iter().find(|offer| offer.label == *label)
+}
+
+/// A block that is found by the file's name above it.
+fn report(report: &Report) -> String {
+    let heading = report.heading.clone().unwrap_or_else(|| format!("# {}", report.label));
+    format!("{}\n```markdown\n{heading}\n\nRehearsed report.\n```", report.file)
+}
+
+/// Everything the completion looks for.
+fn closing(done: &Completion, reads: &Reads, paragraphs: &mut Vec<String>) {
+    match done {
+        Completion::Keyword(keyword) => paragraphs.push(keyword.word.clone()),
+        Completion::Signal { kind, fields, .. } => {
+            let Some(blocks) = &reads.blocks else { return };
+            let mut block = json!({ "type": kind });
+            for (field, value) in fields {
+                put(
+                    &mut block,
+                    &format!("/{}", escape(field)),
+                    value.clone().unwrap_or_else(|| json!("rehearsed")),
+                );
+            }
+            paragraphs.push(format!("```{}\n{block}\n```", blocks.fence));
+        }
+        Completion::All(parts) | Completion::Any(parts) | Completion::First(parts) => {
+            parts.iter().for_each(|part| closing(part, reads, paragraphs));
+        }
+        Completion::Flow | Completion::Rounds(_) | Completion::Checks(_) | Completion::Outside(_) => {}
+    }
+}
+
+/// The structured value of a reply: the smallest that fits, with what decides in it; or one that does not fit.
+fn output(
+    reads: &Reads,
+    index: usize,
+    saying: &Saying,
+    written: Option<Written>,
+    speech: &Speech,
+) -> Option<Json> {
+    if saying.wrong == Some(index) {
+        let misfits = [json!("not what was asked for"), json!({}), json!([]), json!(0), Json::Null];
+        return misfits.into_iter().find(|value| !fits(reads, speech, value));
+    }
+    let field = match written {
+        Some(Written::Field(pointer, label)) => Some((pointer, json!(label))),
+        Some(Written::Tag(_)) | None => None,
+    };
+    let named = saying.named.clone().filter(|_| index == 0).map(|(pointer, stage)| (pointer, json!(stage)));
+    if reads.output.is_none() && field.is_none() && named.is_none() {
+        return None;
+    }
+    let mut value = reads.output.as_ref().map_or_else(|| json!({}), |output| smallest(&output.schema.schema));
+    for (pointer, said) in field.into_iter().chain(named) {
+        put(&mut value, &pointer, said);
+    }
+    Some(value)
+}
+
+fn fits(reads: &Reads, speech: &Speech, value: &Json) -> bool {
+    let said = Said { text: &speech.text, structured: Some(value) };
+    saihai_judge::read(Wanted::Work(reads), "", said).violations.is_empty()
+}
+
+/// The value of a field whose word in lower case is `said`: as the schema writes it.
+fn meant(schema: &Json, field: &str, said: &str) -> Json {
+    let property = schema.get("properties").and_then(|known| known.get(field));
+    let listed = property.and_then(|property| property.get("enum")?.as_array());
+    let same = |value: &&Json| value.as_str().is_some_and(|text| text.trim().to_lowercase() == said);
+    if let Some(value) = listed.and_then(|values| values.iter().find(same)) {
+        return value.clone();
+    }
+    let boolean = property.is_some_and(|property| property.get("type") == Some(&json!("boolean")));
+    match said {
+        "true" | "false" if boolean => json!(said == "true"),
+        said => json!(said),
+    }
+}
+
+/// Puts a value at a JSON pointer, making the objects on the way.
+fn put(root: &mut Json, pointer: &str, value: Json) {
+    let mut at = root;
+    for name in pointer.split('/').skip(1) {
+        let name = name.replace("~1", "/").replace("~0", "~");
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = &mut at[name];
+    }
+    *at = value;
+}
+
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

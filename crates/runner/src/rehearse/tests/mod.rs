@@ -1,0 +1,53 @@
+mod build;
+mod faults;
+mod flows;
+mod laws;
+mod replay;
+mod scripts;
+mod shapes;
+mod values;
+
+use saihai_model::{Decision, Destination, Verdict, Workflow};
+
+use super::{Rehearsal, Rehearse, rehearse};
+
+/// A rehearsal in a few lines: the way and the end of each run, and what was not taken.
+fn tour(workflow: &Workflow) -> String {
+    let rehearsal = rehearse(workflow, Rehearse::default());
+    let mut lines: Vec<_> =
+        rehearsal.runs.iter().map(|run| format!("{} | {}", path(&run.decisions), run.end)).collect();
+    lines.extend(rehearsal.untaken.iter().map(|untaken| format!("untaken {untaken}")));
+    lines.join("\n")
+}
+
+/// The exits that were taken, one after the other.
+fn path(decisions: &[Decision]) -> String {
+    let exits = decisions.iter().filter_map(|decision| match decision {
+        Decision::Exited { stage, verdict } => Some(format!("{stage}{}", exit(verdict))),
+        Decision::Alarm { monitor, .. } => Some(format!("(alarm {monitor})")),
+        Decision::Entered { .. }
+        | Decision::Round { .. }
+        | Decision::Called { .. }
+        | Decision::Correct { .. }
+        | Decision::Retry { .. }
+        | Decision::Repeated { .. }
+        | Decision::Reports { .. }
+        | Decision::Refused { .. }
+        | Decision::Parked { .. }
+        | Decision::Finished { .. } => None,
+    });
+    exits.collect::<Vec<_>>().join(" ")
+}
+
+fn exit(verdict: &Verdict) -> String {
+    let again = if verdict.to == Destination::Again { "~" } else { "" };
+    match (&verdict.rule, &verdict.topic) {
+        (Some(rule), _) => format!("{again}:{rule}"),
+        (None, Some(topic)) => format!("{again}:{topic}"),
+        (None, None) => format!("{again}:{:?}", verdict.by).to_lowercase(),
+    }
+}
+
+fn rehearsed(workflow: &Workflow) -> Rehearsal {
+    rehearse(workflow, Rehearse::default())
+}

@@ -1,0 +1,35 @@
+use insta::assert_snapshot;
+
+use super::build::flow;
+use super::rehearsed;
+use crate::rehearse::script_file;
+
+// C-77: `--write-script` saves what was said, as a script that can be read back.
+#[test]
+fn a_generated_script_is_written_as_a_file() {
+    let workflow = flow(
+        20,
+        "
+        plan = done -> review
+        review [a b] = all ok -> COMPLETE | ?minor -> plan",
+    );
+    let rehearsal = rehearsed(&workflow);
+    let text = script_file(&rehearsal.runs[0].script);
+    serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    assert_snapshot!(text, @r#"
+    {
+      "script": 1,
+      "strict": true,
+      "replies": [
+        {"for":"plan","text":"Rehearsed reply 1.\n\n[STEP:0]","visit":1},
+        {"for":"review/a","text":"Rehearsed reply 2.","visit":1},
+        {"for":"review/b","text":"Rehearsed reply 3.","visit":1},
+        {"for":"review#judge","text":"Rehearsed answer 4.\n\n[STEP:NONE]","visit":1},
+        {"for":"review#judge","text":"Rehearsed answer 5.\n\n[STEP:NONE]","visit":1},
+        {"for":"review#judge","text":"Rehearsed answer 6.\n\n[STEP:0]","visit":1},
+        {"for":"plan","text":"Rehearsed reply 7.","visit":2},
+        {"for":"plan#judge","text":"Rehearsed answer 8.\n\n[STEP:NONE]","visit":2}
+      ]
+    }
+    "#);
+}

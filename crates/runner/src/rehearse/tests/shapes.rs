@@ -1,0 +1,288 @@
+//! Every kind of stage and exit the model has.
+
+use insta::assert_snapshot;
+use saihai_model::{
+    Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Choice, Completion, Directives,
+    EndWord, Ending, Exit, Gate, GateMode, Holds, How, Keyword, Label, Method, Once, Output, OutputSchema,
+    Prompt, Report, Route, Rule, Stage, StillWrong, Target, Topics, Wants, Workflow,
+};
+use serde_json::json;
+
+use super::build::{asking, choice, flow, question, standing, target, turn};
+use super::{rehearsed, tour};
+use crate::rehearse::{End, way_to_completion};
+
+fn rules(list: &[(&str, Target)]) -> Exit {
+    let rules =
+        list.iter().map(|(label, then)| Rule { when: Holds::Is((*label).into()), then: then.clone() });
+    Exit::Rules { rules: rules.collect(), question: None, otherwise: Target::failed("no_match") }
+}
+
+fn gate(wants: Wants, mode: GateMode) -> Activity {
+    Activity::Gate(Gate { question: Prompt::default(), wants, mode, timeout: None })
+}
+
+fn action(does: Action) -> Activity {
+    Activity::Action(ActionSpec { does, inputs: Vec::new(), once: Once::SetToValue, poll: None })
+}
+
+/// A flow in which `ask` leads to `next`, with a stage put in as `next`.
+fn before_end(next: Stage) -> Workflow {
+    let mut workflow = flow(10, "ask = done -> next\nend = done -> COMPLETE");
+    workflow.stages.insert("next".into(), next);
+    workflow
+}
+
+// C-77: gates get answers.
+#[test]
+fn a_gate_is_answered_yes_and_no() {
+    let exit = || rules(&[("yes", target("end")), ("no", Target::End(Ending::Declined))]);
+    assert_snapshot!(tour(&before_end(standing(gate(Wants::YesNo, GateMode::Person), exit()))), @"
+    ask:0 next:0 end:0 | completed: complete
+    ask:nomatch | failed: no_match
+    ask:0 next:1 | declined
+    ask:0 next:0 end:nomatch | failed: no_match
+    ");
+    // On standing orders nobody ever says no, so that is no exit.
+    assert_snapshot!(tour(&before_end(standing(gate(Wants::YesNo, GateMode::Auto), exit()))), @"
+    ask:0 next:0 end:0 | completed: complete
+    ask:nomatch | failed: no_match
+    ask:0 next:0 end:nomatch | failed: no_match
+    ");
+}
+
+#[test]
+fn a_gate_that_wants_text_is_given_some() {
+    let stage = standing(
+        gate(Wants::Text { max_chars: 100 }, GateMode::Person),
+        rules(&[("answered", target("end"))]),
+    );
+    assert_snapshot!(tour(&before_end(stage)), @"
+    ask:0 next:0 end:0 | completed: complete
+    ask:nomatch | failed: no_match
+    ask:0 next:0 end:nomatch | failed: no_match
+    ");
+}
+
+#[test]
+fn an_action_has_every_result_its_exit_knows() {
+    let exit = rules(&[("ok", target("end")), ("failed", target("ask"))]);
+    assert_snapshot!(tour(&before_end(standing(action(Action::Log), exit))), @"
+    ask:0 next:0 end:0 | completed: complete
+    ask:0 next:1 ask:nomatch | failed: no_match
+    ask:0 next:nomatch | failed: no_match
+    ask:0 next:0 end:nomatch | failed: no_match
+    ");
+}
+
+fn form() -> AnswerForm {
+    let schema = json!({
+        "type": "object",
+        "required": ["result", "message"],
+        "properties": {
+            "result": { "type": "string", "enum": ["OK", "NG"] },
+            "message": { "type": "string", "minLength": 1 },
+        },
+    });
+    AnswerForm::Form {
+        schema: OutputSchema { schema, required: true },
+        field: "result".into(),
+        means: [("ok".to_owned(), Label::from("ok")), ("ng".to_owned(), "ng".into())].into(),
+        message: "message".into(),
+    }
+}
+
+// S-72: both exits of every check are walked and every retry is exhausted.
+#[test]
+fn a_checked_stage_is_passed_failed_and_exhausted() {
+    let by_form = Choice { options: Vec::new(), found_by: vec![Method::Ask(Box::new(question(form())))] };
+    let again = Again { note: None, at_most: Some(2), exhausted: target("ABORT") };
+    let exit = rules(&[("ok", Target::Complete), ("ng", Target::Again(Box::new(again)))]);
+    let mut workflow = flow(20, "work = done -> COMPLETE");
+    workflow.stages["work"] = asking(vec![turn("work", Some(by_form))], exit);
+    assert_snapshot!(tour(&workflow), @"
+    work~:1 work:0 | completed: complete
+    work:nomatch | failed: no_match
+    work~:1 work~:1 work:1 | failed: abort
+    ");
+}
+
+#[test]
+fn a_visit_that_needs_several_rounds_gets_them() {
+    let mut workflow = flow(20, "a = done -> b | stuck -> ABORT\nb = done -> COMPLETE");
+    workflow.stages["a"].rounds.min = 3;
+    assert_snapshot!(tour(&workflow), @"
+    a~:only a~:only a:0 b:0 | completed: complete
+    a~:only a~:only a:1 | failed: abort
+    a~:only a~:only a:nomatch | failed: no_match
+    a~:only a~:only a:0 b:nomatch | failed: no_match
+    ");
+}
+
+// Published topics, closing words with what they require, silence and its reminder.
+#[test]
+fn topics_words_and_silence_are_taken() {
+    let words =
+        vec![EndWord { word: "ALL_DONE".into(), requires: vec!["built".into()], then: Target::Complete }];
+    let hears = |declared: &[&str]| Directives {
+        words: words.clone(),
+        known: vec!["planned".into(), "built".into()],
+        declared: Some(declared.iter().map(|topic| (*topic).into()).collect()),
+        enforce: false,
+    };
+    let stage = |name: &str, declared: &[&str], default: Option<&str>| {
+        let mut turn = turn(name, None);
+        turn.reads.directives = Some(hears(declared));
+        let silent = Again { note: None, at_most: Some(2), exhausted: Target::failed("silent") };
+        asking(vec![turn], Exit::Topics { silent, default: default.map(Into::into) })
+    };
+    let mut workflow = flow(20, "planner = x -> COMPLETE\nbuilder = x -> COMPLETE");
+    workflow.stages["planner"] = stage("planner", &["planned"], None);
+    workflow.stages["builder"] = stage("builder", &["built"], Some("planned"));
+    workflow.topics = Some(Topics {
+        start: "start".into(),
+        routes: vec![Route { pattern: "planned".into(), to: "builder".into() }],
+        otherwise: "planner".into(),
+    });
+    assert_snapshot!(tour(&workflow), @"
+    planner:planned builder:built planner~:directive planner:planned builder~:directive builder:planned builder:directive | completed: complete
+    planner:directive | completed: complete
+    planner~:directive planner~:directive planner:limit | failed: silent
+    ");
+}
+
+fn with_output(still_wrong: StillWrong) -> Workflow {
+    let mut workflow = flow(20, "a = done -> b\nb = done -> COMPLETE");
+    let schema = json!({
+        "type": "object",
+        "required": ["intent"],
+        "properties": { "intent": { "enum": ["next", "stop"] }, "target": { "type": "string" } },
+        "additionalProperties": false,
+    });
+    let labels = ["next".into(), "stop".into()];
+    let mut by_field = choice(&labels).unwrap();
+    by_field.found_by = vec![Method::Field { pointer: "/intent".into() }];
+    let mut turn = turn("a", Some(by_field));
+    turn.reads.output = Some(Output {
+        schema: OutputSchema { schema, required: true },
+        corrections: 1,
+        correction: Prompt::default(),
+        still_wrong,
+    });
+    let named = Target::NamedBy { pointer: "/target".into() };
+    workflow.stages["a"] = asking(vec![turn], rules(&[("next", named), ("stop", target("ABORT"))]));
+    workflow
+}
+
+// C-77: the smallest valid value with the field that decides; and one that stays wrong.
+#[test]
+fn outputs_decide_name_stages_and_stay_wrong() {
+    assert_snapshot!(tour(&with_output(StillWrong::Go(Target::failed("output")))), @"
+    a:0 a:1 | failed: abort
+    a:output | failed: output
+    a:0 b:0 | completed: complete
+    a:0 b:nomatch | failed: no_match
+    ");
+    let rehearsal = rehearsed(&with_output(StillWrong::Go(Target::failed("output"))));
+    let values = rehearsal
+        .runs
+        .iter()
+        .flat_map(|run| &run.script.replies)
+        .filter_map(|reply| reply.structured.as_ref());
+    let mut values: Vec<String> = values.map(ToString::to_string).collect();
+    values.dedup();
+    assert_snapshot!(values.join("\n"), @r#"
+    {"intent":"next","target":"a"}
+    {"intent":"stop"}
+    "not what was asked for"
+    {"intent":"next","target":"b"}
+    "#);
+}
+
+// C-77: a report block per report, which is found by its name.
+#[test]
+fn every_report_gets_a_block_that_is_found() {
+    let mut workflow = flow(20, "plan = done -> COMPLETE");
+    if let Activity::Turns { turns, .. } = &mut workflow.stages["plan"].does {
+        let report = |file: &str, heading: Option<&str>| Report {
+            file: file.into(),
+            label: file.trim_end_matches(".md").into(),
+            heading: heading.map(str::to_owned),
+        };
+        turns[0].reads.reports = vec![report("00-plan.md", Some("# Plan")), report("01-risks.md", None)];
+    }
+    let script = way_to_completion(&workflow);
+    let text = script.replies[0].text.as_deref().unwrap();
+    assert_snapshot!(text, @"
+    Rehearsed reply 1.
+
+    00-plan.md
+    ```markdown
+    # Plan
+
+    Rehearsed report.
+    ```
+
+    01-risks.md
+    ```markdown
+    # 01-risks
+
+    Rehearsed report.
+    ```
+
+    [STEP:0]
+    ");
+    let wanted = workflow.wanted(&"plan".into(), saihai_model::Place::Main(0)).unwrap();
+    let reading = saihai_judge::read(wanted, "", saihai_judge::Said { text, structured: None });
+    let found: Vec<_> = reading.reports.iter().map(|found| (found.file.as_str(), found.how)).collect();
+    assert_eq!(found, [("00-plan.md", How::Clue), ("01-risks.md", How::Clue)]);
+    assert_eq!(reading.warnings, Vec::<String>::new());
+}
+
+fn completing(completion: Completion) -> Workflow {
+    let mut workflow = flow(20, "a = done -> b | stuck -> ABORT\nb = done -> a");
+    workflow.completion = completion;
+    workflow
+}
+
+// Completion by a word, by signals, by rounds and by a look outside.
+#[test]
+fn there_is_a_way_to_every_kind_of_completion() {
+    let ends = |workflow: &Workflow| {
+        let rehearsal = rehearsed(workflow);
+        assert_eq!(rehearsal.untaken, []);
+        rehearsal.runs.iter().any(|run| matches!(run.end, End::Ended(Ending::Completed(_))))
+    };
+    let keyword = Keyword { word: "FINISHED".into(), whole_line: true };
+    let mut word = completing(Completion::Keyword(keyword.clone()));
+    let mut signal = completing(Completion::Signal {
+        kind: "advance".into(),
+        fields: [("phase".to_owned(), None)].into(),
+        times: 2,
+    });
+    for workflow in [&mut word, &mut signal] {
+        let Activity::Turns { turns, .. } = &mut workflow.stages["b"].does else { panic!("it asks") };
+        turns[0].reads.keywords = vec![keyword.clone()];
+        let uses = [("advance".to_owned(), BlockUse::Signal)].into_iter().collect();
+        turns[0].reads.blocks = Some(Blocks { fence: "action".into(), uses });
+    }
+    assert!(ends(&word));
+    assert!(ends(&signal));
+    assert!(ends(&completing(Completion::Rounds(5))));
+    let look = ActionSpec { does: Action::IssueState, inputs: Vec::new(), once: Once::ReadOnly, poll: None };
+    assert!(ends(&completing(Completion::Outside(look))));
+}
+
+#[test]
+fn what_comes_afterwards_is_rehearsed_too() {
+    let mut workflow = flow(20, "a = done -> COMPLETE");
+    let exit = rules(&[("ok", Target::Complete), ("failed", Target::End(Ending::Undelivered))]);
+    workflow.stages.insert("push".into(), standing(action(Action::Push), exit));
+    workflow.afterwards = Some("push".into());
+    assert_snapshot!(tour(&workflow), @"
+    a:0 push:0 | completed: complete
+    a:nomatch | failed: no_match
+    a:0 push:1 | undelivered
+    a:0 push:nomatch | failed: no_match
+    ");
+}

@@ -1,0 +1,111 @@
+//! The ways a stage can be left, and what must be said for each.
+
+use std::fmt;
+
+use saihai_model::{By, Destination, Label, StageId, Topic, Verdict};
+
+/// A way out of a stage.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// By a rule, from 0.
+    Rule(usize),
+    /// By what follows when a rule has said "again" as often as it may.
+    Spent(usize),
+    /// Because no rule holds.
+    NoMatch,
+    /// By publishing a topic.
+    Topic(Topic),
+    /// By a closing word.
+    Word(String),
+    /// Round again, because nothing was published.
+    Silent,
+    /// By what follows when nothing was published too often.
+    SilentSpent,
+    /// By the topic the engine publishes for a stage that stays silent.
+    Default(Topic),
+    /// Because the output stayed wrong.
+    WrongOutput,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => write!(f, "rule {rule}"),
+            Self::Spent(rule) => write!(f, "rule {rule}, when it is exhausted"),
+            Self::NoMatch => f.write_str("no rule matches"),
+            Self::Topic(topic) => write!(f, "topic `{topic}`"),
+            Self::Word(word) => write!(f, "closing word `{word}`"),
+            Self::Silent => f.write_str("nothing published"),
+            Self::SilentSpent => f.write_str("nothing published, when that is exhausted"),
+            Self::Default(topic) => write!(f, "nothing published, default `{topic}`"),
+            Self::WrongOutput => f.write_str("the output stays wrong"),
+        }
+    }
+}
+
+impl Way {
+    /// Whether this is the way a verdict went, given that it was the one tried where the verdict does not tell.
+    pub(super) fn is_taken(&self, verdict: &Verdict, tried: bool) -> bool {
+        let by_rule = |rule: usize| verdict.rule == Some(rule) && verdict.by != By::Monitor;
+        let again = verdict.to == Destination::Again;
+        match self {
+            Self::Rule(rule) => by_rule(*rule) && verdict.by != By::Limit,
+            Self::Spent(rule) => by_rule(*rule) && verdict.by == By::Limit,
+            Self::NoMatch => verdict.by == By::NoMatch,
+            Self::Topic(topic) => verdict.topic.as_ref() == Some(topic) && verdict.by == By::Directive,
+            Self::Default(topic) => tried && verdict.topic.as_ref() == Some(topic),
+            Self::Word(_) => tried && verdict.topic.is_none() && !again && verdict.by == By::Directive,
+            Self::Silent => verdict.topic.is_none() && again && verdict.by == By::Directive,
+            Self::SilentSpent => tried && verdict.topic.is_none() && verdict.by == By::Limit,
+            Self::WrongOutput => verdict.by == By::Output,
+        }
+    }
+}
+
+/// What is said in a round so that its stage is left one way.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Saying {
+    /// What each turn's label is to be; of a gate or an action, its only one.
+    pub(super) labels: Vec<Option<Label>>,
+    /// What the exit's own question is answered.
+    pub(super) answer: Option<Label>,
+    /// Which event is published, or which word closes.
+    pub(super) directive: Option<Directive>,
+    /// The stage to be named at a pointer of the output.
+    pub(super) named: Option<(String, StageId)>,
+    /// The turn whose output is to be wrong.
+    pub(super) wrong: Option<usize>,
+    /// What the completion looks for is said too.
+    pub(super) closes: bool,
+}
+
+/// What a reply directs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Directive {
+    /// An event.
+    Event(Topic),
+    /// A closing word, behind the events it requires.
+    Word(String, Vec<Topic>),
+}
+
+/// One way to leave a stage, and where it seems to lead.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Move {
+    pub(super) way: Way,
+    pub(super) saying: Saying,
+    pub(super) to: To,
+    /// Rounds it takes.
+    pub(super) rounds: u32,
+    /// It is tried round after round until the visit ends.
+    pub(super) persists: bool,
+    /// It counts among the exits to be taken, and is not only a way to get somewhere.
+    pub(super) counts: bool,
+}
+
+/// Where a move seems to lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum To {
+    Stage(StageId),
+    Completion,
+    End,
+}
