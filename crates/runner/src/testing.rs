@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use saihai_connect::Connections;
 use saihai_model::{
-    Activity, Choice, Completion, Exit, Form, Gate, GateMode, Hold, Holds, Join, Label, Limits, Method,
-    Millis, Moment, Offer, OnFailure, Part, Permission, Prompt, Raise, Reads, Record, Report, Retry, Rounds,
-    Rule, Script, ScriptReply, Section, SessionPolicy, Stage, Target, Turn, Variable, Wants, When, Workflow,
+    Activity, Choice, Completion, Exit, Form, Gate, GateMode, Holds, Join, Label, Limits, Method, Millis,
+    Moment, Offer, OnFailure, Part, Permission, Prompt, Raise, Reads, Record, Report, Retry, Rounds, Rule,
+    Script, ScriptReply, Section, SessionPolicy, Stage, Target, Turn, Variable, Wants, When, Workflow,
 };
 
 use crate::{Beginning, Clock, Disk, Driver, Error, Finish, Going, Observed, RunDirectory, Runs};
@@ -89,8 +89,21 @@ impl Project {
 
 /// Drives a run to its rest and keeps what was seen.
 pub(crate) async fn drive(driver: Driver, going: Going) -> (Result<Finish, Error>, Log) {
+    watch(driver, going, &mut |_| {}).await
+}
+
+/// The same, with somebody who acts on what is seen.
+pub(crate) async fn watch(
+    driver: Driver,
+    going: Going,
+    also: &mut dyn FnMut(&Observed<'_>),
+) -> (Result<Finish, Error>, Log) {
     let mut log = Log::default();
-    let finish = driver.drive(going, &mut |observed| log.see(&observed)).await;
+    let mut see = |observed: Observed<'_>| {
+        log.see(&observed);
+        also(&observed);
+    };
+    let finish = driver.drive(going, &mut see).await;
     (finish, log)
 }
 
@@ -121,7 +134,10 @@ pub(crate) fn shown(record: &Record) -> String {
     let rest = match name.as_str() {
         "exited" => format!(" {} {}", body["stage"], body["verdict"]["to"]),
         "entered" => format!(" {}", body["stage"]),
-        "parked" => format!(" {}", body["hold"]),
+        "parked" => match body["hold"].as_object().and_then(|hold| hold.keys().next()) {
+            Some(hold) => format!(" {hold}"),
+            None => format!(" {}", body["hold"].as_str().unwrap()),
+        },
         "finished" => format!(" {}", body["ending"]),
         "failed" => format!(" {}", body["failure"]["class"]),
         "retry" => format!(" in {}", body["not_before"].as_u64().unwrap() - BEGINNING.0),
@@ -264,8 +280,4 @@ pub(crate) fn plan_and_review() -> Workflow {
 pub(crate) fn script(texts: &[&str]) -> Script {
     let say = |text: &&str| ScriptReply { text: Some((*text).to_owned()), ..ScriptReply::default() };
     Script { strict: true, lenient_roles: false, replies: texts.iter().map(say).collect() }
-}
-
-pub(crate) fn is_person(hold: Option<&Hold>) -> bool {
-    matches!(hold, Some(Hold::Person(_)))
 }

@@ -121,7 +121,9 @@ impl Driver {
         }
         let Some(facts) = self.first_facts(going) else { return Ok(()) };
         self.settle(facts, observer)?;
-        let mut polls = tokio::time::interval(POLL);
+        // What was left for an owner that died is not to wait.
+        self.look_into_inbox(observer)?;
+        let mut polls = tokio::time::interval_at(tokio::time::Instant::now() + POLL, POLL);
         polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while !self.is_over(going)? {
             match self.next(&mut polls).await {

@@ -1,0 +1,157 @@
+//! Runs that ask a person.
+
+use saihai_model::{Ending, Variable, Wants, Workflow};
+
+use crate::testing::{Project, drive, fixed, gate, go_on, script, stage, turn, value, watch, workflow};
+use crate::{Given, Going, Observed, Reached};
+
+/// `plan`, then a gate, then `do`.
+fn gated(wants: Wants) -> Workflow {
+    workflow(vec![
+        ("plan", stage(vec![turn("plan", vec![fixed("Plan.")])], &[("", "ask")])),
+        ("ask", gate(wants, "do")),
+        ("do", stage(vec![turn("do", vec![fixed("Do."), value(Variable::Inputs)])], &[("", "COMPLETE")])),
+    ])
+}
+
+async fn parked(wants: Wants) -> Project {
+    let project = Project::new();
+    let driver = project.start(gated(wants), script(&["a plan", "done"])).unwrap();
+    let (finish, log) = drive(driver, Going::default()).await;
+    assert_eq!(finish.unwrap().exit_code(), 6);
+    assert_eq!(
+        log.0[6..],
+        [
+            "7 exited \"plan\" {\"stage\":\"ask\"}".to_owned(),
+            "8 entered \"ask\"".to_owned(),
+            "9 called ask.1.1.1".to_owned(),
+            "10 parked person".to_owned(),
+            format!("gate ask.1.1.1 gate \"May it?\" {wants:?}"),
+        ]
+    );
+    project
+}
+
+// P-46, K-22
+#[tokio::test(start_paused = true)]
+async fn a_gate_parks_the_run_until_it_is_answered_and_resumed() {
+    let project = parked(Wants::YesNo).await;
+    let before = project.journal();
+    let finish = drive(project.resume(go_on()).unwrap(), Going::default()).await.0.unwrap();
+    assert_eq!((finish.exit_code(), project.journal()), (6, before));
+    let (call, reached) = crate::answer(&project.last(), Given::Yes(None), clock()).await.unwrap();
+    assert_eq!((call.to_string(), reached), ("ask.1.1.1".to_owned(), Reached::Journal));
+    let finish = drive(project.resume(go_on()).unwrap(), Going::default()).await.0.unwrap();
+    assert_eq!(finish.exit_code(), 0);
+    assert!(finish.accounts.left.is_empty());
+}
+
+fn clock() -> crate::Clock {
+    crate::Clock::starting_at(crate::testing::BEGINNING)
+}
+
+// K-20 case 5
+#[tokio::test(start_paused = true)]
+async fn a_no_declines_the_run() {
+    let project = parked(Wants::YesNo).await;
+    crate::answer(&project.last(), Given::No(Some("not now".to_owned())), clock()).await.unwrap();
+    let before = project.journal();
+    let finish = drive(project.resume(go_on()).unwrap(), Going::default()).await.0.unwrap();
+    assert_eq!((finish.exit_code(), finish.ending), (3, Some(Ending::Declined)));
+    assert_eq!(project.journal(), before);
+}
+
+// K-20 case 5: answered twice is exit 2.
+#[tokio::test(start_paused = true)]
+async fn an_answer_nobody_asked_for_or_of_the_wrong_form_is_refused() {
+    let project = parked(Wants::Text { max_chars: 5 }).await;
+    let refused = async |given: Given| crate::answer(&project.last(), given, clock()).await.unwrap_err();
+    let before = project.journal();
+    assert_eq!(refused(Given::Yes(None)).await.to_string(), "this gate takes a text");
+    assert_eq!(refused(Given::Text(String::new())).await.to_string(), "the answer is empty");
+    let long = refused(Given::Text("あいうえおか".to_owned())).await;
+    assert_eq!(long.to_string(), "the answer has 6 characters; at most 5 are taken");
+    assert_eq!((long.exit_code(), project.journal()), (2, before));
+    crate::answer(&project.last(), Given::Text("あいうえお".to_owned()), clock()).await.unwrap();
+    let twice = refused(Given::Text("x".to_owned())).await;
+    assert_eq!(twice.to_string(), "run `20260206-085600-make-it-so` does not wait for an answer");
+    let (finish, _) = drive(project.resume(go_on()).unwrap(), Going::default()).await;
+    assert_eq!(finish.unwrap().exit_code(), 0);
+    let asked = String::from_utf8(project.journal()).unwrap();
+    assert!(asked.contains("Do.\\n\\nあいうえお\\n"), "{asked}");
+}
+
+// P-46
+#[tokio::test(start_paused = true)]
+async fn the_open_gate_can_be_looked_at() {
+    let project = parked(Wants::Text { max_chars: 5 }).await;
+    let (call, question, wants) = crate::open_gate(&project.last()).unwrap();
+    assert_eq!(
+        (call.to_string(), question, wants),
+        ("ask.1.1.1".to_owned(), "May it?".to_owned(), Wants::Text { max_chars: 5 })
+    );
+}
+
+// K-4: who sits at a terminal is asked at once.
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_stays_goes_on_with_the_answer_it_is_told() {
+    let project = Project::new();
+    let driver = project.start(gated(Wants::YesNo), script(&["a plan", "done"])).unwrap();
+    let control = driver.control();
+    let going = Going { stay_at_gates: true, auto: false };
+    let mut see = |observed: &Observed<'_>| {
+        if let Observed::Gate { call, .. } = observed {
+            let other = saihai_model::CallId { n: 9, ..(*call).clone() };
+            control.answer(other, "yes".into(), None);
+            control.answer((*call).clone(), "yes".into(), None);
+        }
+    };
+    let (finish, log) = watch(driver, going, &mut see).await;
+    assert_eq!(finish.unwrap().exit_code(), 0);
+    assert_eq!(
+        log.0[11..13],
+        ["warning an answer came for `ask.1.1.9`, which is not open", "11 answered ask.1.1.1"]
+    );
+}
+
+// H-58, K-20: a standing order answers yes or no and nothing else.
+#[tokio::test(start_paused = true)]
+async fn auto_answers_yes_where_that_is_an_answer() {
+    let run = async |wants| {
+        let project = Project::new();
+        let driver = project.start(gated(wants), script(&["a plan", "done"])).unwrap();
+        let (finish, _) = drive(driver, Going { stay_at_gates: false, auto: true }).await;
+        (finish.unwrap().exit_code(), project)
+    };
+    let (code, project) = run(Wants::YesNo).await;
+    assert_eq!(code, 0);
+    assert!(String::from_utf8(project.journal()).unwrap().contains(r#""by":"auto","label":"yes""#));
+    assert_eq!(run(Wants::Text { max_chars: 5 }).await.0, 6);
+}
+
+// K-20: `resume --auto` opens the gate that the run was parked at.
+#[tokio::test(start_paused = true)]
+async fn a_run_parked_at_a_gate_is_resumed_by_a_standing_order() {
+    let project = parked(Wants::YesNo).await;
+    let going = Going { stay_at_gates: false, auto: true };
+    let finish = drive(project.resume(go_on()).unwrap(), going).await.0.unwrap();
+    assert_eq!(finish.exit_code(), 0);
+}
+
+// K-22: an answer given in another process reaches the owner that waits for it.
+#[tokio::test(start_paused = true)]
+async fn an_answer_from_elsewhere_reaches_a_living_owner() {
+    let project = Project::new();
+    let driver = project.start(gated(Wants::YesNo), script(&["a plan", "done"])).unwrap();
+    let going = Going { stay_at_gates: true, auto: false };
+    let directory = driver.directory().clone();
+    let driving = async { drive(driver, going).await.0.unwrap().exit_code() };
+    let answering = async {
+        // The gate is open once the driver has nothing left to do but wait.
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        crate::answer(&directory, Given::Yes(None), clock()).await.unwrap().1
+    };
+    let (code, reached) = tokio::join!(driving, answering);
+    assert_eq!((code, reached), (0, Reached::Owner));
+    assert_eq!(std::fs::read_dir(project.last().path().join("inbox")).unwrap().count(), 0);
+}

@@ -1,0 +1,8 @@
+//! Whole runs with scripted replies, on a clock that stands still while nothing is waited for.
+
+mod crashing;
+mod gates;
+mod going;
+mod stopping;
+mod storage;
+mod waiting;

@@ -1,0 +1,90 @@
+//! Runs that wait for a provider.
+
+use saihai_model::{FailureClass, Hold, Millis, Moment, Raise, Script, ScriptFailure, ScriptReply};
+
+use crate::testing::{BEGINNING, Project, drive, go_on, plan_and_review, script};
+use crate::{Clock, Driver, Going};
+
+/// One refusal with a wait, and then all goes well.
+fn refused_once(class: FailureClass, wait: Millis) -> Script {
+    let mut script = script(&["a plan", "fine [STEP:0]"]);
+    let fail = ScriptFailure { class, message: "later".to_owned(), retry_after: Some(wait), until: None };
+    script.replies.insert(0, ScriptReply { fail: Some(fail), ..ScriptReply::default() });
+    script
+}
+
+// C-34
+#[tokio::test(start_paused = true)]
+async fn a_short_wait_is_sat_out() {
+    let project = Project::new();
+    let refused = refused_once(FailureClass::RateLimited, Millis::seconds(30));
+    let (finish, log) = drive(project.start(plan_and_review(), refused).unwrap(), Going::default()).await;
+    assert_eq!(finish.unwrap().exit_code(), 0);
+    // The engine adds a little chance of its own to what the provider said.
+    let until = announced(&log.0);
+    assert!((30_000..35_000).contains(&until), "{until}");
+    assert_eq!(
+        log.0[5..10],
+        [
+            "6 failed plan.1.1.1 \"rate_limited\"".to_owned(),
+            format!("7 retry plan.1.1.1 in {until}"),
+            format!("waiting {until}"),
+            "8 woke".to_owned(),
+            "9 asked plan.1.1.1".to_owned(),
+        ]
+    );
+    // Neither early nor later than announced.
+    assert_eq!(project.records()[7].at, Moment(BEGINNING.0 + until));
+}
+
+fn announced(log: &[String]) -> u64 {
+    log.iter().find_map(|line| line.strip_prefix("waiting ")?.parse().ok()).unwrap()
+}
+
+// C-34, K-22, case 4
+#[tokio::test(start_paused = true)]
+async fn a_long_wait_parks_and_is_not_shortened_by_resuming_early() {
+    let project = Project::new();
+    let refused = refused_once(FailureClass::Quota, Millis::seconds(7_200));
+    let (finish, _) = drive(project.start(plan_and_review(), refused).unwrap(), Going::default()).await;
+    let until = Moment(BEGINNING.0 + 7_200_000);
+    assert_eq!(finish.unwrap().hold, Some(Hold::Until(until, FailureClass::Quota)));
+    let before = project.journal();
+    let finish = drive(project.resume(go_on()).unwrap(), Going::default()).await.0.unwrap();
+    assert_eq!((finish.exit_code(), project.journal()), (4, before));
+    let later = Clock::starting_at(until);
+    let connections = saihai_connect::Connections::default();
+    let driver = Driver::resume(project.last(), go_on(), connections, later).unwrap();
+    assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 0);
+}
+
+// K-22: `--now` asks before the wake-up time, `--wait` sits it out.
+#[tokio::test(start_paused = true)]
+async fn a_person_may_ask_at_once_or_stay_until_the_time_has_come() {
+    for (raise, waited) in [
+        (Raise { now: true, ..go_on() }, 0),
+        (Raise { patience: Millis::seconds(21_600), ..go_on() }, 7_200_000),
+    ] {
+        let project = Project::new();
+        let refused = refused_once(FailureClass::Quota, Millis::seconds(7_200));
+        let driver = project.start(plan_and_review(), refused).unwrap();
+        assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 4);
+        let before = tokio::time::Instant::now();
+        let finish = drive(project.resume(raise).unwrap(), Going::default()).await.0.unwrap();
+        assert_eq!(finish.exit_code(), 0);
+        let passed = u64::try_from(before.elapsed().as_millis()).unwrap();
+        assert!((waited..waited + 500).contains(&passed), "{passed}");
+    }
+}
+
+// C-33
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_cannot_serve_parks_the_run_and_resuming_asks_it_again() {
+    let project = Project::new();
+    let refused = refused_once(FailureClass::Auth, Millis::seconds(0));
+    let (finish, _) = drive(project.start(plan_and_review(), refused).unwrap(), Going::default()).await;
+    let finish = finish.unwrap();
+    assert_eq!((finish.exit_code(), finish.hold.unwrap().reason().to_owned()), (4, "provider".to_owned()));
+    let finish = drive(project.resume(go_on()).unwrap(), Going::default()).await.0.unwrap();
+    assert_eq!(finish.exit_code(), 0);
+}
