@@ -66,7 +66,7 @@ fn needs_kind(name: &str, values: &Values, diagnostics: &mut Diagnostics) {
     let message = format!("the provider {} is not built in and needs a `kind`", quoted(name));
     let hint = did_you_mean(name, built_in.clone())
         .unwrap_or_else(|| format!("`kind` is one of {}", list_of(built_in, "or")));
-    diagnostics.push(setting.at.error("unknown-provider", message).hint(hint));
+    diagnostics.push(setting.at.error("unknown-provider", message).label("in this table").hint(hint));
 }
 
 fn check_cycles(values: &Values, names: &[&str], diagnostics: &mut Diagnostics) {

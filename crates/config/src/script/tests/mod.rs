@@ -1,3 +1,4 @@
+mod laws;
 mod own;
 mod takt;
 

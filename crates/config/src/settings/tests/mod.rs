@@ -1,6 +1,10 @@
 mod budgets;
 mod discovery;
+mod laws;
 mod layers;
+mod listing;
+mod providers;
+mod trust;
 mod wrong;
 
 use std::path::Path;

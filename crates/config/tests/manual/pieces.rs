@@ -8,39 +8,7 @@ use saihai_config::{
     Definition, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, Severity, load,
 };
 
-fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// A fenced block with the heading it stands under.
-struct Block {
-    heading: String,
-    info: String,
-    text: String,
-}
-
-fn blocks(page: &str) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
-    let (mut heading, mut open) = (String::new(), None::<Block>);
-    for line in page.lines() {
-        match (open.take(), line.strip_prefix("```")) {
-            (Some(block), Some(_)) => blocks.push(block),
-            (Some(block), None) => open = Some(Block { text: format!("{}{line}\n", block.text), ..block }),
-            (None, Some(info)) => {
-                open = Some(Block { heading: heading.clone(), info: info.to_owned(), text: String::new() });
-            }
-            (None, None) => {
-                if let Some(title) =
-                    line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
-                {
-                    title.clone_into(&mut heading);
-                }
-            }
-        }
-    }
-    blocks
-}
+use crate::page::{Block, blocks, read, slugs_of};
 
 fn try_out(piece: &str, files: &[(&str, &str)]) -> Loaded {
     let mut source = MemorySource::new([("/p/.takt/pieces/example.yaml", piece)]);
@@ -113,39 +81,8 @@ fn every_code_the_readers_use_has_its_page() {
     let page = read("docs/reference/diagnostics-of-pieces.md");
     let pages: BTreeSet<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let slugs: BTreeSet<&str> = pages.iter().filter_map(|code| code.split('/').nth(1)).collect();
-    let mut used = BTreeSet::new();
-    for directory in ["piece", "definition", "check"] {
-        for file in
-            std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(directory)).unwrap()
-        {
-            let path = file.unwrap().path();
-            if path.extension().is_some_and(|end| end == "rs") {
-                used.extend(slugs_in(&std::fs::read_to_string(path).unwrap()));
-            }
-        }
-    }
+    let used = slugs_of(&["piece", "definition", "check"]);
     assert!(used.len() > 25, "only {used:?}");
     let missing: Vec<&String> = used.iter().filter(|slug| !slugs.contains(slug.as_str())).collect();
     assert!(missing.is_empty(), "without a page: {missing:?}");
-}
-
-/// What stands as the first argument of calls that make diagnostics, and beside severities.
-fn slugs_in(source: &str) -> Vec<String> {
-    let before = [
-        ".error(\"",
-        ".warning(\"",
-        ".note(\"",
-        ".code(\"",
-        "Severity::Warning, \"",
-        "Severity::Error, \"",
-        "Severity::Note, \"",
-    ];
-    let joined: String = source.split_whitespace().collect::<Vec<_>>().join(" ").replace("( \"", "(\"");
-    let mut slugs = Vec::new();
-    for before in before {
-        for rest in joined.split(before).skip(1) {
-            slugs.extend(rest.split('"').next().map(str::to_owned));
-        }
-    }
-    slugs
 }

@@ -1,0 +1,7 @@
+//! The manual, tried out: every example loads, and every diagnostic's page is right about what is wrong and what is
+//! right.
+
+mod page;
+mod pieces;
+mod scripts;
+mod settings;
