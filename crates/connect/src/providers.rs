@@ -1,6 +1,6 @@
 //! The providers a run can reach, by name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ use crate::script::{Accounts, Asked, BadScript, Scripted};
 /// With what the providers of a run are opened.
 #[derive(Clone)]
 pub struct Connections {
+    /// Providers with a name of their own, and which built-in one each is of.
+    pub kinds: BTreeMap<ProviderName, ProviderName>,
     /// What the `script` provider plays.
     pub script: Option<Script>,
     /// What a scripted reply writes, edits and runs is checked and shown, not done.
@@ -32,6 +34,7 @@ pub struct Connections {
 impl Default for Connections {
     fn default() -> Self {
         Self {
+            kinds: BTreeMap::new(),
             script: None,
             dry: false,
             clock: Arc::new(RealTime),
@@ -71,8 +74,11 @@ pub enum Unavailable {
 const BUILT_IN: [&str; 10] =
     ["claude", "codex", "opencode", "gemini", "copilot", "acp", "command", "anthropic", "openai", "script"];
 
+const SCRIPT: &str = "script";
+
 /// The providers a run can reach, by name. Whoever owns the run owns this too.
 pub struct Providers {
+    kinds: BTreeMap<ProviderName, ProviderName>,
     script: Option<Scripted>,
 }
 
@@ -88,8 +94,10 @@ impl Providers {
     /// All that cannot be asked, each once, in the order of their names.
     pub fn open(workflow: &Workflow, with: Connections) -> Result<Self, Vec<Unavailable>> {
         let names = reachable(workflow);
-        let mut unavailable: Vec<_> = names.iter().filter_map(|name| look_up(name).err()).collect();
-        let wants_script = names.iter().any(|name| name.as_str() == "script");
+        let kinds = with.kinds.clone();
+        let found = names.iter().map(|name| look_up(name, kind(&kinds, name)));
+        let mut unavailable: Vec<_> = found.filter_map(Result::err).collect();
+        let wants_script = names.iter().any(|name| kind(&kinds, name).as_str() == SCRIPT);
         let script = match (wants_script, with.script.is_some()) {
             (false, _) => None,
             (true, false) => {
@@ -100,7 +108,7 @@ impl Providers {
                 Scripted::open(with).map_err(|bad| unavailable.push(Unavailable::BadScript(bad))).ok()
             }
         };
-        if unavailable.is_empty() { Ok(Self { script }) } else { Err(unavailable) }
+        if unavailable.is_empty() { Ok(Self { kinds, script }) } else { Err(unavailable) }
     }
 
     /// Takes an ask to its provider. To be called in the order of the asks.
@@ -141,18 +149,23 @@ impl Providers {
     }
 
     fn provider(&mut self, name: &ProviderName) -> Option<Provider<'_>> {
-        match name.as_str() {
-            "script" => self.script.as_mut().map(Provider::Script),
+        match kind(&self.kinds, name).as_str() {
+            SCRIPT => self.script.as_mut().map(Provider::Script),
             _ => None,
         }
     }
 }
 
-fn look_up(name: &ProviderName) -> Result<(), Unavailable> {
-    if name.as_str() == "script" {
+/// The built-in provider a name means.
+fn kind<'a>(kinds: &'a BTreeMap<ProviderName, ProviderName>, name: &'a ProviderName) -> &'a ProviderName {
+    kinds.get(name).unwrap_or(name)
+}
+
+fn look_up(name: &ProviderName, kind: &ProviderName) -> Result<(), Unavailable> {
+    if kind.as_str() == SCRIPT {
         return Ok(());
     }
-    if BUILT_IN.contains(&name.as_str()) {
+    if BUILT_IN.contains(&kind.as_str()) {
         return Err(Unavailable::NotInThisVersion { name: name.clone() });
     }
     let near = BUILT_IN.iter().map(|known| (strsim::damerau_levenshtein(known, name.as_str()), known)).min();

@@ -89,6 +89,17 @@ fn an_unknown_provider_is_refused_with_a_suggestion() {
     );
 }
 
+// C-10: a provider with a name of its own is of the kind its settings say.
+#[test]
+fn a_name_of_its_own_means_its_kind() {
+    let named = |kind: &str| Connections { kinds: [("mine".into(), kind.into())].into(), ..scripted() };
+    assert_eq!(open(&["mine"], &[], named("script")), Vec::<String>::new());
+    assert_eq!(
+        open(&["mine"], &[], named("claude")),
+        ["provider `mine` is not available in this version of Saihai; use `--provider script`"]
+    );
+}
+
 // C-12: all that can be reached, fall-backs of fall-backs too, each said once.
 #[test]
 fn everything_that_can_be_reached_is_looked_up() {

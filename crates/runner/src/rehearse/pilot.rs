@@ -113,9 +113,11 @@ impl<'a> Pilot<'a> {
         let order: BTreeMap<_, _> = self.workflow.stages.keys().zip(0..).collect();
         let mut all: Vec<(&StageId, &Way, Why)> = dead.chain(open).collect();
         all.sort_by_key(|(stage, way, _)| (order.get(stage).copied().unwrap_or(0), (*way).clone()));
-        all.into_iter()
-            .map(|(stage, way, why)| Untaken { stage: stage.clone(), way: way.clone(), why })
-            .collect()
+        let untaken = all.into_iter().map(|(stage, way, why)| {
+            let condition = self.workflow.stage(stage).and_then(|stage| way.condition(stage));
+            Untaken { stage: stage.clone(), way: way.clone(), condition, why }
+        });
+        untaken.collect()
     }
 
     /// The rounds a run may take.

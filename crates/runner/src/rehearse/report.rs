@@ -59,6 +59,8 @@ pub struct Untaken {
     pub stage: StageId,
     /// Its exit.
     pub way: Way,
+    /// The condition of its rule, where it has one.
+    pub condition: Option<String>,
     /// Why.
     pub why: Why,
 }
@@ -68,8 +70,10 @@ pub struct Untaken {
 pub enum Why {
     /// Whatever is said, another rule holds first.
     NoReply,
-    /// Nothing leads to its stage, or not within the limits.
-    OutOfReach,
+    /// Nothing leads to its stage.
+    Unreachable,
+    /// The way there takes more rounds than a run may have.
+    TooFar,
     /// Something else decided each time it was tried: a monitor, a limit, the completion.
     Overruled,
     /// The runs were used up before its turn came.
@@ -110,7 +114,11 @@ impl fmt::Display for End {
 
 impl fmt::Display for Untaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`: {} ({})", self.stage, self.way, self.why)
+        write!(f, "`{}`: {}", self.stage, self.way)?;
+        if let Some(condition) = &self.condition {
+            write!(f, ", `{condition}`")?;
+        }
+        write!(f, " ({})", self.why)
     }
 }
 
@@ -118,7 +126,8 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoReply => "no reply makes it hold",
-            Self::OutOfReach => "out of reach within the limits",
+            Self::Unreachable => "nothing leads to its stage",
+            Self::TooFar => "too far for the limit of rounds",
             Self::Overruled => "something else decides",
             Self::NotTried => "not tried in the runs allowed",
         })

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use saihai_model::{By, Destination, Label, StageId, Topic, Verdict};
+use saihai_model::{By, Destination, Exit, Holds, Label, Stage, StageId, Topic, Verdict};
 
 /// A way out of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +44,20 @@ impl fmt::Display for Way {
 }
 
 impl Way {
+    /// The condition of its rule, as a person wrote it.
+    pub(super) fn condition(&self, stage: &Stage) -> Option<String> {
+        let (Self::Rule(index) | Self::Spent(index), Exit::Rules { rules, .. }) = (self, &stage.exit) else {
+            return None;
+        };
+        let join = |labels: &[Label]| labels.iter().map(Label::as_str).collect::<Vec<_>>().join(", ");
+        match &rules.get(*index)?.when {
+            Holds::Always => None,
+            Holds::Is(label) | Holds::Answered(label) => Some(label.to_string()),
+            Holds::All(labels) => Some(format!("all({})", join(labels))),
+            Holds::Any(labels) => Some(format!("any({})", join(labels))),
+        }
+    }
+
     /// Whether this is the way a verdict went, given that it was the one tried where the verdict does not tell.
     pub(super) fn is_taken(&self, verdict: &Verdict, tried: bool) -> bool {
         let by_rule = |rule: usize| verdict.rule == Some(rule) && verdict.by != By::Monitor;

@@ -64,7 +64,7 @@ fn a_rule_that_can_never_hold_is_listed() {
     assert_snapshot!(tour(&workflow), @"
     a:0 b:0 | completed: complete
     a:0 b:nomatch | failed: no_match
-    untaken `a`: rule 1 (no reply makes it hold)
+    untaken `a`: rule 1, `late` (no reply makes it hold)
     ");
     // A rule that this run does not offer is no exit of it.
     if let Exit::Rules { rules, .. } = &mut workflow.stages[0].exit {
@@ -87,7 +87,7 @@ fn a_stage_nothing_leads_to_is_listed() {
     assert_snapshot!(tour(&workflow), @"
     a:0 | completed: complete
     a:nomatch | failed: no_match
-    untaken `island`: rule 0 (out of reach within the limits)
+    untaken `island`: rule 0, `done` (out of reach within the limits)
     untaken `island`: no rule matches (out of reach within the limits)
     ");
 }
@@ -107,7 +107,7 @@ fn exits_beyond_the_limit_of_rounds_are_listed() {
     a:nomatch | failed: no_match
     a:0 b:nomatch | failed: no_match
     a:0 b:0 | parked: max_iterations
-    untaken `c`: rule 0 (out of reach within the limits)
+    untaken `c`: rule 0, `done` (out of reach within the limits)
     untaken `c`: no rule matches (out of reach within the limits)
     ");
 }

@@ -1,4 +1,5 @@
 mod build;
+mod definitions;
 mod faults;
 mod flows;
 mod laws;

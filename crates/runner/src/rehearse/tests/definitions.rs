@@ -1,0 +1,104 @@
+//! Definitions as people write them, from text to rehearsal.
+
+use insta::assert_snapshot;
+use saihai_config::{
+    Area, Definition, Diagnostics, Document, Format, MemorySource, Options, Places, Settings, find, load,
+    read_script,
+};
+use saihai_model::{Script, Workflow};
+
+use super::{rehearsed, tour};
+use crate::rehearse::{script_file, way_to_completion};
+
+/// The workflow of a definition: what is built in by its name, or a text.
+fn lowered(name: &str, text: &str) -> Workflow {
+    let source = MemorySource::new([("/p/own.yaml", text)]);
+    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let definition: Definition = find(&source, &places, name).unwrap();
+    let options = Options { provider: Some("script".into()), ..Options::default() };
+    let loaded = load(&source, &places, &definition, &options, &Settings::default());
+    loaded.workflow.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
+}
+
+// C-77, P-60: every rule of the built-in definition, its monitor's judge included.
+#[test]
+fn the_built_in_definition_is_rehearsed_whole() {
+    assert_snapshot!(tour(&lowered("minimal", "")), @"
+    plan:0 implement:0 review:1 fix:0 review:1 fix:0 review:1 (alarm 0) fix:monitor judge(review, fix):0 review:0 | completed: complete
+    plan:1 | failed: abort
+    plan:nomatch | failed: no_match
+    plan:0 implement:1 | failed: abort
+    plan:0 implement:nomatch | failed: no_match
+    plan:0 implement:0 review:nomatch | failed: no_match
+    plan:0 implement:0 review:1 fix:1 | failed: abort
+    plan:0 implement:0 review:1 fix:nomatch | failed: no_match
+    plan:0 implement:0 review:1 fix:0 review:1 fix:0 review:1 (alarm 0) fix:monitor judge(review, fix):1 | failed: abort
+    plan:0 implement:0 review:1 fix:0 review:1 fix:0 review:1 (alarm 0) fix:monitor judge(review, fix):nomatch | failed: no_match
+    ");
+}
+
+const OWN: &str = r#"
+name: own
+max_iterations: 9
+movements:
+  - name: ask
+    rules:
+      - { condition: clear, next: reviewers }
+      - { condition: unclear, next: reviewers, requires_user_input: true }
+      - { condition: only at a terminal, next: ABORT, interactive_only: true }
+  - name: reviewers
+    parallel:
+      - { name: security, rules: [{ condition: approved }, { condition: needs_fix }] }
+      - { name: style, rules: [{ condition: approved }, { condition: needs_fix }] }
+    rules:
+      - { condition: 'all("approved")', next: COMPLETE }
+      - { condition: 'any("needs_fix")', next: ask }
+      - { condition: something else is wrong, next: ABORT }
+"#;
+
+#[test]
+fn gates_aggregates_and_plain_conditions_are_rehearsed() {
+    assert_snapshot!(tour(&lowered("./own.yaml", OWN)), @"
+    ask:0 reviewers:1 ask:1 ask/input[1]:0 reviewers:0 | completed: complete
+    ask:nomatch | failed: no_match
+    ask:0 reviewers:2 | failed: abort
+    ask:0 reviewers:nomatch | failed: no_match
+    ");
+}
+
+/// Reads a script file back for its workflow.
+fn read_back(text: &str, workflow: &Workflow) -> Script {
+    let mut diagnostics = Diagnostics::new();
+    let document =
+        Document::parse(text.as_bytes(), Format::Json, "walk.json", Area::Script, &mut diagnostics);
+    let (script, more) = read_script(&document.unwrap(), Some(workflow));
+    diagnostics.append(more);
+    let mut script = script.unwrap_or_else(|| panic!("{diagnostics:?}"));
+    script.replies.iter_mut().for_each(|reply| reply.origin = "generated".into());
+    script
+}
+
+// C-77: what `--write-script` saves is read back as the very script.
+#[test]
+fn a_written_script_is_read_back_as_it_was() {
+    let own = lowered("./own.yaml", OWN);
+    let minimal = lowered("minimal", "");
+    for workflow in [&own, &minimal] {
+        for script in
+            rehearsed(workflow).runs.into_iter().map(|run| run.script).chain([way_to_completion(workflow)])
+        {
+            assert_eq!(read_back(&script_file(&script), workflow), script);
+        }
+    }
+}
+
+// K-25: a shortest way to completion.
+#[test]
+fn the_way_to_completion_of_a_definition_is_short() {
+    let stages = |workflow: &Workflow| {
+        let replies = way_to_completion(workflow).replies;
+        replies.iter().map(|reply| reply.target.as_ref().unwrap().stage.0.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(stages(&lowered("minimal", "")), ["plan", "implement", "review"]);
+    assert_eq!(stages(&lowered("./own.yaml", OWN)), ["ask", "reviewers", "reviewers"]);
+}
