@@ -2,7 +2,8 @@
 
 use saihai_judge::Labelled;
 use saihai_model::{
-    Activity, By, Decision, Effect, Ending, Hold, Label, Moment, Place, Purpose, Stage, Wanted, Workflow,
+    Activity, By, Decision, Effect, Ending, Hold, Label, Millis, Moment, Place, Purpose, Stage, Wanted,
+    Workflow,
 };
 
 use crate::verdict::Says;
@@ -23,12 +24,12 @@ const STEPS: u32 = 100_000;
 impl Run {
     pub(crate) fn advance(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) {
         self.close_gate_in_time(workflow);
-        self.check_runtime(out);
         for _ in 0..STEPS {
             if self.step(workflow, out) == Step::Rest {
                 break;
             }
         }
+        self.stop_in_time(out);
         self.come_to_rest(out);
         out.sort_by_key(|effect| !matches!(effect, Effect::Record(_)));
     }
@@ -234,9 +235,14 @@ impl Run {
         }
     }
 
-    fn check_runtime(&mut self, out: &mut Vec<Effect>) {
-        let over = self.limits.runtime.is_some_and(|runtime| self.driven >= runtime);
-        if over && self.phase == Phase::Running && self.hold.is_none() {
+    /// Whether the run has been driven as long as it may.
+    pub(crate) fn is_over_time(&self) -> bool {
+        self.limits.runtime.is_some_and(|runtime| self.driven >= runtime)
+    }
+
+    /// Ends what is under way when the time is up. Looked at last: a reply that completes the run still does.
+    fn stop_in_time(&mut self, out: &mut Vec<Effect>) {
+        if self.is_over_time() && self.phase == Phase::Running && self.hold.is_none() {
             self.stop_for(Hold::Limit("timeout".to_owned()), out);
         }
     }
@@ -270,7 +276,7 @@ impl Run {
             Slot::Waiting { .. } | Slot::Busy(_) | Slot::Done(_) => None,
         });
         let runtime = self.limits.runtime.filter(|_| self.hold.is_none());
-        let runtime = runtime.map(|runtime| Moment(self.now.0 + runtime.0.saturating_sub(self.driven.0)));
+        let runtime = runtime.map(|runtime| self.now.plus(Millis(runtime.0.saturating_sub(self.driven.0))));
         waits.chain(runtime).min()
     }
 }

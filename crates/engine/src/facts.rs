@@ -55,6 +55,9 @@ impl Run {
 
     fn replied(&mut self, workflow: &Workflow, reply: &Replied, out: &mut Vec<Effect>) {
         let Some(Taken { place, call }) = self.take_busy(&reply.call) else { return };
+        if call.purpose.is_none() {
+            return;
+        }
         self.counts.turns = self.counts.turns.saturating_add(1);
         self.settle(workflow, place, &call, reply.cost, &reply.usage);
         match (place, workflow.wanted(&call.id.stage, place)) {
@@ -103,7 +106,7 @@ impl Run {
                 first.session = reply.session.clone().or(first.session);
                 *first
             }
-            None => Done::of(reply, turn.reads.carry),
+            None => Done { provider: call.provider.clone(), ..Done::of(reply, turn.reads.carry) },
         };
         let corrections = turn.reads.output.as_ref().map_or(0, |output| output.corrections);
         if !done.reading.violations.is_empty() && call.corrections < corrections {
@@ -127,6 +130,9 @@ impl Run {
 
     fn performed(&mut self, workflow: &Workflow, id: &CallId, outcome: &Outcome, out: &mut Vec<Effect>) {
         let Some(Taken { place, mut call }) = self.take_busy(id) else { return };
+        if call.purpose.is_some() {
+            return;
+        }
         match outcome {
             Outcome::Done { label, output } => {
                 if let Place::Report(_) = place {
@@ -173,7 +179,10 @@ impl Run {
         };
         let fits = match gate.wants {
             Wants::YesNo => matches!(answer.label.as_str(), "yes" | "no"),
-            Wants::Text { .. } => answer.label.as_str() == "answered",
+            Wants::Text { max_chars } => {
+                let length = answer.text.as_ref().map_or(0, |text| text.chars().count());
+                answer.label.as_str() == "answered" && (1..=max_chars as usize).contains(&length)
+            }
         };
         if !fits {
             return;
@@ -212,6 +221,7 @@ impl Run {
         for (_, slot) in &mut visit.round.slots {
             if let Slot::Waiting { call, until } = slot {
                 call.failures.clear();
+                call.tried.clear();
                 if raise.now {
                     *until = None;
                 }

@@ -9,6 +9,15 @@ use crate::facts::Taken;
 use crate::retry::{Attempt, Next};
 use crate::{Call, Done, Run, Slot};
 
+/// Whether asking again later would help.
+#[derive(Debug, Clone, Copy)]
+enum Later {
+    Never,
+    At(Moment),
+    /// But nobody is to wait so long.
+    Park(Moment),
+}
+
 impl Run {
     pub(crate) fn failed(&mut self, workflow: &Workflow, failed: &CallFailed, out: &mut Vec<Effect>) {
         let Some(taken) = self.take_busy(&failed.call) else { return };
@@ -36,8 +45,9 @@ impl Run {
                 taken.call.prompt = None;
                 self.retry(taken, None, out);
             }
-            Next::Spent => self.give_up(workflow, taken, failure, None, out),
-            Next::SpentUntil(at) => self.give_up(workflow, taken, failure, Some(at), out),
+            Next::Spent => self.give_up(workflow, taken, failure, Later::Never, out),
+            Next::SpentUntil(at) => self.give_up(workflow, taken, failure, Later::At(at), out),
+            Next::TooLong(at) => self.give_up(workflow, taken, failure, Later::Park(at), out),
         }
     }
 
@@ -46,7 +56,8 @@ impl Run {
         let count = call.count(failure.class);
         call.last_failure = Some(failure.class);
         let (policy, id, attempt) = (&workflow.retry, &call.id, call.attempt);
-        Attempt { policy, call: id, attempt, failure, count, now: self.now, seed: self.seed }.next()
+        let since = call.since.unwrap_or(self.now);
+        Attempt { policy, call: id, attempt, failure, count, since, now: self.now, seed: self.seed }.next()
     }
 
     fn retry(&mut self, taken: Taken, until: Option<Moment>, out: &mut Vec<Effect>) {
@@ -67,25 +78,33 @@ impl Run {
         workflow: &Workflow,
         mut taken: Taken,
         failure: &Failure,
-        until: Option<Moment>,
+        later: Later,
         out: &mut Vec<Effect>,
     ) {
         if let Some(other) = self.fallback(workflow, &taken, failure.class) {
             taken.call.failures.clear();
             taken.call.new_session = true;
             taken.call.prompt = None;
+            taken.call.since = None;
+            taken.call.tried.push(other.clone());
             taken.call.provider = Some(other);
             return self.retry(taken, None, out);
         }
-        if keeps_going(workflow, &taken) {
+        if keeps_going(workflow, &taken) || matches!(taken.place, Place::Block(_)) {
             let done = Done { failure: Some(failure.clone()), ..Done::default() };
             return self.put(taken.place, Slot::Done(Box::new(done)));
         }
-        if until.is_some() {
-            return self.retry(taken, until, out);
+        match later {
+            Later::At(at) => self.retry(taken, Some(at), out),
+            Later::Park(at) => {
+                self.set_hold(Hold::Until(at, failure.class));
+                self.retry(taken, Some(at), out);
+            }
+            Later::Never => {
+                self.set_hold(Hold::Provider(taken.call.id.clone(), failure.class));
+                self.put(taken.place, Slot::Waiting { call: taken.call, until: None });
+            }
         }
-        self.set_hold(Hold::Provider(taken.call.id.clone(), failure.class));
-        self.put(taken.place, Slot::Waiting { call: taken.call, until: None });
     }
 
     fn fallback(&self, workflow: &Workflow, taken: &Taken, class: FailureClass) -> Option<ProviderName> {
@@ -103,7 +122,8 @@ impl Run {
         };
         let (provider, _) = self.asked_of(workflow, taken.place, &taken.call)?;
         let other = workflow.retry.fallback.iter().find(|(from, _)| *from == provider);
-        other.filter(|_| helps && taken.call.purpose.is_some()).map(|(_, to)| to.clone())
+        let other = other.map(|(_, to)| to).filter(|to| !taken.call.tried.contains(to));
+        other.filter(|_| helps && taken.call.purpose.is_some()).cloned()
     }
 
     fn forget_session(&mut self, workflow: &Workflow, taken: &Taken) {

@@ -21,14 +21,18 @@ impl Run {
         let mut launched = false;
         for place in self.waiting_places() {
             let due = self.waiting_at(place).filter(|(_, until)| until.is_none_or(|until| until <= self.now));
-            if let Some((call, _)) = due.filter(|_| self.may_launch(place)) {
+            if due.is_some() && self.hold.is_none() && self.is_over_time() {
+                self.set_hold(Hold::Limit("timeout".to_owned()));
+            }
+            if let Some((call, _)) = due.filter(|(call, _)| self.may_launch(place, call)) {
                 launched |= self.launch(workflow, place, call, out);
             }
         }
         launched
     }
 
-    fn may_launch(&self, place: Place) -> bool {
+    /// A report that could not be saved waits for the hold to be lifted, or it would be tried for ever.
+    fn may_launch(&self, place: Place, call: &Call) -> bool {
         match &self.hold {
             None => true,
             Some(Hold::Storage(_)) => false,
@@ -41,7 +45,7 @@ impl Run {
                 | Hold::Budget
                 | Hold::Interrupted
                 | Hold::Cancelling,
-            ) => matches!(place, Place::Report(_)),
+            ) => matches!(place, Place::Report(_)) && call.attempt == 0,
         }
     }
 
@@ -85,8 +89,9 @@ impl Run {
                     auto: gate.mode == GateMode::Auto,
                 })));
                 self.set_hold(Hold::Person(call.id.clone()));
-                let until = gate.timeout.map(|timeout| self.now.plus(timeout));
-                let call = Call { attempt: call.attempt + 1, repeat: false, ..call };
+                let since = call.since.unwrap_or(self.now);
+                let until = gate.timeout.map(|timeout| since.plus(timeout));
+                let call = Call { attempt: call.attempt + 1, repeat: false, since: Some(since), ..call };
                 self.put(place, Slot::Open { call, until });
                 true
             }
@@ -116,6 +121,7 @@ impl Run {
         self.record_call(place, &call, out);
         call.attempt += 1;
         call.repeat = false;
+        call.since = call.since.or(Some(self.now));
         call.reserved = next;
         out.push(Effect::Ask(Box::new(request)));
         self.put(place, Slot::Busy(call));
@@ -166,11 +172,22 @@ impl Run {
             Wanted::Answer(_, Question { provider: Some(provider), model, .. }) => (provider, model),
             Wanted::Answer(..) | Wanted::Work(_) => (&turn.provider, &turn.model),
         };
-        match &call.provider {
+        match call.provider.as_ref().or_else(|| self.whose_session(workflow, place, call)) {
             // Another provider would not know the model's name.
             Some(other) => Some((other.clone(), None)),
             None => Some((provider.clone(), model.clone())),
         }
+    }
+
+    /// A question in the turn's own session goes to whoever answered the turn.
+    fn whose_session(&self, workflow: &Workflow, place: Place, call: &Call) -> Option<&ProviderName> {
+        let Wanted::Answer(_, question) = workflow.wanted(&call.id.stage, place)? else { return None };
+        let index = match place {
+            Place::Check(index) => index,
+            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Exit | Place::Outside(_) => 0,
+        };
+        let done = self.visit.as_ref()?.round.done(Place::Main(index))?;
+        done.provider.as_ref().filter(|_| question.session == QuestionSession::Same)
     }
 
     fn request(&self, workflow: &Workflow, stage: &Stage, place: Place, call: &Call) -> Option<Request> {

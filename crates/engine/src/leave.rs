@@ -23,7 +23,8 @@ impl Run {
         out: &mut Vec<Effect>,
     ) -> crate::advance::Step {
         let again = Again { note: None, at_most: None, exhausted: Target::Complete };
-        let ruling = Ruling { directive: true, ..Ruling::new(By::Only, Target::Again(Box::new(again))) };
+        let ruling =
+            Ruling { early: true, directive: true, ..Ruling::new(By::Only, Target::Again(Box::new(again))) };
         self.leave(workflow, stage, ruling, out);
         crate::advance::Step::Go
     }
@@ -77,6 +78,9 @@ impl Run {
             self.watch_exit(workflow, &ruling, out);
         }
         self.write_carry(workflow, stage, &ruling);
+        if let (Destination::Again, false, Some(visit)) = (&to, ruling.early, &mut self.visit) {
+            visit.agains = visit.agains.saturating_add(1);
+        }
         self.carry.note = note;
         self.go(workflow, to, reason, out);
     }
@@ -85,7 +89,6 @@ impl Run {
         match to {
             Destination::Again => {
                 let visit = self.visit.as_mut().expect("only a visit goes round again");
-                visit.agains = visit.agains.saturating_add(1);
                 visit.round = Round::new(visit.round.number.saturating_add(1));
             }
             Destination::Stage(id) => self.enter(workflow, &id, out),
@@ -247,7 +250,8 @@ impl Run {
         }
         let events =
             self.round().done(Place::Main(0)).map(|done| done.reading.events.clone()).unwrap_or_default();
-        for event in events {
+        let directives = stage.turns().first().and_then(|turn| turn.reads.directives.as_ref());
+        for event in events.into_iter().filter(|event| !crate::topics::out_of_scope(directives, event)) {
             let required = workflow.stages.values().flat_map(Stage::turns).any(|turn| {
                 turn.reads.directives.as_ref().is_some_and(|directives| {
                     directives.words.iter().any(|word| word.requires.contains(&event.topic))

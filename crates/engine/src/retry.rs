@@ -11,6 +11,8 @@ pub(crate) enum Next {
     NewSession,
     /// It is spent, but waiting until this time would help.
     SpentUntil(Moment),
+    /// The same, and the time is further off than anybody is to wait.
+    TooLong(Moment),
     /// It is spent.
     Spent,
 }
@@ -24,6 +26,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) failure: &'a Failure,
     /// Failures of this class so far, this one included.
     pub(crate) count: u32,
+    /// When the call was first made.
+    pub(crate) since: Moment,
     pub(crate) now: Moment,
     pub(crate) seed: u64,
 }
@@ -65,8 +69,9 @@ impl Attempt<'_> {
     }
 
     fn rate_limited(&self) -> Next {
-        match self.failure.until {
-            Some(until) if until.since(self.now) > self.policy.max_wait => Next::SpentUntil(until),
+        // A time that is past says nothing, and a provider that says "soon" for ever is waited for only so long.
+        match self.failure.until.filter(|until| *until > self.now) {
+            Some(until) if until.since(self.since) > self.policy.max_wait => Next::TooLong(until),
             Some(until) => Next::Again(until.plus(self.jitter(until.since(self.now)))),
             None if self.count >= self.policy.rate_limited => self.quota(),
             None => {
@@ -81,7 +86,7 @@ impl Attempt<'_> {
         if !self.policy.wait_for_quota {
             return Next::Spent;
         }
-        match self.failure.until {
+        match self.failure.until.filter(|until| *until > self.now) {
             Some(until) => Next::SpentUntil(until),
             None if self.count <= QUOTA_PROBES => Next::SpentUntil(self.now.plus(QUOTA_PROBE)),
             None => Next::Spent,
@@ -115,13 +120,14 @@ mod tests {
         let policy = Retry::default();
         let call = CallId { stage: "plan".into(), visit: 1, round: 1, n: 1 };
         let now = Moment(1_000_000);
-        Attempt { policy: &policy, call: &call, attempt: count, failure, count, now, seed: 7 }.next()
+        Attempt { policy: &policy, call: &call, attempt: count, failure, count, since: now, now, seed: 7 }
+            .next()
     }
 
     fn wait(failure: &Failure, count: u32) -> Option<u64> {
         match next(failure, count) {
             Next::Again(at) => Some(at.since(Moment(1_000_000)).0),
-            Next::NewSession | Next::SpentUntil(_) | Next::Spent => None,
+            Next::NewSession | Next::SpentUntil(_) | Next::TooLong(_) | Next::Spent => None,
         }
     }
 
@@ -144,7 +150,7 @@ mod tests {
         assert!(wait(&failure, 1).is_some_and(|wait| (30_000..=33_000).contains(&wait)));
         let far = Moment(1_000_000 + 7 * 3_600_000);
         failure.until = Some(far);
-        assert_eq!(next(&failure, 1), Next::SpentUntil(far));
+        assert_eq!(next(&failure, 1), Next::TooLong(far));
     }
 
     #[test]

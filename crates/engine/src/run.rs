@@ -185,7 +185,8 @@ impl Run {
 
     /// Time only goes forward. It counts as driven unless nothing was being done, or nobody was there to do it.
     fn pass_time(&mut self, event: &Event) {
-        let active = !self.is_parked() && !matches!(event.fact, Fact::Reopened);
+        let taken_over = matches!(event.fact, Fact::Reopened | Fact::Resumed(_));
+        let active = !self.is_parked() && !taken_over;
         let before = self.now;
         self.now = self.now.max(event.at);
         if active {

@@ -28,11 +28,11 @@ impl Run {
             if missing.is_empty() {
                 return Ruling { directive: true, ..Ruling::new(By::Directive, word.then.clone()) };
             }
-            reasons.extend(missing.iter().map(|topic| format!("missing: {topic}")));
+            reasons.extend(missing.iter().map(|topic| format!("missing_event: {topic}")));
         }
         let ruling = match done.reading.events.last() {
             Some(event) if out_of_scope(directives, event) => {
-                reasons.push(format!("outside scope: {}", event.topic));
+                reasons.push(format!("outside_scope: {}", event.topic));
                 Ruling::new(By::Directive, again)
             }
             Some(event) => Ruling { directive: true, ..routed(workflow, event.clone()) },
@@ -62,7 +62,7 @@ fn closing<'a>(directives: Option<&'a Directives>, reading: &Reading) -> Option<
     directives?.words.iter().find(|word| word.word == said)
 }
 
-fn out_of_scope(directives: Option<&Directives>, event: &Published) -> bool {
+pub(crate) fn out_of_scope(directives: Option<&Directives>, event: &Published) -> bool {
     directives.is_some_and(|directives| {
         directives.enforce
             && directives.declared.as_ref().is_some_and(|declared| !declared.contains(&event.topic))

@@ -29,6 +29,8 @@ pub(crate) struct Ruling {
     pub(crate) reasons: Vec<String>,
     /// Topics a closing word still lacks.
     pub(crate) missing: Vec<Topic>,
+    /// It was not the exit that said so: the visit must make more rounds first.
+    pub(crate) early: bool,
     /// The agent itself said something that routes or closes.
     pub(crate) directive: bool,
 }
@@ -43,6 +45,7 @@ impl Ruling {
             target,
             reasons: Vec::new(),
             missing: Vec::new(),
+            early: false,
             directive: false,
         }
     }

@@ -77,13 +77,15 @@ pub struct Call {
     pub prompt: Option<Text>,
     /// Who answers instead of the turn's own provider.
     pub provider: Option<ProviderName>,
+    /// Providers that have already been given up.
+    pub tried: Vec<ProviderName>,
     /// The session it had is lost.
     pub new_session: bool,
     /// How it last failed.
     pub last_failure: Option<FailureClass>,
     /// What is set aside for it while it is under way.
     pub reserved: Cost,
-    /// When it was first made, for polls.
+    /// When it was first made.
     pub since: Option<Moment>,
     /// The process that made it has died.
     pub repeat: bool,
@@ -104,6 +106,8 @@ pub struct Done {
     pub reading: Reading,
     /// The session it can be continued in.
     pub session: Option<String>,
+    /// Who answered, where it was not the turn's own provider.
+    pub provider: Option<ProviderName>,
     /// It failed for good.
     pub failure: Option<Failure>,
     /// What others may use.
@@ -169,6 +173,7 @@ impl Call {
             corrections: 0,
             prompt: None,
             provider: None,
+            tried: Vec::new(),
             new_session: false,
             last_failure: None,
             reserved: Cost::default(),

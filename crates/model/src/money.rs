@@ -72,7 +72,7 @@ pub struct Cost {
     pub usd: Usd,
     /// Input plus output tokens.
     pub tokens: u64,
-    /// Prompts answered or failed.
+    /// Prompts that were answered.
     pub turns: u64,
 }
 

@@ -94,7 +94,7 @@ fn completion_is_refused_until_the_required_events_were_published() {
     let refused = Decision::Refused { missing: vec!["tests.failing".into()] };
     assert!(sim.decisions().contains(&&refused));
     let prompt = text_of(sim.asks[0].draft.as_ref().unwrap());
-    assert_eq!(prompt, "tester\ntask.start\nnothing was reported\n\n- missing: tests.failing");
+    assert_eq!(prompt, "tester\ntask.start\nnothing was reported\n\n- missing_event: tests.failing");
     sim.reply("tester", publishes("tests.failing", None));
     sim.reply("coder", ends("LOOP_COMPLETE"));
     assert_eq!(sim.outcome(), "completed: complete");

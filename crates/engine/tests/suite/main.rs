@@ -1,5 +1,6 @@
 //! The engine against a world of facts: flows, the shapes of every dialect, and the laws that always hold.
 
+mod breaking;
 mod dialects;
 mod flow;
 mod laws;
