@@ -101,12 +101,11 @@ impl<'a> Pilot<'a> {
         let open = self.open.iter().map(|(stage, way)| {
             let tried = self.failed.get(&(stage.clone(), way.clone())).is_some_and(|failed| *failed >= TRIES);
             let is_it = |path: &Path| self.is_way(path, stage, way);
-            let reach =
-                self.map.nearest(&self.workflow.entry, is_it).is_some_and(|path| path.rounds <= self.limit());
-            let why = match (reach, tried) {
-                (false, _) => Why::OutOfReach,
-                (true, true) => Why::Overruled,
-                (true, false) => Why::NotTried,
+            let why = match self.map.nearest(&self.workflow.entry, is_it) {
+                None => Why::Unreachable,
+                Some(path) if path.rounds > self.limit() => Why::TooFar,
+                Some(_) if tried => Why::Overruled,
+                Some(_) => Why::NotTried,
             };
             (stage, way, why)
         });

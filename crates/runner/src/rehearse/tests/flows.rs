@@ -87,8 +87,8 @@ fn a_stage_nothing_leads_to_is_listed() {
     assert_snapshot!(tour(&workflow), @"
     a:0 | completed: complete
     a:nomatch | failed: no_match
-    untaken `island`: rule 0, `done` (out of reach within the limits)
-    untaken `island`: no rule matches (out of reach within the limits)
+    untaken `island`: rule 0, `done` (nothing leads to its stage)
+    untaken `island`: no rule matches (nothing leads to its stage)
     ");
 }
 
@@ -107,8 +107,8 @@ fn exits_beyond_the_limit_of_rounds_are_listed() {
     a:nomatch | failed: no_match
     a:0 b:nomatch | failed: no_match
     a:0 b:0 | parked: max_iterations
-    untaken `c`: rule 0, `done` (out of reach within the limits)
-    untaken `c`: no rule matches (out of reach within the limits)
+    untaken `c`: rule 0, `done` (too far for the limit of rounds)
+    untaken `c`: no rule matches (too far for the limit of rounds)
     ");
 }
 
