@@ -98,10 +98,10 @@ impl Blobs {
         if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(Bad::Missing);
         }
-        let file = File::open(self.path(hash)).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Bad::Missing,
-            _ => Bad::Unreadable(error),
-        })?;
+        let missing = |error: io::Error| {
+            if error.kind() == io::ErrorKind::NotFound { Bad::Missing } else { Bad::Unreadable(error) }
+        };
+        let file = File::open(self.path(hash)).map_err(missing)?;
         let found = file.metadata().map_err(Bad::Unreadable)?.len();
         if found == bytes { Ok((file, found)) } else { Err(Bad::Length { expected: bytes, found }) }
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use saihai_model::{Answer, Fact};
+use saihai_model::Answer;
 use serde::{Deserialize, Serialize};
 
 use crate::Disk;
@@ -95,16 +95,6 @@ impl Letter {
         }
         let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
         serde_json::from_slice(&bytes).map_err(|error| error.to_string())
-    }
-}
-
-impl Wish {
-    /// The fact it becomes.
-    pub(crate) fn fact(self) -> Fact {
-        match self {
-            Self::Answer(answer) => Fact::Answered(answer),
-            Self::Cancel { by } => Fact::Cancelled { by },
-        }
     }
 }
 

@@ -151,7 +151,7 @@ fn split(file: &str) -> Result<(Vec<&str>, &str), String> {
     let mut parts: Vec<&str> = file.split('/').collect();
     let ordinary =
         |part: &&str| !part.is_empty() && *part != "." && *part != ".." && !part.contains(['\\', '\0']);
-    if !parts.iter().all(|part| ordinary(&part)) {
+    if !parts.iter().all(ordinary) {
         return Err("its name leads elsewhere".to_owned());
     }
     let name = parts.pop().unwrap_or_default();
@@ -173,9 +173,11 @@ fn refused(path: &Path, why: &str) -> io::Error {
 }
 
 fn absent_or_unsafe(error: io::Error) -> io::Result<Content> {
-    match error.kind() {
-        io::ErrorKind::NotFound => Ok(Content::Absent),
-        io::ErrorKind::InvalidInput => Ok(Content::Unsafe(error.to_string())),
-        _ => Err(error),
+    if error.kind() == io::ErrorKind::NotFound {
+        Ok(Content::Absent)
+    } else if error.kind() == io::ErrorKind::InvalidInput {
+        Ok(Content::Unsafe(error.to_string()))
+    } else {
+        Err(error)
     }
 }

@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Calls {
     tasks: JoinSet<ProviderAnswer>,
     known: HashMap<Id, Under>,
-    progress: (mpsc::Sender<(CallId, Progress)>, mpsc::Receiver<(CallId, Progress)>),
+    /// What turns show while they run is told here and heard there.
+    tell: mpsc::Sender<Shown>,
+    heard: mpsc::Receiver<Shown>,
 }
 
 /// What must be known of an ask when it has come back.
@@ -63,12 +65,15 @@ pub(super) enum Next {
     Progress(CallId, Progress),
 }
 
+type Shown = (CallId, Progress);
+
 /// What a turn shows while it runs is dropped rather than waited for: an observer must not slow down an agent.
 const PROGRESS: usize = 256;
 
 impl Calls {
     pub(super) fn new() -> Self {
-        Self { tasks: JoinSet::new(), known: HashMap::new(), progress: mpsc::channel(PROGRESS) }
+        let (tell, heard) = mpsc::channel(PROGRESS);
+        Self { tasks: JoinSet::new(), known: HashMap::new(), tell, heard }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -77,7 +82,7 @@ impl Calls {
 
     /// Sends an ask on its way.
     pub(super) fn ask(&mut self, asking: Asking, about: About) {
-        let (told, whose) = (self.progress.0.clone(), about.call.clone());
+        let (told, whose) = (self.tell.clone(), about.call.clone());
         self.begin(about, |stop| async move {
             let tell = move |progress| drop(told.try_send((whose.clone(), progress)));
             asking.answer(&tell, stop).await
@@ -114,7 +119,7 @@ impl Calls {
             };
             tokio::select! {
                 biased;
-                Some((call, progress)) = self.progress.1.recv() => return Next::Progress(call, progress),
+                Some((call, progress)) = self.heard.recv() => return Next::Progress(call, progress),
                 Some(joined) = self.tasks.join_next_with_id() => {
                     if let Some(ended) = self.ended(joined) {
                         return Next::Ended(Box::new(ended));

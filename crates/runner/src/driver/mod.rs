@@ -12,7 +12,7 @@ use saihai_connect::{Accounts, Providers};
 use saihai_model::{Ask, Ending, Entry, Fact, Hold, Moment, Record, exit_code};
 use tokio::sync::mpsc;
 
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Wish};
 use crate::owned::{Broken, Owned, Prepared, Todo, Way};
 use crate::{Command, Control, Error, Observed, RunDirectory, Warning};
 use calls::{About, Calls, Next};
@@ -225,10 +225,8 @@ impl Driver {
         let Ok(letters) = self.inbox.look() else { return Ok(()) };
         for letter in letters {
             match letter.wish {
-                Ok(wish) => match wish.fact() {
-                    Fact::Answered(answer) => self.obey(Command::Answer(answer), observer)?,
-                    fact => self.settle(vec![fact], observer)?,
-                },
+                Ok(Wish::Answer(answer)) => self.obey(Command::Answer(answer), observer)?,
+                Ok(Wish::Cancel { by }) => self.obey(Command::Cancel { by }, observer)?,
                 Err(why) => {
                     let path = letter.path.display().to_string();
                     observer(Observed::Warning(&Warning::BadRequest { path, why }));

@@ -51,7 +51,7 @@ pub(super) fn write(buffer: &mut Vec<u8>, record: &Record, batch: u64, left: u64
         }
     };
     let sum = crc32fast::hash(&buffer[start..]);
-    let footer = write!(buffer, ",\"sum\":\"{sum:08x}\"}}\n");
+    let footer = writeln!(buffer, ",\"sum\":\"{sum:08x}\"}}");
     header.and(footer).expect("a Vec takes every write");
     body.expect("facts and decisions have text keys only and a Vec takes every write");
 }

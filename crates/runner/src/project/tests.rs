@@ -1,1 +1,280 @@
+use saihai_model::{
+    Alarm, AnswerForm, Destination, Join, Method, Monitor, Prompt, Question, QuestionSession, Script,
+    ScriptReply, Target, Usage, Usd, Variable, Wants, Watch, Workflow,
+};
 
+use super::*;
+use crate::testing::{
+    Project, choosing, drive, fixed, gate, plan_and_review, reporting, script, stage, turn, value, workflow,
+};
+use crate::{Going, RunDirectory};
+
+async fn finished(workflow: Workflow, script: Script) -> Project {
+    let project = Project::new();
+    let driver = project.start(workflow, script).unwrap();
+    drive(driver, Going { stay_at_gates: false, auto: true }).await.0.unwrap();
+    project
+}
+
+fn transitions(directory: &RunDirectory) -> Vec<Transition> {
+    let workflow = directory.workflow().unwrap();
+    let mut transitions = Transitions::new(&workflow);
+    directory.read(&mut |record| transitions.see(&record)).unwrap();
+    transitions.finish()
+}
+
+fn told(directory: &RunDirectory) -> String {
+    let lines = transitions(directory).into_iter().map(|told| {
+        let evidence: Vec<_> = told.evidence.iter().map(|evidence| format!("\n    {evidence:?}")).collect();
+        format!(
+            "{} {}.{}.{} iteration {} by {:?} rule {:?} {:?}{}",
+            told.seq,
+            told.stage,
+            told.visit,
+            told.round,
+            told.iteration,
+            told.by,
+            told.rule,
+            told.to,
+            evidence.concat()
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+// P-57
+#[tokio::test(start_paused = true)]
+async fn a_transition_rests_on_the_tag_and_its_line() {
+    let texts = ["a plan", "one\ntwo [STEP:1]\n", "a plan", "[STEP:0]"];
+    let project = finished(plan_and_review(), script(&texts)).await;
+    insta::assert_snapshot!(told(&project.last()), @r#"
+    7 plan.1.1 iteration 1 by Only rule Some(0) Stage(StageId("review"))
+    13 review.1.1 iteration 2 by Tag rule Some(1) Stage(StageId("plan"))
+        Tag { turn: Some(TurnId("review")), number: Some(1), line: 2 }
+    19 plan.2.1 iteration 3 by Only rule Some(0) Stage(StageId("review"))
+    25 review.2.1 iteration 4 by Tag rule Some(0) Complete
+        Tag { turn: Some(TurnId("review")), number: Some(0), line: 1 }
+    "#);
+}
+
+/// A turn whose tag is asked for where it is missing.
+fn asking() -> Workflow {
+    let mut review = choosing(turn("review", vec![fixed("Review.")]), &["ok", "fix"]);
+    let ask = Question {
+        prompt: Prompt { sections: vec![fixed("Which?"), value(Variable::Combined)], join: Join::Paragraphs },
+        provider: None,
+        model: None,
+        session: QuestionSession::Fresh,
+        answer: AnswerForm::Tag,
+        correction: Prompt::default(),
+        corrections: 0,
+        unreadable: None,
+    };
+    review.reads.choice.as_mut().unwrap().found_by.push(Method::Ask(Box::new(ask)));
+    workflow(vec![
+        ("review", stage(vec![review], &[("ok", "ask"), ("fix", "ABORT")])),
+        ("ask", gate(Wants::YesNo, "COMPLETE")),
+    ])
+}
+
+// P-57
+#[tokio::test(start_paused = true)]
+async fn a_transition_rests_on_the_question_and_its_answer_or_on_a_person() {
+    let project = finished(asking(), script(&["looks fine", "[STEP:0]"])).await;
+    insta::assert_snapshot!(told(&project.last()), @r#"
+    10 review.1.1 iteration 1 by Judge rule Some(0) Stage(StageId("ask"))
+        Question { call: CallId { stage: StageId("review"), visit: 1, round: 1, n: 2 }, turn: Some(TurnId("review")), question: Inline("Which?\n\nlooks fine\n"), answer: Inline("[STEP:0]"), number: Some(0) }
+    15 ask.1.1 iteration 1 by Answer rule Some(0) Complete
+        Answer { by: Auto, label: Label("yes"), text: None }
+    "#);
+}
+
+// P-57
+#[tokio::test(start_paused = true)]
+async fn a_monitor_tells_its_cycle_its_count_and_what_it_overrode() {
+    let mut workflow = plan_and_review();
+    let stages = vec!["plan".into(), "review".into()];
+    workflow.monitors.push(Monitor {
+        watches: Watch::Cycle { stages, times: 2 },
+        then: Alarm::Go(Target::failed("loop")),
+    });
+    let texts = ["p", "[STEP:1]", "p", "[STEP:1]"];
+    let project = finished(workflow, script(&texts)).await;
+    let last = transitions(&project.last()).pop().unwrap();
+    insta::assert_snapshot!(format!("{:?}\n{:?}", last.to, last.evidence), @r#"
+    End(Failed("loop"))
+    [Tag { turn: Some(TurnId("review")), number: Some(1), line: 1 }, Monitor { monitor: 0, count: 2, cycle: [StageId("plan"), StageId("review")], overrode: Some(Label("fix")) }]
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stages_are_told_with_their_rounds_times_and_costs() {
+    let mut script = script(&["a plan", "[STEP:1]", "a plan", "[STEP:0]"]);
+    script.replies[0].cost = Some(Usd(250_000));
+    script.replies[0].usage = Usage { input: Some(10), output: Some(5), ..Usage::default() };
+    script.replies[1].delay = Some(saihai_model::Millis::seconds(2));
+    let project = finished(plan_and_review(), script).await;
+    let mut stages = Stages::default();
+    project.last().read(&mut |record| stages.see(&record)).unwrap();
+    let told = stages.finish().into_iter().map(|told| {
+        let took = told.left.unwrap().since(told.entered).0;
+        let usd = told.cost.usd;
+        format!(
+            "{}.{} {} round, {took} ms, {usd}, {} tokens",
+            told.stage, told.visit, told.rounds, told.cost.tokens
+        )
+    });
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r"
+    plan.1 1 round, 0 ms, $0.2500, 15 tokens
+    review.1 1 round, 2000 ms, $0.0000, 0 tokens
+    plan.2 1 round, 0 ms, $0.0000, 0 tokens
+    review.2 1 round, 0 ms, $0.0000, 0 tokens
+    ");
+}
+
+// P-39
+#[tokio::test(start_paused = true)]
+async fn every_version_of_a_report_is_listed_with_where_its_content_stands() {
+    let plan = reporting(turn("plan", vec![fixed("Plan.")]), &["plan.md"]);
+    let review = choosing(turn("review", vec![fixed("Review.")]), &["ok", "fix"]);
+    let workflow = workflow(vec![
+        ("plan", stage(vec![plan], &[("", "review")])),
+        ("review", stage(vec![review], &[("ok", "COMPLETE"), ("fix", "plan")])),
+    ]);
+    let texts = ["```markdown\none\n```", "[STEP:1]", "two without a block", "[STEP:0]"];
+    let project = finished(workflow, script(&texts)).await;
+    let mut versions = ReportVersions::default();
+    project.last().read(&mut |record| versions.see(&record)).unwrap();
+    let directory = project.last();
+    let told = versions.finish().into_iter().map(|version| {
+        let content =
+            crate::reports::content(&directory.blobs(), &version.text, version.start, version.end).unwrap();
+        assert_eq!(crate::blobs::sha256(&content), version.sha256);
+        let content = String::from_utf8(content).unwrap();
+        format!("{} {} by {} as {:?}: {content:?}", version.seq, version.file, version.call, version.how)
+    });
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r#"
+    8 plan.md by plan.1.1.1 as Only: "one\n"
+    22 plan.md by plan.2.1.1 as Whole: "two without a block"
+    "#);
+}
+
+// K-20, the result object
+#[tokio::test(start_paused = true)]
+async fn the_result_of_a_run_has_everything_the_command_line_shows() {
+    let plan = reporting(turn("plan", vec![fixed("Plan.")]), &["plan.md", "todo.md"]);
+    let workflow = workflow(vec![("plan", stage(vec![plan], &[("", "COMPLETE")]))]);
+    let mut script = script(&["`plan.md`\n```markdown\none\n```\n`todo.md`\n```markdown\ntwo\n```"]);
+    script.replies[0].usage = Usage { input: Some(10), output: Some(5), ..Usage::default() };
+    script.replies[0].cost = Some(Usd(1_500_000));
+    let project = finished(workflow, script).await;
+    let mut outcome = Outcome::of(&project.last()).unwrap();
+    outcome.report_directory =
+        outcome.report_directory.replace(&project.path("").canonicalize().unwrap().display().to_string(), "");
+    insta::assert_snapshot!(format!("{outcome:#?}"), @r#"
+    Outcome {
+        run: "20260206-085600-make-it-so",
+        definition: "small",
+        dialect: "piece",
+        outcome: "completed",
+        reason: Some(
+            "complete",
+        ),
+        exit: 0,
+        error: None,
+        unmatched: [],
+        decided: Some(
+            Decided {
+                stage: StageId(
+                    "plan",
+                ),
+                rule: Some(
+                    0,
+                ),
+                by: Only,
+            },
+        ),
+        iterations: 1,
+        turns: 1,
+        usage: Usage {
+            input: Some(
+                10,
+            ),
+            output: Some(
+                5,
+            ),
+            cached: None,
+            reasoning: None,
+            cumulative: false,
+        },
+        cost: Some(
+            Usd(
+                1500000,
+            ),
+        ),
+        report_directory: "/.takt/reports/20260206-085600-make-it-so",
+        reports: [
+            "plan.md",
+            "todo.md",
+        ],
+        output: Some(
+            "`plan.md`\n```markdown\none\n```\n`todo.md`\n```markdown\ntwo\n```",
+        ),
+        rehearsal: true,
+        resumable: false,
+        until: None,
+    }
+    "#);
+}
+
+// P-44
+#[tokio::test(start_paused = true)]
+async fn a_run_no_rule_matched_shows_the_end_of_what_was_said() {
+    let text = format!("{}the end", "x".repeat(2_000));
+    let project = finished(plan_and_review(), script(&["a plan", &text])).await;
+    let outcome = Outcome::of(&project.last()).unwrap();
+    assert_eq!(
+        (outcome.outcome.as_str(), outcome.reason.as_deref(), outcome.exit),
+        ("failed", Some("no_match"), 1)
+    );
+    let [unmatched] = &outcome.unmatched[..] else { panic!("{outcome:?}") };
+    assert_eq!((unmatched.turn.as_str(), &unmatched.label), ("review", &None));
+    assert!(unmatched.tail.chars().count() == 1_000 && unmatched.tail.ends_with("xthe end"));
+}
+
+// C-31: the failure is in the result.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_waits_for_a_provider_says_what_it_said() {
+    let mut script = script(&[]);
+    let fail = saihai_model::ScriptFailure {
+        class: saihai_model::FailureClass::Auth,
+        message: "who are you?".to_owned(),
+        retry_after: None,
+        until: None,
+    };
+    script.replies.push(ScriptReply { fail: Some(fail), ..ScriptReply::default() });
+    let project = finished(plan_and_review(), script).await;
+    let outcome = Outcome::of(&project.last()).unwrap();
+    assert_eq!(
+        (outcome.outcome.as_str(), outcome.error.as_deref(), outcome.exit, outcome.resumable),
+        ("parked", Some("auth: who are you?"), 4, true)
+    );
+}
+
+// P-33: outputs of parallel turns are joined as a later prompt would show them.
+#[tokio::test(start_paused = true)]
+async fn the_output_of_a_parallel_stage_is_that_of_all_its_turns() {
+    let turns = ["a", "b"].map(|id| {
+        let mut turn = turn(id, vec![fixed(id)]);
+        turn.heading = format!("## {id}\n");
+        turn
+    });
+    let mut stage = stage(turns.to_vec(), &[("", "COMPLETE")]);
+    if let saihai_model::Activity::Turns { between, .. } = &mut stage.does {
+        "\n\n---\n\n".clone_into(between);
+    }
+    let project = finished(workflow(vec![("all", stage)]), script(&["one", "two"])).await;
+    let outcome = Outcome::of(&project.last()).unwrap();
+    assert_eq!(outcome.output.as_deref(), Some("## a\none\n\n---\n\n## b\ntwo"));
+    assert_eq!(transitions(&project.last())[0].to, Destination::Complete);
+}

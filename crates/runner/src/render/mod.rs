@@ -62,7 +62,8 @@ impl Renderer<'_> {
         let whole = self.blobs.read(text);
         let mut whole = whole.map_err(|bad| Failed::Blob { text: text.clone(), why: bad.to_string() })?;
         if whole.len() > Self::MOST {
-            let cut = whole.ceil_char_boundary(whole.len() - Self::MOST);
+            let most = whole.len() - Self::MOST;
+            let cut = (most..whole.len()).find(|at| whole.is_char_boundary(*at)).unwrap_or(whole.len());
             whole.drain(..cut);
         }
         Ok(whole)

@@ -29,8 +29,10 @@ pub struct Listed {
 /// A run's place among the others.
 struct Found {
     id: String,
-    /// When its first record was written; nothing for a damaged one.
+    /// When its first record was written; nothing where it cannot be read.
     began: Option<Moment>,
+    /// Its first append was never finished: there is nothing to go on with.
+    unborn: bool,
 }
 
 impl Runs {
@@ -71,7 +73,9 @@ impl Runs {
             return Err(Error::NoRuns { directory: self.directory.clone() });
         }
         if name == "last" {
-            return Ok(self.directory_of(found.swap_remove(0)));
+            let last = found.into_iter().find(|found| !found.unborn);
+            let none = || Error::NoRuns { directory: self.directory.clone() };
+            return last.map(|found| self.directory_of(found)).ok_or_else(none);
         }
         if let Some(exact) = found.iter().position(|found| found.id == name) {
             return Ok(self.directory_of(found.swap_remove(exact)));
@@ -136,7 +140,7 @@ impl Runs {
         RunDirectory::new(&self.directory, found.id, &self.disk)
     }
 
-    /// Every run that has begun, newest first. One that died before its first append was finished is none.
+    /// Every run, newest first. A directory without a journal is none: its process died while making it.
     fn found(&self) -> Result<Vec<Found>, Error> {
         let entries = match std::fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -148,14 +152,13 @@ impl Runs {
             let entry = entry.map_err(Error::io("read", &self.directory))?;
             let Ok(id) = entry.file_name().into_string() else { continue };
             let journal = entry.path().join("journal.ndjson");
-            if !journal.is_file() {
+            if !journal.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
                 continue;
             }
-            match Reader::open(&journal).and_then(|mut reader| reader.next_batch()) {
-                Ok(Some(first)) => found.push(Found { id, began: first.first().map(|record| record.at) }),
-                Ok(None) => {}
-                Err(_) => found.push(Found { id, began: None }),
-            }
+            let first = Reader::open(&journal).and_then(|mut reader| reader.next_batch());
+            let unborn = matches!(first, Ok(None));
+            let began = first.ok().flatten().and_then(|first| Some(first.first()?.at));
+            found.push(Found { id, began, unborn });
         }
         found.sort_by(|one, other| other.age().cmp(&one.age()));
         Ok(found)

@@ -1,7 +1,7 @@
 //! Runs that simply go their way.
 
 use saihai_model::{
-    Ending, Fact, Form, Part, ScriptFailure, ScriptReply, Section, Text, Variable, When, Workflow,
+    Ending, Entry, Fact, Form, Part, ScriptFailure, ScriptReply, Section, Text, Variable, When, Workflow,
 };
 
 use crate::testing::{
@@ -104,8 +104,8 @@ async fn reports_are_saved_before_the_stage_is_left_and_shown_to_the_next() {
 fn prompts(project: &Project) -> Vec<String> {
     let directory = project.last();
     let asked = project.records().into_iter().filter_map(|record| match record.entry {
-        saihai_model::Entry::Fact(Fact::Asked { prompt, .. }) => prompt,
-        _ => None,
+        Entry::Fact(Fact::Asked { prompt, .. }) => prompt,
+        Entry::Fact(_) | Entry::Decision(_) => None,
     });
     asked.map(|prompt| directory.text(&prompt).unwrap()).collect()
 }
@@ -160,8 +160,8 @@ async fn a_failure_says_when_asking_again_makes_sense() {
     let driver = project.start(plan_and_review(), script).unwrap();
     assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 0);
     let failed = project.records().into_iter().find_map(|record| match record.entry {
-        saihai_model::Entry::Fact(Fact::Failed(failed)) => Some((record.at, failed.failure)),
-        _ => None,
+        Entry::Fact(Fact::Failed(failed)) => Some((record.at, failed.failure)),
+        Entry::Fact(_) | Entry::Decision(_) => None,
     });
     let (at, failure) = failed.unwrap();
     assert_eq!(

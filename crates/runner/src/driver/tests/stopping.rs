@@ -100,8 +100,7 @@ async fn a_second_interrupt_returns_at_once_and_the_run_can_be_resumed() {
         }
     };
     let driving = watch(driver, Going::default(), &mut see);
-    let (finish, log) = driving.await;
-    let finish = finish.unwrap();
+    let finish = driving.await.0.unwrap();
     assert_eq!((finish.exit_code(), finish.hold), (3, Some(Hold::Interrupted)));
     assert!(before.elapsed() < Duration::from_millis(100), "{:?}", before.elapsed());
     assert_eq!(project.last().summary().unwrap().state.name(), "interrupted");

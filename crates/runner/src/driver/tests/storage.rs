@@ -41,10 +41,10 @@ fn unacknowledged_calls(project: &Project) -> BTreeSet<String> {
     if let Ok(directory) = project.runs().find("last") {
         directory
             .read(&mut |record| {
-                if let Entry::Fact(Fact::Asked { call, .. }) = record.entry {
-                    if call.stage.as_str() == "build" {
-                        done.remove(&call.visit.to_string());
-                    }
+                if let Entry::Fact(Fact::Asked { call, .. }) = record.entry
+                    && call.stage.as_str() == "build"
+                {
+                    done.remove(&call.visit.to_string());
                 }
             })
             .unwrap();
