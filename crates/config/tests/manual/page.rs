@@ -43,13 +43,15 @@ pub(crate) fn codes(page: &str) -> BTreeSet<&str> {
     page.lines().filter_map(|line| line.strip_prefix("### ")).filter(|title| title.contains('/')).collect()
 }
 
-/// The slugs of all diagnostics made in these directories of the sources, tests left out.
-pub(crate) fn slugs_of(directories: &[&str]) -> BTreeSet<String> {
+/// The slugs of all diagnostics made in these modules of the sources, tests left out.
+pub(crate) fn slugs_of(modules: &[&str]) -> BTreeSet<String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut used = BTreeSet::new();
-    for directory in directories {
-        for file in std::fs::read_dir(sources.join(directory)).expect("a directory of the sources") {
-            let path = file.expect("an entry of it").path();
+    for module in modules {
+        let files = std::fs::read_dir(sources.join(module)).expect("a directory of the sources");
+        let files = files.map(|file| file.expect("an entry of it").path());
+        let own = sources.join(module).with_extension("rs");
+        for path in files.chain(own.exists().then_some(own)) {
             if path.extension().is_some_and(|end| end == "rs") {
                 used.extend(slugs_in(&std::fs::read_to_string(path).expect("a source file")));
             }
