@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
+use super::words::steers;
 use super::{Diagnostic, Diagnostics, Location, Position, Severity, Span};
 
 /// Whether to colour. Colour never carries meaning of its own.
@@ -127,7 +128,7 @@ fn screen(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' => ' ',
-            c if c.is_control() => '\u{fffd}',
+            c if steers(c) => '\u{fffd}',
             c => c,
         })
         .collect()

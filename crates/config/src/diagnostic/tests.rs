@@ -112,10 +112,10 @@ fn a_file_or_nothing_at_all_can_be_the_place() {
 }
 
 #[test]
-fn control_characters_never_reach_the_terminal() {
-    let file = piece("a: \u{1b}[2Jx\n");
-    let shown = human(at(&file, "x").error("x", format!("{} is odd", quoted("\u{1b}[2J\n"))));
-    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+fn what_steers_a_terminal_never_reaches_it() {
+    let file = piece("a: \u{1b}[2J\u{202e}x\n");
+    let shown = human(at(&file, "x").error("x", format!("{} is odd", quoted("\u{1b}[2J\u{2066}\n"))));
+    assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{2066}']), "{shown:?}");
 }
 
 #[test]

@@ -22,12 +22,17 @@ pub fn list_of<'a>(words: impl IntoIterator<Item = &'a str>, last: &str) -> Stri
     }
 }
 
-/// What a character looks like on one line; control characters never reach a terminal.
+/// What a character looks like on one line; what would steer a terminal never reaches it.
 fn visible(c: char) -> Vec<char> {
     match c {
         '\n' => vec!['\\', 'n'],
         '\t' => vec!['\\', 't'],
-        c if c.is_control() => vec!['\u{fffd}'],
+        c if steers(c) => vec!['\u{fffd}'],
         c => vec![c],
     }
+}
+
+/// Whether a character would steer a terminal, or turn the direction in which text is read.
+pub(super) fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -164,9 +164,11 @@ impl<'a> Check<'a, '_> {
                 self.report(setting.at.error("bad-value", message).label("not such an address"));
             }
             Some(authority) if authority.contains('@') => {
-                let message = "`base_url` must not contain a user name or password";
+                // The line itself is not shown: what is wrong with it is that it holds a secret.
+                let at = Location { span: None, ..setting.at.clone() };
+                let message = format!("`{}` must not contain a user name or password", at.path);
                 let hint = "keys are passed in variables: see `env_pass`";
-                self.report(setting.at.error("bad-value", message).label("before the `@`").hint(hint));
+                self.report(at.error("bad-value", message).hint(hint));
             }
             Some(_) => {}
         }

@@ -229,18 +229,15 @@ env_pass = ["AWS_*", "", "OK"]
 env = { "A=B" = "x", "C*" = "y" }
 "#;
     assert_snapshot!(World::default().user(text).wrong(), @r#"
+    error[settings/bad-value]: `providers.anthropic.base_url` must not contain a user name or password
+    --> /home/me/.config/saihai/config.toml
+      = help: keys are passed in variables: see `env_pass`
+
     error[settings/bad-value]: `base_url` must begin with `https://` or `http://` and name a host
     --> /home/me/.config/saihai/config.toml:3:12
       |
     3 | base_url = "ftp://x"
       |            ^^^^^^^^^ not such an address
-
-    error[settings/bad-value]: `base_url` must not contain a user name or password
-    --> /home/me/.config/saihai/config.toml:5:12
-      |
-    5 | base_url = "https://user:secret@api.example.com/v1"
-      |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ before the `@`
-      = help: keys are passed in variables: see `env_pass`
 
     error[settings/bad-value]: `base_url` must begin with `https://` or `http://` and name a host
     --> /home/me/.config/saihai/config.toml:8:12
