@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use indexmap::IndexMap;
 use saihai_model::{Ending, Exit, Holds, Label, Rule, Stage, StageId, Target, Turn, Workflow};
 
 use super::{Dead, Finding, Problem, Spot};
@@ -12,15 +13,19 @@ pub(super) fn check(workflow: &Workflow) -> Vec<Finding> {
     workflow.stages.iter().flat_map(|(id, stage)| of_stage(id, stage)).collect()
 }
 
+/// Suggestions compare with every label; beyond so many findings about one stage nobody reads them.
+const SUGGESTIONS: usize = 20;
+
 fn of_stage(id: &StageId, stage: &Stage) -> Vec<Finding> {
     let Exit::Rules { rules, otherwise, .. } = &stage.exit else { return Vec::new() };
     if stage.turns().is_empty() {
         return Vec::new();
     }
+    let known = Known::of(stage);
     let mut findings = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
         let spot = || Spot::Rule(id.clone(), index);
-        if let Some(dead) = dead(stage, &rule.when) {
+        if let Some(dead) = known.dead(&rule.when, findings.len() < SUGGESTIONS) {
             findings.push(Finding { spot: spot(), problem: Problem::DeadRule(dead) });
         } else if matches!(rule.when, Holds::Answered(_)) {
             findings.push(Finding { spot: spot(), problem: Problem::ExtraCall });
@@ -36,41 +41,66 @@ fn of_stage(id: &StageId, stage: &Stage) -> Vec<Finding> {
     findings
 }
 
-/// Why a rule can never hold, if so.
-fn dead(stage: &Stage, when: &Holds) -> Option<Dead> {
-    let turns = stage.turns();
-    match when {
-        Holds::Always => None,
-        Holds::Is(label) => turns.iter().find_map(|turn| lacks(turn, label)),
-        Holds::All(labels) => match labels.as_slice() {
-            [label] => turns.iter().find_map(|turn| lacks(turn, label)),
-            labels if labels.len() != turns.len() => {
-                Some(Dead::Count { labels: labels.len(), turns: turns.len() })
-            }
-            labels => turns.iter().zip(labels).find_map(|(turn, label)| lacks(turn, label)),
-        },
-        Holds::Any(labels) => labels.iter().find_map(|label| nobody_has(turns, label)),
-        Holds::Answered(label) => {
-            let offered = stage.exit.question().is_some_and(|choice| {
-                choice.question().is_some() && choice.options.iter().any(|offer| offer.label == *label)
-            });
-            (!offered).then_some(Dead::NeverAsked)
+/// The labels that can be had in a stage.
+struct Known<'a> {
+    /// Of each turn.
+    turns: Vec<(&'a Turn, HashSet<&'a Label>)>,
+    /// How many turns can have a label, in the order of the first that can.
+    counts: IndexMap<&'a Label, usize>,
+    /// What the exit's own question can be answered with.
+    answers: HashSet<&'a Label>,
+}
+
+impl<'a> Known<'a> {
+    fn of(stage: &'a Stage) -> Self {
+        let turns: Vec<_> = stage.turns().iter().map(|turn| (turn, labels(turn).collect())).collect();
+        let mut counts = IndexMap::new();
+        for label in stage.turns().iter().flat_map(labels) {
+            *counts.entry(label).or_default() += 1;
         }
+        let asked = stage.exit.question().filter(|choice| choice.question().is_some());
+        let answers =
+            asked.into_iter().flat_map(|choice| &choice.options).map(|offer| &offer.label).collect();
+        Self { turns, counts, answers }
+    }
+
+    /// Why a rule can never hold, if so.
+    fn dead(&self, when: &Holds, suggest: bool) -> Option<Dead> {
+        match when {
+            Holds::Always => None,
+            Holds::Is(label) => self.missing_somewhere(label, suggest),
+            Holds::All(labels) => match labels.as_slice() {
+                [label] => self.missing_somewhere(label, suggest),
+                labels if labels.len() != self.turns.len() => {
+                    Some(Dead::Count { labels: labels.len(), turns: self.turns.len() })
+                }
+                labels => {
+                    let mut pairs = self.turns.iter().zip(labels);
+                    let ((turn, _), label) = pairs.find(|((_, own), label)| !own.contains(label))?;
+                    Some(lacks(turn, label, suggest))
+                }
+            },
+            Holds::Any(labels) => {
+                let label = labels.iter().find(|label| !self.counts.contains_key(label))?;
+                let meant = suggest.then(|| meant(label, self.counts.keys().copied())).flatten();
+                Some(Dead::Nobody { label: label.clone(), meant })
+            }
+            Holds::Answered(label) => (!self.answers.contains(label)).then_some(Dead::NeverAsked),
+        }
+    }
+
+    fn missing_somewhere(&self, label: &Label, suggest: bool) -> Option<Dead> {
+        if self.counts.get(label) == Some(&self.turns.len()) {
+            return None;
+        }
+        let (turn, _) = self.turns.iter().find(|(_, own)| !own.contains(label))?;
+        Some(lacks(turn, label, suggest))
     }
 }
 
-fn lacks(turn: &Turn, label: &Label) -> Option<Dead> {
-    (!labels(turn).any(|own| own == label)).then(|| Dead::Turn {
-        turn: turn.id.clone(),
-        label: label.clone(),
-        meant: meant(label, labels(turn)),
-    })
-}
-
-fn nobody_has(turns: &[Turn], label: &Label) -> Option<Dead> {
-    let all = || turns.iter().flat_map(labels);
-    (!all().any(|own| own == label))
-        .then(|| Dead::Nobody { label: label.clone(), meant: meant(label, all()) })
+fn lacks(turn: &Turn, label: &Label, suggest: bool) -> Dead {
+    let meant = suggest.then(|| meant(label, labels(turn))).flatten();
+    Dead::Turn { turn: turn.id.clone(), label: label.clone(), meant }
 }
 
 fn meant<'a>(label: &Label, known: impl Iterator<Item = &'a Label>) -> Option<Label> {

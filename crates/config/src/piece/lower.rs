@@ -1,5 +1,7 @@
 //! A piece as it was written becomes a workflow.
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 use saihai_model::{
     Activity, Alarm, Completion, Exit, Limits, Monitor as Watched, OnFailure, Permission, Reads, Report,
@@ -31,6 +33,8 @@ pub(super) struct Lowering<'a> {
     pub(super) providers: Providers<'a>,
     pub(super) stages: IndexMap<StageId, Stage>,
     pub(super) spots: Spots,
+    /// How many judges of one name there are.
+    judges: HashMap<String, u32>,
 }
 
 impl<'a> Lowering<'a> {
@@ -50,6 +54,7 @@ impl<'a> Lowering<'a> {
             providers: Providers::new(options, settings, diagnostics),
             stages: IndexMap::new(),
             spots: Spots::default(),
+            judges: HashMap::new(),
         }
     }
 
@@ -214,11 +219,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// A name that no stage has yet: two monitors may watch one cycle.
-    fn unused_id(&self, name: &str) -> StageId {
-        let taken = |id: &str| self.stages.contains_key(id);
-        let numbered = (2..).map(|number| format!("{name} {number}"));
-        let id = std::iter::once(name.to_owned()).chain(numbered).find(|id| !taken(id));
-        StageId(id.unwrap_or_else(|| name.to_owned()))
+    fn unused_id(&mut self, name: &str) -> StageId {
+        let judges = self.judges.entry(name.to_owned()).or_default();
+        loop {
+            *judges += 1;
+            let id = if *judges == 1 { name.to_owned() } else { format!("{name} {judges}") };
+            if !self.stages.contains_key(id.as_str()) {
+                return StageId(id);
+            }
+        }
     }
 }
 

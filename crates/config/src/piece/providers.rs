@@ -2,7 +2,8 @@
 
 use saihai_model::{Millis, ProviderName, Usd};
 
-use crate::{Area, Diagnostic, Diagnostics, Located, Location, Options, Settings, did_you_mean, quoted};
+use super::read::suggest;
+use crate::{Area, Diagnostic, Diagnostics, Located, Location, Options, Settings, quoted};
 
 /// The provider that needs no agent.
 const SCRIPT: &str = "script";
@@ -42,7 +43,8 @@ impl<'a> Providers<'a> {
         if let Some(name) = options.provider.as_ref().filter(|name| !settings.knows_provider(name.as_str())) {
             let message = format!("no provider is named {}", quoted(name.as_str()));
             let diagnostic = Diagnostic::error(Area::Provider.code("unknown-provider"), message);
-            diagnostics.push(diagnostic.maybe_hint(providers.meant(name.as_str())));
+            let hint = suggest(name.as_str(), settings.provider_names(), diagnostics);
+            diagnostics.push(diagnostic.maybe_hint(hint));
         }
         providers
     }
@@ -113,12 +115,9 @@ impl<'a> Providers<'a> {
         if !self.settings.knows_provider(meant) {
             let message = format!("no provider is named {}", quoted(written));
             let diagnostic = name.error("unknown-provider", message).label("not a provider");
-            diagnostics.push(diagnostic.maybe_hint(self.meant(written)));
+            let hint = suggest(written, self.settings.provider_names(), diagnostics);
+            diagnostics.push(diagnostic.maybe_hint(hint));
         }
         meant.into()
-    }
-
-    fn meant(&self, name: &str) -> Option<String> {
-        did_you_mean(name, self.settings.provider_names())
     }
 }

@@ -84,8 +84,7 @@ impl Piece {
             }
             let known = self.movements.iter().map(|movement| movement.name.value.as_str());
             let known = known.chain(ENDS.into_iter().filter(|_| ends));
-            // Comparing names takes its time, and what is not listed needs no hint.
-            let hint = (diagnostics.left_off() == 0).then(|| did_you_mean(&name.value, known)).flatten();
+            let hint = suggest(&name.value, known, diagnostics);
             let message = format!("movement {} does not exist", quoted(&name.value));
             let diagnostic = name.error("unknown-movement", message).label("no movement has this name");
             diagnostics.push(diagnostic.maybe_hint(hint));
@@ -109,6 +108,16 @@ impl Piece {
             diagnostics.push(diagnostic.also(&rule.at, "completes the run"));
         }
     }
+}
+
+/// "did you mean …?", while there are not yet so many diagnostics that comparing with every name takes long.
+pub(super) fn suggest<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    diagnostics: &Diagnostics,
+) -> Option<String> {
+    const ENOUGH: usize = 50;
+    if diagnostics.len() < ENOUGH { did_you_mean(word, known) } else { None }
 }
 
 fn read_name(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> String {

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::facet::Facet;
+use super::read::suggest;
 use crate::{
     Area, Diagnostic, Diagnostics, LARGEST_FILE, Located, Location, Places, ReadError, Source, SourceFile,
-    Span, did_you_mean, quoted,
+    Span, quoted,
 };
 
 /// The most bytes of all texts together, each counted as often as it is used: every prompt holds its own.
@@ -130,11 +131,11 @@ impl<'a> Texts<'a> {
                     return self.read(&path, value, diagnostics);
                 }
             }
-            diagnostics.push(self.unknown(facet, value));
+            diagnostics.push(self.unknown(facet, value, diagnostics));
             return None;
         }
         if !facet.may_be_inline() {
-            diagnostics.push(self.unknown(facet, value));
+            diagnostics.push(self.unknown(facet, value, diagnostics));
             return None;
         }
         Some(Passage { text: value.value.clone(), at: value.at.clone() })
@@ -211,11 +212,11 @@ impl<'a> Texts<'a> {
         roots.into_iter().flatten().map(below).collect()
     }
 
-    fn unknown(&self, facet: Facet, value: &Located<String>) -> Diagnostic {
+    fn unknown(&self, facet: Facet, value: &Located<String>, diagnostics: &Diagnostics) -> Diagnostic {
         let noun = facet.noun();
         let message = format!("no {noun} is named {}", quoted(&value.value));
         let named = self.maps.get(&facet).into_iter().flat_map(|map| map.keys().map(String::as_str));
-        let hint = did_you_mean(&value.value, named).unwrap_or_else(|| {
+        let hint = suggest(&value.value, named, diagnostics).unwrap_or_else(|| {
             let directories: Vec<String> =
                 self.facet_directories(facet).iter().map(|path| quoted(&self.places.shown(path))).collect();
             let map = facet.map();

@@ -5,8 +5,8 @@ use saihai_model::Workflow;
 use super::{Project, listed, places};
 use crate::{Language, Options, Settings, find, load};
 
-/// The examples of the format's own description.
-const BUGFIX: &str = r##"# .takt/pieces/bugfix.yaml — the seed's words, Japanese prompts
+/// Older words and newer ones.
+const BUGFIX: &str = r##"# .takt/pieces/bugfix.yaml — the older words, Japanese prompts
 name: bugfix
 max_iterations: 12
 movements:
@@ -60,7 +60,7 @@ fn outline(workflow: &Workflow) -> String {
     lines.join("\n")
 }
 
-// section 8, P-31
+// P-42, P-44, P-45, P-46, P-51: what the rules of a whole piece become
 #[test]
 fn the_bugfix_example_lowers_without_a_word() {
     let project = Project::new(BUGFIX)
@@ -93,7 +93,7 @@ fn the_bugfix_example_lowers_without_a_word() {
     "#);
 }
 
-// section 8, P-11
+// P-11
 #[test]
 fn the_notes_example_in_newer_words_lowers_to_the_same_model() {
     let project = Project::new(NOTES);

@@ -30,7 +30,7 @@ fn japanese() -> Project {
     Project::new(JAPANESE).file("/p/.takt/agents/planner.md", "# プランナー\n\nあなたは計画の担当です。\n")
 }
 
-// P-24, P-28, P-29: the seed's own words, in its order
+// P-23, P-24, P-28, P-29: the format's own words, in their order, report and status in the one prompt
 #[test]
 fn a_japanese_prompt_has_every_part_in_its_place() {
     let workflow = japanese().workflow();
@@ -290,6 +290,23 @@ fn a_lone_report_without_a_format_is_a_list_of_one() {
         let shown = text(report, &VALUES);
         assert!(shown.contains("\n\n1. 00-plan.md → File name: 00-plan.md\n"), "{report}: {shown}");
     }
+}
+
+// P-28, R6 to R8
+#[test]
+fn several_reports_are_asked_for_in_japanese() {
+    let shown = text("description: にほんご\nreport: [{Summary: summary.md}, {Scope: 01-scope.md}]", &VALUES);
+    let block = "---
+## レポート出力（必須）
+作業完了後、以下の各レポートを出力してください。
+各レポートは見出し付きの ```markdown ブロックで囲んで出力してください。
+
+1. Summary → ファイル名: summary.md
+2. Scope → ファイル名: 01-scope.md
+
+---
+";
+    assert!(shown.contains(block), "{shown}");
 }
 
 // P-29, case 8
