@@ -32,6 +32,7 @@ mod record;
 mod script;
 mod slug;
 mod text;
+mod tokens;
 mod turn;
 mod workflow;
 
@@ -64,5 +65,6 @@ pub use script::{
 pub use serde_json::Value as Json;
 pub use slug::slug;
 pub use text::Text;
+pub use tokens::tokens;
 pub use turn::{Permission, SessionPolicy, Turn};
 pub use workflow::{Activity, OnFailure, Rounds, Stage, VisitLimit, Wanted, Workflow};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use saihai_model::Workflow;
+use saihai_model::{StageId, TurnId, Workflow};
 
 use crate::{Diagnostics, Language};
 
@@ -19,6 +19,8 @@ pub struct Loaded {
     pub uses: Vec<PathBuf>,
     /// The language agents are spoken to in.
     pub language: Language,
+    /// For each turn, the tokens that its first prompt holds beyond what the definition, the task and values say.
+    pub added_tokens: Vec<(StageId, TurnId, u64)>,
     /// What it is for, in its own words.
     pub description: Option<String>,
     /// Whether no agent is asked because nothing names a provider: replies are made up.

@@ -35,6 +35,7 @@ pub(super) struct Lowering<'a> {
     pub(super) spots: Spots,
     /// How many judges of one name there are.
     judges: HashMap<String, u32>,
+    pub(super) added_tokens: Vec<(StageId, TurnId, u64)>,
 }
 
 impl<'a> Lowering<'a> {
@@ -55,6 +56,7 @@ impl<'a> Lowering<'a> {
             stages: IndexMap::new(),
             spots: Spots::default(),
             judges: HashMap::new(),
+            added_tokens: Vec::new(),
         }
     }
 
@@ -84,7 +86,11 @@ impl<'a> Lowering<'a> {
             },
             retry: self.settings.retry(),
             afterwards: None,
-            words: IndexMap::from([("report-missing".to_owned(), self.words.report_missing.to_owned())]),
+            words: IndexMap::from([
+                ("report-missing".to_owned(), self.words.report_missing.to_owned()),
+                // What people call a stage of it; they are spoken to in English.
+                ("stage".to_owned(), "movement".to_owned()),
+            ]),
         }
     }
 
@@ -101,7 +107,7 @@ impl<'a> Lowering<'a> {
             let heading = if parallel { format!("## {}\n", part.name.value) } else { String::new() };
             let place = assignment.template.as_ref().map_or(&part.name.at, |template| &template.at);
             self.spots.put(Spot::Turn(id.clone(), part.name.value.as_str().into()), place);
-            turns.push(Turn { heading, ..self.turn(part, assignment, plan) });
+            turns.push(Turn { heading, ..self.turn(&id, part, assignment, plan) });
         }
         let does = Activity::Turns {
             turns,
@@ -117,7 +123,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn turn(&self, movement: &Movement, assignment: &Assignment, plan: Plan) -> Turn {
+    fn turn(&mut self, stage: &StageId, movement: &Movement, assignment: &Assignment, plan: Plan) -> Turn {
         let name = movement.name.value.as_str();
         let offered = exit::offered(&movement.rules, self.options);
         let speech = Speech {
@@ -132,6 +138,7 @@ impl<'a> Lowering<'a> {
             reports: &assignment.reports,
             offered: &offered,
         };
+        self.added_tokens.push((stage.clone(), name.into(), speech.added_tokens()));
         let ceiling =
             self.options.max_permission.or(self.settings.max_permission).unwrap_or(Permission::Full);
         let permission = assignment.permission.at_most(ceiling);
@@ -175,6 +182,7 @@ impl<'a> Lowering<'a> {
             reports: &[],
             offered: &offered,
         };
+        self.added_tokens.push((id.clone(), name.as_str().into(), speech.added_tokens()));
         let choice = exit::choice(self.words, &offered, self.settings);
         let reads = Reads { choice, ..Reads::default() };
         let turn = Turn { reads, ..self.bare_turn(&name, &speech, answerer) };

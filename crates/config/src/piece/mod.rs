@@ -67,6 +67,7 @@ pub(crate) fn load(
         workflow: (!diagnostics.has_errors()).then_some(workflow),
         diagnostics: diagnostics.sorted(),
         notes: lowering.providers.notes,
+        added_tokens: lowering.added_tokens,
         uses: definition.path.iter().cloned().chain(texts.files().map(|(path, _)| path.to_owned())).collect(),
         language,
         description: piece.description,

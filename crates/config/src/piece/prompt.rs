@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use saihai_model::{Form, Join, Part, Prompt, Section, Variable, When};
+use saihai_model::{Form, Join, Part, Prompt, Section, Text, Variable, When, tokens};
 
 use super::report::Contract;
 use super::template::Template;
@@ -44,6 +44,9 @@ pub(super) struct Offered<'a> {
     pub(super) appendix: Option<&'a str>,
 }
 
+/// A text nobody wrote anything in.
+static WORDLESS: [String; 1] = [String::new()];
+
 impl Speech<'_> {
     /// The prompt of the turn.
     pub(super) fn prompt(&self) -> Prompt {
@@ -75,6 +78,33 @@ impl Speech<'_> {
         Prompt { sections, join: Join::Paragraphs }
     }
 
+    /// The tokens of its first prompt that are our words: what is left of it when all words of the definition, the
+    /// task and the values of the run are taken out.
+    pub(super) fn added_tokens(&self) -> u64 {
+        let reports: Vec<Contract> = self.reports.iter().map(Contract::without_words).collect();
+        let offered: Vec<Offered<'_>> = self.offered.iter().map(Offered::without_words).collect();
+        let template = self.template.map(Template::without_words);
+        let bare = Speech {
+            piece: "",
+            movement: "",
+            persona: self.persona.map(|_| ""),
+            knowledge: &WORDLESS[..self.knowledge.len().min(1)],
+            policy: &WORDLESS[..self.policy.len().min(1)],
+            template: template.as_ref(),
+            reports: &reports,
+            offered: &offered,
+            ..*self
+        };
+        let sections = bare.prompt().sections;
+        // Nothing came before, so what would carry it on does not appear.
+        let appears = |section: &&Section| {
+            let is_task = |part: &Part| matches!(part, Part::Value(Variable::Task, _));
+            section.when == When::Always || section.body.iter().any(is_task)
+        };
+        let bodies = sections.iter().filter(appears).flat_map(|section| &section.body);
+        tokens(&bodies.filter_map(words_of).collect::<String>())
+    }
+
     fn shows(&self, variable: &Variable) -> bool {
         self.template.is_some_and(|template| template.shows(variable))
     }
@@ -98,6 +128,12 @@ impl Speech<'_> {
         ];
         body.extend((!behind.is_empty()).then(|| text(behind.to_owned())));
         always(body)
+    }
+}
+
+impl Offered<'_> {
+    fn without_words(&self) -> Self {
+        Self { number: self.number, condition: "", appendix: self.appendix.map(|_| "") }
     }
 }
 
@@ -186,6 +222,13 @@ fn always(body: Vec<Part>) -> Section {
 
 fn fixed(content: &str) -> Section {
     always(vec![text(content.to_owned())])
+}
+
+fn words_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::Fixed(Text::Inline(words)) => Some(words),
+        Part::Fixed(Text::Blob { .. }) | Part::Value(..) => None,
+    }
 }
 
 fn text(content: String) -> Part {

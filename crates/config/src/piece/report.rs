@@ -22,6 +22,12 @@ pub(super) struct Contract {
 }
 
 impl Contract {
+    /// The same without the words of whoever wrote it.
+    pub(super) fn without_words(&self) -> Self {
+        let format = self.format.as_ref().map(|_| String::new());
+        Self { file: String::new(), label: String::new(), format, at: self.at.clone() }
+    }
+
     /// The first heading of its format, without the marks.
     pub(super) fn heading(&self) -> Option<String> {
         let heading = |line: &str| {

@@ -69,6 +69,12 @@ pub(super) enum Speaker {
 }
 
 impl Template {
+    /// The same without the words of whoever wrote it: only the values it shows.
+    pub(super) fn without_words(&self) -> Self {
+        let is_value = |part: &&Part| matches!(part, Part::Value(..));
+        Self { parts: self.parts.iter().filter(is_value).cloned().collect(), remarks: Vec::new() }
+    }
+
     /// Parses a template in one pass from left to right. What is no variable stays as it is written.
     pub(super) fn parse(text: &str, speaker: Speaker) -> Self {
         let mut template = Self::default();

@@ -429,3 +429,20 @@ fn the_language_is_that_of_the_piece_and_its_files_not_of_its_comments() {
     let with_file = Project::new(&with_rule("agent: a.md")).file("/p/.takt/pieces/a.md", "あなたは…");
     assert_eq!(language(with_file), "ja");
 }
+
+// P-60, T-105
+#[test]
+fn what_we_add_to_a_prompt_does_not_depend_on_what_the_definition_says() {
+    let added = |project: &Project| project.load().added_tokens[0].2;
+    let japanese = japanese();
+    // The headings, labels and instructions of P-28: 6 context lines, both blocks, N1, N2 and T1.
+    assert_eq!(added(&japanese), 273);
+    let longer = JAPANESE
+        .replace("原因を調べてください。", &"とても長い指示。".repeat(100))
+        .replace("計画が完成した", &"長い条件".repeat(10))
+        .replace("既存の書き方に従う。", &"規約。".repeat(100))
+        .replace("## 元の要求", &"## 要求\n".repeat(50))
+        .replace("name: plan", "name: planning");
+    let persona = "あ".repeat(1000);
+    assert_eq!(added(&Project::new(&longer).file("/p/.takt/agents/planner.md", persona)), added(&japanese));
+}
