@@ -1,0 +1,97 @@
+//! What would be sent, without a run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use saihai_engine::Run;
+use saihai_model::{
+    Activity, Effect, Event, Fact, Millis, Moment, Request, StageId, Start, TurnId, Workflow,
+};
+
+use crate::Disk;
+use crate::blobs::Blobs;
+use crate::render::Renderer;
+
+/// What one turn would be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// The turn.
+    pub turn: TurnId,
+    /// For the provider's system slot.
+    pub persona: Option<String>,
+    /// The prompt, byte for byte.
+    pub text: String,
+}
+
+/// With what a stage is entered.
+#[derive(Debug, Clone, Copy)]
+pub struct Entering<'a> {
+    /// The task.
+    pub task: &'a str,
+    /// Where agents would work.
+    pub directory: &'a Path,
+    /// Where reports would be saved.
+    pub report_directory: &'a Path,
+    /// Whether a person sits at the terminal.
+    pub interactive: bool,
+}
+
+/// What the turns of a stage would be sent if a run began there; nothing where it asks no agent. The same engine
+/// drafts and the same renderer renders as in a run, so this is exactly what would be sent.
+pub fn preview(workflow: &Workflow, stage: &StageId, entering: &Entering<'_>) -> Vec<Preview> {
+    let workflow = beginning_at(workflow, stage);
+    let fact = Fact::Started(Box::new(started(&workflow, entering)));
+    let effects = Run::new().apply(&workflow, &Event { at: Moment(0), fact });
+    let asks = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Ask(request) => Some(request),
+        Effect::Record(_)
+        | Effect::Perform(_)
+        | Effect::OpenGate(_)
+        | Effect::Wake { .. }
+        | Effect::Stop { .. } => None,
+    });
+    asks.filter_map(|request| render(*request, entering)).collect()
+}
+
+/// The workflow with another entry, all turns of which are asked at once.
+fn beginning_at(workflow: &Workflow, stage: &StageId) -> Workflow {
+    let mut workflow = workflow.clone();
+    workflow.entry = stage.clone();
+    if let Some(Activity::Turns { at_once, .. }) = workflow.stages.get_mut(stage).map(|stage| &mut stage.does)
+    {
+        *at_once = None;
+    }
+    workflow
+}
+
+fn started(workflow: &Workflow, entering: &Entering<'_>) -> Start {
+    Start {
+        definition: workflow.name.clone(),
+        dialect: String::new(),
+        task: entering.task.into(),
+        seed: 0,
+        interactive: entering.interactive,
+        rehearsal: true,
+        patience: Millis(0),
+        directory: entering.directory.display().to_string(),
+        report_directory: entering.report_directory.display().to_string(),
+        subject: BTreeMap::new(),
+        delivery: None,
+        workflow: String::new(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        forked_from: None,
+    }
+}
+
+fn render(request: Request, entering: &Entering<'_>) -> Option<Preview> {
+    // A workflow that was never frozen holds its texts in itself: nothing is looked up here.
+    let blobs = Blobs::new(entering.report_directory.join("no-blobs"), &Disk::new());
+    let renderer = Renderer {
+        blobs: &blobs,
+        directory: &entering.directory.display().to_string(),
+        report_directory: &entering.report_directory.display().to_string(),
+    };
+    let persona = request.persona.as_ref().map(|text| renderer.text(text)).transpose().ok()?;
+    let text = renderer.render(request.draft.as_ref()?).ok()?.text;
+    Some(Preview { turn: request.turn?, persona, text })
+}
