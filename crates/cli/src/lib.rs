@@ -12,12 +12,16 @@
 //! `println!`, which would panic on a closed pipe.
 
 mod commands;
+mod diagnostics;
 mod driving;
 mod error;
 mod json;
+mod prepared;
 mod program;
 mod project;
 mod report;
+mod script;
+mod task;
 mod terminal;
 mod time;
 mod usage;

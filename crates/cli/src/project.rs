@@ -1,34 +1,80 @@
-//! The project a command works in.
+//! The project a command works in, and what is known around it.
 
 use std::path::PathBuf;
 
 use saihai::Runs;
+use saihai_config::{Diagnostics, DiskSource, Places, Settings, SettingsFrom, Variables, project_root};
 
+use crate::diagnostics;
 use crate::error::Error;
+use crate::terminal::Streams;
 
 /// Where we are.
 pub(crate) struct Project {
-    /// Its root (K-10).
-    pub(crate) root: PathBuf,
-    /// Where the command was typed.
-    pub(crate) current: PathBuf,
+    /// The files of this machine.
+    pub(crate) source: DiskSource,
+    /// The environment.
+    pub(crate) variables: Variables,
+    /// The directories a command works with.
+    pub(crate) places: Places,
 }
 
 impl Project {
     /// The project around the current directory.
     pub(crate) fn find() -> Result<Self, Error> {
-        let current = std::env::current_dir()
-            .map_err(|error| Error::usage(format!("cannot tell the current directory: {error}")))?;
-        Ok(Self { root: current.clone(), current })
+        let current = std::env::current_dir().map_err(|error| {
+            Error::usage(format!("the current directory cannot be used: {error}"))
+                .hint("change to one that exists")
+        })?;
+        let source = DiskSource;
+        let variables = Variables::new(
+            std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+        );
+        let places = Places {
+            root: project_root(&source, &current),
+            user: variables.user_directory(),
+            home: variables.home(),
+            current,
+        };
+        Ok(Self { source, variables, places })
     }
 
     /// Its runs.
     pub(crate) fn runs(&self) -> Runs {
-        Runs::of_project(&self.root)
+        Runs::of_project(&self.places.root)
     }
 
-    /// Where reports of new runs go.
-    pub(crate) fn reports(&self) -> Result<PathBuf, Error> {
-        Ok(self.root.join(".takt/reports"))
+    /// The settings in force. What is wrong with them is said, and errors end the command.
+    pub(crate) fn settings(&self, trust_project: bool, streams: &mut Streams) -> Result<Settings, Error> {
+        let mut found = Diagnostics::new();
+        let settings = self.load_settings(trust_project, &mut found);
+        diagnostics::insist(&found.sorted(), settings.strict, streams)?;
+        Ok(settings)
+    }
+
+    /// The settings in force and what is wrong with them.
+    pub(crate) fn load_settings(&self, trust_project: bool, found: &mut Diagnostics) -> Settings {
+        let from = SettingsFrom {
+            root: &self.places.root,
+            user: self.places.user.as_deref(),
+            current: &self.places.current,
+            variables: &self.variables,
+            flags: &[],
+            trust_project,
+        };
+        Settings::load(&self.source, &from, found)
+    }
+
+    /// A path as the person knows it.
+    pub(crate) fn shown(&self, path: &std::path::Path) -> String {
+        self.places.shown(path)
+    }
+
+    /// The user's Saihai directory.
+    pub(crate) fn user_directory(&self) -> Result<PathBuf, Error> {
+        self.places.user.clone().ok_or_else(|| {
+            Error::usage("there is no directory for your own files").hint("set `HOME` or `XDG_CONFIG_HOME`")
+        })
     }
 }

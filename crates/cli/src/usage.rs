@@ -17,7 +17,7 @@ const LATER_COMMANDS: [&str; 13] = [
 ];
 
 /// Flags that later versions have, with the commands that have them.
-const LATER_FLAGS: [(&str, &[&str]); 8] = [
+const LATER_FLAGS: [(&str, &[&str]); 7] = [
     ("--issue", &["run"]),
     ("--worktree", &["run"]),
     ("--no-worktree", &["run"]),
@@ -25,7 +25,6 @@ const LATER_FLAGS: [(&str, &[&str]); 8] = [
     ("--server", &["run"]),
     ("--namespace", &["run"]),
     ("--on-busy", &["run"]),
-    ("--faults", &["rehearse"]),
 ];
 
 /// Values that later versions take.

@@ -1,6 +1,6 @@
 //! Values of flags that are more than a text or a number.
 
-use saihai_model::{Budget, Millis, Usd};
+use saihai_model::{Budget, Millis};
 
 /// Reads `--max-iterations`.
 pub(crate) fn iterations(text: &str) -> Result<u32, String> {
@@ -29,62 +29,7 @@ pub(crate) fn duration(text: &str) -> Result<Millis, String> {
 
 /// Reads `--budget`: any of the four keys, each once.
 pub(crate) fn budget(text: &str) -> Result<Budget, String> {
-    let mut budget = Budget::default();
-    for part in text.split(',') {
-        let (key, value) = part.split_once('=').ok_or_else(|| {
-            format!(
-                "`{part}` names no key; write `usd=5`, `tokens=2000000`, `turns=40` or `minutes=90`, joined by commas"
-            )
-        })?;
-        let seen = match key.trim() {
-            "usd" => budget.usd.replace(dollars(value)?).is_some(),
-            "tokens" => budget.tokens.replace(count(value)?).is_some(),
-            "turns" => budget.turns.replace(count(value)?).is_some(),
-            "minutes" => budget.time.replace(minutes(value)?).is_some(),
-            other => {
-                return Err(format!("`{other}` is none of the keys `usd`, `tokens`, `turns` and `minutes`"));
-            }
-        };
-        if seen {
-            return Err(format!("`{}` is given twice", key.trim()));
-        }
-    }
-    Ok(budget)
-}
-
-fn dollars(value: &str) -> Result<Usd, String> {
-    let amount = positive(value)?;
-    Usd::from_dollars(amount)
-        .filter(|usd| usd.0 > 0)
-        .ok_or_else(|| format!("`{value}` is no amount of dollars"))
-}
-
-fn count(value: &str) -> Result<u64, String> {
-    match value.trim().parse() {
-        Ok(number @ 1..) => Ok(number),
-        _ => Err(format!("`{value}` is not a whole number above 0")),
-    }
-}
-
-fn minutes(value: &str) -> Result<Millis, String> {
-    let millis = (positive(value)? * 60_000.0).round();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range is checked on the same line"
-    )]
-    if (1.0..1e15).contains(&millis) {
-        Ok(Millis(millis as u64))
-    } else {
-        Err(format!("`{value}` is too far"))
-    }
-}
-
-fn positive(value: &str) -> Result<f64, String> {
-    match value.trim().parse() {
-        Ok(number) if number > 0.0 && f64::is_finite(number) => Ok(number),
-        _ => Err(format!("`{value}` is not a number above 0")),
-    }
+    saihai_config::parse_budget(text).map_err(|bad| bad.to_string())
 }
 
 #[cfg(test)]
@@ -102,43 +47,6 @@ mod tests {
             ["", "s", "0", "0s", "-1", "+1", "1.5h", "2 h", "2d", "１s", "99999999999999999999", "m30"]
         {
             assert!(duration(junk).is_err(), "{junk}");
-        }
-    }
-
-    // K-35
-    #[test]
-    fn a_budget_has_any_of_four_keys() {
-        let all = budget("usd=5,tokens=2000000,turns=40,minutes=90").unwrap();
-        assert_eq!(
-            all,
-            Budget {
-                usd: Some(Usd(5_000_000)),
-                tokens: Some(2_000_000),
-                turns: Some(40),
-                time: Some(Millis(5_400_000)),
-            }
-        );
-        assert_eq!(budget("usd=0.25").unwrap().usd, Some(Usd(250_000)));
-    }
-
-    // K-35, K-case 8
-    #[test]
-    fn a_budget_that_cannot_be_meant_is_refused_and_the_keys_are_named() {
-        insta::assert_snapshot!(budget("5").unwrap_err(), @"`5` names no key; write `usd=5`, `tokens=2000000`, `turns=40` or `minutes=90`, joined by commas");
-        insta::assert_snapshot!(budget("euro=5").unwrap_err(), @"`euro` is none of the keys `usd`, `tokens`, `turns` and `minutes`");
-        for junk in [
-            "",
-            "usd=",
-            "usd=0",
-            "usd=-1",
-            "usd=NaN",
-            "usd=inf",
-            "turns=1.5",
-            "turns=0",
-            "usd=1,usd=2",
-            "usd=1,",
-        ] {
-            assert!(budget(junk).is_err(), "{junk}");
         }
     }
 

@@ -1,7 +1,5 @@
 //! `saihai answer`.
 
-use std::io::Read as _;
-
 use clap::Args;
 use saihai::{Clock, Given, Reached, open_gate};
 use saihai_model::Wants;
@@ -11,6 +9,7 @@ use crate::driving::block_on;
 use crate::error::{Error, exit};
 use crate::json;
 use crate::project::Project;
+use crate::task;
 use crate::terminal::Streams;
 
 /// Answer the gate a run waits at
@@ -84,18 +83,8 @@ impl Answer {
             (Wants::Text { .. }, _, Some(_)) => {
                 Err(Error::usage("the gate takes one text").hint("put quotes around a text with spaces"))
             }
-            (Wants::Text { .. }, "-", None) => from_stdin().map(Given::Text),
+            (Wants::Text { .. }, "-", None) => task::from_stdin("the answer").map(Given::Text),
             (Wants::Text { .. }, text, None) => Ok(Given::Text(text.to_owned())),
         }
     }
-}
-
-/// More than any gate takes, so that an endless input ends.
-const MOST_BYTES: u64 = 1 << 20;
-
-fn from_stdin() -> Result<String, Error> {
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(MOST_BYTES).read_to_string(&mut text);
-    read.map_err(|error| Error::usage(format!("cannot read the answer from stdin: {error}")))?;
-    Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))
 }

@@ -1,15 +1,27 @@
 //! `saihai check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use saihai_config::check::most_calls;
+use saihai_config::{
+    Definition, Diagnostic, Diagnostics, FileKind, Options, Settings, Source as _, find, list, load,
+    to_github,
+};
+use serde::Serialize;
 
-use crate::error::Error;
-use crate::terminal::Streams;
+use crate::error::{Error, exit};
+use crate::prepared::unusable;
+use crate::project::Project;
+use crate::report::count;
+use crate::terminal::{Streams, visible_line};
+use crate::{diagnostics, json};
 
 /// Report everything that is wrong with definitions and settings
 #[derive(Debug, Args)]
-#[command(after_help = "Then prints, for each definition, an upper bound on the calls to providers.")]
+#[command(
+    after_help = "Then prints, for each definition, an upper bound on the calls to providers, retries not counted."
+)]
 pub(crate) struct Check {
     /// Definitions, or directories of them [default: every definition found, and the settings]
     #[arg(value_name = "PATH")]
@@ -36,8 +48,112 @@ enum Format {
     Github,
 }
 
+/// An upper bound on the calls of one definition (P-56).
+#[derive(Serialize)]
+struct Bound {
+    definition: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_calls: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct CheckObject<'a> {
+    diagnostics: Vec<&'a Diagnostic>,
+    bounds: &'a [Bound],
+}
+
 impl Check {
-    pub(crate) fn execute(self, _streams: &mut Streams) -> Result<u8, Error> {
-        Err(Error::usage("configuration cannot be read yet"))
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let project = Project::find()?;
+        let mut found = Diagnostics::new();
+        let settings = project.load_settings(false, &mut found);
+        let mut bounds = Vec::new();
+        for definition in self.definitions(&project, &mut found) {
+            bounds.extend(one(&project, &definition, &settings, &mut found));
+        }
+        let found = found.sorted();
+        match if self.json { Format::Json } else { self.format } {
+            Format::Human => self.people(&found, &bounds, streams)?,
+            Format::Github => streams.out.raw(to_github(&found).as_bytes())?,
+            Format::Json => {
+                let object = CheckObject { diagnostics: found.iter().collect(), bounds: &bounds };
+                json::line(&mut streams.out, "check", object)?;
+            }
+        }
+        let strict = self.strict || settings.strict;
+        Ok(if found.forbids(strict) { exit::USAGE } else { exit::DONE })
     }
+
+    /// What is to be checked; what cannot be found is said with the rest.
+    fn definitions(&self, project: &Project, found: &mut Diagnostics) -> Vec<Definition> {
+        if self.paths.is_empty() {
+            let all = list(&project.source, &project.places).into_iter().map(|listed| listed.definition);
+            return all
+                .filter(|definition| definition.path.is_some() && definition.dialect.is_supported())
+                .collect();
+        }
+        let mut asked = Vec::new();
+        for path in &self.paths {
+            asked.extend(self.files(project, path));
+        }
+        let mut definitions = Vec::new();
+        for name in asked {
+            match find(&project.source, &project.places, &name) {
+                Ok(definition) => definitions.push(definition),
+                Err(diagnostics) => found.append(diagnostics),
+            }
+        }
+        definitions
+    }
+
+    /// A definition by its name or path; of a directory, every file in it that could be one.
+    fn files(&self, project: &Project, path: &Path) -> Vec<String> {
+        let name = path.to_string_lossy().into_owned();
+        let place = project.places.current.join(path);
+        let holds_agent = project.source.is_file(&place.join("agent.json"));
+        if project.source.kind(&place) != Some(FileKind::Directory) || holds_agent {
+            return vec![name];
+        }
+        let files = project.source.list(&place).unwrap_or_default();
+        let yaml = files.into_iter().filter(|file| file.ends_with(".yaml") || file.ends_with(".yml"));
+        yaml.map(|file| place.join(file).to_string_lossy().into_owned()).collect()
+    }
+
+    fn people(&self, found: &Diagnostics, bounds: &[Bound], streams: &mut Streams) -> Result<(), Error> {
+        let text = diagnostics::human(found, &streams.out);
+        streams.out.raw(text.as_bytes())?;
+        if !found.is_empty() && !bounds.is_empty() {
+            streams.out.data("")?;
+        }
+        for bound in bounds {
+            let calls = bound.most_calls.map_or_else(
+                || "no upper bound on calls".to_owned(),
+                |most| format!("at most {}", count(most, "call")),
+            );
+            streams.out.data(&format!("{}: {calls}", visible_line(&bound.definition)))?;
+        }
+        if found.is_empty() && bounds.is_empty() {
+            streams.note("there is nothing to check here");
+        }
+        Ok(())
+    }
+}
+
+fn one(
+    project: &Project,
+    definition: &Definition,
+    settings: &Settings,
+    found: &mut Diagnostics,
+) -> Option<Bound> {
+    let loaded = load(&project.source, &project.places, definition, &Options::default(), settings);
+    found.append(loaded.diagnostics);
+    let workflow = loaded.workflow?;
+    found.append(unusable(&workflow, settings));
+    Some(Bound {
+        definition: definition.name.clone(),
+        file: definition.path.as_ref().map(|path| project.shown(path)),
+        most_calls: most_calls(&workflow),
+    })
 }

@@ -1,12 +1,22 @@
 //! `saihai config`.
 
 use clap::Args;
+use saihai_config::{Diagnostics, ListedSetting};
+use saihai_model::Json;
+use serde::Serialize;
 
-use crate::error::Error;
-use crate::terminal::Streams;
+use crate::diagnostics;
+use crate::error::{Error, exit};
+use crate::json;
+use crate::project::Project;
+use crate::terminal::{Streams, Table, visible_line};
 
 /// Show the settings in force
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Settings come from flags, then `SAIHAI_…` variables, then `.saihai/config.toml`, then your own \
+                        `config.toml`. Secrets are masked."
+)]
 pub(crate) struct Config {
     /// Only this setting, or those below it: `retry.max_wait`, `budget`
     #[arg(value_name = "KEY")]
@@ -21,8 +31,58 @@ pub(crate) struct Config {
     json: bool,
 }
 
+#[derive(Serialize)]
+struct SettingObject<'a> {
+    key: &'a str,
+    value: &'a Json,
+    origin: String,
+}
+
 impl Config {
-    pub(crate) fn execute(self, _streams: &mut Streams) -> Result<u8, Error> {
-        Err(Error::usage("configuration cannot be read yet"))
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let settings = Project::find()?.settings(false, streams)?;
+        let listed = match &self.key {
+            None => settings.list(),
+            Some(key) => match settings.find(key) {
+                Ok(listed) => listed,
+                Err(unknown) => {
+                    diagnostics::insist(&Diagnostics::from_iter([*unknown]), false, streams)?;
+                    Vec::new()
+                }
+            },
+        };
+        if self.json {
+            for ListedSetting { key, value, origin } in &listed {
+                json::line(
+                    &mut streams.out,
+                    "setting",
+                    SettingObject { key, value, origin: origin.to_string() },
+                )?;
+            }
+            return Ok(exit::DONE);
+        }
+        for line in self.lines(&listed) {
+            streams.out.data(&line)?;
+        }
+        Ok(exit::DONE)
+    }
+
+    fn lines(&self, listed: &[ListedSetting]) -> Vec<String> {
+        let value = |value: &Json| {
+            if value.is_null() {
+                "(not set)".to_owned()
+            } else {
+                visible_line(&value.to_string()).into_owned()
+            }
+        };
+        if self.explain {
+            let mut table = Table::new(&["KEY", "VALUE", "ORIGIN"]);
+            for one in listed {
+                let origin = visible_line(&one.origin.to_string()).into_owned();
+                table.row(vec![visible_line(&one.key).into_owned(), value(&one.value), origin]);
+            }
+            return table.lines();
+        }
+        listed.iter().map(|one| format!("{} = {}", visible_line(&one.key), value(&one.value))).collect()
     }
 }

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use saihai_model::{Budget, Millis, Permission};
+use saihai_config::Options;
+use saihai_model::{Budget, Millis, Permission, ProviderName};
 
+use crate::error::Error;
 use crate::values;
 
 /// Who answers, and how far a run may go.
@@ -44,6 +46,32 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+impl RunFlags {
+    /// What they say, for whoever lowers the definition.
+    pub(crate) fn options(&self, interactive: bool) -> Result<Options, Error> {
+        let provider = match (&self.provider, &self.script) {
+            (Some(name), Some(_)) if name != SCRIPT => {
+                let message = format!("`--script` answers for the provider `{SCRIPT}`, not for `{name}`");
+                return Err(Error::usage(message).hint("leave one of the two out"));
+            }
+            (None, Some(_)) => Some(SCRIPT.into()),
+            (name, _) => name.as_deref().map(ProviderName::from),
+        };
+        Ok(Options {
+            provider,
+            model: self.model.clone(),
+            max_iterations: self.limits.max_iterations,
+            max_permission: self.max_permission.map(Permission::from),
+            budget: self.limits.budget.clone().unwrap_or_default(),
+            run_timeout: self.limits.run_timeout,
+            interactive,
+        })
+    }
+}
+
+/// The provider that answers from a script.
+const SCRIPT: &str = "script";
 
 /// How far a run may go.
 #[derive(Debug, Args)]

@@ -38,9 +38,10 @@ struct ForkedObject<'a> {
 impl Fork {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
+        let settings = project.settings(false, streams)?;
         let runs = project.runs();
         let from = runs.find(&self.run)?;
-        let forked = saihai::fork(&runs, &from, self.at, &project.reports()?, Clock::system())?;
+        let forked = saihai::fork(&runs, &from, self.at, &settings.reports_dir, Clock::system())?;
         let run = forked.directory.id();
         if self.json {
             json::line(&mut streams.out, "forked", ForkedObject { run, from: &forked.from, at: forked.at })?;

@@ -6,7 +6,7 @@ use saihai_connect::Connections;
 use saihai_model::Raise;
 
 use super::flags::{LimitFlags, PresenceFlags};
-use crate::driving::{Showing, block_on, drive};
+use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
 use crate::project::Project;
 use crate::terminal::Streams;
@@ -51,13 +51,14 @@ impl Resume {
             now: self.now,
         };
         let showing = Showing {
+            past: Past::Journal,
             json: self.json,
             interactive: streams.can_ask() && !self.json,
             auto: self.presence.auto,
         };
         block_on(async {
             let driver = Driver::resume(directory, raise, Connections::default(), Clock::system())?;
-            drive(driver, showing, streams).await
+            drive(driver, &workflow, showing, streams).await
         })
     }
 }

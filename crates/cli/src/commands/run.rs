@@ -1,15 +1,27 @@
 //! `saihai run`.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
 use clap::Args;
+use saihai::rehearse::way_to_completion;
+use saihai::{Beginning, Clock, Driver};
+use saihai_config::Settings;
+use saihai_connect::Connections;
+use saihai_model::{Script, slug};
 
 use super::flags::RunFlags;
+use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
+use crate::prepared::{Prepared, Wanted};
+use crate::project::Project;
 use crate::terminal::Streams;
+use crate::{script, task};
 
 /// Run a definition on a task
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Prints the outcome, the report files and the last output. Where no provider is configured, the definition is rehearsed on generated replies and no work is done."
+    after_help = "Prints the outcome, the report files and the last output. Where no provider is configured, the \
+                  definition is rehearsed on generated replies and no work is done."
 )]
 pub(crate) struct Run {
     /// The definition: a name, or a path (with a `/`, or ending in .yaml, .yml, .json or .toml)
@@ -25,7 +37,74 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn execute(self, _streams: &mut Streams) -> Result<u8, Error> {
-        Err(Error::usage("configuration cannot be read yet"))
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let project = Project::find()?;
+        let settings = project.settings(self.flags.trust_project, streams)?;
+        let showing = Showing {
+            past: Past::None,
+            json: self.flags.json,
+            interactive: streams.can_ask() && !self.flags.json,
+            auto: self.flags.presence.auto,
+        };
+        let options = self.flags.options(showing.interactive)?;
+        let strict = self.flags.strict || settings.strict;
+        let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
+        let prepared = Prepared::new(&project, wanted, streams)?;
+        let task = task::read(self.task.clone())?.ok_or_else(|| {
+            Error::usage(format!("`{}` needs a task", self.definition))
+                .hint(format!("say what is to be done: `saihai run {} \"fix the login\"`", self.definition))
+        })?;
+        let script = self.script(&project, &prepared, &settings, strict, streams)?;
+        let beginning = self.beginning(&project, prepared, &settings, task, script, showing.interactive);
+        let workflow = beginning.workflow.clone();
+        block_on(async {
+            let driver = Driver::start(&project.runs(), beginning, Connections::default(), Clock::system())?;
+            drive(driver, &workflow, showing, streams).await
+        })
+    }
+
+    /// What the `script` provider plays, if it is asked at all.
+    fn script(
+        &self,
+        project: &Project,
+        prepared: &Prepared,
+        settings: &Settings,
+        strict: bool,
+        streams: &mut Streams,
+    ) -> Result<Option<Script>, Error> {
+        if let Some(file) = script::file(project, self.flags.script.as_deref(), settings) {
+            return script::read(project, &file, &prepared.workflow, strict, streams).map(Some);
+        }
+        if !prepared.rehearsal {
+            return Ok(None);
+        }
+        streams.note("no agent is configured: this only rehearses the definition on generated replies, no work is done");
+        Ok(Some(way_to_completion(&prepared.workflow)))
+    }
+
+    fn beginning(
+        &self,
+        project: &Project,
+        prepared: Prepared,
+        settings: &Settings,
+        task: String,
+        script: Option<Script>,
+        interactive: bool,
+    ) -> Beginning {
+        let retry = settings.retry();
+        Beginning {
+            workflow: prepared.workflow,
+            script,
+            definition: self.definition.clone(),
+            dialect: prepared.definition.dialect.name().to_owned(),
+            slug: slug(&task),
+            task,
+            seed: RandomState::new().build_hasher().finish(),
+            interactive,
+            rehearsal: prepared.rehearsal,
+            patience: if self.flags.presence.wait { retry.max_wait } else { settings.short_wait },
+            directory: project.places.root.clone(),
+            reports: settings.reports_dir.clone(),
+        }
     }
 }

@@ -1,19 +1,26 @@
 //! `saihai trust`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use saihai_config::{Diagnostics, FileKind, Source as _, TRUST_FILE, Trust as Trusted, TrustRequest};
+use serde::Serialize;
 
-use crate::error::Error;
-use crate::terminal::Streams;
+use crate::diagnostics;
+use crate::error::{Error, exit};
+use crate::json;
+use crate::project::Project;
+use crate::terminal::{Streams, visible_line};
 
 /// Honour what a project's settings say about programs and addresses
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Shows the keys that need trust and records the file as it is now; a changed file must be trusted again."
+    after_help = "A repository must not be able to run programs or to send secrets elsewhere just because \
+                        somebody cloned it. This shows the keys that could, and records the file as it is now; \
+                        a changed file must be trusted again."
 )]
 pub(crate) struct Trust {
-    /// The settings file, or the project [default: this project]
+    /// The settings file, or the project it belongs to [default: this project]
     #[arg(value_name = "PATH", conflicts_with_all = ["list", "revoke"])]
     path: Option<PathBuf>,
 
@@ -30,8 +37,128 @@ pub(crate) struct Trust {
     json: bool,
 }
 
+#[derive(Serialize)]
+struct TrustedObject<'a> {
+    path: &'a str,
+    keys: Vec<KeyObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct KeyObject<'a> {
+    key: &'a str,
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+struct TrustObject<'a> {
+    path: &'a str,
+    hash: &'a str,
+}
+
+#[derive(Serialize)]
+struct RevokedObject<'a> {
+    path: &'a str,
+}
+
 impl Trust {
-    pub(crate) fn execute(self, _streams: &mut Streams) -> Result<u8, Error> {
-        Err(Error::usage("configuration cannot be read yet"))
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let project = Project::find()?;
+        let mut found = Diagnostics::new();
+        let trusted = Trusted::load(&project.source, project.places.user.as_deref(), &mut found);
+        // A file of ours that cannot be read must not be overwritten either.
+        diagnostics::insist(&found, false, streams)?;
+        if self.list {
+            return self.show(&trusted, streams);
+        }
+        match &self.revoke {
+            Some(path) => self.revoke(&project, trusted, path, streams),
+            None => self.trust(&project, trusted, streams),
+        }
     }
+
+    fn show(&self, trusted: &Trusted, streams: &mut Streams) -> Result<u8, Error> {
+        for (path, hash) in trusted.files() {
+            if self.json {
+                json::line(&mut streams.out, "trust", TrustObject { path, hash })?;
+            } else {
+                streams.out.data(&visible_line(path))?;
+            }
+        }
+        Ok(exit::DONE)
+    }
+
+    fn trust(&self, project: &Project, mut trusted: Trusted, streams: &mut Streams) -> Result<u8, Error> {
+        let file = settings_file(project, self.path.as_deref());
+        let mut found = Diagnostics::new();
+        let request = TrustRequest::examine(&project.source, &file, &mut found);
+        diagnostics::insist(&found, false, streams)?;
+        let Some(request) = request else {
+            return Err(Error::usage(format!("`{}` cannot be read", project.shown(&file))));
+        };
+        trusted.record(&request.path, &request.content);
+        save(project, &trusted)?;
+        let path = request.path.to_string_lossy();
+        if self.json {
+            let keys = request.keys.iter().map(|(key, value)| KeyObject { key, value }).collect();
+            json::line(&mut streams.out, "trusted", TrustedObject { path: &path, keys })?;
+            return Ok(exit::DONE);
+        }
+        streams.out.data(&format!("trusted: {}", visible_line(&path)))?;
+        for (key, value) in &request.keys {
+            streams.out.data(&format!("  {} = {}", visible_line(key), visible_line(value)))?;
+        }
+        if request.keys.is_empty() {
+            streams.note("nothing in it needs trust");
+        }
+        Ok(exit::DONE)
+    }
+
+    fn revoke(
+        &self,
+        project: &Project,
+        mut trusted: Trusted,
+        path: &Path,
+        streams: &mut Streams,
+    ) -> Result<u8, Error> {
+        let file = settings_file(project, Some(path));
+        // The file itself may be gone; then its name is all there is.
+        let file = project.source.canonical(&file).unwrap_or(file);
+        if !trusted.revoke(&file) {
+            let error = Error::usage(format!("`{}` is not trusted", project.shown(&file)));
+            return Err(error.hint("`saihai trust --list` shows what is"));
+        }
+        save(project, &trusted)?;
+        let path = file.to_string_lossy();
+        if self.json {
+            json::line(&mut streams.out, "revoked", RevokedObject { path: &path })?;
+        } else {
+            streams.out.data(&format!("not trusted any more: {}", visible_line(&path)))?;
+        }
+        Ok(exit::DONE)
+    }
+}
+
+/// The settings file meant by a path: itself, or that of the project in a directory.
+fn settings_file(project: &Project, path: Option<&Path>) -> PathBuf {
+    let path = path.map_or_else(|| project.places.root.clone(), |path| project.places.current.join(path));
+    match project.source.kind(&path) {
+        Some(FileKind::Directory) => path.join(".saihai/config.toml"),
+        Some(FileKind::File | FileKind::Other) | None => path,
+    }
+}
+
+/// Writes what is trusted, whole or not at all.
+fn save(project: &Project, trusted: &Trusted) -> Result<(), Error> {
+    let directory = project.user_directory()?;
+    let file = directory.join(TRUST_FILE);
+    let failed =
+        |error: std::io::Error| Error::unavailable(format!("cannot write `{}`: {error}", file.display()));
+    std::fs::create_dir_all(&directory).map_err(failed)?;
+    let fresh = directory.join(format!("{TRUST_FILE}.{}", std::process::id()));
+    std::fs::write(&fresh, trusted.to_toml()).map_err(failed)?;
+    std::fs::rename(&fresh, &file).map_err(|error| {
+        // What was begun is taken away again; that this may fail too changes nothing.
+        let _ = std::fs::remove_file(&fresh);
+        failed(error)
+    })
 }

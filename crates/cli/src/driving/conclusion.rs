@@ -1,8 +1,11 @@
 //! How a run stands, said to a person or a program.
 
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
 use saihai::project::{Outcome, Transition, Transitions};
 use saihai::{RunDirectory, open_gate};
-use saihai_model::{By, Usage, Verdict, Wants, Workflow};
+use saihai_model::{By, Entry, Fact, Usage, Verdict, Wants, Workflow};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -16,6 +19,7 @@ pub(crate) struct Conclusion {
     last: Option<Last>,
     gate: Option<Wants>,
     most_iterations: Option<u32>,
+    reports: Vec<PathBuf>,
 }
 
 /// The last stage that was left.
@@ -34,14 +38,19 @@ impl Conclusion {
         let workflow = directory.workflow()?;
         let mut names = Names::new(&workflow);
         let mut transitions = Transitions::new(&workflow);
+        let mut report_directory = PathBuf::new();
         directory.read(&mut |record| {
+            if let Entry::Fact(Fact::Started(start)) = &record.entry {
+                report_directory = PathBuf::from(&start.report_directory);
+            }
             names.learn(&record);
             transitions.see(&record);
         })?;
+        let reports = outcome.reports.iter().map(|file| report_directory.join(file)).collect();
         let last = transitions.finish().pop().map(|transition| Last::new(transition, &workflow));
         let waits = outcome.reason.as_deref() == Some("person");
         let gate = if waits { Some(open_gate(directory)?.2) } else { None };
-        Ok(Self { outcome, last, gate, most_iterations: names.most_iterations() })
+        Ok(Self { outcome, last, gate, most_iterations: names.most_iterations(), reports })
     }
 
     /// The exit code that goes with it.
@@ -70,7 +79,7 @@ impl Conclusion {
             turns: outcome.turns,
             usage: &outcome.usage,
             cost_usd: outcome.cost.map(saihai_model::Usd::dollars),
-            reports: &outcome.reports,
+            reports: self.reports.iter().map(|path| path.to_string_lossy()).collect(),
             output: outcome.output.as_deref(),
             rehearsal: outcome.rehearsal,
             until: outcome.until.map(time::rfc3339),
@@ -119,8 +128,8 @@ impl Conclusion {
         if outcome.rehearsal {
             out.data("rehearsal: no agent was asked, no work was done")?;
         }
-        for report in &outcome.reports {
-            out.data(&format!("report {}", visible_line(report)))?;
+        for report in &self.reports {
+            out.data(&format!("report {}", visible_line(&shown(report))))?;
         }
         if let Some(output) = &outcome.output {
             out.data("")?;
@@ -150,7 +159,7 @@ impl Conclusion {
     /// Outcome, what decided it, what it took.
     fn headline(&self) -> String {
         let outcome = &self.outcome;
-        let why = outcome.reason.as_deref().filter(|reason| *reason != outcome.outcome);
+        let why = outcome.reason.as_deref().filter(|reason| !outcome.outcome.starts_with(reason));
         let why = why.map(|reason| format!(" ({})", visible_line(reason))).unwrap_or_default();
         let last = self.last.as_ref().map(|last| format!(": {}", last.words)).unwrap_or_default();
         format!("{}{why}{last}", outcome.outcome)
@@ -195,7 +204,7 @@ pub(crate) struct ResultObject<'a> {
     usage: &'a Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
-    reports: &'a [String],
+    reports: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a str>,
     rehearsal: bool,
@@ -227,4 +236,10 @@ pub(crate) fn show_result(conclusion: &Conclusion, json: bool, streams: &mut Str
     }
     conclusion.show_way_on(streams);
     Ok(())
+}
+
+/// A path as the person knows it: relative to where they are, where it lies below.
+fn shown(path: &Path) -> Cow<'_, str> {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).to_string_lossy()
 }

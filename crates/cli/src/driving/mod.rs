@@ -9,6 +9,7 @@ mod watch;
 use std::future::Future;
 
 use saihai::{Driver, Finish, Going, Observed, RunDirectory};
+use saihai_model::Workflow;
 use tokio::sync::mpsc;
 
 use crate::error::{Error, exit};
@@ -19,9 +20,20 @@ pub(crate) use conclusion::{Conclusion, ResultObject, show_result};
 pub(crate) use signals::Signals;
 pub(crate) use watch::EventObject;
 
+/// What a run has behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// Nothing: it begins now.
+    None,
+    /// What its journal says.
+    Journal,
+}
+
 /// How a run is shown while it is driven.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Showing {
+    /// What it has behind it.
+    pub(crate) past: Past,
     /// Events and result as JSON on stdout.
     pub(crate) json: bool,
     /// A person can be asked (K-4).
@@ -38,9 +50,14 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Res
 }
 
 /// Drives the run until it ends or is parked, shows it meanwhile, and says how it stands afterwards.
-pub(crate) async fn drive(driver: Driver, showing: Showing, streams: &mut Streams) -> Result<u8, Error> {
+pub(crate) async fn drive(
+    driver: Driver,
+    workflow: &Workflow,
+    showing: Showing,
+    streams: &mut Streams,
+) -> Result<u8, Error> {
     let directory = driver.directory().clone();
-    let ended = watched(driver, &directory, showing, streams).await?;
+    let ended = watched(driver, workflow, showing, streams).await?;
     match ended {
         Ended::Finished(finish) => conclude(&finish, &directory, showing, streams),
         Ended::LeftAtGate => {
@@ -65,16 +82,18 @@ enum Ended {
 
 async fn watched(
     driver: Driver,
-    directory: &RunDirectory,
+    workflow: &Workflow,
     showing: Showing,
     streams: &mut Streams,
 ) -> Result<Ended, Error> {
-    let workflow = directory.workflow()?;
+    let directory = driver.directory().clone();
     let signals =
         Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
-    let mut watch = Watch::new(directory.id(), &workflow, showing, driver.control(), streams);
+    let mut watch = Watch::new(directory.id(), workflow, showing, driver.control(), streams);
     // What happened before gives names to what happens now.
-    directory.read(&mut |record| watch.remember(&record))?;
+    if showing.past == Past::Journal {
+        directory.read(&mut |record| watch.remember(&record))?;
+    }
     let (tell, hear) = mpsc::unbounded_channel();
     let driving = async move {
         let going = Going { stay_at_gates: showing.interactive, auto: showing.auto };

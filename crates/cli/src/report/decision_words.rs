@@ -113,7 +113,8 @@ fn method(by: By) -> &'static str {
 pub(crate) fn ending_words(ending: &Ending) -> String {
     match ending {
         Ending::Completed(reason) | Ending::Failed(reason) | Ending::Incomplete(reason)
-            if !reason.is_empty() && reason != ending.outcome() =>
+            // `completed (complete)` says nothing twice.
+            if !ending.outcome().starts_with(reason) =>
         {
             format!("{} ({})", ending.outcome(), visible_line(reason))
         }

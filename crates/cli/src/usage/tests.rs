@@ -109,7 +109,7 @@ fn values_that_do_not_fit_say_what_does() {
 #[test]
 fn a_budget_without_keys_is_told_the_four_keys() {
     insta::assert_snapshot!(complaint("run p x --budget 5"), @r"
-    error: `5` does not fit `--budget`: `5` names no key; write `usd=5`, `tokens=2000000`, `turns=40` or `minutes=90`, joined by commas
+    error: `5` does not fit `--budget`: `5` has no key; write `usd=…`, `tokens=…`, `turns=…` or `minutes=…`, joined by commas
     exit 2
     ");
 }

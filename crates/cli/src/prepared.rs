@@ -1,0 +1,91 @@
+//! A definition that was asked for, ready to be run, rehearsed or looked at.
+
+use std::collections::BTreeSet;
+
+use saihai_config::{Definition, Diagnostics, Loaded, Options, Settings, Use, find, load};
+use saihai_model::{ProviderName, Stage, StageId, TurnId, Workflow};
+
+use crate::diagnostics;
+use crate::error::Error;
+use crate::project::Project;
+use crate::terminal::Streams;
+
+/// A definition, found, read and lowered.
+pub(crate) struct Prepared {
+    /// What was found.
+    pub(crate) definition: Definition,
+    /// What it lowers into.
+    pub(crate) workflow: Workflow,
+    /// Whether nothing names a provider, so that replies are made up.
+    pub(crate) rehearsal: bool,
+    added_tokens: Vec<(StageId, TurnId, u64)>,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// The definition's name or path.
+    pub(crate) definition: &'a str,
+    /// What flags say.
+    pub(crate) options: &'a Options,
+    /// What settings say.
+    pub(crate) settings: &'a Settings,
+    /// Whether warnings count as errors.
+    pub(crate) strict: bool,
+}
+
+impl Prepared {
+    /// Finds, reads and lowers what is wanted. Everything wrong is said at once; errors end the command.
+    pub(crate) fn new(project: &Project, wanted: Wanted<'_>, streams: &mut Streams) -> Result<Self, Error> {
+        let strict = wanted.strict || wanted.settings.strict;
+        let definition = find(&project.source, &project.places, wanted.definition);
+        let definition = match definition {
+            Ok(definition) => definition,
+            Err(found) => {
+                diagnostics::insist(&found, strict, streams)?;
+                return Err(Error::usage(format!("`{}` cannot be found", wanted.definition)));
+            }
+        };
+        let mut loaded = load(&project.source, &project.places, &definition, wanted.options, wanted.settings);
+        let mut found = std::mem::take(&mut loaded.diagnostics);
+        if let Some(workflow) = &loaded.workflow {
+            found.append(unusable(workflow, wanted.settings));
+        }
+        diagnostics::insist(&found, strict, streams)?;
+        for note in &loaded.notes {
+            streams.note(note);
+        }
+        let Some(workflow) = loaded.workflow.take() else {
+            return Err(Error::usage(format!("`{}` cannot be run", wanted.definition)));
+        };
+        let Loaded { rehearsal, added_tokens, .. } = loaded;
+        Ok(Self { definition, workflow, rehearsal, added_tokens })
+    }
+
+    /// How many tokens of a turn's first prompt are ours.
+    pub(crate) fn added_tokens(&self, stage: &StageId, turn: &TurnId) -> u64 {
+        let of_turn = self.added_tokens.iter().find(|(of, this, _)| of == stage && this == turn);
+        of_turn.map_or(0, |(_, _, tokens)| *tokens)
+    }
+}
+
+/// What forbids to use the providers of a workflow: files nobody trusts (K-39), money that cannot be counted (K-35).
+pub(crate) fn unusable(workflow: &Workflow, settings: &Settings) -> Diagnostics {
+    let providers = providers(workflow);
+    let uses: Vec<Use<'_>> = providers.iter().map(|name| Use::Provider(name.as_str())).collect();
+    let mut found = settings.check_trust(&uses);
+    found.append(settings.check_budget(&workflow.limits.budget, providers));
+    found
+}
+
+/// Everybody a workflow can ask.
+fn providers(workflow: &Workflow) -> BTreeSet<&ProviderName> {
+    let turns = workflow.stages.values().flat_map(Stage::turns);
+    let asked = turns.flat_map(|turn| {
+        let judge = turn.reads.choice.as_ref().and_then(|choice| choice.question()?.provider.as_ref());
+        std::iter::once(&turn.provider).chain(judge)
+    });
+    let exits =
+        workflow.stages.values().filter_map(|stage| stage.exit.question()?.question()?.provider.as_ref());
+    asked.chain(exits).collect()
+}

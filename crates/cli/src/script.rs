@@ -1,0 +1,34 @@
+//! What the `script` provider answers from.
+
+use std::path::{Path, PathBuf};
+
+use saihai_config::{Diagnostics, Settings, load_script};
+use saihai_model::{Script, Workflow};
+
+use crate::diagnostics;
+use crate::error::Error;
+use crate::project::Project;
+use crate::terminal::Streams;
+
+/// The script file meant: the one that was typed, that of the settings, that of TAKT's own variable (C-75, C-76).
+pub(crate) fn file(project: &Project, typed: Option<&Path>, settings: &Settings) -> Option<PathBuf> {
+    let typed = typed.map(|file| project.places.current.join(file));
+    let scenario =
+        || project.variables.get("TAKT_MOCK_SCENARIO").map(|file| project.places.current.join(file));
+    typed.or_else(|| settings.script_file()).or_else(scenario)
+}
+
+/// Reads a script for a workflow; errors end the command.
+pub(crate) fn read(
+    project: &Project,
+    file: &Path,
+    workflow: &Workflow,
+    strict: bool,
+    streams: &mut Streams,
+) -> Result<Script, Error> {
+    let name = project.shown(file);
+    let mut found = Diagnostics::new();
+    let script = load_script(&project.source, file, &name, Some(workflow), &mut found);
+    diagnostics::insist(&found, strict, streams)?;
+    script.ok_or_else(|| Error::usage(format!("`{name}` cannot be played")))
+}

@@ -1,0 +1,34 @@
+//! What is to be done, as it was given (K-12).
+
+use std::io::Read as _;
+
+use crate::error::Error;
+
+/// Stands where a task would, where nothing is really done.
+pub(crate) const PLACEHOLDER: &str = "(the task)";
+
+/// More than anybody writes; an endless input must end.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The task, from the arguments or from stdin; nothing where none was given.
+pub(crate) fn read(given: Option<String>) -> Result<Option<String>, Error> {
+    let task = match given.as_deref() {
+        Some("-") => Some(from_stdin("the task")?),
+        Some(_) | None => given,
+    };
+    Ok(task.filter(|task| !task.trim().is_empty()))
+}
+
+/// All of stdin, as text, less the newline a shell puts at its end.
+pub(crate) fn from_stdin(what: &str) -> Result<String, Error> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| Error::usage(format!("cannot read {what} from stdin: {error}")))?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Error::usage(format!("{what} on stdin is longer than {MOST_BYTES} bytes")));
+    }
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
