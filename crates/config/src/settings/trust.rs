@@ -128,8 +128,9 @@ fn written(at: &Location) -> String {
 
 /// Whether a project's file may set a key only if it is trusted.
 pub(super) fn needs_trust(key: &DocumentPath) -> bool {
-    const PROVIDER: [&str; 8] =
-        ["program", "args", "env", "env_pass", "base_url", "honours", "kind", "trust"];
+    // A script's replies can run programs, so the file that holds them is as dangerous as a program.
+    const PROVIDER: [&str; 9] =
+        ["program", "args", "env", "env_pass", "base_url", "honours", "kind", "trust", "file"];
     if provider_of(key).is_some() {
         return key.key_at(2).is_some_and(|name| PROVIDER.contains(&name));
     }

@@ -116,7 +116,7 @@ fn a_variable_that_overrides_an_untrusted_key_makes_it_unused() {
 fn exactly_the_dangerous_keys_need_trust() {
     // K-39
     let mut diagnostics = Diagnostics::new();
-    let text = "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"p\"\nargs = []\nmodel = \"m\"\nbase_url = \"https://x\"\nenv_pass = []\nenv = { A = \"1\" }\nsystem_prompt = \"s\"\ntools = []\nhonours = []\nturn_timeout = 1\nfallback = \"claude\"\nprotocol = \"text\"\n[providers.gemini]\ntrust = true\n[work]\napi = \"https://x\"\nverify = [\"x\"]\ncopy_files = []\nrepo = \"a/b\"\n[distributed]\nserver = \"s\"\nqueue = \"q\"\n";
+    let text = "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"p\"\nargs = []\nmodel = \"m\"\nbase_url = \"https://x\"\nenv_pass = []\nenv = { A = \"1\" }\nsystem_prompt = \"s\"\ntools = []\nhonours = []\nturn_timeout = 1\nfallback = \"claude\"\nprotocol = \"text\"\n[providers.gemini]\ntrust = true\n[providers.script]\nfile = \"s.yaml\"\n[work]\napi = \"https://x\"\nverify = [\"x\"]\ncopy_files = []\nrepo = \"a/b\"\n[distributed]\nserver = \"s\"\nqueue = \"q\"\n";
     let source = MemorySource::new([(PROJECT, text)]);
     let request = TrustRequest::examine(&source, Path::new(PROJECT), &mut diagnostics).unwrap();
     let keys: String = request.keys.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
@@ -129,6 +129,7 @@ fn exactly_the_dangerous_keys_need_trust() {
     providers.mine.env.A = "1"
     providers.mine.honours = []
     providers.gemini.trust = true
+    providers.script.file = "s.yaml"
     work.api = "https://x"
     work.verify = ["x"]
     work.copy_files = []
