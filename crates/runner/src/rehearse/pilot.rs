@@ -66,11 +66,10 @@ impl<'a> Pilot<'a> {
         }
     }
 
-    /// Whether some way seems to lead to completion.
+    /// Whether some way seems to lead to completion within the limits.
     pub(super) fn can_complete(&self) -> bool {
-        let completes = |path: &Path| path.to == To::Completion;
-        completes_in_time(&self.workflow.completion)
-            || self.map.nearest(&self.workflow.entry, completes).is_some()
+        let path = self.map.nearest(&self.workflow.entry, |path| path.to == To::Completion);
+        completes_in_time(&self.workflow.completion) || path.is_some_and(|path| path.rounds <= self.limit())
     }
 
     /// Whether a way is left that can be reached from the start.

@@ -7,7 +7,8 @@ use saihai_config::{
 };
 use saihai_model::{Script, Workflow};
 
-use super::{rehearsed, tour};
+use super::replay::again;
+use super::{path, rehearsed, tour};
 use crate::rehearse::{script_file, way_to_completion};
 
 /// The workflow of a definition: what is built in by its name, or a text.
@@ -101,4 +102,54 @@ fn the_way_to_completion_of_a_definition_is_short() {
     };
     assert_eq!(stages(&lowered("minimal", "")), ["plan", "implement", "review"]);
     assert_eq!(stages(&lowered("./own.yaml", OWN)), ["ask", "reviewers", "reviewers"]);
+}
+
+/// The fenced blocks of the guide, by their language.
+fn guide(language: &str) -> Vec<&'static str> {
+    let text = include_str!("../../../../../docs/guides/rehearsing.md");
+    let fence = format!("```{language}\n");
+    text.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
+}
+
+/// What `saihai rehearse` prints of a definition.
+fn printed(text: &str) -> String {
+    let rehearsal = rehearsed(&lowered("./own.yaml", text));
+    let mut lines = vec![match rehearsal.untaken.len() {
+        0 => format!("{} runs, every exit taken", rehearsal.runs.len()),
+        untaken => format!("{} runs, {untaken} exits never taken", rehearsal.runs.len()),
+    }];
+    lines.extend(rehearsal.ends().iter().map(|reached| format!("  {:>3}  {}", reached.runs, reached.end)));
+    if !rehearsal.untaken.is_empty() {
+        lines.push("never taken:".to_owned());
+        lines.extend(rehearsal.untaken.iter().map(|one| format!("  {one}")));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn the_guide_shows_what_its_definition_really_does() {
+    let definition = guide("yaml")[0];
+    let shown = guide("console");
+    assert_eq!(shown[0], format!("$ saihai rehearse login\n{}", printed(definition)));
+    let short = definition.replace("max_iterations: 8", "max_iterations: 2");
+    assert_eq!(shown[1], format!("$ saihai rehearse login-short\n{}", printed(&short)));
+}
+
+#[test]
+fn the_script_of_the_guide_plays_to_completion_and_is_used_up() {
+    let workflow = lowered("./own.yaml", guide("yaml")[0]);
+    let mut diagnostics = Diagnostics::new();
+    let document = Document::parse(
+        guide("yaml")[1].as_bytes(),
+        Format::Yaml,
+        "fix-once.yaml",
+        Area::Script,
+        &mut diagnostics,
+    );
+    let (script, _) = read_script(&document.unwrap(), Some(&workflow));
+    let mut run = rehearsed(&workflow).runs.remove(0);
+    run.script = script.unwrap();
+    let (decisions, left) = again(&workflow, 0, &run);
+    assert_eq!(path(&decisions), "plan:0 implement:0 reviewers:1 implement:0 reviewers:0");
+    assert_eq!(left, 0);
 }

@@ -106,7 +106,6 @@ fn exits_beyond_the_limit_of_rounds_are_listed() {
     a:0 b:0 | parked: max_iterations
     a:nomatch | failed: no_match
     a:0 b:nomatch | failed: no_match
-    a:0 b:0 | parked: max_iterations
     untaken `c`: rule 0, `done` (too far for the limit of rounds)
     untaken `c`: no rule matches (too far for the limit of rounds)
     ");
