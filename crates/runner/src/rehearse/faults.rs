@@ -2,7 +2,8 @@
 
 use saihai_engine::Run;
 use saihai_model::{
-    Decision, FailureClass, Label, Millis, OpenGate, Performance, Place, Request, ScriptFailure, Workflow,
+    Decision, FailureClass, Label, Millis, OpenGate, Performance, Place, Request, ScriptFailure, StageId,
+    Workflow,
 };
 
 use super::map::Map;
@@ -10,14 +11,18 @@ use super::pilot::Pilot;
 use super::report::Rehearsed;
 use super::simulation::{self, Cast};
 use super::speech::Speech;
+use super::way::Way;
 
 /// Faulty runs made, where the limit allows it.
 const RUNS: usize = 20;
 
+/// Ways each of them is to take.
+const AIMS: usize = 3;
+
 /// Of a hundred replies, how many fail, are garbage, or say nothing that decides.
-const FAILS: u64 = 12;
-const GARBAGE: u64 = 8;
-const UNDECIDED: u64 = 10;
+const FAILS: u64 = 10;
+const GARBAGE: u64 = 5;
+const UNDECIDED: u64 = 8;
 
 /// What goes wrong, the likelier the oftener it is named.
 const CLASSES: [FailureClass; 12] = [
@@ -45,12 +50,14 @@ const NONSENSE: [&str; 6] = [
     "> [STEP:x]\n> quoted\n~~~\n~~~~",
 ];
 
-/// Runs that wander through the whole workflow while things go wrong.
+/// Runs that take a few ways and then the shortest to completion, while things go wrong.
 pub(super) fn runs(workflow: &Workflow, map: &Map, seed: u64, most: usize) -> Vec<Rehearsed> {
     let mut chance = Chance(seed);
     let mut runs = Vec::new();
     for _ in 0..RUNS.min(most) {
-        let mut troubled = Troubled { pilot: Pilot::new(workflow, map), chance: Chance(chance.next()) };
+        let mut chance = Chance(chance.next());
+        let pilot = Pilot::towards(workflow, map, chance.some_of(&map.ways));
+        let mut troubled = Troubled { pilot, chance };
         runs.push(simulation::play(workflow, seed, &mut troubled).into());
     }
     runs
@@ -111,6 +118,17 @@ impl Chance {
     fn one_of<'t, T>(&mut self, list: &'t [T]) -> &'t T {
         let index = usize::try_from(self.below(list.len() as u64)).unwrap_or(0);
         &list[index]
+    }
+
+    /// A few of the ways. That nothing decides comes about by itself here.
+    fn some_of(&mut self, ways: &[(StageId, Way)]) -> Vec<(StageId, Way)> {
+        let mut left: Vec<_> = ways.iter().filter(|(_, way)| *way != Way::NoMatch).cloned().collect();
+        let mut some = Vec::new();
+        while some.len() < AIMS && !left.is_empty() {
+            let index = usize::try_from(self.below(left.len() as u64)).unwrap_or(0);
+            some.push(left.swap_remove(index));
+        }
+        some
     }
 
     fn failure(&mut self) -> ScriptFailure {

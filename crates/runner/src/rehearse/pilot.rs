@@ -46,7 +46,12 @@ pub(super) struct Pilot<'a> {
 impl<'a> Pilot<'a> {
     /// A pilot that wants to take every way.
     pub(super) fn new(workflow: &'a Workflow, map: &'a Map) -> Self {
-        Self { open: map.ways.clone(), ..Self::to_completion(workflow, map) }
+        Self::towards(workflow, map, map.ways.clone())
+    }
+
+    /// A pilot that wants to take these ways.
+    pub(super) fn towards(workflow: &'a Workflow, map: &'a Map, ways: Vec<(StageId, Way)>) -> Self {
+        Self { open: ways, ..Self::to_completion(workflow, map) }
     }
 
     /// A pilot that wants nothing but to complete.
