@@ -130,7 +130,9 @@ pub(super) fn piece_directories(places: &Places) -> Vec<(Origin, PathBuf)> {
         project.into_iter().map(|below| (Origin::Project, places.root.join(below))).collect();
     directories.extend(places.user.iter().map(|user| (Origin::User, user.join("pieces"))));
     for below in [".takt/pieces", ".takt/workflows"] {
-        directories.extend(places.home.iter().map(|home| (Origin::User, home.join(below))));
+        // Whoever works in their home directory has the project's pieces there too.
+        let own = places.home.iter().filter(|home| **home != places.root);
+        directories.extend(own.map(|home| (Origin::User, home.join(below))));
     }
     directories
 }

@@ -214,6 +214,17 @@ fn every_definition_is_listed_with_what_its_name_means() {
     ");
 }
 
+// K-10: a home directory with pieces in it is the project's root for everything below that is in no repository
+#[test]
+fn the_home_directory_as_a_project_has_its_pieces_once() {
+    let source = project(&["/home/me/.takt/pieces/a.yaml"]);
+    let places = Places { root: "/home/me".into(), ..places() };
+    let standing: Vec<Standing> = list(&source, &places).into_iter().map(|listed| listed.standing).collect();
+    assert_eq!(standing, [Standing::Used, Standing::Used]);
+    let message = find(&source, &places, "x").unwrap_err().iter().next().unwrap().message.clone();
+    assert_eq!(message.matches(".takt/pieces").count(), 1, "{message}");
+}
+
 #[test]
 fn a_definition_that_cannot_be_read_yet_is_refused_by_the_loader_too() {
     let definition = Definition {

@@ -207,7 +207,8 @@ impl<'a> Texts<'a> {
     }
 
     fn facet_directories(&self, facet: Facet) -> Vec<PathBuf> {
-        let roots = [Some(&self.places.root), self.places.home.as_ref()];
+        let own = self.places.home.as_ref().filter(|home| **home != self.places.root);
+        let roots = [Some(&self.places.root), own];
         let below = |root: &PathBuf| root.join(".takt/facets").join(facet.directory());
         roots.into_iter().flatten().map(below).collect()
     }
