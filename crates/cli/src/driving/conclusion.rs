@@ -4,18 +4,19 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use saihai::project::{Outcome, Transition, Transitions};
-use saihai::{RunDirectory, open_gate};
+use saihai::{RunDirectory, State, open_gate};
 use saihai_model::{By, Entry, Fact, Usage, Verdict, Wants, Workflow};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::report::{Names, cost, count, exit_words, tokens};
+use crate::report::{Names, cost, count, ending_words, exit_words, hold_words, tokens};
 use crate::terminal::{Streams, style, visible_line, visible_text};
 use crate::{json, time};
 
 /// How a run stands, and what led there.
 pub(crate) struct Conclusion {
     outcome: Outcome,
+    state: State,
     last: Option<Last>,
     gate: Option<Wants>,
     most_iterations: Option<u32>,
@@ -50,7 +51,8 @@ impl Conclusion {
         let last = transitions.finish().pop().map(|transition| Last::new(transition, &workflow));
         let waits = outcome.reason.as_deref() == Some("person");
         let gate = if waits { Some(open_gate(directory)?.2) } else { None };
-        Ok(Self { outcome, last, gate, most_iterations: names.most_iterations(), reports })
+        let state = directory.summary()?.state;
+        Ok(Self { outcome, state, last, gate, most_iterations: names.most_iterations(), reports })
     }
 
     /// The exit code that goes with it.
@@ -122,8 +124,10 @@ impl Conclusion {
             _ => style::WARNING,
         };
         let out = &mut streams.out;
-        let headline = out.paint(style, &self.headline());
-        out.data(&headline)?;
+        for (index, line) in self.headlines().iter().enumerate() {
+            let line = if index == 0 { out.paint(style, line) } else { line.clone() };
+            out.data(&line)?;
+        }
         out.data(&format!("run {}: {}", visible_line(&outcome.run), self.figures()))?;
         if outcome.rehearsal {
             out.data("rehearsal: no agent was asked, no work was done")?;
@@ -148,21 +152,29 @@ impl Conclusion {
         if let Some(until) = outcome.until {
             streams.note(&format!("nothing can be asked before {}", time::local_until(until, time::now())));
         }
-        if let Some(answer) = self.answer_command() {
-            streams.note(&format!("answer with `{answer}`"));
-        }
-        if let Some(resume) = self.resume_command() {
-            streams.note(&format!("continue with `{resume}`"));
+        let resume = self.resume_command().map(|resume| format!("continue with `{resume}`"));
+        let answer = self.answer_command().map(|answer| format!("answer with `{answer}`"));
+        let steps: Vec<String> = answer.into_iter().chain(resume).collect();
+        if !steps.is_empty() {
+            streams.note(&steps.join(", then "));
         }
     }
 
-    /// Outcome, what decided it, what it took.
-    fn headline(&self) -> String {
-        let outcome = &self.outcome;
-        let why = outcome.reason.as_deref().filter(|reason| !outcome.outcome.starts_with(reason));
-        let why = why.map(|reason| format!(" ({})", visible_line(reason))).unwrap_or_default();
-        let last = self.last.as_ref().map(|last| format!(": {}", last.words)).unwrap_or_default();
-        format!("{}{why}{last}", outcome.outcome)
+    /// How it stands, and what decided that.
+    fn headlines(&self) -> Vec<String> {
+        let last = self.last.as_ref().map(|last| last.words.as_str());
+        let stands = match &self.state {
+            State::Ended { ending } => {
+                let words = ending_words(ending);
+                return vec![last.map_or_else(|| words.clone(), |last| format!("{words}: {last}"))];
+            }
+            State::Running { .. } => "running".to_owned(),
+            State::Interrupted => "interrupted: nobody drives it".to_owned(),
+            State::Parked { hold } => {
+                format!("parked: {}", visible_line(&hold_words(hold, time::now())))
+            }
+        };
+        std::iter::once(stands).chain(last.map(|last| format!("last: {last}"))).collect()
     }
 
     fn figures(&self) -> String {

@@ -26,11 +26,16 @@ impl Gate {
         for line in visible_text(self.question.trim()).lines() {
             text.push_str(&format!("  {line}\n"));
         }
-        text.push_str(match self.wants {
+        text.push_str(self.ask_again());
+        text
+    }
+
+    /// Where the person types, once more.
+    pub(super) fn ask_again(&self) -> &'static str {
+        match self.wants {
             Wants::YesNo => "  yes or no, and a text if you like (Ctrl-D leaves it open): ",
             Wants::Text { .. } => "  your answer in one line (Ctrl-D leaves it open): ",
-        });
-        text
+        }
     }
 
     /// Understands what was typed, or says what is missing.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use saihai::{Control, Observed};
-use saihai_model::{CallId, Entry, Fact, Moment, Progress, Record, Workflow};
+use saihai_model::{CallId, Decision, Entry, Fact, Moment, Progress, Record, Workflow};
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::{self as timer, MissedTickBehavior};
@@ -119,6 +119,7 @@ impl<'a> Watch<'a> {
         mut hear: mpsc::UnboundedReceiver<Seen>,
         mut signals: Signals,
     ) -> Result<Left, Error> {
+        self.keep(&[format!("run {}", self.run)]);
         let mut ticks = timer::interval(REDRAW);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
@@ -150,7 +151,7 @@ impl<'a> Watch<'a> {
             Seen::Gate(_) => {}
             Seen::Waiting(until) => {
                 let until = time::local_until(until, time::now());
-                self.keep(vec![format!("  waiting until {until}")]);
+                self.keep(&[format!("  waiting until {until}")]);
             }
             Seen::Warning(warning) => {
                 self.take_frame_away();
@@ -169,6 +170,9 @@ impl<'a> Watch<'a> {
         if self.showing.json {
             json::line(&mut self.streams.out, "event", EventObject::new(self.run, record))?;
         }
+        if self.result_follows(record) {
+            return Ok(());
+        }
         let quiet = self.showing.json && self.live.is_none();
         let least = if quiet { Weight::Warning } else { Weight::Step };
         let lines: Vec<String> = words(record, &self.names)
@@ -179,8 +183,15 @@ impl<'a> Watch<'a> {
                 format!("{indent}{}", line.painted(&self.streams.err))
             })
             .collect();
-        self.keep(lines);
+        self.keep(&lines);
         Ok(())
+    }
+
+    /// Whether the result is about to say the same on the same terminal.
+    fn result_follows(&self, record: &Record) -> bool {
+        let is_end =
+            matches!(&record.entry, Entry::Decision(Decision::Finished { .. } | Decision::Parked { .. }));
+        is_end && self.streams.out.is_terminal() && self.streams.err.is_terminal()
     }
 
     fn open(&mut self, gate: Gate) {
@@ -212,7 +223,7 @@ impl<'a> Watch<'a> {
             }
             Err(problem) => {
                 self.streams.warning(&problem);
-                self.streams.err.send(&gate.ask());
+                self.streams.err.send(gate.ask_again());
             }
         }
         false
@@ -231,9 +242,9 @@ impl<'a> Watch<'a> {
         false
     }
 
-    fn keep(&mut self, lines: Vec<String>) {
+    fn keep(&mut self, lines: &[String]) {
         match &mut self.live {
-            Some(live) => live.keep(&lines, &mut self.streams.err),
+            Some(live) => live.keep(lines, &mut self.streams.err),
             None => lines.iter().for_each(|line| self.streams.err.line(line)),
         }
     }

@@ -1,7 +1,8 @@
 //! Facts in words.
 
 use saihai_model::{
-    Answer, AnsweredBy, CallFailed, Fact, Json, Moment, Outcome, Place, Purpose, Raise, Replied, Start, Text,
+    Answer, AnsweredBy, CallFailed, Fact, FailureClass, Json, Moment, Outcome, Place, Purpose, Raise,
+    Replied, Start, Text,
 };
 
 use super::words::Line;
@@ -91,6 +92,9 @@ fn reply(replied: &Replied, names: &Names<'_>) -> Vec<Line> {
 
 fn failure(failed: &CallFailed, at: Moment, names: &Names<'_>) -> Vec<Line> {
     let failure = &failed.failure;
+    if failure.class == FailureClass::Cancelled {
+        return vec![Line::step(format!("`{}` was stopped", names.call(&failed.call)))];
+    }
     let until = failure.until.map(|until| format!("; can serve again at {}", time::local_until(until, at)));
     vec![Line::warning(format!(
         "`{}` failed ({}): {}{}",
@@ -128,11 +132,12 @@ fn answered(answer: &Answer, names: &Names<'_>) -> Line {
         AnsweredBy::Timeout => "nobody in time",
     };
     let text = answer.text.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
-    Line::step(format!(
-        "`{}` answered `{}` by {by}{text}",
-        names.call(&answer.call),
-        visible_line(answer.label.as_str())
-    ))
+    let label = match answer.label.as_str() {
+        // That it was answered needs no saying twice.
+        "answered" => String::new(),
+        label => format!(" `{}`", visible_line(label)),
+    };
+    Line::step(format!("`{}` answered{label} by {by}{text}", names.call(&answer.call)))
 }
 
 fn resumed(raise: &Raise) -> String {
