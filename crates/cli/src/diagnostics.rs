@@ -1,6 +1,6 @@
 //! What is wrong with a definition or with settings, said on stderr.
 
-use saihai_config::{Colour, Diagnostics, to_human};
+use saihai_config::{Colour, Diagnostic, Diagnostics, Severity, to_human};
 
 use crate::error::{Error, exit};
 use crate::terminal::{Stream, Streams};
@@ -10,10 +10,13 @@ pub(crate) fn human(found: &Diagnostics, stream: &Stream) -> String {
     to_human(found, if stream.is_styled() { Colour::Always } else { Colour::Never })
 }
 
-/// Says what was found, and ends the command where that forbids to go on.
+/// Says what was found, and ends the command where that forbids to go on. Notes are for `check`: they would be said
+/// again at every run.
 pub(crate) fn insist(found: &Diagnostics, strict: bool, streams: &mut Streams) -> Result<(), Error> {
-    if !found.is_empty() {
-        let text = human(found, &streams.err);
+    let matters = |diagnostic: &&Diagnostic| diagnostic.severity < Severity::Note;
+    let said: Diagnostics = found.iter().filter(matters).cloned().collect();
+    if !said.is_empty() {
+        let text = human(&said, &streams.err);
         streams.err.send(&text);
     }
     if !found.forbids(strict) {

@@ -151,7 +151,8 @@ struct StageObject<'a> {
     rounds: u32,
     turns: u64,
     tokens: u64,
-    cost_usd: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
     entered: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<String>,
@@ -165,7 +166,8 @@ impl<'a> StageObject<'a> {
             rounds: told.rounds,
             turns: told.cost.turns,
             tokens: told.cost.tokens,
-            cost_usd: told.cost.usd.dollars(),
+            // Nothing is what is also said where nothing is known.
+            cost_usd: Some(told.cost.usd.dollars()).filter(|dollars| *dollars > 0.0),
             entered: time::rfc3339(told.entered),
             left: told.left.map(time::rfc3339),
         }

@@ -3,33 +3,35 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use saihai::project::{Outcome, Transition, Transitions};
+use saihai::project::{Outcome, Transition, Transitions, Unmatched};
 use saihai::{RunDirectory, State, open_gate};
-use saihai_model::{By, Entry, Fact, Usage, Verdict, Wants, Workflow};
-use serde::Serialize;
+use saihai_model::{By, Ending, Verdict, Wants, Workflow};
 
 use crate::error::Error;
-use crate::report::{Names, cost, count, ending_words, exit_words, hold_words, tokens};
+use crate::report::{Names, cost, count, ending_words, exit_words, hold_words, tokens, verdict_words};
 use crate::terminal::{Streams, style, visible_line, visible_text};
 use crate::{json, time};
 
 /// How a run stands, and what led there.
 pub(crate) struct Conclusion {
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     state: State,
-    last: Option<Last>,
+    pub(super) last: Option<Last>,
     gate: Option<Wants>,
     most_iterations: Option<u32>,
-    reports: Vec<PathBuf>,
+    pub(super) reports: Vec<PathBuf>,
 }
 
 /// The last stage that was left.
-struct Last {
-    stage: String,
-    by: By,
-    rule: Option<usize>,
-    condition: Option<String>,
-    words: String,
+pub(super) struct Last {
+    pub(super) stage: String,
+    pub(super) by: By,
+    pub(super) rule: Option<usize>,
+    pub(super) condition: Option<String>,
+    /// Where it led, and how that was decided.
+    exit: String,
+    /// How that was decided.
+    verdict: String,
 }
 
 impl Conclusion {
@@ -39,14 +41,11 @@ impl Conclusion {
         let workflow = directory.workflow()?;
         let mut names = Names::new(&workflow);
         let mut transitions = Transitions::new(&workflow);
-        let mut report_directory = PathBuf::new();
         directory.read(&mut |record| {
-            if let Entry::Fact(Fact::Started(start)) = &record.entry {
-                report_directory = PathBuf::from(&start.report_directory);
-            }
             names.learn(&record);
             transitions.see(&record);
         })?;
+        let report_directory = Path::new(&outcome.report_directory);
         let reports = outcome.reports.iter().map(|file| report_directory.join(file)).collect();
         let last = transitions.finish().pop().map(|transition| Last::new(transition, &workflow));
         let waits = outcome.reason.as_deref() == Some("person");
@@ -60,38 +59,8 @@ impl Conclusion {
         self.outcome.exit
     }
 
-    /// The result object.
-    pub(crate) fn object(&self) -> ResultObject<'_> {
-        let outcome = &self.outcome;
-        ResultObject {
-            run: &outcome.run,
-            definition: &outcome.definition,
-            dialect: &outcome.dialect,
-            outcome: &outcome.outcome,
-            reason: outcome.reason.as_deref(),
-            exit: outcome.exit,
-            error: outcome.error.as_deref(),
-            decided: self.last.as_ref().map(|last| Decided {
-                stage: &last.stage,
-                rule: last.rule,
-                condition: last.condition.as_deref(),
-                method: last.by,
-            }),
-            iterations: outcome.iterations,
-            turns: outcome.turns,
-            usage: &outcome.usage,
-            cost_usd: outcome.cost.map(saihai_model::Usd::dollars),
-            reports: self.reports.iter().map(|path| path.to_string_lossy()).collect(),
-            output: outcome.output.as_deref(),
-            rehearsal: outcome.rehearsal,
-            until: outcome.until.map(time::rfc3339),
-            answer: self.answer_command(),
-            resume: self.resume_command(),
-        }
-    }
-
     /// What to type to answer the gate it waits at.
-    fn answer_command(&self) -> Option<String> {
+    pub(super) fn answer_command(&self) -> Option<String> {
         let run = &self.outcome.run;
         self.gate.map(|wants| match wants {
             Wants::YesNo => format!("saihai answer {run} yes"),
@@ -100,7 +69,7 @@ impl Conclusion {
     }
 
     /// What to type to go on.
-    fn resume_command(&self) -> Option<String> {
+    pub(super) fn resume_command(&self) -> Option<String> {
         let outcome = &self.outcome;
         let run = &outcome.run;
         let raised = match outcome.reason.as_deref() {
@@ -146,11 +115,15 @@ impl Conclusion {
     /// Says what to do next.
     fn show_way_on(&self, streams: &mut Streams) {
         let outcome = &self.outcome;
-        if let Some(error) = &outcome.error {
-            streams.error(&visible_text(error), &[]);
+        if let Some(error) = self.error() {
+            streams.error(&error, &[]);
         }
+        self.show_unmatched(streams);
         if let Some(until) = outcome.until {
-            streams.note(&format!("nothing can be asked before {}", time::local_until(until, time::now())));
+            let time = time::local_until(until, time::now());
+            streams.note(&format!(
+                "nothing can be asked before {time}; `--wait` sits that out, `--now` asks anyway"
+            ));
         }
         let resume = self.resume_command().map(|resume| format!("continue with `{resume}`"));
         let answer = self.answer_command().map(|answer| format!("answer with `{answer}`"));
@@ -160,14 +133,43 @@ impl Conclusion {
         }
     }
 
+    /// What went wrong, where something did.
+    pub(super) fn error(&self) -> Option<String> {
+        let nothing_matched = || {
+            let stage = self.last.as_ref().map(|last| last.stage.as_str())?;
+            let unmatched = !self.outcome.unmatched.is_empty();
+            unmatched.then(|| format!("no rule of `{stage}` matched what was said"))
+        };
+        self.outcome.error.clone().or_else(nothing_matched)
+    }
+
+    /// Shows what was said that no rule matched, and what each turn matched (P-44).
+    fn show_unmatched(&self, streams: &mut Streams) {
+        for Unmatched { turn, label, tail } in &self.outcome.unmatched {
+            let matched =
+                label.as_ref().map_or_else(|| "nothing".into(), |label| visible_line(label.as_str()));
+            streams.err.line(&format!("`{}` matched {matched}:", visible_line(turn.as_str())));
+            for line in visible_text(tail.trim_end()).lines() {
+                streams.err.line(&format!("  | {line}"));
+            }
+        }
+    }
+
     /// How it stands, and what decided that.
     fn headlines(&self) -> Vec<String> {
-        let last = self.last.as_ref().map(|last| last.words.as_str());
+        let last = self.last.as_ref().map(|last| last.exit.as_str());
         let stands = match &self.state {
-            State::Ended { ending } => {
-                let words = ending_words(ending);
-                return vec![last.map_or_else(|| words.clone(), |last| format!("{words}: {last}"))];
+            // The last exit is what ended it.
+            State::Ended {
+                ending: ending @ (Ending::Completed(_) | Ending::Failed(_) | Ending::Declined),
+            } => {
+                let at = self
+                    .last
+                    .as_ref()
+                    .map(|last| format!(" at `{}`: {}", visible_line(&last.stage), last.verdict));
+                return vec![format!("{}{}", ending_words(ending), at.unwrap_or_default())];
             }
+            State::Ended { ending } => ending_words(ending),
             State::Running { .. } => "running".to_owned(),
             State::Interrupted => "interrupted: nobody drives it".to_owned(),
             State::Parked { hold } => {
@@ -192,51 +194,16 @@ impl Last {
         let names = Names::new(workflow);
         let Transition { stage, by, rule, topic, labels, to, .. } = transition;
         let condition = rule.and_then(|rule| names.rule(&stage, rule));
-        let words = exit_words(&stage, &Verdict { by, labels, rule, topic, to }, &names);
-        Self { stage: stage.0, by, rule, condition, words }
+        let verdict = Verdict { by, labels, rule, topic, to };
+        Self {
+            exit: exit_words(&stage, &verdict, &names),
+            verdict: verdict_words(&stage, &verdict, &names),
+            stage: stage.0,
+            by,
+            rule,
+            condition,
+        }
     }
-}
-
-/// The result object.
-#[derive(Serialize)]
-pub(crate) struct ResultObject<'a> {
-    run: &'a str,
-    definition: &'a str,
-    dialect: &'a str,
-    outcome: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    exit: u8,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decided: Option<Decided<'a>>,
-    iterations: u32,
-    turns: u64,
-    usage: &'a Usage,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cost_usd: Option<f64>,
-    reports: Vec<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<&'a str>,
-    rehearsal: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resume: Option<String>,
-}
-
-/// What decided the last transition (P-45).
-#[derive(Serialize)]
-struct Decided<'a> {
-    stage: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    condition: Option<&'a str>,
-    method: By,
 }
 
 /// Shows how a run stands: data on stdout, what to do next on stderr.

@@ -3,12 +3,13 @@
 mod conclusion;
 mod gate;
 mod keyboard;
+mod result_object;
 mod signals;
 mod watch;
 
 use std::future::Future;
 
-use saihai::{Driver, Finish, Going, Observed, RunDirectory};
+use saihai::{Driver, Finish, Going, Observed, State};
 use saihai_model::Workflow;
 use tokio::sync::mpsc;
 
@@ -16,7 +17,8 @@ use crate::error::{Error, exit};
 use crate::terminal::Streams;
 use watch::{Left, Seen, Watch};
 
-pub(crate) use conclusion::{Conclusion, ResultObject, show_result};
+pub(crate) use conclusion::{Conclusion, show_result};
+pub(crate) use result_object::ResultObject;
 pub(crate) use signals::Signals;
 pub(crate) use watch::EventObject;
 
@@ -57,9 +59,16 @@ pub(crate) async fn drive(
     streams: &mut Streams,
 ) -> Result<u8, Error> {
     let directory = driver.directory().clone();
+    let was_over = showing.past == Past::Journal && matches!(directory.summary()?.state, State::Ended { .. });
     let ended = watched(driver, workflow, showing, streams).await?;
     match ended {
-        Ended::Finished(finish) => conclude(&finish, &directory, showing, streams),
+        Ended::Finished(finish) => {
+            show_result(&Conclusion::of(&directory)?, showing.json, streams)?;
+            // A run that was over before stays what it is, whatever its script still holds (T-24).
+            let unused = !was_over && complain_of_unused(&finish, streams);
+            let code = finish.exit_code();
+            Ok(if unused { code.max(exit::FAILED) } else { code })
+        }
         Ended::LeftAtGate => {
             let conclusion = Conclusion::of(&directory)?;
             show_result(&conclusion, showing.json, streams)?;
@@ -120,17 +129,10 @@ async fn watched(
     Ok(Ended::Finished(finish?))
 }
 
-/// Says how the run stands. Replies that a strict script still holds fail the command, not the run (C-75).
-fn conclude(
-    finish: &Finish,
-    directory: &RunDirectory,
-    showing: Showing,
-    streams: &mut Streams,
-) -> Result<u8, Error> {
-    show_result(&Conclusion::of(directory)?, showing.json, streams)?;
-    let code = finish.exit_code();
+/// Says which replies a script still holds when its run has ended; whether that fails the command (C-75).
+fn complain_of_unused(finish: &Finish, streams: &mut Streams) -> bool {
     if finish.ending.is_none() {
-        return Ok(code);
+        return false;
     }
     for left in &finish.accounts.left {
         if finish.accounts.strict {
@@ -139,6 +141,5 @@ fn conclude(
             streams.warning(&left.to_string());
         }
     }
-    let unused = finish.accounts.strict && !finish.accounts.left.is_empty();
-    Ok(if unused { code.max(exit::FAILED) } else { code })
+    finish.accounts.strict && !finish.accounts.left.is_empty()
 }

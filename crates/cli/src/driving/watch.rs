@@ -187,11 +187,12 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Whether the result is about to say the same on the same terminal.
+    /// Whether the result is about to say the same where the person looks.
     fn result_follows(&self, record: &Record) -> bool {
         let is_end =
             matches!(&record.entry, Entry::Decision(Decision::Finished { .. } | Decision::Parked { .. }));
-        is_end && self.streams.out.is_terminal() && self.streams.err.is_terminal()
+        let looks_elsewhere = self.streams.err.is_terminal() && !self.streams.out.is_terminal();
+        is_end && !looks_elsewhere
     }
 
     fn open(&mut self, gate: Gate) {

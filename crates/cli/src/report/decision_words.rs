@@ -1,19 +1,25 @@
 //! Decisions in words.
 
-use saihai_model::{By, Decision, Destination, Ending, Found, How, Moment, Purpose, StageId, Verdict};
+use saihai_model::{
+    By, Decision, Destination, Ending, Found, How, Millis, Moment, Purpose, StageId, Verdict,
+};
 
 use super::Names;
 use super::words::{Line, hold_words};
 use crate::terminal::visible_line;
 use crate::time;
 
+/// Longer waits are told by the time at which they end.
+const SOON: Millis = Millis(10 * 60 * 1000);
 /// From this many executions in a row on, a person should know (P-49).
 const IN_A_ROW: u32 = 3;
 
 pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line> {
     match decision {
-        Decision::Entered { stage, visit, consecutive } => entered(stage, *visit, *consecutive, names),
-        Decision::Round { round, iteration } => vec![Line::head(iteration_words(*round, *iteration, names))],
+        Decision::Entered { stage, visit, .. } => {
+            vec![Line::detail(format!("entered `{}` (visit {visit})", visible_line(stage.as_str())))]
+        }
+        Decision::Round { round, iteration } => counted(*round, *iteration, names),
         Decision::Called { call, purpose, .. } => {
             let why = match purpose {
                 Some(Purpose::Work) => "work",
@@ -30,7 +36,9 @@ pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line
         ))],
         Decision::Retry { call, attempt, not_before, provider, new_session } => {
             let mut text = format!("`{}` is tried again, attempt {attempt}", names.call(call));
-            if *not_before > at {
+            if not_before.since(at) > SOON {
+                text.push_str(&format!(", not before {}", time::local_until(*not_before, at)));
+            } else if *not_before > at {
                 text.push_str(&format!(", in {}", time::length(not_before.since(at))));
             }
             if let Some(provider) = provider {
@@ -74,15 +82,20 @@ pub(crate) fn exit_words(stage: &StageId, verdict: &Verdict, names: &Names<'_>) 
         Destination::Complete => "complete".to_owned(),
         Destination::End(ending) => ending_words(ending),
     };
-    let mut text = format!("`{}` → {to}", visible_line(stage.as_str()));
+    format!("`{}` → {to}: {}", visible_line(stage.as_str()), verdict_words(stage, verdict, names))
+}
+
+/// By which rule a stage was left, and how that was found.
+pub(crate) fn verdict_words(stage: &StageId, verdict: &Verdict, names: &Names<'_>) -> String {
+    let mut text = String::new();
     if let Some(rule) = verdict.rule {
         let condition =
             names.rule(stage, rule).map(|condition| format!(" “{condition}”")).unwrap_or_default();
-        text.push_str(&format!(": rule {rule}{condition}"));
+        text.push_str(&format!("rule {rule}{condition}, "));
     } else if let Some(topic) = &verdict.topic {
-        text.push_str(&format!(": topic `{}`", visible_line(topic.as_str())));
+        text.push_str(&format!("topic `{}`, ", visible_line(topic.as_str())));
     }
-    text.push_str(&format!(", {}", method(verdict.by)));
+    text.push_str(method(verdict.by));
     let labels = labels(stage, verdict, names);
     if !labels.is_empty() {
         text.push_str(&format!(" ({labels})"));
@@ -127,13 +140,14 @@ pub(crate) fn ending_words(ending: &Ending) -> String {
     }
 }
 
-fn entered(stage: &StageId, visit: u32, consecutive: u32, names: &Names<'_>) -> Vec<Line> {
-    let stage = visible_line(stage.as_str());
-    let mut lines = vec![Line::detail(format!("entered `{stage}` (visit {visit})"))];
-    if consecutive >= IN_A_ROW {
-        let kind = names.kind_of_stage();
-        lines.push(Line::warning(format!("{kind} \"{stage}\" has run {consecutive} times in a row")));
-    }
+/// An iteration, and the warning that the same stage does not get on (P-49).
+fn counted(round: u32, iteration: u32, names: &Names<'_>) -> Vec<Line> {
+    let mut lines = vec![Line::head(iteration_words(round, iteration, names))];
+    let stage = names.current_stage().filter(|_| names.in_a_row() >= IN_A_ROW && round == 1);
+    lines.extend(stage.map(|stage| {
+        let (kind, stage) = (names.kind_of_stage(), visible_line(stage.as_str()));
+        Line::warning(format!("{kind} \"{stage}\" has run {} times in a row", names.in_a_row()))
+    }));
     lines
 }
 

@@ -13,7 +13,7 @@ mod words;
 mod tests;
 
 pub(crate) use board::Board;
-pub(crate) use decision_words::{ending_words, exit_words};
+pub(crate) use decision_words::{ending_words, exit_words, verdict_words};
 pub(crate) use live::Live;
 pub(crate) use names::Names;
 pub(crate) use numbers::{cost, count, grouped, tokens};

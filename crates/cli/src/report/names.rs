@@ -13,18 +13,26 @@ pub(crate) struct Names<'a> {
     workflow: &'a Workflow,
     calls: BTreeMap<CallId, (Place, Option<Purpose>)>,
     stage: Option<StageId>,
+    in_a_row: u32,
     most_iterations: Option<u32>,
 }
 
 impl<'a> Names<'a> {
     pub(crate) fn new(workflow: &'a Workflow) -> Self {
-        Self { workflow, calls: BTreeMap::new(), stage: None, most_iterations: workflow.limits.rounds }
+        Self {
+            workflow,
+            calls: BTreeMap::new(),
+            stage: None,
+            in_a_row: 0,
+            most_iterations: workflow.limits.rounds,
+        }
     }
 
     /// Learns which calls are made. To be told every record before it is put into words.
     pub(crate) fn learn(&mut self, record: &Record) {
         match &record.entry {
-            Entry::Decision(Decision::Entered { stage, .. }) => {
+            Entry::Decision(Decision::Entered { stage, consecutive, .. }) => {
+                self.in_a_row = *consecutive;
                 // Nothing of an earlier stage is under way any more.
                 self.calls.clear();
                 self.stage = Some(stage.clone());
@@ -45,6 +53,11 @@ impl<'a> Names<'a> {
     /// The stage the run is in.
     pub(crate) fn current_stage(&self) -> Option<&StageId> {
         self.stage.as_ref()
+    }
+
+    /// How often the stage the run is in was entered in a row.
+    pub(crate) fn in_a_row(&self) -> u32 {
+        self.in_a_row
     }
 
     /// What this workflow calls a stage.

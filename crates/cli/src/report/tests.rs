@@ -178,7 +178,9 @@ fn what_a_person_should_know_is_a_warning() {
     let found = |how, unclosed| Found { file: "01-\x1b[2Jplan.md".into(), how, start: 0, end: 9, unclosed };
     insta::assert_snapshot!(told(vec![
         entered("plan", 2),
+        round(2),
         entered("plan", 3),
+        round(3),
         called("plan", 1, Place::Main(0)),
         Entry::Fact(Fact::Replied(Box::new(odd))),
         Entry::Decision(Decision::Reports {
@@ -188,7 +190,9 @@ fn what_a_person_should_know_is_a_warning() {
         Entry::Decision(Decision::Alarm { monitor: 0, count: 3, overrode: Some("不合格".into()) }),
     ]), @r#"
     Detail  entered `plan` (visit 2)
+    Head    iteration 2 of 12: `plan`
     Detail  entered `plan` (visit 3)
+    Head    iteration 3 of 12: `plan`
     Warning movement "plan" has run 3 times in a row
     Detail  call `plan.1.1.1` for `plan` (work)
     Step    `plan` replied in 0 ms, 1,020 tokens, $0.0123
