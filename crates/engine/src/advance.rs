@@ -38,7 +38,7 @@ impl Run {
         let Some(stage) = self.stage(workflow).filter(|_| self.phase == Phase::Running) else {
             return Step::Rest;
         };
-        if self.lack_reports(stage) || self.launch_due(workflow, out) {
+        if self.lack_reports(stage, out) || self.launch_due(workflow, out) {
             return Step::Go;
         }
         if self.hold.is_some() {
@@ -146,13 +146,19 @@ impl Run {
     }
 
     /// Reports of a turn are saved as soon as it has replied, whatever its siblings do.
-    fn lack_reports(&mut self, stage: &Stage) -> bool {
+    fn lack_reports(&mut self, stage: &Stage, out: &mut Vec<Effect>) -> bool {
         let missing = (0..stage.turns().len()).find(|index| {
             let done = self.round().done(Place::Main(*index));
             done.is_some_and(|done| !done.reading.reports.is_empty())
                 && self.round().slot(Place::Report(*index)).is_none()
         });
-        missing.is_some_and(|index| self.lack(Place::Report(index), None) == Step::Go)
+        let Some(index) = missing else { return false };
+        let found = self.round().done(Place::Main(index)).map(|done| done.reading.reports.clone());
+        let call = Call::new(self.next_call(), None);
+        let found = found.unwrap_or_default();
+        out.push(Effect::Record(Decision::Reports { call: call.id.clone(), found }));
+        self.put(Place::Report(index), Slot::Waiting { call, until: None });
+        true
     }
 
     /// The actions that blocks ask for, one after the other.

@@ -66,9 +66,9 @@ pub enum Decision {
     },
     /// Reports were found and will be saved.
     Reports {
-        /// Of which call.
+        /// By which call.
         call: CallId,
-        /// Which, and how.
+        /// Which, and how each was found.
         found: Vec<Found>,
     },
     /// A monitor fired.
