@@ -126,11 +126,10 @@ fn paths_are_relative_to_where_they_were_written() {
     let file = |world: World| world.settings().script_file().unwrap();
     let text = "[providers.script]\nfile = \"s.yaml\"\n";
     assert_eq!(file(World::default().user(text)), Path::new("/home/me/.config/saihai/s.yaml"));
-    assert_eq!(file(World::default().project(text)), Path::new("/p/s.yaml"));
-    assert_eq!(
-        file(World::default().project("[providers.script]\nfile = \"~/s.yaml\"\n")),
-        Path::new("/home/me/s.yaml")
-    );
+    let trusted = || World::default().variable("SAIHAI_TRUST_PROJECT", "1");
+    assert_eq!(file(trusted().project(text)), Path::new("/p/s.yaml"));
+    let home = "[providers.script]\nfile = \"~/s.yaml\"\n";
+    assert_eq!(file(trusted().project(home)), Path::new("/home/me/s.yaml"));
     assert_eq!(file(World::default().variable("SAIHAI_SCRIPT", "/x/s.yaml")), Path::new("/x/s.yaml"));
 }
 
