@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use saihai_model::{
     Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, Refusal, Reply, ScriptReply,
-    ScriptRun,
+    ScriptRun, ToolUse,
 };
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -224,6 +225,7 @@ impl Performance {
             (None, Some(value)) => value.to_string(),
             (None, None) => String::new(),
         };
+        let only_checked = if self.means.dry { undone(reply) } else { Vec::new() };
         // A turn that continues a session stays in it; the number makes a new one different from all others.
         let session = reply.session.clone().or(self.ask.session);
         Reply {
@@ -233,7 +235,7 @@ impl Performance {
             session: Some(session.unwrap_or_else(|| format!("script-{}", self.number))),
             usage: reply.usage.clone(),
             cost: reply.cost,
-            tools_used: reply.tools_used.clone(),
+            tools_used: reply.tools_used.iter().cloned().chain(only_checked).collect(),
             denied: 0,
         }
     }
@@ -278,6 +280,20 @@ fn rehearse(tree: &Tree, reply: &ScriptReply, shared: &[String]) -> Result<(), t
         tree.edited(edit, tree::Edit::Once)?;
     }
     Ok(())
+}
+
+/// What a reply would have done, for the record of a rehearsal.
+fn undone(reply: &ScriptReply) -> Vec<ToolUse> {
+    let writes = reply.writes.iter().map(|write| ("write", json!({ "path": write.path })));
+    let edits = reply.edits.iter().map(|edit| ("edit", json!({ "path": edit.path })));
+    let runs = reply.runs.iter().map(|run| ("run", json!({ "argv": run.argv })));
+    let uses = writes.chain(edits).chain(runs).map(|(name, input)| ToolUse {
+        name: name.to_owned(),
+        input: Some(input),
+        output: Some(json!("rehearsed, not done")),
+        duration_ms: 0,
+    });
+    uses.collect()
 }
 
 fn cancelled() -> Failure {

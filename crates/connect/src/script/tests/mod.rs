@@ -1,5 +1,9 @@
-mod performance;
+mod files;
 mod player;
 mod process;
+mod programs;
+mod replies;
 mod say;
+mod stage;
+mod timing;
 mod tree;
