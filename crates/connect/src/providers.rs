@@ -70,6 +70,16 @@ pub enum Unavailable {
     BadScript(#[from] BadScript),
 }
 
+impl Unavailable {
+    /// The provider itself is missing; otherwise what was written is wrong.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::NotInThisVersion { .. } => true,
+            Self::Unknown { .. } | Self::NoScript | Self::BadScript(_) => false,
+        }
+    }
+}
+
 /// The names that mean a provider of ours.
 const BUILT_IN: [&str; 10] =
     ["claude", "codex", "opencode", "gemini", "copilot", "acp", "command", "anthropic", "openai", "script"];

@@ -128,10 +128,11 @@ pub enum Error {
 }
 
 impl Error {
-    /// The exit code: 4 where the disk is to blame, 70 for a defect of ours, else 2.
+    /// The exit code: 4 where the disk is to blame or a provider is not there (C-12), 70 for a defect of ours, else 2.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Io { .. } => 4,
+            Self::Unavailable(names) if names.iter().any(Unavailable::is_missing) => 4,
             Self::Stuck { .. } => 70,
             Self::Damaged { .. }
             | Self::Newer { .. }
@@ -166,4 +167,18 @@ fn names(runs: &[String]) -> String {
 
 fn sentences(unavailable: &[Unavailable]) -> String {
     unavailable.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C-12
+    #[test]
+    fn a_provider_that_is_not_there_is_exit_4_and_one_that_was_mistyped_exit_2() {
+        let missing = Unavailable::NotInThisVersion { name: "claude".into() };
+        let mistyped = Unavailable::Unknown { name: "cluade".into(), suggestion: None };
+        assert_eq!(Error::Unavailable(vec![mistyped.clone(), missing]).exit_code(), 4);
+        assert_eq!(Error::Unavailable(vec![mistyped]).exit_code(), 2);
+    }
 }
