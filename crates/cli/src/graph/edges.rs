@@ -1,0 +1,111 @@
+//! The ways between stages, as their exits say them.
+
+use saihai_model::{Alarm, Ending, Exit, Holds, Label, Stage, Target, Topics, Watch, Workflow};
+
+use super::{ABORT, COMPLETE, Graph, Way};
+
+/// Adds every edge of a workflow, then says which of them lead back.
+pub(super) fn draw(graph: &mut Graph, workflow: &Workflow) {
+    for (from, stage) in workflow.stages.values().enumerate() {
+        match &stage.exit {
+            Exit::Rules { rules, .. } => {
+                for rule in rules {
+                    lead(graph, from, &rule.then, condition(&rule.when), Way::Forward);
+                }
+            }
+            Exit::Topics { .. } => topics(graph, from, stage, workflow.topics.as_ref()),
+        }
+    }
+    monitors(graph, workflow);
+    mark_loops(graph, workflow);
+}
+
+fn lead(graph: &mut Graph, from: usize, target: &Target, label: String, kind: Way) {
+    let to = match target {
+        Target::Stage(id) => graph.index(id.as_str()),
+        Target::Complete => graph.index(COMPLETE),
+        Target::End(Ending::Completed(_)) => graph.index(COMPLETE),
+        Target::End(_) => graph.index(ABORT),
+        Target::Again(again) => {
+            if !matches!(again.exhausted, Target::Again(_)) {
+                lead(graph, from, &again.exhausted, "exhausted".to_owned(), kind);
+            }
+            Some(from)
+        }
+        Target::NamedBy { .. } => None,
+    };
+    if let Some(to) = to {
+        graph.connect(from, to, label, kind);
+    }
+}
+
+fn condition(when: &Holds) -> String {
+    let quoted = |labels: &[Label]| {
+        labels.iter().map(|label| format!("\"{label}\"")).collect::<Vec<_>>().join(", ")
+    };
+    match when {
+        Holds::Always => String::new(),
+        Holds::Is(label) | Holds::Answered(label) => label.to_string(),
+        Holds::All(labels) => format!("all({})", quoted(labels)),
+        Holds::Any(labels) => format!("any({})", quoted(labels)),
+    }
+}
+
+fn topics(graph: &mut Graph, from: usize, stage: &Stage, table: Option<&Topics>) {
+    let directives = stage.turns().first().and_then(|turn| turn.reads.directives.as_ref());
+    let (Some(directives), Some(table)) = (directives, table) else { return };
+    for topic in directives.declared.iter().flatten() {
+        let (to, _) = saihai_judge::route(table, topic);
+        if let Some(to) = graph.index(to.as_str()) {
+            graph.connect(from, to, topic.to_string(), Way::Forward);
+        }
+    }
+    for word in &directives.words {
+        lead(graph, from, &word.then, word.word.clone(), Way::Forward);
+    }
+}
+
+/// A monitor's alarm is an edge from the last stage of its cycle.
+fn monitors(graph: &mut Graph, workflow: &Workflow) {
+    for monitor in &workflow.monitors {
+        let (Watch::Cycle { stages, times }, Alarm::Go(target)) = (&monitor.watches, &monitor.then) else {
+            continue;
+        };
+        let Some(from) = stages.last().and_then(|stage| graph.index(stage.as_str())) else { continue };
+        lead(graph, from, target, format!("×{times}"), Way::Monitor);
+    }
+}
+
+/// An edge that closes a cycle on the way from the entry is a loop.
+fn mark_loops(graph: &mut Graph, workflow: &Workflow) {
+    let entry = graph.index(workflow.entry.as_str()).unwrap_or(0);
+    let mut state = vec![0_u8; graph.nodes.len()];
+    for root in std::iter::once(entry).chain(0..graph.nodes.len()) {
+        if state.get(root) == Some(&0) {
+            walk(graph, root, &mut state);
+        }
+    }
+}
+
+/// Depth first, without recursion: a piece may have thousands of movements.
+fn walk(graph: &mut Graph, root: usize, state: &mut [u8]) {
+    let mut stack = vec![(root, 0_usize)];
+    state[root] = 1;
+    while let Some((node, next)) = stack.pop() {
+        let edge = (next..graph.edges.len()).find(|index| graph.edges[*index].from == node);
+        let Some(index) = edge else {
+            state[node] = 2;
+            continue;
+        };
+        stack.push((node, index + 1));
+        let to = graph.edges[index].to;
+        match state[to] {
+            0 => {
+                state[to] = 1;
+                stack.push((to, 0));
+            }
+            1 if graph.edges[index].kind == Way::Forward => graph.edges[index].kind = Way::Loop,
+            _ => {}
+        }
+    }
+}
