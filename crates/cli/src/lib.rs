@@ -15,6 +15,7 @@ mod commands;
 mod diagnostics;
 mod driving;
 mod error;
+mod graph;
 mod json;
 mod prepared;
 mod program;

@@ -11,9 +11,9 @@ use crate::error::{Error, exit};
 use crate::terminal::Streams;
 
 /// Commands that later versions have.
-const LATER_COMMANDS: [&str; 13] = [
-    "review", "work", "graph", "list", "init", "eject", "doctor", "schema", "record", "export", "serve",
-    "worker", "demo",
+const LATER_COMMANDS: [&str; 12] = [
+    "review", "work", "list", "init", "eject", "doctor", "schema", "record", "export", "serve", "worker",
+    "demo",
 ];
 
 /// Flags that later versions have, with the commands that have them.

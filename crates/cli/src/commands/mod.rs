@@ -13,6 +13,7 @@ mod config;
 mod explain;
 mod flags;
 mod fork;
+mod graph;
 mod log;
 mod man;
 mod prompt;
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Rehearse(rehearse::Rehearse),
     Check(check::Check),
     Prompt(prompt::Prompt),
+    Graph(graph::Graph),
     Runs(runs::Runs),
     Show(show::Show),
     Log(log::Log),
@@ -74,6 +76,7 @@ impl Command {
             Self::Rehearse(command) => command.execute(streams),
             Self::Check(command) => command.execute(streams),
             Self::Prompt(command) => command.execute(streams),
+            Self::Graph(command) => command.execute(streams),
             Self::Runs(command) => command.execute(streams),
             Self::Show(command) => command.execute(streams),
             Self::Log(command) => command.execute(streams),

@@ -9,7 +9,8 @@ pub(crate) fn dot(graph: &Graph) -> String {
     let mut text = format!("digraph {} {{\n", quoted(&graph.title));
     text.push_str("    node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
     for (index, node) in graph.nodes.iter().enumerate() {
-        let words = std::iter::once(&node.id).chain(&node.lines).map(String::as_str).collect::<Vec<_>>().join("\n");
+        let words =
+            std::iter::once(&node.id).chain(&node.lines).map(String::as_str).collect::<Vec<_>>().join("\n");
         let shape = match node.kind {
             Kind::Turn => "",
             Kind::Parallel => ", peripheries=2",

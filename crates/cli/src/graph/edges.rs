@@ -40,9 +40,8 @@ fn lead(graph: &mut Graph, from: usize, target: &Target, label: String, kind: Wa
 }
 
 fn condition(when: &Holds) -> String {
-    let quoted = |labels: &[Label]| {
-        labels.iter().map(|label| format!("\"{label}\"")).collect::<Vec<_>>().join(", ")
-    };
+    let quoted =
+        |labels: &[Label]| labels.iter().map(|label| format!("\"{label}\"")).collect::<Vec<_>>().join(", ");
     match when {
         Holds::Always => String::new(),
         Holds::Is(label) | Holds::Answered(label) => label.to_string(),

@@ -56,7 +56,8 @@ pub(super) fn layout(graph: &Graph) -> Layout {
         let width = longest.fold(60.0, f64::max) + 32.0;
         items.push(Item { rank: ranks[index], width, x: 0.0, above: Vec::new(), below: Vec::new() });
     }
-    let chains: Vec<Vec<usize>> = graph.edges.iter().map(|edge| chain(&mut items, edge.from, edge.to, &edge.labels)).collect();
+    let chains: Vec<Vec<usize>> =
+        graph.edges.iter().map(|edge| chain(&mut items, edge.from, edge.to, &edge.labels)).collect();
     let mut rows = rows(&items);
     for _ in 0..8 {
         sort_rows(&mut items, &mut rows);
@@ -101,7 +102,8 @@ fn chain(items: &mut Vec<Item>, from: usize, to: usize, labels: &[String]) -> Ve
     let label = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
     for rank in items[top].rank + 1..items[bottom].rank {
         // The middle point keeps room for the words.
-        let middle = rank == items[top].rank.midpoint(items[bottom].rank) || items[bottom].rank - items[top].rank == 2;
+        let middle =
+            rank == items[top].rank.midpoint(items[bottom].rank) || items[bottom].rank - items[top].rank == 2;
         let width = if middle { label.min(140.0) + 12.0 } else { 12.0 };
         items.push(Item { rank, width, x: 0.0, above: Vec::new(), below: Vec::new() });
         list.push(items.len() - 1);
@@ -139,10 +141,8 @@ fn sort_rows(items: &mut [Item], rows: &mut [Vec<usize>]) {
             let near = if down { &items[*index].above } else { &items[*index].below };
             mean_of(near.iter().map(|other| items[*other].x))
         };
-        let mut keyed: Vec<(f64, usize)> = rows[row]
-            .iter()
-            .map(|index| (mean(index).unwrap_or(items[*index].x), *index))
-            .collect();
+        let mut keyed: Vec<(f64, usize)> =
+            rows[row].iter().map(|index| (mean(index).unwrap_or(items[*index].x), *index)).collect();
         keyed.sort_by(|left, right| left.0.total_cmp(&right.0));
         rows[row] = keyed.into_iter().map(|(_, index)| index).collect();
         line_up(items, &rows[row]);
@@ -165,7 +165,8 @@ fn line_up(items: &mut [Item], row: &[usize]) {
 }
 
 fn gap(items: &[Item], left: usize, right: usize) -> f64 {
-    let between = if items[left].width < 30.0 || items[right].width < 30.0 { BETWEEN_POINTS } else { BETWEEN };
+    let between =
+        if items[left].width < 30.0 || items[right].width < 30.0 { BETWEEN_POINTS } else { BETWEEN };
     f64::midpoint(items[left].width, items[right].width) + between
 }
 
@@ -221,7 +222,8 @@ fn settle(graph: &Graph, mut items: Vec<Item>, rows: &[Vec<usize>], chains: &[Ve
         .collect();
     let middle = |index: usize| tops[items[index].rank] + heights[items[index].rank] / 2.0;
     let edges = graph.edges.iter().zip(chains).map(|(edge, chain)| {
-        let mut points: Vec<(f64, f64)> = chain.iter().map(|index| (items[*index].x, middle(*index))).collect();
+        let mut points: Vec<(f64, f64)> =
+            chain.iter().map(|index| (items[*index].x, middle(*index))).collect();
         if edge.from == edge.to {
             return own_loop(&nodes[edge.from]);
         }
@@ -252,7 +254,8 @@ fn heights(graph: &Graph, rows: &[Vec<usize>]) -> (Vec<f64>, Vec<f64>, f64) {
     let apart = 38.0 + LINE * most as f64;
     let (mut tops, mut heights, mut y) = (Vec::new(), Vec::new(), MARGIN + 30.0);
     for row in rows {
-        let height = row.iter().filter_map(|index| graph.nodes.get(*index)).map(box_height).fold(20.0, f64::max);
+        let height =
+            row.iter().filter_map(|index| graph.nodes.get(*index)).map(box_height).fold(20.0, f64::max);
         tops.push(y);
         heights.push(height);
         y += height + apart;

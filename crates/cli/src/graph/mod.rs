@@ -83,8 +83,12 @@ pub(crate) const ABORT: &str = "ABORT";
 impl Graph {
     /// The drawing of a workflow.
     pub(crate) fn of(workflow: &Workflow, overlay: Option<&Overlay>) -> Self {
-        let mut graph =
-            Self { title: workflow.name.clone(), nodes: Vec::new(), edges: Vec::new(), traced: overlay.is_some() };
+        let mut graph = Self {
+            title: workflow.name.clone(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            traced: overlay.is_some(),
+        };
         for (id, stage) in &workflow.stages {
             let (kind, lines) = match &stage.does {
                 _ if stage.aside => (Kind::Aside, Vec::new()),
@@ -97,7 +101,12 @@ impl Graph {
             };
             graph.nodes.push(Node { id: id.to_string(), kind, lines, visits: 0 });
         }
-        graph.nodes.push(Node { id: COMPLETE.to_owned(), kind: Kind::Complete, lines: Vec::new(), visits: 0 });
+        graph.nodes.push(Node {
+            id: COMPLETE.to_owned(),
+            kind: Kind::Complete,
+            lines: Vec::new(),
+            visits: 0,
+        });
         graph.nodes.push(Node { id: ABORT.to_owned(), kind: Kind::Abort, lines: Vec::new(), visits: 0 });
         edges::draw(&mut graph, workflow);
         if let Some(overlay) = overlay {
@@ -113,7 +122,8 @@ impl Graph {
 
     /// Adds a way; two rules that lead the same way are one edge with two labels.
     pub(crate) fn connect(&mut self, from: usize, to: usize, label: String, kind: Way) {
-        let present = self.edges.iter_mut().find(|edge| edge.from == from && edge.to == to && edge.kind == kind);
+        let present =
+            self.edges.iter_mut().find(|edge| edge.from == from && edge.to == to && edge.kind == kind);
         let edge = match present {
             Some(edge) => edge,
             None => {

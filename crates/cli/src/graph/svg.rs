@@ -139,7 +139,9 @@ fn draw_node(text: &mut String, graph: &Graph, node: &Node, place: &Place) {
     );
     let name = match node.kind {
         Kind::Gate => format!("? {}", node.id),
-        Kind::Turn | Kind::Parallel | Kind::Action | Kind::Aside | Kind::Complete | Kind::Abort => node.id.clone(),
+        Kind::Turn | Kind::Parallel | Kind::Action | Kind::Aside | Kind::Complete | Kind::Abort => {
+            node.id.clone()
+        }
     };
     let _ = write!(
         text,
