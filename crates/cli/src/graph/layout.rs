@@ -1,7 +1,8 @@
 //! Where everything stands: ranks from top to bottom, long edges bent around what stands between.
 //!
-//! Ranks are longest paths over the edges that lead onwards. An edge over several ranks gets a point in each rank it
-//! crosses; points and nodes of a rank are ordered and spread together, so no edge runs through a node.
+//! Ranks are longest paths over the edges that lead onwards; between two ranks of nodes lies one for words. An edge gets
+//! a point in each rank it crosses; points and nodes of a rank are ordered and spread together, so that no edge runs
+//! through a node or another edge's words.
 
 use super::{Graph, Way};
 use crate::terminal::width;
@@ -39,6 +40,7 @@ struct Item {
 pub(super) const LINE: f64 = 18.0;
 const CHARACTER: f64 = 7.6;
 const BETWEEN: f64 = 36.0;
+const BETWEEN_RANKS: f64 = 20.0;
 const BETWEEN_POINTS: f64 = 26.0;
 const MARGIN: f64 = 32.0;
 
@@ -54,7 +56,7 @@ pub(super) fn layout(graph: &Graph) -> Layout {
     for (index, node) in graph.nodes.iter().enumerate() {
         let longest = std::iter::once(&node.id).chain(&node.lines).map(|line| text_width(line));
         let width = longest.fold(60.0, f64::max) + 32.0;
-        items.push(Item { rank: ranks[index], width, x: 0.0, above: Vec::new(), below: Vec::new() });
+        items.push(Item { rank: ranks[index] * 2, width, x: 0.0, above: Vec::new(), below: Vec::new() });
     }
     let chains: Vec<Vec<usize>> =
         graph.edges.iter().map(|edge| chain(&mut items, edge.from, edge.to, &edge.labels)).collect();
@@ -101,10 +103,9 @@ fn chain(items: &mut Vec<Item>, from: usize, to: usize, labels: &[String]) -> Ve
     let mut list = vec![top];
     let label = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
     for rank in items[top].rank + 1..items[bottom].rank {
-        // The middle point keeps room for the words.
-        let middle =
-            rank == items[top].rank.midpoint(items[bottom].rank) || items[bottom].rank - items[top].rank == 2;
-        let width = if middle { label.min(140.0) + 12.0 } else { 12.0 };
+        // The words stand on the first point after the edge's beginning.
+        let begins = if top == from { items[top].rank + 1 } else { items[bottom].rank - 1 };
+        let width = if rank == begins { label.min(220.0) + 12.0 } else { 12.0 };
         items.push(Item { rank, width, x: 0.0, above: Vec::new(), below: Vec::new() });
         list.push(items.len() - 1);
     }
@@ -173,20 +174,26 @@ fn gap(items: &[Item], left: usize, right: usize) -> f64 {
 /// Moves every item towards its neighbours as far as the order of its row allows.
 fn spread(items: &mut [Item], rows: &[Vec<usize>]) {
     for row in rows {
-        for index in row {
-            let item = &items[*index];
-            let near = item.above.iter().chain(&item.below).map(|other| items[*other].x);
-            if let Some(mean) = mean_of(near) {
-                items[*index].x = mean;
-            }
-        }
+        let wanted: Vec<f64> = row
+            .iter()
+            .map(|index| {
+                let item = &items[*index];
+                let near = item.above.iter().chain(&item.below).map(|other| items[*other].x);
+                mean_of(near).unwrap_or(item.x)
+            })
+            .collect();
+        // Pushed apart to the right, pushed apart to the left, and the middle of both: nothing drifts.
+        let (mut right, mut left) = (wanted.clone(), wanted);
         for position in 1..row.len() {
-            let least = items[row[position - 1]].x + gap(items, row[position - 1], row[position]);
-            items[row[position]].x = items[row[position]].x.max(least);
+            right[position] =
+                right[position].max(right[position - 1] + gap(items, row[position - 1], row[position]));
         }
         for position in (1..row.len()).rev() {
-            let most = items[row[position]].x - gap(items, row[position - 1], row[position]);
-            items[row[position - 1]].x = items[row[position - 1]].x.min(most);
+            left[position - 1] =
+                left[position - 1].min(left[position] - gap(items, row[position - 1], row[position]));
+        }
+        for (position, index) in row.iter().enumerate() {
+            items[*index].x = f64::midpoint(right[position], left[position]);
         }
     }
 }
@@ -247,20 +254,20 @@ fn box_height(node: &super::Node) -> f64 {
     36.0 + lines * LINE
 }
 
-/// The top and height of every rank, and where the last one ends. Ranks stand further apart where edges have words.
+/// The top and height of every rank, and where the last one ends. A rank of words is as high as its longest label.
 fn heights(graph: &Graph, rows: &[Vec<usize>]) -> (Vec<f64>, Vec<f64>, f64) {
-    let most = graph.edges.iter().map(|edge| edge.labels.len()).max().unwrap_or(1).clamp(1, 3);
-    #[expect(clippy::cast_precision_loss, reason = "at most three")]
-    let apart = 38.0 + LINE * most as f64;
+    let most = graph.edges.iter().map(|edge| edge.labels.len() + usize::from(edge.taken > 0)).max();
+    #[expect(clippy::cast_precision_loss, reason = "at most four")]
+    let words = LINE * most.unwrap_or(1).clamp(1, 4) as f64;
     let (mut tops, mut heights, mut y) = (Vec::new(), Vec::new(), MARGIN + 30.0);
     for row in rows {
-        let height =
-            row.iter().filter_map(|index| graph.nodes.get(*index)).map(box_height).fold(20.0, f64::max);
+        let boxes = row.iter().filter_map(|index| graph.nodes.get(*index)).map(box_height);
+        let height = boxes.fold(words, f64::max);
         tops.push(y);
         heights.push(height);
-        y += height + apart;
+        y += height + BETWEEN_RANKS;
     }
-    (tops, heights, y - apart)
+    (tops, heights, y - BETWEEN_RANKS)
 }
 
 /// Where the line from a box's centre to a point leaves the box: at its top or bottom, or at its side within a rank.

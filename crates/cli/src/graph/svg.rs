@@ -187,15 +187,15 @@ fn draw_labels(text: &mut String, graph: &Graph, layout: &Layout) {
     }
 }
 
-/// On the middle point of a bent edge, else between its two ends, nearer to where it comes from.
+/// On the first point behind the box it comes from.
 fn words_at(edge: &Edge, points: &[(f64, f64)]) -> Option<(f64, f64)> {
     if edge.from == edge.to {
         return points.get(1).map(|(x, y)| (x + 2.0, y + 16.0));
     }
     match points {
         [] | [_] => None,
-        [start, end] => Some((start.0 * 0.5 + end.0 * 0.5, start.1 * 0.5 + end.1 * 0.5)),
-        several => several.get(several.len() / 2).copied(),
+        [start, end] => Some((f64::midpoint(start.0, end.0), f64::midpoint(start.1, end.1))),
+        [_, first, ..] => Some(*first),
     }
 }
 

@@ -83,7 +83,7 @@ fn mermaid_shows_every_way_once() {
 
 #[test]
 fn a_run_is_marked_with_counts_and_times() {
-    assert_snapshot!(dot(&Graph::of(&workflow(), Some(&run()))), @r#"
+    assert_snapshot!(dot(&Graph::of(&workflow(), Some(&run()))), @r##"
     digraph "fix <\"it\">" {
         node [shape=box, style=rounded, fontname="sans-serif"];
         n0 [label="repair\n×1 · 1.5 s"];
@@ -99,7 +99,7 @@ fn a_run_is_marked_with_counts_and_times() {
         n2 -> n4 [label="stuck"];
         n0 -> n2 [label="×3", style=dashed];
     }
-    "#);
+    "##);
 }
 
 #[test]
