@@ -42,6 +42,20 @@ impl Journal {
         Self { path: path.to_owned(), lines }
     }
 
+    /// The part of a journal's bytes that consists of whole appends. What follows was never acknowledged.
+    pub fn whole(bytes: &[u8]) -> &[u8] {
+        let mut whole = 0;
+        let mut at = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            at += line.len();
+            let json: Value = serde_json::from_slice(line).unwrap_or_default();
+            if line.ends_with(b"\n") && json["left"] == 0 {
+                whole = at;
+            }
+        }
+        &bytes[..whole]
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

@@ -77,6 +77,72 @@ impl Page {
     }
 }
 
+/// The page with the output its commands really have. What differs each time becomes `[..]`.
+///
+/// # Errors
+/// A command is no call of saihai.
+pub fn updated(text: &str, project: &Project) -> Result<String, String> {
+    let mut lines = text.lines();
+    let mut page = String::new();
+    while let Some(line) = lines.next() {
+        page.push_str(line);
+        page.push('\n');
+        let Some(info) = line.strip_prefix("```").filter(|info| !info.is_empty()) else { continue };
+        let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        let content: String = body.iter().flat_map(|line| [line, "\n"]).collect();
+        match Block::of(0, info, content.clone()) {
+            Some(Block::Console { steps, .. }) => {
+                for step in steps {
+                    let seen = step.seen(project)?.replace(&project.root().display().to_string(), "[..]");
+                    page.push_str(&format!("$ {}\n{}", step.command, lasting(&seen)));
+                }
+            }
+            Some(Block::File { path, content }) => {
+                project.write(&path, &content);
+                page.push_str(&content);
+            }
+            None => page.push_str(&content),
+        }
+        page.push_str("```\n");
+    }
+    Ok(page)
+}
+
+/// Output without what differs each time: when a run began, how long a reply took. A fence inside a fence would end it.
+fn lasting(seen: &str) -> String {
+    let line = |line: &str| match line {
+        fence if fence.starts_with("```") => "[..]\n".to_owned(),
+        line => without_duration(&without_time(line.trim_end())) + "\n",
+    };
+    seen.lines().map(line).collect()
+}
+
+/// `20260206-085600-slug` is `[..]-slug`.
+fn without_time(line: &str) -> String {
+    let is_time = |word: &str| {
+        let mut letters = word.bytes().enumerate();
+        word.len() == 15
+            && letters.all(|(at, byte)| if at == 8 { byte == b'-' } else { byte.is_ascii_digit() })
+    };
+    let starts: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
+    let found = starts.iter().find(|at| line.get(**at..**at + 15).is_some_and(is_time));
+    match found {
+        Some(at) => format!("{}[..]{}", &line[..*at], without_time(&line[at + 15..])),
+        None => line.to_owned(),
+    }
+}
+
+/// `replied in 12 ms, …` is `replied in [..], …`.
+fn without_duration(line: &str) -> String {
+    match line.split_once(" replied in ") {
+        Some((who, rest)) => {
+            let after = rest.find(',').map_or("", |at| &rest[at..]);
+            format!("{who} replied in [..]{after}")
+        }
+        None => line.to_owned(),
+    }
+}
+
 impl Block {
     fn of(line: usize, info: &str, content: String) -> Option<Self> {
         if let Some((_, path)) = info.split_once("file=") {
@@ -102,7 +168,8 @@ fn steps(content: &str) -> Vec<Step> {
 }
 
 impl Step {
-    fn run(&self, project: &Project) -> Result<(), String> {
+    /// What a person sees who types it.
+    fn seen(&self, project: &Project) -> Result<String, String> {
         let words = words(&self.command);
         let arguments = match words.split_first() {
             Some((program, arguments)) if program == "saihai" => arguments,
@@ -114,7 +181,11 @@ impl Step {
             Some(code) => format!("? {code}\n"),
             None => "? killed\n".to_owned(),
         };
-        let seen = outcome.stdout + &outcome.stderr + &end;
+        Ok(outcome.stdout + &outcome.stderr + &end)
+    }
+
+    fn run(&self, project: &Project) -> Result<(), String> {
+        let seen = self.seen(project)?;
         if matches(&self.output, &seen) {
             return Ok(());
         }
@@ -172,6 +243,16 @@ mod tests {
         let steps = vec![step("saihai b \"c d\"", "x\ny\n"), step("saihai e", "")];
         assert_eq!(page.blocks, [file, Block::Console { line: 9, steps }]);
         assert_eq!(page.commands(), 2);
+    }
+
+    #[test]
+    fn what_differs_each_time_is_left_open() {
+        let seen =
+            "run 20260206-085600-a-b\n  `x` replied in 3 ms, tag 0\n  `y` replied in 1.2 s\n```markdown\n";
+        assert_eq!(
+            lasting(seen),
+            "run [..]-a-b\n  `x` replied in [..], tag 0\n  `y` replied in [..]\n[..]\n"
+        );
     }
 
     #[test]

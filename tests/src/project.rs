@@ -1,8 +1,9 @@
 //! A project of its own for one test.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use tempfile::TempDir;
 
@@ -83,11 +84,20 @@ impl Project {
         Invocation::new(&self.program, &self.root(), &self.home(), arguments)
     }
 
-    /// The ids of its runs, in order.
+    /// The ids of the runs that have begun: something of them was acknowledged.
+    pub fn begun(&self) -> Vec<String> {
+        let journal = |run: &String| self.root().join(".saihai/runs").join(run).join("journal.ndjson");
+        let begun =
+            |run: &String| fs::read(journal(run)).is_ok_and(|bytes| !Journal::whole(&bytes).is_empty());
+        self.runs().into_iter().filter(begun).collect()
+    }
+
+    /// The names of the directories of runs, in order, whatever is in them.
     pub fn runs(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.root().join(".saihai/runs")) else { return Vec::new() };
+        let directories = entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
         let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+            directories.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
         names
     }
@@ -97,7 +107,7 @@ impl Project {
     /// # Panics
     /// There is none, or more than one.
     pub fn run_directory(&self) -> PathBuf {
-        match self.runs().as_slice() {
+        match self.begun().as_slice() {
             [only] => self.root().join(".saihai/runs").join(only),
             runs => panic!("not exactly one run: {runs:?}"),
         }
@@ -127,25 +137,37 @@ impl Project {
         reports
     }
 
-    /// Every file below the root with its bytes, to see that nothing was changed.
+    /// Every file below the root, to see that nothing was changed. The lock is left out: it names whoever looked last.
     ///
     /// # Panics
     /// One cannot be read.
-    pub fn snapshot(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        let mut files = Vec::new();
+    pub fn snapshot(&self) -> Snapshot {
+        let mut files = BTreeMap::new();
         let mut open = vec![self.root()];
         while let Some(directory) = open.pop() {
             for entry in fs::read_dir(&directory).expect("a directory of the project") {
                 let path = entry.expect("an entry").path();
                 if path.is_dir() {
                     open.push(path);
-                } else {
+                } else if path.file_name() != Some(OsStr::new("lock")) {
                     let bytes = fs::read(&path).expect("a file of the project");
-                    files.push((path, bytes));
+                    files.insert(path, bytes);
                 }
             }
         }
-        files.sort();
-        files
+        Snapshot { files }
+    }
+}
+
+/// The files of a project at one moment.
+#[derive(PartialEq, Eq)]
+pub struct Snapshot {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl fmt::Debug for Snapshot {
+    /// Names and lengths: a difference is looked for in the file itself.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.files.iter().map(|(path, bytes)| (path, bytes.len()))).finish()
     }
 }

@@ -89,7 +89,7 @@ impl Workload {
     pub fn end(&self) -> End {
         let journal = self.project.journal();
         let all = |name: &str| journal.decisions(name).cloned().collect::<Vec<_>>();
-        let run = self.project.runs().concat();
+        let run = self.project.begun().concat();
         let root = self.project.root().display().to_string();
         let neutral = |text: String| text.replace(&run, "RUN").replace(&root, "ROOT");
         let mut prompts: Vec<(String, String)> =
@@ -159,7 +159,8 @@ fn definition() -> String {
     movement("approve", "", "{condition: words wanted, next: summary, requires_user_input: true}");
     let summary = "    report: [Summary: 01-summary.md]\n";
     movement("summary", summary, "{condition: summed up, next: release}, {condition: unclear, next: ABORT}");
-    movement("release", "", "{condition: released, next: COMPLETE}");
+    // It rewrites the report of the stage before.
+    movement("release", summary, "{condition: released, next: COMPLETE}");
     text.push_str("  - name: reviewers\n    parallel:\n");
     for name in REVIEWERS {
         let rules = "[{condition: approved}, {condition: needs fix}]";
@@ -194,7 +195,7 @@ fn script() -> Value {
     }
     reply("approve", 1, "A person should say something.\n[STEP:0]".to_owned());
     reply("summary", 1, "```markdown\n# Summary\nAll four rounds are over.\n```\nNo tag here.".to_owned());
-    reply("release", 1, "Out.\n[STEP:0]".to_owned());
+    reply("release", 1, "```markdown\n# Summary\nIt is out.\n```\n[STEP:0]".to_owned());
     replies.push(json!({"for": "summary#judge", "text": "[STEP:0]"}));
     json!({"script": 1, "replies": replies})
 }

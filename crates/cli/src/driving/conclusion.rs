@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use saihai::project::{Outcome, Transition, Transitions, Unmatched};
 use saihai::{RunDirectory, State, open_gate};
-use saihai_model::{By, Ending, Verdict, Wants, Workflow};
+use saihai_model::{By, Ending, Hold, Verdict, Wants, Workflow, exit_code};
 
 use crate::error::Error;
 use crate::report::{Names, cost, count, ending_words, exit_words, hold_words, tokens, verdict_words};
@@ -52,6 +52,17 @@ impl Conclusion {
         let gate = if waits { Some(open_gate(directory)?.2) } else { None };
         let state = directory.summary()?.state;
         Ok(Self { outcome, state, last, gate, most_iterations: names.most_iterations(), reports })
+    }
+
+    /// The same where the disk failed: what the journal could not take any more is known from the driver alone.
+    pub(crate) fn cut_short(mut self, hold: Hold, why: &str) -> Self {
+        let outcome = &mut self.outcome;
+        outcome.exit = exit_code(None, Some(&hold));
+        outcome.reason = Some(hold.reason().to_owned());
+        outcome.error = Some(why.to_owned());
+        self.state = State::Parked { hold };
+        self.outcome.outcome = self.state.name().to_owned();
+        self
     }
 
     /// The exit code that goes with it.

@@ -9,7 +9,7 @@ mod watch;
 
 use std::future::Future;
 
-use saihai::{Driver, Finish, Going, Observed, State};
+use saihai::{Driver, Finish, Going, Observed, RunDirectory, State};
 use saihai_model::Workflow;
 use tokio::sync::mpsc;
 
@@ -63,7 +63,9 @@ pub(crate) async fn drive(
     let ended = watched(driver, workflow, showing, streams).await?;
     match ended {
         Ended::Finished(finish) => {
-            show_result(&Conclusion::of(&directory)?, showing.json, streams)?;
+            if let Some(conclusion) = concluded(&directory, &finish, streams)? {
+                show_result(&conclusion, showing.json, streams)?;
+            }
             // A run that was over before stays what it is, whatever its script still holds (T-24).
             let unused = !was_over && complain_of_unused(&finish, streams);
             let code = finish.exit_code();
@@ -78,6 +80,25 @@ pub(crate) async fn drive(
             streams.error("ended at once", &[format!("continue with `saihai resume {}`", directory.id())]);
             Ok(exit::INTERRUPTED)
         }
+    }
+}
+
+/// How the run stands; nothing where the disk failed before anything of it was kept.
+fn concluded(
+    directory: &RunDirectory,
+    finish: &Finish,
+    streams: &mut Streams,
+) -> Result<Option<Conclusion>, Error> {
+    let conclusion = Conclusion::of(directory);
+    match (&finish.storage, &finish.hold) {
+        (Some(why), Some(hold)) => match conclusion {
+            Ok(conclusion) => Ok(Some(conclusion.cut_short(hold.clone(), why))),
+            Err(_) => {
+                streams.error(why, &["nothing was asked, and there is no run".to_owned()]);
+                Ok(None)
+            }
+        },
+        (Some(_) | None, _) => conclusion.map(Some),
     }
 }
 
