@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use saihai_config::{Definition, Diagnostics, Loaded, Options, Settings, Use, find, load};
+use saihai_config::{Area, Definition, Diagnostic, Diagnostics, Loaded, Options, Settings, Use, find, load};
 use saihai_model::{ProviderName, Stage, StageId, TurnId, Workflow};
 
 use crate::diagnostics;
@@ -75,6 +75,18 @@ pub(crate) fn unusable(workflow: &Workflow, settings: &Settings) -> Diagnostics 
     let uses: Vec<Use<'_>> = providers.iter().map(|name| Use::Provider(name.as_str())).collect();
     let mut found = settings.check_trust(&uses);
     found.append(settings.check_budget(&workflow.limits.budget, providers));
+    found
+}
+
+/// Says that the reports of a run could not be saved, before there is one (P-54). Whoever only looks does not care.
+pub(crate) fn unsaved_reports(settings: &Settings) -> Diagnostics {
+    let mut found = Diagnostics::new();
+    if let Err(why) = saihai::can_create_directory(&settings.reports_dir) {
+        let directory = settings.reports_dir.display();
+        let code = Area::Piece.code("bad-reports-dir");
+        let unwritable = Diagnostic::error(code, format!("reports cannot be saved in `{directory}`: {why}"));
+        found.push(unwritable.hint("the setting `reports_dir` says where they go"));
+    }
     found
 }
 

@@ -43,6 +43,7 @@ mod runs;
 mod state;
 #[cfg(test)]
 mod testing;
+mod writable;
 
 pub use beginning::Beginning;
 pub use clock::Clock;
@@ -57,3 +58,4 @@ pub use preview::{Entering, Preview, preview};
 pub use run_directory::RunDirectory;
 pub use runs::{Listed, Runs};
 pub use state::{State, Summary};
+pub use writable::can_create_directory;

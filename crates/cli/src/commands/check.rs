@@ -11,7 +11,7 @@ use saihai_config::{
 use serde::Serialize;
 
 use crate::error::{Error, exit};
-use crate::prepared::unusable;
+use crate::prepared::{unsaved_reports, unusable};
 use crate::project::Project;
 use crate::report::count;
 use crate::terminal::{Streams, visible_line};
@@ -151,6 +151,7 @@ fn one(
     found.append(loaded.diagnostics);
     let workflow = loaded.workflow?;
     found.append(unusable(&workflow, settings));
+    found.append(unsaved_reports(settings));
     Some(Bound {
         definition: definition.name.clone(),
         file: definition.path.as_ref().map(|path| project.shown(path)),
