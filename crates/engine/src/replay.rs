@@ -73,6 +73,17 @@ impl Replay {
         }
     }
 
+    /// The decision that is due next: whoever knows the recorded one to be the same need not bring it.
+    pub fn expected(&self) -> Option<&Decision> {
+        self.expected.front()
+    }
+
+    /// Says that the next record, of this number, is the decision that is due.
+    pub fn confirm(&mut self, seq: u64) {
+        self.last = seq;
+        self.expected.pop_front();
+    }
+
     /// The run as far as it was replayed.
     pub fn run(&self) -> &Run {
         &self.run

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use saihai_engine::{Replay, Run};
-use saihai_model::{Effect, Entry, Fact, Outcome, Record, Start, Text, Workflow};
+use saihai_model::{Effect, Entry, Fact, Outcome, Start, Text, Workflow};
 
-use crate::journal::{End, Reader, Torn};
+use crate::blobs::Blobs;
+use crate::journal::{End, Kind, Raw, Reader, Torn};
 use crate::reports::Saved;
-use crate::run_directory::{damaged, started};
+use crate::run_directory::damaged;
 use crate::{Error, RunDirectory};
 
 /// A run folded from its journal.
@@ -27,10 +28,10 @@ pub(crate) struct History {
 
 /// What a witness of a replay sees.
 pub(crate) enum Seen<'a> {
-    /// A record, before it is folded.
-    Record(&'a Record),
-    /// What its fact led to.
-    Effects(&'a [Effect]),
+    /// A fact, before it is folded.
+    Fact(&'a Fact),
+    /// What was to be done about it then.
+    Effects(Vec<Effect>),
 }
 
 /// Whether the blobs that a journal names are looked at.
@@ -50,14 +51,21 @@ impl History {
         witness: &mut dyn FnMut(Seen<'_>) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let mut reader = Reader::open(&directory.journal())?;
-        let first = reader.next_batch()?.ok_or_else(|| directory.unborn())?;
-        let start = first.first().cloned().and_then(started).ok_or_else(|| directory.unborn())?;
+        let start = directory.start()?;
         let workflow = directory.frozen_workflow(&start)?;
-        let mut folding =
-            Folding { directory, check, replay: Replay::new(), workflow: &workflow, known: HashSet::new() };
-        folding.take(first, witness)?;
+        let mut folding = Folding {
+            directory,
+            blobs: directory.blobs(),
+            check,
+            replay: Replay::new(),
+            workflow: &workflow,
+            known: HashSet::new(),
+            scratch: Vec::new(),
+        };
         while let Some(batch) = reader.next_batch()? {
-            folding.take(batch, witness)?;
+            for line in batch.lines() {
+                folding.take(line, witness)?;
+            }
         }
         let run = folding.replay.finish().map_err(|diverged| directory.diverged(&diverged))?;
         Ok(Self { start, run, end: reader.end(), torn: reader.torn(), workflow })
@@ -66,40 +74,58 @@ impl History {
 
 struct Folding<'a> {
     directory: &'a RunDirectory,
+    blobs: Blobs,
     check: Check,
     replay: Replay,
     workflow: &'a Workflow,
     known: HashSet<String>,
+    scratch: Vec<u8>,
 }
 
 impl Folding<'_> {
     fn take(
         &mut self,
-        batch: Vec<Record>,
+        line: Raw<'_>,
         witness: &mut dyn FnMut(Seen<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        for record in batch {
-            self.look_at_blobs(&record)?;
-            witness(Seen::Record(&record))?;
-            let effects = self.replay.take(self.workflow, record);
-            let effects = effects.map_err(|diverged| self.directory.diverged(&diverged))?;
-            witness(Seen::Effects(&effects))?;
+        if self.confirms(&line) {
+            return Ok(());
         }
-        Ok(())
+        let record = line.record()?;
+        if let Entry::Fact(fact) = &record.entry {
+            self.look_at_blobs(line.seq, fact)?;
+            witness(Seen::Fact(fact))?;
+        }
+        let effects = self.replay.take(self.workflow, record);
+        let effects = effects.map_err(|diverged| self.directory.diverged(&diverged))?;
+        if effects.is_empty() { Ok(()) } else { witness(Seen::Effects(effects)) }
     }
 
-    fn look_at_blobs(&mut self, record: &Record) -> Result<(), Error> {
-        let Entry::Fact(fact) = &record.entry else { return Ok(()) };
-        let blobs = self.directory.blobs();
+    /// Whether a line is the decision that is due, byte for byte: then it need not be read. Any other line is, also a
+    /// decision that says the same in other bytes.
+    fn confirms(&mut self, line: &Raw<'_>) -> bool {
+        let Some(expected) = self.replay.expected().filter(|_| line.kind == Kind::Decision) else {
+            return false;
+        };
+        self.scratch.clear();
+        let same = serde_json::to_writer(&mut self.scratch, expected).is_ok() && self.scratch == line.body;
+        if same {
+            self.replay.confirm(line.seq);
+        }
+        same
+    }
+
+    fn look_at_blobs(&mut self, seq: u64, fact: &Fact) -> Result<(), Error> {
+        let Self { blobs, known, check, .. } = self;
         for_each_blob(fact, &mut |hash, bytes| {
-            if !self.known.insert(hash.to_owned()) {
+            if !known.insert(hash.to_owned()) {
                 return Ok(());
             }
-            let looked = match self.check {
+            let looked = match check {
                 Check::Length => blobs.look(hash, bytes),
                 Check::Content => blobs.verify(hash, bytes),
             };
-            looked.map_err(|bad| damaged(&blobs.path(hash), record.seq, &bad.to_string()))
+            looked.map_err(|bad| damaged(&blobs.path(hash), seq, &bad.to_string()))
         })
     }
 }

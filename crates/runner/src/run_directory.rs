@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use saihai_model::{Record, Script, Start, Text, Workflow};
+use saihai_model::{Entry, Fact, Record, Script, Start, Text, Workflow};
 
 use crate::blobs::{Blobs, sha256};
 use crate::journal::Reader;
@@ -45,7 +45,7 @@ impl RunDirectory {
     /// A journal that cannot be read or is damaged.
     pub fn read(&self, see: &mut dyn FnMut(Record)) -> Result<Option<Warning>, Error> {
         let mut reader = Reader::open(&self.journal())?;
-        while let Some(batch) = reader.next_batch()? {
+        while let Some(batch) = reader.next_records()? {
             batch.into_iter().for_each(&mut *see);
         }
         // An append that is under way looks torn to whoever reads beside it.
@@ -58,9 +58,7 @@ impl RunDirectory {
     /// # Errors
     /// A file that cannot be read or is not what was frozen.
     pub fn workflow(&self) -> Result<Workflow, Error> {
-        let mut reader = Reader::open(&self.journal())?;
-        let first = reader.next_batch()?.unwrap_or_default();
-        let start = first.into_iter().find_map(started).ok_or_else(|| self.unborn())?;
+        let start = self.start()?;
         self.frozen_workflow(&start)
     }
 
@@ -154,6 +152,15 @@ impl RunDirectory {
         damaged(&path, self.line_naming(hash).unwrap_or(1), why)
     }
 
+    /// What the run began with.
+    pub(crate) fn start(&self) -> Result<Box<Start>, Error> {
+        let first = Reader::open(&self.journal())?.next_records()?.unwrap_or_default();
+        match first.into_iter().next().map(|record| record.entry) {
+            Some(Entry::Fact(Fact::Started(start))) => Ok(start),
+            Some(Entry::Fact(_) | Entry::Decision(_)) | None => Err(self.unborn()),
+        }
+    }
+
     pub(crate) fn unborn(&self) -> Error {
         damaged(&self.journal(), 1, "the run never began: its first append was not finished")
     }
@@ -173,14 +180,6 @@ const WORKFLOW: &str = "workflow.json";
 const SCRIPT: &str = "script.json";
 const BLOBS: &str = "blobs";
 const INBOX: &str = "inbox";
-
-/// What a run began with, if this is the record that says so.
-pub(crate) fn started(record: Record) -> Option<Box<Start>> {
-    match record.entry {
-        saihai_model::Entry::Fact(saihai_model::Fact::Started(start)) => Some(start),
-        saihai_model::Entry::Fact(_) | saihai_model::Entry::Decision(_) => None,
-    }
-}
 
 pub(crate) fn damaged(path: &Path, line: u64, why: &str) -> Error {
     Error::Damaged { path: path.to_path_buf(), line, why: why.to_owned() }

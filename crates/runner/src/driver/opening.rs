@@ -1,9 +1,7 @@
 //! How a driver comes to its run.
 
-use std::collections::HashMap;
-
 use saihai_connect::{Asked, Connections, Providers};
-use saihai_model::{CallId, Effect, Entry, Fact, Raise, Record, Request, Start, Text};
+use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text};
 
 use super::{Driver, Going};
 use crate::blobs::{Blobs, sha256};
@@ -137,21 +135,33 @@ impl Beginning {
 struct Recall<'a> {
     providers: &'a mut Providers,
     blobs: Blobs,
-    requests: HashMap<CallId, Request>,
+    /// What was last asked in each call that has no reply yet: never more than are under way at once.
+    requests: Vec<Request>,
 }
 
 impl<'a> Recall<'a> {
     fn new(providers: &'a mut Providers, blobs: Blobs) -> Self {
-        Self { providers, blobs, requests: HashMap::new() }
+        Self { providers, blobs, requests: Vec::new() }
     }
 
     fn see(&mut self, seen: Seen<'_>, directory: &RunDirectory) -> Result<(), Error> {
         match seen {
-            Seen::Record(record) => self.record(record, directory),
+            Seen::Fact(Fact::Asked { call, prompt, .. }) => self.asked(call, prompt.as_ref(), directory),
+            Seen::Fact(Fact::Replied(reply)) => {
+                self.requests.retain(|request| request.call != reply.call);
+                self.providers.ended(&reply.call, None);
+                Ok(())
+            }
+            Seen::Fact(Fact::Failed(failed)) => {
+                self.providers.ended(&failed.call, Some(&failed.failure));
+                Ok(())
+            }
+            Seen::Fact(_) => Ok(()),
             Seen::Effects(effects) => {
                 for effect in effects {
                     if let Effect::Ask(request) = effect {
-                        self.requests.insert(request.call.clone(), (**request).clone());
+                        self.requests.retain(|before| before.call != request.call);
+                        self.requests.push(*request);
                     }
                 }
                 Ok(())
@@ -159,24 +169,9 @@ impl<'a> Recall<'a> {
         }
     }
 
-    fn record(&mut self, record: &Record, directory: &RunDirectory) -> Result<(), Error> {
-        match &record.entry {
-            Entry::Fact(Fact::Asked { call, prompt, .. }) => self.asked(call, prompt.as_ref(), directory),
-            Entry::Fact(Fact::Replied(reply)) => {
-                self.requests.remove(&reply.call);
-                self.providers.ended(&reply.call, None);
-                Ok(())
-            }
-            Entry::Fact(Fact::Failed(failed)) => {
-                self.providers.ended(&failed.call, Some(&failed.failure));
-                Ok(())
-            }
-            Entry::Fact(_) | Entry::Decision(_) => Ok(()),
-        }
-    }
-
     fn asked(&mut self, call: &CallId, prompt: Option<&Text>, directory: &RunDirectory) -> Result<(), Error> {
-        let Some(request) = self.requests.get(call) else { return Ok(()) };
+        let request = self.requests.iter().find(|request| request.call == *call);
+        let Some(request) = request else { return Ok(()) };
         let sent = prompt.or(request.prompt.as_ref()).filter(|_| self.providers.reads_prompts());
         let sent =
             sent.map(|text| self.blobs.read(text).map_err(|bad| directory.bad_text(text, &bad.to_string())));

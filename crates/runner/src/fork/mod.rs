@@ -155,7 +155,7 @@ fn write_journal(
 ) -> Result<(), Error> {
     let mut reader = Reader::open(&from.journal())?;
     let mut next = || -> Result<Option<Vec<Record>>, Error> {
-        let Some(mut batch) = reader.next_batch()? else { return Ok(None) };
+        let Some(mut batch) = reader.next_records()? else { return Ok(None) };
         batch.retain(|record| record.seq <= until);
         for record in &mut batch {
             if let Entry::Fact(Fact::Started(start)) = &mut record.entry {
@@ -183,7 +183,7 @@ fn each_kept(
     see: &mut dyn FnMut(Record) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut reader = Reader::open(&from.journal())?;
-    while let Some(batch) = reader.next_batch()? {
+    while let Some(batch) = reader.next_records()? {
         for record in batch {
             if record.seq > until {
                 return Ok(());

@@ -1,8 +1,11 @@
 //! One line of the journal. The framing is written by hand, so that the checksum is over exactly the bytes that stand
-//! on disk and a line is read without building a tree of it first.
+//! on disk and a line can be verified without building anything from it.
 
-use jiff::Timestamp;
+use std::ops::Range;
+
 use saihai_model::{Entry, Moment, Record};
+
+use super::time;
 
 /// The format written here.
 const VERSION: u64 = 1;
@@ -12,13 +15,26 @@ const SUM: &[u8] = b",\"sum\":\"";
 const END: &[u8] = b"\"}";
 const DIGITS: usize = 8;
 
-/// A line, read and verified.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Line {
+/// A line, verified; what it says is not read yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Framed {
+    pub(super) seq: u64,
     pub(super) batch: u64,
     /// Lines still to come in the same batch.
     pub(super) left: u64,
-    pub(super) record: Record,
+    pub(super) at: Moment,
+    pub(super) kind: Kind,
+    /// Where in the line that stands which it says.
+    pub(super) body: Range<usize>,
+}
+
+/// What a line holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A fact.
+    Fact,
+    /// A decision.
+    Decision,
 }
 
 /// Why a line cannot be read.
@@ -26,27 +42,26 @@ pub(super) struct Line {
 pub(super) enum Bad {
     /// It is not what was written.
     Damaged(&'static str),
-    /// It is sound, and says something this version does not know.
-    Unknown(String),
+    /// It is sound, and not understood.
+    Unknown,
     /// Its format is not ours.
     Version(u64),
 }
 
-/// Writes a line with its newline. The entry is borrowed twice over: serialised once, straight into the buffer.
+/// Writes a line with its newline. What it says is serialised once, straight into the buffer.
 pub(super) fn write(buffer: &mut Vec<u8>, record: &Record, batch: u64, left: u64) {
     use std::io::Write;
     let start = buffer.len();
-    let Record { seq, at, entry } = record;
-    let at = timestamp(*at);
-    let header =
-        write!(buffer, r#"{{"v":{VERSION},"seq":{seq},"batch":{batch},"left":{left},"at":"{at:.3}","#);
-    let body = match entry {
+    let seq = record.seq;
+    let header = write!(buffer, r#"{{"v":{VERSION},"seq":{seq},"batch":{batch},"left":{left},"at":""#);
+    time::write(buffer, record.at);
+    let body = match &record.entry {
         Entry::Fact(fact) => {
-            buffer.extend_from_slice(b"\"fact\":");
+            buffer.extend_from_slice(b"\",\"fact\":");
             serde_json::to_writer(&mut *buffer, fact)
         }
         Entry::Decision(decision) => {
-            buffer.extend_from_slice(b"\"decision\":");
+            buffer.extend_from_slice(b"\",\"decision\":");
             serde_json::to_writer(&mut *buffer, decision)
         }
     };
@@ -56,24 +71,39 @@ pub(super) fn write(buffer: &mut Vec<u8>, record: &Record, batch: u64, left: u64
     body.expect("facts and decisions have text keys only and a Vec takes every write");
 }
 
-/// Reads a line without its newline.
-pub(super) fn read(line: &[u8]) -> Result<Line, Bad> {
+/// Verifies a line without its newline and takes its frame off.
+pub(super) fn frame(line: &[u8]) -> Result<Framed, Bad> {
     let (sealed, sum) = unseal(line).ok_or(Bad::Damaged("it does not end with a checksum"))?;
     if crc32fast::hash(sealed) != sum {
         return Err(Bad::Damaged("its checksum does not match"));
     }
-    let unreadable = || Bad::Unknown("its framing is not understood".to_owned());
     let mut rest = sealed;
-    let version = number(&mut rest, b"{\"v\":").ok_or_else(unreadable)?;
+    let version = number(&mut rest, b"{\"v\":").ok_or(Bad::Unknown)?;
     if version != VERSION {
         return Err(Bad::Version(version));
     }
-    let seq = number(&mut rest, b",\"seq\":").ok_or_else(unreadable)?;
-    let batch = number(&mut rest, b",\"batch\":").ok_or_else(unreadable)?;
-    let left = number(&mut rest, b",\"left\":").ok_or_else(unreadable)?;
-    let at = moment(&mut rest).ok_or_else(unreadable)?;
-    let entry = entry(rest).map_err(Bad::Unknown)?;
-    Ok(Line { batch, left, record: Record { seq, at, entry } })
+    framed(sealed, rest).ok_or(Bad::Unknown)
+}
+
+fn framed(sealed: &[u8], mut rest: &[u8]) -> Option<Framed> {
+    let seq = number(&mut rest, b",\"seq\":")?;
+    let batch = number(&mut rest, b",\"batch\":")?;
+    let left = number(&mut rest, b",\"left\":")?;
+    let (at, rest) = rest.strip_prefix(b",\"at\":\"")?.split_first_chunk::<{ time::LENGTH }>()?;
+    let at = time::read(at)?;
+    let (kind, body) = match rest.strip_prefix(b"\",\"fact\":") {
+        Some(fact) => (Kind::Fact, fact),
+        None => (Kind::Decision, rest.strip_prefix(b"\",\"decision\":")?),
+    };
+    Some(Framed { seq, batch, left, at, kind, body: sealed.len() - body.len()..sealed.len() })
+}
+
+/// Reads what a line says.
+pub(super) fn entry(kind: Kind, body: &[u8]) -> Result<Entry, serde_json::Error> {
+    match kind {
+        Kind::Fact => serde_json::from_slice(body).map(Entry::Fact),
+        Kind::Decision => serde_json::from_slice(body).map(Entry::Decision),
+    }
 }
 
 fn unseal(line: &[u8]) -> Option<(&[u8], u32)> {
@@ -81,9 +111,15 @@ fn unseal(line: &[u8]) -> Option<(&[u8], u32)> {
     let (line, digits) = line.split_at_checked(line.len().checked_sub(DIGITS)?)?;
     let sealed = line.strip_suffix(SUM)?;
     // Only the digits we write ourselves: a changed case is damage too.
-    let plain = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-    let digits = str::from_utf8(digits).ok().filter(|_| plain)?;
-    Some((sealed, u32::from_str_radix(digits, 16).ok()?))
+    let sum = digits.iter().try_fold(0_u32, |sum, digit| {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some(sum << 4 | u32::from(value))
+    })?;
+    Some((sealed, sum))
 }
 
 fn number(rest: &mut &[u8], key: &[u8]) -> Option<u64> {
@@ -91,31 +127,6 @@ fn number(rest: &mut &[u8], key: &[u8]) -> Option<u64> {
     let length = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, after) = after.split_at(length);
     *rest = after;
-    str::from_utf8(digits).ok()?.parse().ok()
-}
-
-fn moment(rest: &mut &[u8]) -> Option<Moment> {
-    let after = rest.strip_prefix(b",\"at\":\"")?;
-    let length = after.iter().position(|byte| *byte == b'"')?;
-    let (text, after) = after.split_at(length);
-    *rest = after.strip_prefix(b"\",")?;
-    let time: Timestamp = str::from_utf8(text).ok()?.parse().ok()?;
-    u64::try_from(time.as_millisecond()).ok().map(Moment)
-}
-
-fn entry(rest: &[u8]) -> Result<Entry, String> {
-    let said = |error: serde_json::Error| format!("it says something this version does not know: {error}");
-    if let Some(fact) = rest.strip_prefix(b"\"fact\":") {
-        return serde_json::from_slice(fact).map(Entry::Fact).map_err(said);
-    }
-    match rest.strip_prefix(b"\"decision\":") {
-        Some(decision) => serde_json::from_slice(decision).map(Entry::Decision).map_err(said),
-        None => Err("it is neither a fact nor a decision".to_owned()),
-    }
-}
-
-/// Moments beyond the calendar are shown as its last day: a clock that wrong must not end a run.
-fn timestamp(at: Moment) -> Timestamp {
-    let known = i64::try_from(at.0).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
-    known.unwrap_or(Timestamp::MAX)
+    let add = |sum: u64, digit: &u8| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0'));
+    (length > 0).then(|| digits.iter().try_fold(0, add))?
 }

@@ -11,9 +11,11 @@
 
 mod line;
 mod reader;
+mod time;
 mod writer;
 
-pub(crate) use reader::{End, Reader, Torn};
+pub(crate) use line::Kind;
+pub(crate) use reader::{End, Raw, Reader, Torn};
 pub(crate) use writer::{Failed, Journal, copy};
 
 #[cfg(test)]

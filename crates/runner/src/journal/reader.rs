@@ -1,23 +1,27 @@
 //! Reads a journal in one pass, batch by batch, and verifies every line.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use saihai_model::{Moment, Record};
+use saihai_model::{Entry, Moment, Record};
 
-use super::line::{self, Bad, Line};
+use super::line::{self, Bad, Framed, Kind};
 use crate::{Error, Warning};
 
-/// A journal being read. Records are handed out once their batch is known to be whole.
+/// A journal being read. What a batch says is handed out once the batch is known to be whole; only one is in memory.
 #[derive(Debug)]
-pub(crate) struct Reader<R = BufReader<File>> {
+pub(crate) struct Reader<R = File> {
     source: R,
     path: PathBuf,
-    /// The line just read, with its newline if it had one.
-    line: Vec<u8>,
-    /// Where the next line begins.
-    offset: u64,
+    /// The batch being read, and what was read beyond it.
+    buffer: Vec<u8>,
+    /// Where in the buffer that batch begins.
+    start: usize,
+    /// Where its next line begins.
+    next: usize,
+    /// The lines of it so far, each with its beginning in the buffer relative to that of the batch.
+    lines: Vec<(usize, Framed)>,
     end: End,
     torn: Option<Torn>,
     over: bool,
@@ -45,6 +49,25 @@ pub(crate) struct Torn {
     pub(crate) bytes: u64,
 }
 
+/// A whole batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    bytes: &'a [u8],
+    lines: &'a [(usize, Framed)],
+    path: &'a Path,
+}
+
+/// A line of a whole batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Raw<'a> {
+    pub(crate) seq: u64,
+    pub(crate) at: Moment,
+    pub(crate) kind: Kind,
+    /// What it says, as JSON.
+    pub(crate) body: &'a [u8],
+    path: &'a Path,
+}
+
 impl Torn {
     /// What a person is told about it.
     pub(crate) fn warning(self, path: &Path) -> Warning {
@@ -54,69 +77,56 @@ impl Torn {
 
 /// What stands where a line should be.
 enum Next {
-    Line(Line),
+    Line(Framed),
     Bad(Bad),
     Nothing,
 }
+
+/// So much is read at once.
+const CHUNK: usize = 256 * 1024;
 
 impl Reader {
     /// Opens a journal.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::io("read", path))?;
-        Ok(Self::new(BufReader::with_capacity(64 * 1024, file), path))
+        Ok(Self::new(file, path))
     }
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: Read> Reader<R> {
     pub(crate) fn new(source: R, path: &Path) -> Self {
         Self {
             source,
             path: path.to_path_buf(),
-            line: Vec::new(),
-            offset: 0,
+            buffer: Vec::new(),
+            start: 0,
+            next: 0,
+            lines: Vec::new(),
             end: End::default(),
             torn: None,
             over: false,
         }
     }
 
-    /// The records of the next whole batch; nothing at the end.
+    /// The next whole batch; nothing at the end.
     ///
     /// # Errors
     /// Damage that is not confined to the last batch.
-    pub(crate) fn next_batch(&mut self) -> Result<Option<Vec<Record>>, Error> {
-        if self.over {
+    pub(crate) fn next_batch(&mut self) -> Result<Option<Batch<'_>>, Error> {
+        if self.over || !self.load_batch()? {
+            self.over = true;
             return Ok(None);
         }
-        let mut records = Vec::new();
-        loop {
-            let seq = self.end.seq + 1 + records.len() as u64;
-            match self.next_line()? {
-                Next::Nothing if records.is_empty() => {
-                    self.over = true;
-                    return Ok(None);
-                }
-                Next::Nothing => return self.torn_or_damaged(seq, "its batch is not complete"),
-                Next::Bad(Bad::Version(version)) => {
-                    return Err(Error::Newer { path: self.path.clone(), line: seq, version });
-                }
-                Next::Bad(Bad::Unknown(why)) => return Err(self.damaged(seq, why)),
-                Next::Bad(Bad::Damaged(why)) => return self.torn_or_damaged(seq, why),
-                Next::Line(line) => {
-                    if let Some(why) = self.misplaced(&line, &records) {
-                        return self.torn_or_damaged_at(seq, why, &line);
-                    }
-                    let (batch, left) = (line.batch, line.left);
-                    records.push(line);
-                    if left == 0 {
-                        return Ok(Some(self.complete(records, batch)));
-                    }
-                }
-            }
-        }
+        let bytes = &self.buffer[self.start..self.next];
+        Ok(Some(Batch { bytes, lines: &self.lines, path: &self.path }))
     }
 
-    /// How far the journal is whole; final once [`Self::next_batch`] has said that there is no more.
+    /// The records of the next whole batch.
+    pub(crate) fn next_records(&mut self) -> Result<Option<Vec<Record>>, Error> {
+        self.next_batch()?.map(|batch| batch.lines().map(|line| line.record()).collect()).transpose()
+    }
+
+    /// How far the journal is whole; final once there is no more.
     pub(crate) fn end(&self) -> End {
         self.end
     }
@@ -126,90 +136,170 @@ impl<R: BufRead> Reader<R> {
         self.torn
     }
 
-    fn complete(&mut self, lines: Vec<Line>, batch: u64) -> Vec<Record> {
-        let records: Vec<_> = lines.into_iter().map(|line| line.record).collect();
-        self.end.length = self.offset;
-        self.end.batch = batch;
-        self.end.seq += records.len() as u64;
-        self.end.at = records.last().map_or(self.end.at, |record| record.at);
-        records
+    /// Reads lines until a batch is whole; says whether there was one.
+    fn load_batch(&mut self) -> Result<bool, Error> {
+        self.start = self.next;
+        self.lines.clear();
+        loop {
+            let seq = self.end.seq + 1 + self.lines.len() as u64;
+            let begins = self.next - self.start;
+            match self.next_line()? {
+                Next::Nothing if self.lines.is_empty() => return Ok(false),
+                Next::Nothing => return self.torn_or_damaged(seq, "its batch is not complete"),
+                Next::Bad(Bad::Version(version)) => {
+                    return Err(Error::Newer { path: self.path.clone(), line: seq, version });
+                }
+                Next::Bad(Bad::Unknown) => return Err(self.damaged(seq, "its framing is not understood")),
+                Next::Bad(Bad::Damaged(why)) => return self.torn_or_damaged(seq, why),
+                Next::Line(line) => {
+                    if let Some(why) = self.misplaced(&line) {
+                        let ours = line.batch == self.end.batch + 1;
+                        return if ours {
+                            self.torn_or_damaged(seq, why)
+                        } else {
+                            Err(self.damaged(seq, why))
+                        };
+                    }
+                    let whole = line.left == 0;
+                    self.lines.push((begins, line));
+                    if whole {
+                        self.complete();
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self) {
+        self.end.length += (self.next - self.start) as u64;
+        self.end.seq += self.lines.len() as u64;
+        if let Some((_, last)) = self.lines.last() {
+            self.end.batch = last.batch;
+            self.end.at = last.at;
+        }
     }
 
     /// Why a sound line does not belong where it stands.
-    fn misplaced(&self, line: &Line, before: &[Line]) -> Option<&'static str> {
-        let expected = self.end.seq + 1 + before.len() as u64;
+    fn misplaced(&self, line: &Framed) -> Option<&'static str> {
         if line.batch != self.end.batch + 1 {
             return Some("lines before it are missing, doubled or out of order");
         }
-        if line.record.seq != expected {
+        if line.seq != self.end.seq + 1 + self.lines.len() as u64 {
             return Some("its number does not follow the one before");
         }
-        match before.last() {
-            Some(last) if last.left != line.left + 1 => Some("lines of its batch are missing"),
+        match self.lines.last() {
+            Some((_, last)) if last.left != line.left + 1 => Some("lines of its batch are missing"),
             Some(_) | None => None,
         }
     }
 
     fn next_line(&mut self) -> Result<Next, Error> {
-        self.line.clear();
-        let read = self.source.read_until(b'\n', &mut self.line);
-        let length = read.map_err(Error::io("read", &self.path))?;
-        if length == 0 {
-            return Ok(Next::Nothing);
+        let mut searched = 0;
+        loop {
+            let rest = &self.buffer[self.next..];
+            if let Some(newline) = memchr::memchr(b'\n', &rest[searched..]) {
+                let end = searched + newline;
+                let framed = line::frame(&rest[..end]);
+                self.next += end + 1;
+                return Ok(framed.map_or_else(Next::Bad, Next::Line));
+            }
+            searched = rest.len();
+            if !self.read_more()? {
+                self.next += searched;
+                let nothing = searched == 0;
+                let torn = Next::Bad(Bad::Damaged("it does not end with a newline"));
+                return Ok(if nothing { Next::Nothing } else { torn });
+            }
         }
-        self.offset += length as u64;
-        Ok(match self.line.strip_suffix(b"\n") {
-            Some(text) => line::read(text).map_or_else(Next::Bad, Next::Line),
-            None => Next::Bad(Bad::Damaged("it does not end with a newline")),
-        })
     }
 
-    fn torn_or_damaged_at(
-        &mut self,
-        seq: u64,
-        why: &'static str,
-        line: &Line,
-    ) -> Result<Option<Vec<Record>>, Error> {
-        if line.batch == self.end.batch + 1 {
-            return self.torn_or_damaged(seq, why);
-        }
-        Err(self.damaged(seq, why.to_owned()))
+    /// Reads on into the buffer, which keeps nothing from before the batch; says whether there was more.
+    fn read_more(&mut self) -> Result<bool, Error> {
+        self.buffer.drain(..self.start);
+        self.next -= self.start;
+        self.start = 0;
+        let filled = self.buffer.len();
+        self.buffer.resize(filled + CHUNK.max(filled), 0);
+        let read = loop {
+            match self.source.read(&mut self.buffer[filled..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        self.buffer.truncate(filled + *read.as_ref().unwrap_or(&0));
+        Ok(read.map_err(Error::io("read", &self.path))? > 0)
     }
 
     /// Damage in the batch after the last whole one. If it is the last batch, it was never acknowledged; but a sound
     /// line of any other batch behind it says that it is not.
-    fn torn_or_damaged(&mut self, seq: u64, why: &'static str) -> Result<Option<Vec<Record>>, Error> {
-        if self.hides_another_batch() {
-            return Err(self.damaged(seq, why.to_owned()));
+    fn torn_or_damaged(&mut self, seq: u64, why: &str) -> Result<bool, Error> {
+        let mut dropped = (self.next - self.start) as u64;
+        if self.hides_another_batch(&self.buffer[self.start..self.next]) {
+            return Err(self.damaged(seq, why));
         }
         loop {
-            match self.next_line()? {
+            // Nothing read so far is needed any more.
+            self.start = self.next;
+            let next = self.next_line()?;
+            let line = &self.buffer[self.start..self.next];
+            dropped += line.len() as u64;
+            match next {
                 Next::Nothing => break,
                 Next::Line(line) if line.batch == self.end.batch + 1 => {}
-                Next::Bad(Bad::Damaged(_)) if !self.hides_another_batch() => {}
-                Next::Line(_) | Next::Bad(Bad::Damaged(_) | Bad::Unknown(_) | Bad::Version(_)) => {
-                    return Err(self.damaged(seq, why.to_owned()));
+                Next::Bad(Bad::Damaged(_)) if !self.hides_another_batch(line) => {}
+                Next::Line(_) | Next::Bad(Bad::Damaged(_) | Bad::Unknown | Bad::Version(_)) => {
+                    return Err(self.damaged(seq, why));
                 }
             }
         }
-        self.over = true;
-        self.torn = Some(Torn { line: self.end.seq + 1, bytes: self.offset - self.end.length });
-        Ok(None)
+        self.torn = Some(Torn { line: self.end.seq + 1, bytes: dropped });
+        Ok(false)
     }
 
-    /// Whether a sound line of another batch stands at the end of the damaged one: the newline between them was hit.
+    /// Whether a sound line of another batch stands at the end of a damaged one: the newline between them was hit.
     /// Inside texts every quote is escaped, so this beginning is that of a line and of nothing else.
-    fn hides_another_batch(&self) -> bool {
-        let text = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
-        let starts = (1..text.len()).filter(|at| text[*at..].starts_with(b"{\"v\":"));
-        starts.into_iter().any(|at| match line::read(&text[at..]) {
+    fn hides_another_batch(&self, lines: &[u8]) -> bool {
+        let mut hidden = lines.split(|byte| *byte == b'\n').flat_map(|text| {
+            let starts = (1..text.len()).filter(|at| text[*at..].starts_with(b"{\"v\":"));
+            starts.map(|at| line::frame(&text[at..]))
+        });
+        hidden.any(|line| match line {
             Ok(line) => line.batch != self.end.batch + 1,
             Err(Bad::Damaged(_)) => false,
-            Err(Bad::Unknown(_) | Bad::Version(_)) => true,
+            Err(Bad::Unknown | Bad::Version(_)) => true,
         })
     }
 
-    fn damaged(&self, line: u64, why: String) -> Error {
-        Error::Damaged { path: self.path.clone(), line, why }
+    fn damaged(&self, line: u64, why: &str) -> Error {
+        Error::Damaged { path: self.path.clone(), line, why: why.to_owned() }
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// Its lines, in order.
+    pub(crate) fn lines(self) -> impl Iterator<Item = Raw<'a>> {
+        self.lines.iter().map(move |(begins, line)| Raw {
+            seq: line.seq,
+            at: line.at,
+            kind: line.kind,
+            body: &self.bytes[begins + line.body.start..begins + line.body.end],
+            path: self.path,
+        })
+    }
+}
+
+impl Raw<'_> {
+    /// The whole record.
+    pub(crate) fn record(&self) -> Result<Record, Error> {
+        Ok(Record { seq: self.seq, at: self.at, entry: self.entry()? })
+    }
+
+    fn entry(&self) -> Result<Entry, Error> {
+        line::entry(self.kind, self.body).map_err(|error| Error::Damaged {
+            path: self.path.to_path_buf(),
+            line: self.seq,
+            why: format!("it says something this version does not know: {error}"),
+        })
     }
 }

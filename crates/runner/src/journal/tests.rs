@@ -1,4 +1,3 @@
-use std::io::BufReader;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -53,9 +52,9 @@ fn written(sizes: &[u32]) -> Written {
 
 /// What reading gives: the whole batches and what was torn off.
 fn read(bytes: &[u8]) -> Result<(Vec<Vec<Record>>, Option<Torn>), Error> {
-    let mut reader = Reader::new(BufReader::new(bytes), Path::new("journal.ndjson"));
+    let mut reader = Reader::new(bytes, Path::new("journal.ndjson"));
     let mut batches = Vec::new();
-    while let Some(batch) = reader.next_batch()? {
+    while let Some(batch) = reader.next_records()? {
         batches.push(batch);
     }
     Ok((batches, reader.torn()))

@@ -47,7 +47,7 @@ pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Er
         if let Seen::Effects(effects) = seen {
             for effect in effects {
                 if let Effect::OpenGate(gate) = effect {
-                    gates = Some(gate.clone());
+                    gates = Some(gate);
                 }
             }
         }

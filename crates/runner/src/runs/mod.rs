@@ -155,7 +155,7 @@ impl Runs {
             if !journal.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
                 continue;
             }
-            let first = Reader::open(&journal).and_then(|mut reader| reader.next_batch());
+            let first = Reader::open(&journal).and_then(|mut reader| reader.next_records());
             let unborn = matches!(first, Ok(None));
             let began = first.ok().flatten().and_then(|first| Some(first.first()?.at));
             found.push(Found { id, began, unborn });
