@@ -20,10 +20,11 @@ fn execute(arguments: &[OsString]) -> u8 {
     let mut streams = Streams::of_process();
     let done =
         usage::parse(arguments, &mut streams).and_then(|arguments| arguments.command.execute(&mut streams));
-    let flushed = streams.out.flush().map_err(Error::from);
-    match done {
-        Ok(code) => flushed.map_or_else(|error| error.say(&mut streams), |()| code),
-        Err(error) => error.say(&mut streams),
+    match (done, streams.out.flush().map_err(Error::from)) {
+        (Err(error), _) => error.say(&mut streams),
+        // Nobody reads it any more; what was done is done all the same.
+        (Ok(code), Ok(()) | Err(Error::ClosedPipe)) => code,
+        (Ok(_), Err(error)) => error.say(&mut streams),
     }
 }
 

@@ -73,6 +73,9 @@ impl Check {
         for definition in self.definitions(&project, &mut found) {
             bounds.extend(one(&project, &definition, &settings, &mut found));
         }
+        if !bounds.is_empty() {
+            found.append(unsaved_reports(&settings));
+        }
         let found = found.sorted();
         match if self.json { Format::Json } else { self.format } {
             Format::Human => self.people(&found, &bounds, streams)?,
@@ -151,7 +154,6 @@ fn one(
     found.append(loaded.diagnostics);
     let workflow = loaded.workflow?;
     found.append(unusable(&workflow, settings));
-    found.append(unsaved_reports(settings));
     Some(Bound {
         definition: definition.name.clone(),
         file: definition.path.as_ref().map(|path| project.shown(path)),

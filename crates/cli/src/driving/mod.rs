@@ -71,6 +71,7 @@ pub(crate) async fn drive(
             let code = finish.exit_code();
             Ok(if unused { code.max(exit::FAILED) } else { code })
         }
+        Ended::Unheard(finish) => Ok(finish.exit_code()),
         Ended::LeftAtGate => {
             let conclusion = Conclusion::of(&directory)?;
             show_result(&conclusion, showing.json, streams)?;
@@ -104,6 +105,8 @@ fn concluded(
 
 enum Ended {
     Finished(Finish),
+    /// Whoever read our output has gone: the run was parked, and there is nobody to tell.
+    Unheard(Finish),
     /// The person left an open gate; nothing else was under way.
     LeftAtGate,
     /// Asked to stop a third time.
@@ -133,21 +136,27 @@ async fn watched(
         drop(tell);
         finish
     };
-    let watching = watch.until_over(hear, signals);
-    tokio::pin!(driving, watching);
-    let finish = tokio::select! {
-        finish = &mut driving => {
-            // The channel is closed now: what is still in it is shown, then the watch ends.
-            watching.await?;
-            finish
+    let finish = {
+        let watching = watch.until_over(hear, signals);
+        tokio::pin!(driving, watching);
+        tokio::select! {
+            finish = &mut driving => {
+                // The channel is closed now: what is still in it is shown, then the watch ends.
+                watching.await;
+                finish
+            }
+            left = &mut watching => match left {
+                Left::NothingMore => driving.await,
+                Left::Gate => return Ok(Ended::LeftAtGate),
+                Left::AtOnce => return Ok(Ended::Killed),
+            },
         }
-        left = &mut watching => match left? {
-            Left::NothingMore => driving.await,
-            Left::Gate => return Ok(Ended::LeftAtGate),
-            Left::AtOnce => return Ok(Ended::Killed),
-        },
     };
-    Ok(Ended::Finished(finish?))
+    match (finish?, watch.take_lost()) {
+        (finish, None) => Ok(Ended::Finished(finish)),
+        (finish, Some(Error::ClosedPipe)) => Ok(Ended::Unheard(finish)),
+        (_, Some(error)) => Err(error),
+    }
 }
 
 /// Says which replies a script still holds when its run has ended; whether that fails the command (C-75).

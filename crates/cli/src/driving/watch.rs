@@ -81,6 +81,7 @@ pub(super) struct Watch<'a> {
     gate: Option<Gate>,
     keyboard: Option<Keyboard>,
     interrupts: u8,
+    lost: Option<Error>,
 }
 
 impl<'a> Watch<'a> {
@@ -104,6 +105,7 @@ impl<'a> Watch<'a> {
             gate: None,
             keyboard: None,
             interrupts: 0,
+            lost: None,
         }
     }
 
@@ -118,33 +120,40 @@ impl<'a> Watch<'a> {
         &mut self,
         mut hear: mpsc::UnboundedReceiver<Seen>,
         mut signals: Signals,
-    ) -> Result<Left, Error> {
-        self.keep(&[format!("run {}", self.run)]);
+    ) -> Left {
+        if !self.is_quiet() {
+            self.keep(&[format!("run {}", self.run)]);
+        }
         let mut ticks = timer::interval(REDRAW);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             tokio::select! {
                 seen = hear.recv() => match seen {
-                    Some(seen) => self.show(seen)?,
+                    Some(seen) => self.show(seen),
                     None => {
                         self.take_frame_away();
-                        return Ok(Left::NothingMore);
+                        return Left::NothingMore;
                     }
                 },
                 by = signals.next() => if self.interrupted(by) {
-                    return Ok(Left::AtOnce);
+                    return Left::AtOnce;
                 },
                 typed = typed(&mut self.keyboard) => if self.typed(&typed) {
-                    return Ok(Left::Gate);
+                    return Left::Gate;
                 },
                 _ = ticks.tick(), if self.live.is_some() => self.redraw(),
             }
         }
     }
 
-    fn show(&mut self, seen: Seen) -> Result<(), Error> {
+    /// Why our output could not be written, if it could not.
+    pub(super) fn take_lost(&mut self) -> Option<Error> {
+        self.lost.take()
+    }
+
+    fn show(&mut self, seen: Seen) {
         match seen {
-            Seen::Record(record) => self.record(&record)?,
+            Seen::Record(record) => self.record(&record),
             Seen::Progress(call, progress) => self.board.progress(&call, &progress),
             Seen::Gate(gate) if self.showing.interactive => self.open(gate),
             // Nobody can be asked here: the run parks, and the result says how to answer.
@@ -158,23 +167,21 @@ impl<'a> Watch<'a> {
                 self.streams.warning(&warning);
             }
         }
-        Ok(())
     }
 
-    fn record(&mut self, record: &Record) -> Result<(), Error> {
+    fn record(&mut self, record: &Record) {
         self.remember(record);
         if let Entry::Fact(Fact::Answered(answer)) = &record.entry {
             // It may have been answered from another terminal.
             self.gate = self.gate.take().filter(|gate| gate.call != answer.call);
         }
-        if self.showing.json {
-            json::line(&mut self.streams.out, "event", EventObject::new(self.run, record))?;
+        if self.showing.json && self.lost.is_none() {
+            self.write(record);
         }
         if self.result_follows(record) {
-            return Ok(());
+            return;
         }
-        let quiet = self.showing.json && self.live.is_none();
-        let least = if quiet { Weight::Warning } else { Weight::Step };
+        let least = if self.is_quiet() { Weight::Warning } else { Weight::Step };
         let lines: Vec<String> = words(record, &self.names)
             .iter()
             .filter(|line| line.weight >= least)
@@ -184,7 +191,21 @@ impl<'a> Watch<'a> {
             })
             .collect();
         self.keep(&lines);
-        Ok(())
+    }
+
+    /// Whether a program reads along and a person does not.
+    fn is_quiet(&self) -> bool {
+        self.showing.json && self.live.is_none()
+    }
+
+    /// Writes an event for programs. Where nobody can read it any more the run is parked: it could otherwise go on
+    /// spending for nobody.
+    fn write(&mut self, record: &Record) {
+        let written = json::line(&mut self.streams.out, "event", EventObject::new(self.run, record));
+        if let Err(error) = written {
+            self.lost = Some(error.into());
+            self.control.interrupt("closed output");
+        }
     }
 
     /// Whether the result is about to say the same where the person looks.

@@ -158,16 +158,17 @@ fn iteration_words(round: u32, iteration: u32, names: &Names<'_>) -> String {
     format!("iteration {iteration}{of}{}{again}", stage.unwrap_or_default())
 }
 
+/// How a report was found. What a person should know of it is said with the reply.
 fn report(found: &Found) -> Line {
     let file = visible_line(&found.file);
-    match found.how {
-        How::Whole => Line::warning(format!("report `{file}`: no block was found, the whole reply is saved")),
-        _ if found.unclosed => Line::warning(format!("report `{file}`: its block was never closed")),
-        How::Clue => Line::detail(format!("report `{file}` found by a clue")),
-        How::Only => Line::detail(format!("report `{file}` is the only block")),
-        How::Position => Line::detail(format!("report `{file}` found by its position")),
-        How::Agent => Line::detail(format!("report `{file}` was written by the agent")),
-    }
+    let unclosed = if found.unclosed { ", never closed" } else { "" };
+    Line::detail(match found.how {
+        How::Clue => format!("report `{file}` found by a clue{unclosed}"),
+        How::Only => format!("report `{file}` is the only block{unclosed}"),
+        How::Position => format!("report `{file}` found by its position{unclosed}"),
+        How::Whole => format!("report `{file}` is the whole reply"),
+        How::Agent => format!("report `{file}` was written by the agent"),
+    })
 }
 
 /// What each turn said, where there are several; what a lone one said is the rule's own text.

@@ -23,7 +23,7 @@ pub(super) fn of(fact: &Fact, at: Moment, names: &Names<'_>) -> Vec<Line> {
         Fact::Performed { call, outcome } => performed(names.place(call), &names.call(call), outcome),
         Fact::Answered(answer) => vec![answered(answer, names)],
         Fact::Woke => vec![Line::detail("time has passed")],
-        Fact::Reopened => vec![Line::step("another process has taken the run over")],
+        Fact::Reopened => vec![Line::detail("another process has taken the run over")],
         Fact::Resumed(raise) => vec![Line::step(resumed(raise))],
         Fact::Interrupted { by } => vec![Line::step(format!("interrupted by {}", visible_line(by)))],
         Fact::StorageFailed { path, message, .. } => {

@@ -175,6 +175,7 @@ fn what_a_person_should_know_is_a_warning() {
     let mut odd = replied("plan", 1, 0);
     odd.reading.tag = None;
     odd.reading.near_misses = vec!["`[STEP 0]` on line 3 is no tag".into()];
+    odd.reading.warnings = vec!["no block was found for the report `01-plan.md`: the whole reply was taken".into()];
     let found = |how, unclosed| Found { file: "01-\x1b[2Jplan.md".into(), how, start: 0, end: 9, unclosed };
     insta::assert_snapshot!(told(vec![
         entered("plan", 2),
@@ -197,8 +198,9 @@ fn what_a_person_should_know_is_a_warning() {
     Detail  call `plan.1.1.1` for `plan` (work)
     Step    `plan` replied in 0 ms, 1,020 tokens, $0.0123
     Warning `plan`: `[STEP 0]` on line 3 is no tag
-    Warning report `01-\x1b[2Jplan.md`: no block was found, the whole reply is saved
-    Warning report `01-\x1b[2Jplan.md`: its block was never closed
+    Warning `plan`: no block was found for the report `01-plan.md`: the whole reply was taken
+    Detail  report `01-\x1b[2Jplan.md` is the whole reply
+    Detail  report `01-\x1b[2Jplan.md` found by a clue, never closed
     Detail  report `01-\x1b[2Jplan.md` found by a clue
     Warning monitor 0 fired at 3, instead of `不合格`
     "#);
@@ -240,7 +242,7 @@ fn failures_retries_and_limits_are_told_with_their_numbers() {
     Warning `verify/レビュー` failed (rate_limited): slow \x1b[31mdown\nplease
     Step    `verify/レビュー` is tried again, attempt 2, in 5 s, by `codex`, in a new session
     Head    parked: limit `max_iterations` reached
-    Step    another process has taken the run over
+    Detail  another process has taken the run over
     Step    resumed with max_iterations 20, budget $5.0000
     Detail  entered `plan` (visit 1)
     Head    iteration 13 of 20: `plan`
