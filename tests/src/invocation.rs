@@ -142,6 +142,11 @@ impl Invocation {
         command
     }
 
+    /// The call itself, for whoever gives it a terminal, and how it is shown.
+    pub(crate) fn into_command(self) -> (Command, String) {
+        (self.command, self.shown)
+    }
+
     /// Makes the call and waits for its end.
     ///
     /// # Panics

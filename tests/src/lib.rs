@@ -11,6 +11,7 @@ mod live;
 mod manual;
 mod project;
 mod story;
+mod terminal;
 pub mod tidy;
 mod workload;
 
@@ -21,4 +22,5 @@ pub use live::Live;
 pub use manual::{Page, updated};
 pub use project::{Project, Snapshot};
 pub use story::story;
+pub use terminal::{Terminal, screen};
 pub use workload::{End, Workload, in_parallel};

@@ -1,0 +1,192 @@
+//! A call on a terminal, as a person sees it.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Instant;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+
+use crate::Invocation;
+use crate::invocation::WATCHDOG;
+
+/// A call whose stdin, stdout and stderr are one terminal of 80 columns. Dropping it kills it.
+#[derive(Debug)]
+pub struct Terminal {
+    shown: String,
+    child: Child,
+    keys: File,
+    chunks: Receiver<Vec<u8>>,
+    seen: Vec<u8>,
+}
+
+impl Terminal {
+    /// Makes the call.
+    ///
+    /// # Panics
+    /// There are no terminals, or it cannot be started.
+    pub fn start(invocation: Invocation) -> Self {
+        let (ours, theirs) = open();
+        let (mut command, shown) = invocation.into_command();
+        let side = || Stdio::from(theirs.try_clone().expect("another handle"));
+        let child = command.stdin(side()).stdout(side()).stderr(side()).spawn();
+        let child = child.unwrap_or_else(|error| panic!("`{shown}` cannot be started: {error}"));
+        // Otherwise the terminal would stay open when the program has ended.
+        drop(command);
+        drop(theirs);
+        let keys = File::from(ours);
+        let mut screen = keys.try_clone().expect("another handle");
+        let (sender, chunks) = mpsc::channel();
+        thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            // A terminal whose other side is closed gives an error instead of an end.
+            while let Ok(count @ 1..) = screen.read(&mut chunk) {
+                if sender.send(chunk[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { shown, child, keys, chunks, seen: Vec::new() }
+    }
+
+    /// Waits until this is on the screen or was.
+    ///
+    /// # Panics
+    /// It ends without, or hangs.
+    pub fn wait_for(&mut self, part: &str) {
+        let begun = Instant::now();
+        while !self.text().contains(part) {
+            match self.chunks.recv_timeout(WATCHDOG.saturating_sub(begun.elapsed())) {
+                Ok(chunk) => self.seen.extend(chunk),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("`{}` never shows {part:?}: {}", self.shown, self.text())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("`{}` ended without {part:?}: {}", self.shown, self.text())
+                }
+            }
+        }
+    }
+
+    /// Types something.
+    ///
+    /// # Panics
+    /// Nobody listens.
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("a terminal takes keys");
+    }
+
+    /// Everything that was written so far, as it was written.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.seen).into_owned()
+    }
+
+    /// Waits for its end: the exit code and everything that was written.
+    ///
+    /// # Panics
+    /// It hangs.
+    pub fn finish(mut self) -> (Option<i32>, String) {
+        let begun = Instant::now();
+        loop {
+            match self.chunks.recv_timeout(WATCHDOG.saturating_sub(begun.elapsed())) {
+                Ok(chunk) => self.seen.extend(chunk),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("`{}` hangs: {}", self.shown, self.text()),
+            }
+        }
+        let status = self.child.wait().expect("its end");
+        (status.code(), self.text())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It has usually ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Both sides of a new terminal. It does not echo what is typed.
+fn open() -> (OwnedFd, OwnedFd) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&ours).expect("the right to use it");
+    unlockpt(&ours).expect("the right to open it");
+    let name = ptsname(&ours, Vec::new()).expect("its name");
+    let theirs = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().expect("its name is text"))
+        .expect("its other side");
+    let theirs = OwnedFd::from(theirs);
+    let mut modes = tcgetattr(&theirs).expect("its modes");
+    modes.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&theirs, OptionalActions::Now, &modes).expect("its modes can be set");
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&ours, size).expect("its size can be set");
+    (ours, theirs)
+}
+
+/// What a person sees after a program has written this: lines, with the sequences we use obeyed.
+///
+/// # Panics
+/// There is a sequence we do not use.
+pub fn screen(written: &str) -> Vec<String> {
+    let mut lines: Vec<Vec<char>> = vec![Vec::new()];
+    let (mut row, mut column) = (0, 0);
+    let mut characters = written.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\u{1b}' => {
+                let (kind, number) = sequence(&mut characters);
+                match kind {
+                    'A' => row -= number,
+                    'J' => lines.truncate(row + 1),
+                    'K' | 'm' => {}
+                    other => panic!("a sequence we do not use: {other:?}"),
+                }
+                if matches!(kind, 'J' | 'K') {
+                    lines[row].truncate(column);
+                }
+            }
+            '\r' => column = 0,
+            '\n' => {
+                row += 1;
+                lines.resize(lines.len().max(row + 1), Vec::new());
+            }
+            other => {
+                lines[row].truncate(column);
+                lines[row].push(other);
+                column += 1;
+            }
+        }
+    }
+    lines.into_iter().map(|line| line.into_iter().collect()).collect()
+}
+
+/// The letter and the number of a sequence whose escape character was just read.
+fn sequence(characters: &mut std::str::Chars<'_>) -> (char, usize) {
+    assert_eq!(characters.next(), Some('['), "a sequence we do not use");
+    let mut number = String::new();
+    loop {
+        match characters.next().expect("a sequence ends") {
+            letter if letter.is_ascii_alphabetic() => return (letter, number.parse().unwrap_or(1)),
+            other => number.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::screen;
+
+    #[test]
+    fn what_is_drawn_over_is_not_seen() {
+        let written = "kept\r\n\u{1b}[1mone\u{1b}[0m\u{1b}[K\r\ntwo\r\n\u{1b}[2A\r1\u{1b}[K\r\n\u{1b}[J";
+        assert_eq!(screen(written), ["kept", "1", ""]);
+    }
+}

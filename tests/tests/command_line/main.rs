@@ -1,0 +1,9 @@
+//! The command line as people and programs meet it: help, exit codes, JSON, terminals, bad input.
+
+mod exit_codes;
+mod help;
+mod input;
+mod json;
+mod settings;
+mod support;
+mod terminal;

@@ -1,0 +1,153 @@
+//! On a terminal: what is redrawn, who is asked, what Ctrl-C does.
+
+use saihai_tests::{Project, Terminal, screen};
+
+use crate::support::{ASK, ONE, REVIEWED, normal, project};
+
+const ASKING: &str = "  - {for: plan, visit: 1, text: \"Left or right?\\n[STEP:1]\"}
+  - {for: plan, visit: 2, prompt: to the left, text: \"left\\n[STEP:0]\"}";
+
+fn start(project: &Project, more: &[&str]) -> Terminal {
+    let arguments = ["run", "it", "The task.", "--script", "script.yaml"];
+    let invocation =
+        project.saihai(arguments.iter().chain(more)).without_env("NO_COLOR").env("TERM", "xterm");
+    Terminal::start(invocation)
+}
+
+// K-4, P-46
+#[test]
+fn a_person_at_the_terminal_is_asked() {
+    let project = project(ASK, ASKING);
+    let mut terminal = start(&project, &[]);
+    terminal.wait_for("your answer in one line");
+    terminal.press("\n");
+    terminal.wait_for("at least one character");
+    terminal.press("to the left\n");
+    let (code, text) = terminal.finish();
+    insta::assert_snapshot!(normal(&project, &screen(&text).join("\n")), @r"
+    run RUN
+    started `it` (piece): The task.
+    iteration 1 of 10: `plan`
+      `plan` replied in SOME TIME, tag 1 on line 2
+      `plan` → `plan/input[1]`: rule 1 “needs a decision”, by tag
+    ? plan - ask
+      Movement `plan` needs your input: needs a decision
+      
+      Left or right?
+      [STEP:1]
+      your answer in one line (Ctrl-D leaves it open): warning: an answer has at least one character
+      your answer in one line (Ctrl-D leaves it open):   `plan/input[1]` answered by a person: to the left
+      `plan/input[1]` → `plan`: rule 0 “answered”, by answer
+    iteration 2 of 10: `plan`
+      `plan` replied in SOME TIME, tag 0 on line 2
+      `plan` → complete: rule 0 “done”, by tag
+    completed at `plan`: rule 0 “done”, by tag
+    run RUN: 2 iterations, 2 turns
+
+    left
+    [STEP:0]
+    ");
+    assert_eq!(code, Some(0));
+}
+
+// K-4: leaving is no answer
+#[test]
+fn a_person_may_leave_a_gate_open() {
+    let project = project(ASK, ASKING);
+    let mut terminal = start(&project, &[]);
+    terminal.wait_for("your answer in one line");
+    terminal.press("\u{4}");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(6), "{text}");
+    project.saihai(["answer", "last", "to the left"]).run().exits(0);
+    project.saihai(["resume", "last"]).run().exits(0);
+}
+
+// K-4: programs are not asked
+#[test]
+fn nobody_is_asked_where_json_is_wanted() {
+    let (code, text) = start(&project(ASK, ASKING), &["--json"]).finish();
+    assert_eq!(code, Some(6), "{text}");
+    assert!(!text.contains("your answer"), "{text}");
+}
+
+// K-4, K-22: an answer from elsewhere goes to the process that waits
+#[test]
+fn a_gate_shown_here_can_be_answered_from_elsewhere() {
+    let project = project(ASK, ASKING);
+    let mut terminal = start(&project, &[]);
+    terminal.wait_for("your answer in one line");
+    let outcome = project.saihai(["answer", "last", "to the left"]).run().exits(0);
+    assert!(outcome.stderr.contains("the process that drives the run goes on with it"), "{outcome}");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(0), "{text}");
+}
+
+// K-1: one line for each turn, redrawn in place
+#[test]
+fn turns_under_way_are_redrawn_in_place_and_leave_nothing_behind() {
+    let replies = "  - {for: plan, text: \"x\\n```markdown\\n# 計画\\n```\\n[STEP:0]\"}
+  - {for: verify/tests, delay: 1, usage: {input: 10, output: 5}, text: '[STEP:0]'}
+  - {for: verify/レビュー, delay: 2, text: '[STEP:0]'}";
+    let project = project(REVIEWED, replies);
+    let mut terminal = start(&project, &[]);
+    terminal.wait_for("レビュー - 修正");
+    let drawn = screen(&terminal.text());
+    let frame: Vec<&str> =
+        drawn.iter().map(|line| line.trim_start_matches(|c| ('⠀'..='⣿').contains(&c))).collect();
+    assert!(frame.contains(&" verify  iteration 2 of 12  0:00"), "{drawn:#?}");
+    assert!(frame.iter().any(|line| line.starts_with("  tests - 修正     0:00")), "{drawn:#?}");
+    let (code, text) = terminal.finish();
+    insta::assert_snapshot!(normal(&project, &screen(&text).join("\n")), @r#"
+    run RUN
+    started `it` (piece): The task.
+    iteration 1 of 12: `plan`
+      `plan` replied in SOME TIME, tag 0 on line 5
+      saved report `01-plan.md`
+      `plan` → `verify`: rule 0 “計画ができた”, by tag
+    iteration 2 of 12: `verify`
+      `verify/tests` replied in SOME TIME, 15 tokens, tag 0 on line 1
+      `verify/レビュー` replied in SOME TIME, tag 0 on line 1
+      `verify` → complete: rule 0 “all("合格")”, by aggregate (tests: 合格, レビュー: 合格)
+    completed at `verify`: rule 0 “all("合格")”, by aggregate (tests: 合格, レビュー: 合格)
+    run RUN: 2 iterations, 3 turns, 15 tokens
+    report .takt/reports/RUN/01-plan.md
+
+    ## tests
+    [STEP:0]
+
+    ---
+
+    ## レビュー
+    [STEP:0]
+    "#);
+    assert_eq!(code, Some(0));
+}
+
+// K-1
+#[test]
+fn no_color_means_no_colour_and_no_redrawing() {
+    let project = project(ONE, "  - {for: plan, delay: 1, text: '[STEP:0]'}");
+    let arguments = ["run", "it", "The task.", "--script", "script.yaml"];
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let invocation = project.saihai(arguments).without_env("NO_COLOR").env(name, value);
+        let (code, text) = Terminal::start(invocation).finish();
+        assert_eq!(code, Some(0), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
+    // And there is colour otherwise.
+    assert!(start(&project, &[]).finish().1.contains("\u{1b}[1m"));
+}
+
+// K-case 3, T-72
+#[test]
+fn ctrl_c_parks_and_says_how_to_go_on() {
+    let project = project(ONE, "  - {for: plan, hang: true}\n  - {for: plan, text: '[STEP:0]'}");
+    let mut live = project.saihai(["run", "it", "x", "--script", "script.yaml", "--json"]).start();
+    live.wait_for("\"asked\"");
+    live.signal(rustix::process::Signal::INT);
+    let outcome = live.finish().exits(3);
+    assert_eq!(outcome.result()["reason"], "interrupt");
+    assert!(outcome.stderr.contains("note: continue with `saihai resume "), "{outcome}");
+    project.saihai(["resume", "last"]).run().exits(0);
+}
