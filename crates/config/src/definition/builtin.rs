@@ -14,13 +14,29 @@ pub(crate) struct BuiltIn {
     japanese: &'static str,
 }
 
-/// All of them. No two of any dialect have the same name.
-static ALL: [BuiltIn; 1] = [BuiltIn {
-    name: "minimal",
-    dialect: Dialect::Piece,
-    english: include_str!("minimal.en.yaml"),
-    japanese: include_str!("minimal.ja.yaml"),
-}];
+/// The piece of that name, from the directory beside this file.
+macro_rules! piece {
+    ($name:literal) => {
+        BuiltIn {
+            name: $name,
+            dialect: Dialect::Piece,
+            english: include_str!(concat!("builtin/", $name, ".en.yaml")),
+            japanese: include_str!(concat!("builtin/", $name, ".ja.yaml")),
+        }
+    };
+}
+
+/// All of them, in the order people see. No two of any dialect have the same name.
+static ALL: [BuiltIn; 8] = [
+    piece!("default"),
+    piece!("minimal"),
+    piece!("test-first"),
+    piece!("debug"),
+    piece!("review"),
+    piece!("review-fix"),
+    piece!("docs"),
+    piece!("research"),
+];
 
 impl BuiltIn {
     /// All of them.
@@ -41,3 +57,6 @@ impl BuiltIn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

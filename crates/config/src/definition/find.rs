@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexSet;
+
 use super::{BuiltIn, Definition, Dialect, Origin, Places, list};
 use crate::{
     Area, Diagnostic, Diagnostics, Document, FileKind, LARGEST_FILE, Source, cannot_read, did_you_mean,
@@ -194,12 +196,9 @@ fn unknown(source: &dyn Source, places: &Places, name: &str) -> Diagnostic {
         list_of(directories.iter().map(String::as_str), "and")
     );
     let known = list(source, places);
-    let mut names: Vec<&str> = known.iter().map(|listed| listed.definition.name.as_str()).collect();
-    names.dedup();
-    let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| {
-        names.truncate(10);
-        format!("there is {}", list_of(names.iter().copied(), "and"))
-    });
+    let names: IndexSet<&str> = known.iter().map(|listed| listed.definition.name.as_str()).collect();
+    let hint = did_you_mean(name, names.iter().copied())
+        .unwrap_or_else(|| format!("there is {}", list_of(names.iter().copied().take(10), "and")));
     Diagnostic::error(Area::Piece.code("unknown-piece"), message).hint(hint)
 }
 

@@ -1,6 +1,6 @@
 //! What names and paths mean.
 
-use super::{Places, Standing, find, list, load};
+use super::{Listed, Places, Standing, find, list, load};
 use crate::{Definition, Diagnostics, Dialect, MemorySource, Options, Origin, Settings};
 
 const PIECE: &str = "name: p\nmovements: [{name: m, rules: [{condition: c, next: COMPLETE}]}]\n";
@@ -97,7 +97,7 @@ fn an_unknown_name_says_where_it_was_looked_for_and_what_is_near() {
     assert_eq!(
         found(&source, "something"),
         format!(
-            "piece/unknown-piece no definition is named `something`; {looked} (there is `bugfix`, `docs` and `minimal`)"
+            "piece/unknown-piece no definition is named `something`; {looked} (there is `bugfix`, `docs`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix` and `research`)"
         )
     );
     assert!(found(&source, "").starts_with("piece/unknown-piece"));
@@ -210,7 +210,14 @@ fn every_definition_is_listed_with_what_its_name_means() {
     a piece user ~/.takt/pieces/a.yaml shadowed by /p/.takt/pieces/a.yaml
     orch hats project /p/orch.yml ambiguous with /p/.takt/pieces/orch.yaml
     coder steps project /p/.agent/coder/agent.json
+    default piece built-in  - Plan, implement, review from three sides, fix until all approve, then check the result against the task.
     minimal piece built-in  shadowed by /p/.takt/pieces/minimal.yaml - Plan, implement, review; go round until the review approves.
+    test-first piece built-in  - List the behaviour, write failing tests for it, make them pass, review both.
+    debug piece built-in  - Reproduce a fault, prove its cause, remove it with a test, and verify that it was the cause.
+    review piece built-in  - Review a change from four sides and sum it up in one report; nothing is changed.
+    review-fix piece built-in  - Review a change from three sides and fix what is found, until nothing has to be fixed any more.
+    docs piece built-in  - Outline, write, have facts and readability checked at once, and revise documentation until both approve.
+    research piece built-in  - Answer a question from the project and from outside, every claim with its evidence; nothing is changed.
     ");
 }
 
@@ -219,8 +226,10 @@ fn every_definition_is_listed_with_what_its_name_means() {
 fn the_home_directory_as_a_project_has_its_pieces_once() {
     let source = project(&["/home/me/.takt/pieces/a.yaml"]);
     let places = Places { root: "/home/me".into(), ..places() };
-    let standing: Vec<Standing> = list(&source, &places).into_iter().map(|listed| listed.standing).collect();
-    assert_eq!(standing, [Standing::Used, Standing::Used]);
+    let own = |listed: &Listed| listed.definition.origin != Origin::BuiltIn;
+    let standing: Vec<Standing> =
+        list(&source, &places).into_iter().filter(own).map(|listed| listed.standing).collect();
+    assert_eq!(standing, [Standing::Used]);
     let message = find(&source, &places, "x").unwrap_err().iter().next().unwrap().message.clone();
     assert_eq!(message.matches(".takt/pieces").count(), 1, "{message}");
 }

@@ -2,8 +2,7 @@
 
 use saihai_model::Workflow;
 
-use super::{Project, listed, places};
-use crate::{Language, Options, Settings, find, load};
+use super::{Project, places};
 
 /// Older words and newer ones.
 const BUGFIX: &str = r##"# .takt/pieces/bugfix.yaml — the older words, Japanese prompts
@@ -112,26 +111,6 @@ fn the_notes_example_in_newer_words_lowers_to_the_same_model() {
         "report: {name: notes.md, format: \"# Release notes\"}",
     );
     assert_eq!(project.workflow(), Project::new(&older).workflow());
-}
-
-// P-2, K-11: what is built in needs no file and is beyond reproach in both languages
-#[test]
-fn the_built_in_piece_has_nothing_to_be_said_against_it() {
-    let project = Project::new("");
-    let definition = find(&project.source, &places(), "minimal").unwrap();
-    for (language, word) in [(Language::English, "Approved"), (Language::Japanese, "承認する")] {
-        let mut settings = Settings::default();
-        settings.language = language;
-        let loaded = load(&project.source, &places(), &definition, &Options::default(), &settings);
-        assert_eq!(listed(&loaded.diagnostics), "");
-        assert_eq!(loaded.language, language);
-        let workflow = loaded.workflow.unwrap();
-        assert!(
-            outline(&workflow).contains(&format!("Is(Label({word:?})) -> Complete")),
-            "{}",
-            outline(&workflow)
-        );
-    }
 }
 
 // P-6

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 use saihai_config::{
-    Area, Definition, Diagnostics, Document, Format, MemorySource, Options, Places, Settings, find, load,
-    read_script,
+    Area, Definition, Diagnostics, Document, Format, Language, MemorySource, Options, Places, Settings, find,
+    list, load, read_script,
 };
 use saihai_model::{Script, Workflow};
 
@@ -11,13 +11,22 @@ use super::replay::again;
 use super::{path, rehearsed, tour};
 use crate::rehearse::{script_file, way_to_completion};
 
+fn places() -> Places {
+    Places { current: "/p".into(), root: "/p".into(), user: None, home: None }
+}
+
 /// The workflow of a definition: what is built in by its name, or a text.
 fn lowered(name: &str, text: &str) -> Workflow {
+    lowered_in(Language::English, name, text)
+}
+
+fn lowered_in(language: Language, name: &str, text: &str) -> Workflow {
     let source = MemorySource::new([("/p/own.yaml", text)]);
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
-    let definition: Definition = find(&source, &places, name).unwrap();
+    let definition: Definition = find(&source, &places(), name).unwrap();
     let options = Options { provider: Some("script".into()), ..Options::default() };
-    let loaded = load(&source, &places, &definition, &options, &Settings::default());
+    let mut settings = Settings::default();
+    settings.language = language;
+    let loaded = load(&source, &places(), &definition, &options, &settings);
     loaded.workflow.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
 }
 
@@ -36,6 +45,23 @@ fn the_built_in_definition_is_rehearsed_whole() {
     plan:0 implement:0 review:1 fix:0 review:1 fix:0 review:1 (alarm 0) fix:monitor judge(review, fix):1 | failed: abort
     plan:0 implement:0 review:1 fix:0 review:1 fix:0 review:1 (alarm 0) fix:monitor judge(review, fix):nomatch | failed: no_match
     ");
+}
+
+// C-77, P-60: no rule of any of them is dead, and work can be completed with each.
+#[test]
+fn every_exit_of_every_built_in_definition_can_be_taken_in_both_languages() {
+    let listed = list(&MemorySource::new([("/p/own.yaml", "")]), &places());
+    let names = listed.into_iter().map(|listed| listed.definition.name);
+    for (name, language) in
+        names.flat_map(|name| [(name.clone(), Language::English), (name, Language::Japanese)])
+    {
+        let rehearsal = rehearsed(&lowered_in(language, &name, ""));
+        let untaken: Vec<String> = rehearsal.untaken.iter().map(ToString::to_string).collect();
+        assert_eq!(untaken, [""; 0], "{name} in {language:?}");
+        let ends: Vec<String> = rehearsal.ends().iter().map(|reached| reached.end.to_string()).collect();
+        assert!(ends.contains(&"completed: complete".to_owned()), "{name} in {language:?}: {ends:?}");
+        assert!(ends.iter().all(|end| !end.starts_with("parked")), "{name} in {language:?}: {ends:?}");
+    }
 }
 
 const OWN: &str = r#"

@@ -1,0 +1,136 @@
+//! What is built in is beyond reproach, and says the same in both languages.
+
+use indexmap::IndexSet;
+use saihai_model::{Exit, Holds, Label, Part, Prompt, Stage, Turn, Workflow};
+
+use super::BuiltIn;
+use crate::{Language, Loaded, MemorySource, Options, Places, Settings, find, load};
+
+const LANGUAGES: [Language; 2] = [Language::English, Language::Japanese];
+
+fn loaded(name: &str, language: Language) -> Loaded {
+    let source = MemorySource::new([("/p/README.md", "")]);
+    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let definition = find(&source, &places, name).unwrap();
+    let mut settings = Settings::default();
+    settings.language = language;
+    load(&source, &places, &definition, &Options::default(), &settings)
+}
+
+fn lowered(name: &str, language: Language) -> Workflow {
+    loaded(name, language).workflow.unwrap_or_else(|| panic!("{name} has errors"))
+}
+
+// P-2, K-11: no file is needed, and neither an error nor a warning nor a note is deserved
+#[test]
+fn nothing_is_to_be_said_against_what_is_built_in() {
+    for built_in in BuiltIn::all() {
+        for language in LANGUAGES {
+            let loaded = loaded(built_in.name, language);
+            let said: Vec<_> = loaded.diagnostics.iter().collect();
+            assert!(said.is_empty(), "{} in {language:?}: {said:?}", built_in.name);
+            assert_eq!(loaded.language, language);
+            assert!(loaded.description.is_some(), "{} is described", built_in.name);
+            assert_eq!(loaded.workflow.unwrap().name, built_in.name);
+        }
+    }
+}
+
+/// Everything about a workflow that no language may change, one line each: labels are numbered, and of the prompts
+/// only the values they show are kept.
+fn shape(workflow: &Workflow) -> String {
+    let mut lines = vec![format!("from {} within {:?}", workflow.entry, workflow.limits)];
+    for (id, stage) in &workflow.stages {
+        lines.push(format!("{id}{}", if stage.aside { " (aside)" } else { "" }));
+        lines.extend(stage.turns().iter().map(|turn| format!("  {}", turn_shape(turn))));
+        lines.extend(exit_shape(stage).into_iter().map(|line| format!("  {line}")));
+    }
+    lines.extend(workflow.monitors.iter().map(|monitor| format!("{monitor:?}")));
+    lines.join("\n")
+}
+
+fn turn_shape(turn: &Turn) -> String {
+    let reports: Vec<&str> = turn.reads.reports.iter().map(|report| report.file.as_str()).collect();
+    let (role, permission) = (turn.role.as_deref().unwrap_or_default(), turn.permission.name());
+    let (id, session, values) = (&turn.id, &turn.session, values(&turn.prompt));
+    format!("{id} as {role}, {permission}, {session:?}, writes {reports:?}, shows {values:?}")
+}
+
+fn values(prompt: &Prompt) -> Vec<String> {
+    let parts = prompt.sections.iter().flat_map(|section| &section.body);
+    parts
+        .filter_map(|part| match part {
+            Part::Value(variable, _) => Some(format!("{variable:?}")),
+            Part::Fixed(_) => None,
+        })
+        .collect()
+}
+
+fn exit_shape(stage: &Stage) -> Vec<String> {
+    let Exit::Rules { rules, otherwise, .. } = &stage.exit else { panic!("a piece has rules") };
+    let options = stage.turns().iter().flat_map(|turn| &turn.reads.choice).flat_map(|choice| &choice.options);
+    let labels: IndexSet<&Label> = options.map(|offer| &offer.label).collect();
+    let number = |label: &Label| labels.get_index_of(label);
+    let condition = |when: &Holds| match when {
+        Holds::Always => "always".to_owned(),
+        Holds::Is(label) => format!("is {:?}", number(label)),
+        Holds::Answered(label) => format!("answered {:?}", number(label)),
+        Holds::All(labels) => format!("all {:?}", labels.iter().map(number).collect::<Vec<_>>()),
+        Holds::Any(labels) => format!("any {:?}", labels.iter().map(number).collect::<Vec<_>>()),
+    };
+    let mut lines: Vec<String> =
+        rules.iter().map(|rule| format!("{} -> {:?}", condition(&rule.when), rule.then)).collect();
+    lines.push(format!("otherwise -> {otherwise:?}"));
+    lines
+}
+
+#[test]
+fn both_languages_of_what_is_built_in_have_one_shape() {
+    for built_in in BuiltIn::all() {
+        let [english, japanese] = LANGUAGES.map(|language| lowered(built_in.name, language));
+        assert_eq!(shape(&english), shape(&japanese), "{}", built_in.name);
+    }
+}
+
+/// What agents are offered to choose.
+fn conditions(workflow: &Workflow) -> Vec<String> {
+    let turns = workflow.stages.values().flat_map(Stage::turns);
+    let offers = turns.flat_map(|turn| &turn.reads.choice).flat_map(|choice| &choice.options);
+    offers.map(|offer| offer.label.to_string()).collect()
+}
+
+#[test]
+fn every_condition_is_in_its_own_language() {
+    for built_in in BuiltIn::all() {
+        for condition in conditions(&lowered(built_in.name, Language::English)) {
+            assert!(condition.is_ascii(), "{}: {condition}", built_in.name);
+        }
+        for condition in conditions(&lowered(built_in.name, Language::Japanese)) {
+            let kana = |letter: char| ('\u{3040}'..='\u{30ff}').contains(&letter);
+            assert!(condition.contains(kana), "{}: {condition}", built_in.name);
+        }
+    }
+}
+
+// Only a movement that is to change files may: what promises to change nothing cannot.
+#[test]
+fn reviews_and_research_can_only_look() {
+    for name in ["review", "research"] {
+        let workflow = lowered(name, Language::English);
+        let turns = workflow.stages.values().flat_map(Stage::turns);
+        let permissions: IndexSet<&str> = turns.map(|turn| turn.permission.name()).collect();
+        assert_eq!(permissions, IndexSet::from(["readonly"]), "{name}");
+    }
+}
+
+// T-105
+#[test]
+fn prompts_of_what_is_built_in_are_lean() {
+    for built_in in BuiltIn::all() {
+        for language in LANGUAGES {
+            for (stage, turn, tokens) in loaded(built_in.name, language).added_tokens {
+                assert!(tokens <= 400, "{} in {language:?}, {stage}/{turn}: {tokens}", built_in.name);
+            }
+        }
+    }
+}
