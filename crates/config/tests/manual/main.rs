@@ -1,6 +1,7 @@
 //! The manual, tried out: every example loads, and every diagnostic's page is right about what is wrong and what is
 //! right.
 
+mod built_in;
 mod page;
 mod pieces;
 mod scripts;
