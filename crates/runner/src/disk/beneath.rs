@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use super::{Disk, Kind};
+use super::{Disk, Kind, parent};
 
 /// A directory opened without following a link, and what can be done below it.
 #[derive(Debug)]
@@ -84,16 +84,17 @@ impl Beneath {
         self.make(disk, &folders)?;
         let folder = self.folder(&folders)?;
         let draft = format!(".{name}.saihai");
+        let shown_draft = shown.with_file_name(&draft);
         remove_draft(&folder, &draft)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         let create = || Ok(File::from(rustix::fs::openat(folder.as_fd(), &draft, flags, mode)?));
-        let opened = disk.step(Kind::Create, &shown, create)?;
-        disk.write(&opened, &shown, bytes)?;
-        disk.sync(&opened, &shown)?;
+        let opened = disk.step(Kind::Create, &shown_draft, create)?;
+        disk.write(&opened, &shown_draft, bytes)?;
+        disk.sync(&opened, &shown_draft)?;
         let rename = || Ok(rustix::fs::renameat(folder.as_fd(), &draft, folder.as_fd(), name)?);
         disk.step(Kind::Rename, &shown, rename)?;
-        sync_folder(disk, &folder, &shown)
+        sync_folder(disk, &folder, parent(&shown))
     }
 
     fn make(&self, disk: &Disk, folders: &[&str]) -> io::Result<()> {
@@ -106,7 +107,7 @@ impl Beneath {
             }
             let make = || Ok(rustix::fs::mkdirat(above.as_fd(), name, Mode::from_raw_mode(0o777))?);
             disk.step(Kind::CreateDirectory, &shown, make)?;
-            sync_folder(disk, &above, &shown)?;
+            sync_folder(disk, &above, parent(&shown))?;
         }
         Ok(())
     }

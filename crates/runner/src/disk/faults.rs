@@ -50,6 +50,23 @@ pub(crate) struct Plan {
     pub(crate) no_sync: bool,
     /// Every operation is noted here.
     pub(crate) log: Option<PathBuf>,
+    /// Every operation is recorded here, with what it wrote.
+    #[cfg(test)]
+    pub(crate) tape: Option<Tape>,
+}
+
+/// Operations in their order, for tests that lose some of them afterwards.
+#[cfg(test)]
+pub(crate) type Tape = Arc<std::sync::Mutex<Vec<Step>>>;
+
+/// An operation on a tape.
+#[cfg(test)]
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) kind: Kind,
+    pub(crate) path: PathBuf,
+    /// What a write wrote.
+    pub(crate) bytes: Vec<u8>,
 }
 
 #[derive(Debug, Clone)]
@@ -122,7 +139,12 @@ impl Faults {
         mut act: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         let half = &bytes[..bytes.len() / 2];
-        match self.fate(Kind::Write, path) {
+        let fate = self.fate(Kind::Write, path);
+        #[cfg(test)]
+        if let Some(step) = self.plan.tape.as_ref().and_then(|tape| tape.lock().unwrap().pop()) {
+            self.record(Step { bytes: bytes.to_vec(), ..step });
+        }
+        match fate {
             Fate::Live => act(bytes),
             Fate::Fail(Errno::Short) => {
                 act(half)?;
@@ -149,12 +171,21 @@ impl Faults {
         if let Some(log) = &self.plan.log {
             note(log, number, kind, path);
         }
+        #[cfg(test)]
+        self.record(Step { kind, path: path.to_path_buf(), bytes: Vec::new() });
         match (self.plan.die, self.plan.fail) {
             (Some((at, moment)), _) if at == number => Fate::Die(moment),
             (_, Some((at, errno))) if at == number || (self.plan.for_ever && number > at) => {
                 Fate::Fail(errno)
             }
             _ => Fate::Live,
+        }
+    }
+
+    #[cfg(test)]
+    fn record(&self, step: Step) {
+        if let Some(tape) = &self.plan.tape {
+            tape.lock().unwrap().push(step);
         }
     }
 

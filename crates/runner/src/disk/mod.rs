@@ -22,7 +22,7 @@ use faults::Faults;
 use no_faults::Faults;
 
 #[cfg(test)]
-pub(crate) use faults::{Errno, Moment as Death, Plan};
+pub(crate) use faults::{Errno, Moment as Death, Plan, Step, Tape};
 
 /// The one way to the disk for journals, blobs, locks, run directories and reports. Cheap to clone; all clones count
 /// together.
@@ -148,6 +148,11 @@ impl Disk {
     /// Removes an empty directory.
     pub(crate) fn remove_directory(&self, path: &Path) -> io::Result<()> {
         self.step(Kind::Remove, path, || fs::remove_dir(path))
+    }
+
+    /// Removes a directory and everything in it.
+    pub(crate) fn remove_tree(&self, path: &Path) -> io::Result<()> {
+        self.step(Kind::Remove, path, || fs::remove_dir_all(path))
     }
 
     /// Puts a whole file in place: after a crash there is the old one or the new one, never half of it.

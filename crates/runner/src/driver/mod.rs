@@ -9,11 +9,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use saihai_connect::{Accounts, Providers};
-use saihai_model::{Ask, Ending, Entry, Fact, Hold, Moment, Record, exit_code};
+use saihai_model::{Ask, Ending, Entry, Fact, Hold, Moment, OpenGate, Record, exit_code};
 use tokio::sync::mpsc;
 
 use crate::inbox::{Inbox, Wish};
 use crate::owned::{Broken, Owned, Prepared, Todo, Way};
+use crate::render::{self, Rendered};
 use crate::{Command, Control, Error, Observed, RunDirectory, Warning};
 use calls::{About, Calls, Next};
 use opening::Opening;
@@ -104,7 +105,8 @@ impl Driver {
     ) -> Result<Finish, Error> {
         self.way = Way::Drive { auto: going.auto };
         let driven = self.go(going, observer).await;
-        self.calls.shut_down(GRACE_INTERRUPTED).await;
+        let grace = if self.interrupts > 1 { Duration::ZERO } else { GRACE_INTERRUPTED };
+        self.calls.shut_down(grace).await;
         match driven {
             Ok(()) => Ok(self.finish()),
             Err(Broken::Error(error)) => Err(error),
@@ -285,13 +287,7 @@ impl Driver {
             Todo::Perform(performance) => {
                 return actions::perform(&self.owned, *performance).map(Some).map_err(Broken::Error);
             }
-            Todo::Gate(gate) => {
-                let blobs = self.owned.directory().blobs();
-                let question = self.owned.renderer(&blobs).render(&gate.question);
-                let question = question.map(|rendered| rendered.text).unwrap_or_default();
-                let (call, title, wants) = (&gate.call, &gate.title, gate.wants);
-                observer(Observed::Gate { call, title, question: question.trim_end(), wants });
-            }
+            Todo::Gate(gate) => self.show_gate(&gate, observer)?,
             Todo::Wake(at) => self.wake = Some(self.wake.map_or(at, |before| before.min(at))),
             Todo::Stop(call) => {
                 let grace = if self.interrupts > 0 { GRACE_INTERRUPTED } else { GRACE };
@@ -299,6 +295,25 @@ impl Driver {
             }
         }
         Ok(None)
+    }
+
+    fn show_gate(&self, gate: &OpenGate, observer: Observer<'_>) -> Result<(), Broken> {
+        let blobs = self.directory().blobs();
+        let rendered = match self.owned.renderer(&blobs).render(&gate.question) {
+            Ok(rendered) => rendered,
+            Err(render::Failed::Blob { text, why }) => {
+                return Err(Broken::Error(self.directory().bad_text(&text, &why)));
+            }
+            // A person can answer without it.
+            Err(render::Failed::Report { file, source }) => {
+                let why = source.to_string();
+                Rendered { warnings: vec![Warning::UnsafeReport { file, why }], ..Rendered::default() }
+            }
+        };
+        rendered.warnings.iter().for_each(|warning| observer(Observed::Warning(warning)));
+        let (call, title, question) = (&gate.call, gate.title.as_str(), rendered.text.trim_end());
+        observer(Observed::Gate { call, title, question, wants: gate.wants });
+        Ok(())
     }
 
     fn ask(&mut self, prepared: Prepared) {

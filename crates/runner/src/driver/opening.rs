@@ -1,5 +1,7 @@
 //! How a driver comes to its run.
 
+use std::path::Path;
+
 use saihai_connect::{Asked, Connections, Providers};
 use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text};
 
@@ -30,17 +32,12 @@ impl Driver {
         connections: Connections,
         clock: Clock,
     ) -> Result<Self, Error> {
-        let script = beginning.script.clone();
-        let connections = Connections { script: script.clone(), ..connections };
+        let connections = Connections { script: beginning.script.clone(), ..connections };
         let providers = Providers::open(&beginning.workflow, connections).map_err(Error::Unavailable)?;
         let (directory, reports) = runs.create(&beginning.slug, clock.now(), &beginning.reports)?;
-        let lock = directory.lock()?;
-        let workflow = serde_json::to_vec(&beginning.workflow).expect("a workflow has text keys only");
-        directory.freeze(&workflow, script.as_ref())?;
-        let task = directory.blobs().keep(beginning.task.clone());
-        let task = task.map_err(|(path, source)| Error::Io { doing: "write", path, source })?;
-        let start = Box::new(beginning.started(task, &reports, sha256(&workflow)));
-        let owned = Owned::new(directory, lock, beginning.workflow, start.clone(), clock)?;
+        let begun = begin(&directory, &reports, beginning, clock);
+        // A run that could not be begun is none, and leaves nothing behind if that can be helped.
+        let (owned, start) = begun.inspect_err(|_| runs.discard(&directory, &reports))?;
         Ok(Self::with(owned, providers, Opening::Start(start)))
     }
 
@@ -110,8 +107,25 @@ impl Driver {
     }
 }
 
+/// Freezes everything a run needs and makes its journal.
+fn begin(
+    directory: &RunDirectory,
+    reports: &Path,
+    beginning: Beginning,
+    clock: Clock,
+) -> Result<(Owned, Box<Start>), Error> {
+    let lock = directory.lock()?;
+    let workflow = serde_json::to_vec(&beginning.workflow).expect("a workflow has text keys only");
+    directory.freeze(&workflow, beginning.script.as_ref())?;
+    let task = directory.blobs().keep(beginning.task.clone());
+    let task = task.map_err(|(path, source)| Error::Io { doing: "write", path, source })?;
+    let start = Box::new(beginning.started(task, reports, sha256(&workflow)));
+    let owned = Owned::new(directory.clone(), lock, beginning.workflow, start.clone(), clock)?;
+    Ok((owned, start))
+}
+
 impl Beginning {
-    fn started(&self, task: Text, reports: &std::path::Path, workflow: String) -> Start {
+    fn started(&self, task: Text, reports: &Path, workflow: String) -> Start {
         Start {
             definition: self.definition.clone(),
             dialect: self.dialect.clone(),

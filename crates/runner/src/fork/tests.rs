@@ -52,15 +52,17 @@ async fn a_fork_has_lived_through_the_beginning_and_waits_to_be_resumed() {
         ("20260206-085600-make-it-so", "20260206-095600-make-it-so")
     );
     insta::assert_snapshot!(lines(&forked.directory)[20..].join("\n"), @r#"
-    21 called plan.2.1.2
-    22 performed plan.2.1.2
-    23 exited "plan" {"stage":"review"}
-    24 entered "review"
-    25 round
-    26 called review.2.1.1
-    27 interrupted
-    28 reopened
-    29 parked interrupted
+    21 replied plan.2.1.1
+    22 reports plan.2.1.2
+    23 called plan.2.1.2
+    24 performed plan.2.1.2
+    25 exited "plan" {"stage":"review"}
+    26 entered "review"
+    27 round
+    28 called review.2.1.1
+    29 interrupted
+    30 reopened
+    31 parked interrupted
     "#);
     assert_eq!(
         forked.directory.summary().unwrap().state,
@@ -69,11 +71,11 @@ async fn a_fork_has_lived_through_the_beginning_and_waits_to_be_resumed() {
     let (finish, log) = drive(project.resume(go_on()).unwrap(), Going::default()).await;
     assert_eq!(finish.unwrap().exit_code(), 0);
     insta::assert_snapshot!(log.0.join("\n"), @r#"
-    30 resumed
-    31 asked review.2.1.1
-    32 replied review.2.1.1
-    33 exited "review" "complete"
-    34 finished {"completed":"complete"}
+    32 resumed
+    33 asked review.2.1.1
+    34 replied review.2.1.1
+    35 exited "review" "complete"
+    36 finished {"completed":"complete"}
     "#);
     assert_eq!(std::fs::read(project.runs().find("20260206-0856").unwrap().journal()).unwrap(), before);
 }

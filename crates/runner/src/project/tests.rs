@@ -154,8 +154,8 @@ async fn every_version_of_a_report_is_listed_with_where_its_content_stands() {
         format!("{} {} by {} as {:?}: {content:?}", version.seq, version.file, version.call, version.how)
     });
     insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r#"
-    8 plan.md by plan.1.1.1 as Only: "one\n"
-    22 plan.md by plan.2.1.1 as Whole: "two without a block"
+    9 plan.md by plan.1.1.1 as Only: "one\n"
+    24 plan.md by plan.2.1.1 as Whole: "two without a block"
     "#);
 }
 

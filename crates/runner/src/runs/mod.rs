@@ -110,12 +110,20 @@ impl Runs {
                 continue;
             }
             let report_directory = reports.join(run.id());
-            if self.make(&report_directory)? {
+            let made = self.make(&report_directory);
+            if let Ok(true) = made {
                 return Ok((run, report_directory));
             }
-            self.disk.remove_directory(run.path()).map_err(Error::io("remove", run.path()))?;
+            drop(self.disk.remove_directory(run.path()));
+            made?;
         }
         unreachable!("some number is free")
+    }
+
+    /// Takes back a run that was never begun. What cannot be removed is left: it is no run.
+    pub(crate) fn discard(&self, directory: &RunDirectory, report_directory: &Path) {
+        drop(self.disk.remove_tree(directory.path()));
+        drop(self.disk.remove_directory(report_directory));
     }
 
     /// Makes a directory; says whether it was not there.
@@ -123,7 +131,11 @@ impl Runs {
         match self.disk.create_directory(path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(Error::io("create", path)(error)),
+            Err(error) => {
+                // It may be there and only not be durable; an empty directory of ours is not left behind.
+                drop(self.disk.remove_directory(path));
+                Err(Error::io("create", path)(error))
+            }
         }
     }
 

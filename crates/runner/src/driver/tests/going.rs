@@ -86,13 +86,14 @@ async fn reports_are_saved_before_the_stage_is_left_and_shown_to_the_next() {
     let (finish, log) = drive(driver, Going::default()).await;
     assert_eq!(finish.unwrap().exit_code(), 0);
     assert_eq!(
-        log.0[4..9],
+        log.0[4..10],
         [
             "5 asked plan.1.1.1",
             "6 replied plan.1.1.1",
-            "7 called plan.1.1.2",
-            "8 performed plan.1.1.2",
-            "9 exited \"plan\" {\"stage\":\"do\"}",
+            "7 reports plan.1.1.2",
+            "8 called plan.1.1.2",
+            "9 performed plan.1.1.2",
+            "10 exited \"plan\" {\"stage\":\"do\"}",
         ]
     );
     assert_eq!(prompts(&project)[1], "# The plan\n(none yet)\n");

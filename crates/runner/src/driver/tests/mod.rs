@@ -3,6 +3,7 @@
 mod crashing;
 mod gates;
 mod going;
+mod power_loss;
 mod stopping;
 mod storage;
 mod waiting;

@@ -90,6 +90,27 @@ async fn a_failed_append_says_what_could_not_be_written_and_why() {
     assert_eq!((finish.exit_code(), log.0.len()), (4, 5));
 }
 
+// K-2: found before the start, there is no run, and nothing is left of it.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_cannot_be_begun_leaves_nothing_behind() {
+    let good = Project::new();
+    drop(good.start(plan_and_review(), script(&[])).unwrap());
+    let operations = good.disk.operations().all;
+    for operation in 1..=operations {
+        let plan = Plan { fail: Some((operation, Errno::NoSpace)), ..Plan::default() };
+        let project = Project::on(quick(plan));
+        let Err(error) = project.start(plan_and_review(), script(&[])).map(drop) else {
+            panic!("{operation}")
+        };
+        assert_eq!(error.exit_code(), 4, "{operation}: {error}");
+        let left = |directory: &str| {
+            let entries = std::fs::read_dir(project.path(directory)).into_iter().flatten();
+            entries.filter(|entry| entry.as_ref().unwrap().path().is_dir()).count()
+        };
+        assert_eq!((left(".saihai/runs"), left(".takt/reports")), (0, 0), "{operation}");
+    }
+}
+
 // P-55
 #[tokio::test(start_paused = true)]
 async fn a_report_that_cannot_be_saved_parks_the_run_and_is_saved_without_asking_again() {
@@ -107,12 +128,18 @@ async fn a_report_that_cannot_be_saved_parks_the_run_and_is_saved_without_asking
     );
     assert_eq!(
         log.0[5..],
-        ["6 replied plan.1.1.1", "7 called plan.1.1.2", "8 storage_failed plan.1.1.2", "9 parked storage"]
+        [
+            "6 replied plan.1.1.1",
+            "7 reports plan.1.1.2",
+            "8 called plan.1.1.2",
+            "9 storage_failed plan.1.1.2",
+            "10 parked storage",
+        ]
     );
     std::fs::remove_dir(&report).unwrap();
     let (finish, log) = drive(project.resume(go_on()).unwrap(), GOING).await;
     assert_eq!(finish.unwrap().exit_code(), 0);
-    assert_eq!(log.0[..3], ["10 resumed", "11 repeated plan.1.1.2", "12 performed plan.1.1.2"]);
+    assert_eq!(log.0[..3], ["11 resumed", "12 repeated plan.1.1.2", "13 performed plan.1.1.2"]);
     assert_eq!(std::fs::read_to_string(report).unwrap(), "# Plan\n");
 }
 
