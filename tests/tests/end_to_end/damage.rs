@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use saihai_tests::{Project, in_parallel};
 
-use crate::support::{project, run};
+use crate::support::{Chance, project, run};
 
 const DEFINITION: &str = "
 name: it
@@ -119,19 +119,9 @@ fn t12_what_a_lost_write_leaves_in_the_last_append_is_dropped() {
     }
 }
 
-/// Chance that is the same every time (T-1).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).expect("31 bits") % limit
-    }
-}
-
 #[test]
 fn t13_a_flipped_bit_before_the_last_append_is_refused_by_line() {
-    let mut chance = Chance(13);
+    let mut chance = Chance::new(13);
     let flips: Vec<(usize, u32)> =
         (0..1_000).map(|_| (chance.below(1 << 30), u32::try_from(chance.below(8)).expect("a bit"))).collect();
     let halves: Vec<&[(usize, u32)]> = flips.chunks(500).collect();

@@ -34,6 +34,13 @@ fn a_failing_part_is_retried_alone_and_the_output_keeps_the_order_of_the_file() 
     let journal = project.journal();
     let attempts: Vec<usize> = journal.asked().into_values().collect();
     assert_eq!(attempts, [1, 3, 1, 1], "{:?}", journal.asked());
+    // C-38: an attempt without a prompt of its own sent that of the one before.
+    let again: Vec<bool> = journal
+        .facts("asked")
+        .filter(|fact| fact["attempt"] != 1)
+        .map(|fact| fact["prompt"].is_null())
+        .collect();
+    assert_eq!(again, [true, true]);
     let prompt = journal.prompt("last");
     let expected =
         "## one\nfirst [STEP:0]\n\n---\n\n## two\nsecond [STEP:0]\n\n---\n\n## three\nthird [STEP:0]";

@@ -1,5 +1,8 @@
 //! What the suites share.
 
+use std::path::PathBuf;
+
+use saihai_config::{Definition, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, load};
 use saihai_tests::{Outcome, Project, story};
 
 /// Saihai, built with faults.
@@ -24,4 +27,30 @@ pub(crate) fn told(definition: &str, replies: &str) -> String {
     let outcome = run(&project);
     assert_ne!(outcome.code, Some(2), "{outcome}");
     format!("{}exit {}\n", story(&project.journal()), outcome.code.expect("an exit code"))
+}
+
+/// Reads a definition without a disk, as `--provider script` would.
+pub(crate) fn lowered(text: &str) -> Loaded {
+    let source = MemorySource::new([("/p/.takt/pieces/it.yaml", text)]);
+    let root = PathBuf::from("/p");
+    let places = Places { current: root.clone(), root, user: None, home: None };
+    let path = Some(PathBuf::from("/p/.takt/pieces/it.yaml"));
+    let definition =
+        Definition { name: "it".to_owned(), dialect: Dialect::Piece, origin: Origin::Project, path };
+    let options = Options { provider: Some("script".into()), ..Options::default() };
+    load(&source, &places, &definition, &options, &Settings::default())
+}
+
+/// Chance that is the same every time (T-1).
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % limit
+    }
 }
