@@ -5,8 +5,8 @@ use saihai_config::Loaded;
 use crate::support::{Chance, lowered};
 
 const EXAMPLES: [&str; 3] = [
-    include_str!("../../../crates/config/src/definition/minimal.en.yaml"),
-    include_str!("../../../crates/config/src/definition/minimal.ja.yaml"),
+    include_str!("../../../crates/config/src/definition/builtin/minimal.en.yaml"),
+    include_str!("../../../crates/config/src/definition/builtin/minimal.ja.yaml"),
     include_str!("../../golden/0.1.0/piece/definition.yaml"),
 ];
 
