@@ -175,7 +175,8 @@ fn what_a_person_should_know_is_a_warning() {
     let mut odd = replied("plan", 1, 0);
     odd.reading.tag = None;
     odd.reading.near_misses = vec!["`[STEP 0]` on line 3 is no tag".into()];
-    odd.reading.warnings = vec!["no block was found for the report `01-plan.md`: the whole reply was taken".into()];
+    odd.reading.warnings =
+        vec!["no block was found for the report `01-plan.md`: the whole reply was taken".into()];
     let found = |how, unclosed| Found { file: "01-\x1b[2Jplan.md".into(), how, start: 0, end: 9, unclosed };
     insta::assert_snapshot!(told(vec![
         entered("plan", 2),
