@@ -1,14 +1,24 @@
 //! One mistake in an example definition is never passed over in silence.
 
+use std::fs;
+use std::path::PathBuf;
+
 use saihai_config::Loaded;
 
 use crate::support::{Chance, lowered};
 
-const EXAMPLES: [&str; 3] = [
-    include_str!("../../../crates/config/src/definition/builtin/minimal.en.yaml"),
-    include_str!("../../../crates/config/src/definition/builtin/minimal.ja.yaml"),
-    include_str!("../../golden/0.1.0/piece/definition.yaml"),
-];
+/// The built-in definitions, and that of the oldest run we keep.
+fn examples() -> Vec<String> {
+    let root = xtask::source::root();
+    let built_in =
+        fs::read_dir(root.join("crates/config/src/definition/builtin")).expect("built-in definitions");
+    let paths = built_in.map(|entry| entry.expect("a definition").path());
+    let golden = root.join("tests/golden/0.1.0/piece/definition.yaml");
+    let is_definition = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "yaml");
+    let mut paths: Vec<PathBuf> = paths.filter(is_definition).chain([golden]).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read_to_string(path).expect("a definition")).collect()
+}
 
 /// Keys of pieces that the examples use; whatever else has a colon is text.
 const KEYS: [&str; 20] = [
@@ -97,11 +107,11 @@ fn is_located(loaded: &Loaded) -> bool {
 fn t95_a_definition_with_one_mistake_is_the_same_or_refused_with_its_place() {
     let mut chance = Chance::new(95);
     let mut tried = 0;
-    for text in EXAMPLES {
+    for text in &examples() {
         let original = lowered(text);
-        assert!(original.workflow.is_some() && !original.diagnostics.has_errors());
+        assert!(original.workflow.is_some(), "{text}\n{:?}", original.diagnostics);
         let keys = keys(text);
-        for _ in 0..700 {
+        for _ in 0..200 {
             let key = keys[chance.below(keys.len())];
             let mutation = MUTATIONS[chance.below(MUTATIONS.len())];
             let Some(text) = mutated(text, key, mutation) else { continue };
