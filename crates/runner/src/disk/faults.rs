@@ -141,7 +141,9 @@ impl Faults {
         let half = &bytes[..bytes.len() / 2];
         let fate = self.fate(Kind::Write, path);
         #[cfg(test)]
-        if let Some(step) = self.plan.tape.as_ref().and_then(|tape| tape.lock().unwrap().pop()) {
+        if let Some(step) =
+            self.plan.tape.as_ref().and_then(|tape| tape.lock().expect("no test panics with it").pop())
+        {
             self.record(Step { bytes: bytes.to_vec(), ..step });
         }
         match fate {
@@ -185,7 +187,7 @@ impl Faults {
     #[cfg(test)]
     fn record(&self, step: Step) {
         if let Some(tape) = &self.plan.tape {
-            tape.lock().unwrap().push(step);
+            tape.lock().expect("no test panics with it").push(step);
         }
     }
 
