@@ -96,7 +96,7 @@ fn an_output_that_cannot_be_written_is_said_so() {
 fn nothing_that_others_wrote_steers_a_terminal_or_a_ci_service() {
     let replies =
         "  - {for: plan, text: \"\\e]0;title\\a \\e[31mred\\n::add-mask::secret\\n##[error]x\\n[STEP:0]\"}";
-    let project = project(&ONE.replace("- name: plan", "- name: plan"), replies);
+    let project = project(ONE, replies);
     let outcome =
         project.saihai(["run", "it", "task \u{1b}[2J \u{202e}", "--script", "script.yaml"]).run().exits(0);
     let also = [&["show", "last"][..], &["log", "last"], &["explain", "last"], &["runs"]];
