@@ -109,6 +109,27 @@ pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
 
 impl From<saihai::Error> for Error {
     fn from(error: saihai::Error) -> Self {
-        Self::with_exit(error.exit_code(), sentence(&error))
+        use saihai::Error as Runner;
+        let said = Self::with_exit(error.exit_code(), sentence(&error));
+        match &error {
+            Runner::Owned { run, .. } => {
+                said.hint(format!("`saihai log {run} -f` follows it, `saihai cancel {run}` ends it"))
+            }
+            Runner::NoSuchRun { .. } | Runner::AmbiguousRun { .. } => said.hint("`saihai runs` lists them"),
+            Runner::Over { run, .. } => said.hint(format!("`saihai fork {run}` makes a new run out of it")),
+            Runner::Diverged { run, .. } => {
+                said.hint(format!("go on with the version that began it, or `saihai fork {run}`"))
+            }
+            Runner::Io { .. }
+            | Runner::Damaged { .. }
+            | Runner::Newer { .. }
+            | Runner::LockLost { .. }
+            | Runner::NoRuns { .. }
+            | Runner::NoGate { .. }
+            | Runner::WrongAnswer { .. }
+            | Runner::NoFork { .. }
+            | Runner::Unavailable(_)
+            | Runner::Stuck { .. } => said,
+        }
     }
 }

@@ -47,11 +47,7 @@ impl Prepared {
             }
         };
         let mut loaded = load(&project.source, &project.places, &definition, wanted.options, wanted.settings);
-        let mut found = std::mem::take(&mut loaded.diagnostics);
-        if let Some(workflow) = &loaded.workflow {
-            found.append(unusable(workflow, wanted.settings));
-        }
-        diagnostics::insist(&found, strict, streams)?;
+        diagnostics::insist(&std::mem::take(&mut loaded.diagnostics), strict, streams)?;
         for note in &loaded.notes {
             streams.note(note);
         }
@@ -69,7 +65,15 @@ impl Prepared {
     }
 }
 
-/// What forbids to use the providers of a workflow: files nobody trusts (K-39), money that cannot be counted (K-35).
+/// What forbids to run a workflow here: files nobody trusts (K-39), money that cannot be counted (K-35), reports that
+/// could not be saved (P-54). Whoever only looks at it does not care.
+pub(crate) fn unready(workflow: &Workflow, settings: &Settings) -> Diagnostics {
+    let mut found = unusable(workflow, settings);
+    found.append(unsaved_reports(settings));
+    found
+}
+
+/// What forbids to use the providers of a workflow.
 pub(crate) fn unusable(workflow: &Workflow, settings: &Settings) -> Diagnostics {
     let providers = providers(workflow);
     let uses: Vec<Use<'_>> = providers.iter().map(|name| Use::Provider(name.as_str())).collect();
@@ -78,7 +82,7 @@ pub(crate) fn unusable(workflow: &Workflow, settings: &Settings) -> Diagnostics 
     found
 }
 
-/// Says that the reports of a run could not be saved, before there is one (P-54). Whoever only looks does not care.
+/// Says that the reports of a run could not be saved, before there is one.
 pub(crate) fn unsaved_reports(settings: &Settings) -> Diagnostics {
     let mut found = Diagnostics::new();
     if let Err(why) = saihai::can_create_directory(&settings.reports_dir) {

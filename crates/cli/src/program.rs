@@ -1,5 +1,6 @@
 //! From arguments to an exit code.
 
+use std::any::Any;
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -10,10 +11,17 @@ use crate::usage;
 
 /// Runs the command of this process's arguments.
 pub fn main() -> ExitCode {
-    panic::set_hook(Box::new(confess));
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let code = panic::catch_unwind(AssertUnwindSafe(|| execute(&arguments))).unwrap_or(exit::BUG);
-    ExitCode::from(code)
+    ExitCode::from(guarded(Streams::of_process, || execute(&arguments)))
+}
+
+/// Does it, and owns up to a bug of ours, on streams of its own, with an exit code of its own.
+fn guarded(streams: fn() -> Streams, command: impl FnOnce() -> u8) -> u8 {
+    panic::set_hook(Box::new(move |panic| {
+        let place = panic.location().map(|location| format!("{}:{}", location.file(), location.line()));
+        confess(&mut streams(), &place.unwrap_or_default(), message(panic.payload()));
+    }));
+    panic::catch_unwind(AssertUnwindSafe(command)).unwrap_or(exit::BUG)
 }
 
 fn execute(arguments: &[OsString]) -> u8 {
@@ -29,24 +37,43 @@ fn execute(arguments: &[OsString]) -> u8 {
 }
 
 /// Says plainly that the mistake is ours. The journal is as it would be after a crash, so a run can be resumed.
-fn confess(panic: &panic::PanicHookInfo<'_>) {
-    let place = panic.location().map(|location| format!(" at {}:{}", location.file(), location.line()));
-    let payload = panic.payload();
-    let message = payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let message = message.unwrap_or("no message");
-    let mut streams = Streams::of_process();
+fn confess(streams: &mut Streams, place: &str, message: &str) {
+    let version = env!("CARGO_PKG_VERSION");
     streams.error(
-        &format!(
-            "this is a bug in Saihai {}{}: {message}",
-            env!("CARGO_PKG_VERSION"),
-            place.unwrap_or_default()
-        ),
+        &format!("this is a bug in Saihai {version}, at {place}: {message}"),
         &[
             "please report it, with the line above and what you typed".to_owned(),
             "a run that was going on can be continued with `saihai resume last`".to_owned(),
         ],
     );
+}
+
+/// What a panic said.
+fn message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::streams::captured;
+
+    // K-2
+    #[test]
+    fn a_bug_of_ours_has_an_exit_code_of_its_own_and_says_so() {
+        let nowhere = || captured::streams().0;
+        assert_eq!(guarded(nowhere, || 3), 3);
+        assert_eq!(guarded(nowhere, || panic!("boom")), 70);
+        // Other tests panic in their own way.
+        drop(panic::take_hook());
+        let (mut streams, out, err) = captured::streams();
+        confess(&mut streams, "src/x.rs:7", message(&"an index is \x1b[31mwrong"));
+        assert_eq!(out.text(), "");
+        insta::assert_snapshot!(err.text(), @r"
+        error: this is a bug in Saihai 0.1.0, at src/x.rs:7: an index is \x1b[31mwrong
+          = help: please report it, with the line above and what you typed
+          = help: a run that was going on can be continued with `saihai resume last`
+        ");
+    }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, exit};
 use crate::json;
 use crate::project::Project;
 use crate::task;
-use crate::terminal::Streams;
+use crate::terminal::{Streams, visible_line};
 
 /// Answer the gate a run waits at
 #[derive(Debug, Args)]
@@ -47,9 +47,11 @@ impl Answer {
         let (_, _, wants) = open_gate(&directory)?;
         let given = self.given(wants)?;
         let words = match &given {
-            Given::Yes(_) => "yes",
-            Given::No(_) => "no",
-            Given::Text(_) => "the text",
+            Given::Yes(None) => "yes".to_owned(),
+            Given::No(None) => "no".to_owned(),
+            Given::Yes(Some(text)) => format!("yes, {text}"),
+            Given::No(Some(text)) => format!("no, {text}"),
+            Given::Text(text) => text.clone(),
         };
         let (gate, reached) =
             block_on(async { Ok(saihai::answer(&directory, given.clone(), Clock::system()).await?) })?;
@@ -60,11 +62,8 @@ impl Answer {
                 AnsweredObject { run: directory.id(), gate: gate.stage.as_str() },
             )?;
         } else {
-            streams.out.data(&format!(
-                "`{}` of run `{}` is answered: {words}",
-                gate.stage,
-                directory.id()
-            ))?;
+            let (gate, words) = (visible_line(gate.stage.as_str()), visible_line(&words));
+            streams.out.data(&format!("`{gate}` of run `{}` is answered: {words}", directory.id()))?;
         }
         match reached {
             Reached::Owner => streams.note("the process that drives the run goes on with it"),

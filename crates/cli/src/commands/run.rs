@@ -10,13 +10,12 @@ use saihai_connect::Connections;
 use saihai_model::{Script, slug};
 
 use super::flags::RunFlags;
-use crate::diagnostics;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
-use crate::prepared::{Prepared, Wanted, unsaved_reports};
+use crate::prepared::{Prepared, Wanted, unready};
 use crate::project::Project;
 use crate::terminal::Streams;
-use crate::{script, task};
+use crate::{diagnostics, script, task};
 
 /// Run a definition on a task
 #[derive(Debug, Args)]
@@ -51,7 +50,7 @@ impl Run {
         let strict = self.flags.strict || settings.strict;
         let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
         let prepared = Prepared::new(&project, wanted, streams)?;
-        diagnostics::insist(&unsaved_reports(&settings), strict, streams)?;
+        diagnostics::insist(&unready(&prepared.workflow, &settings), strict, streams)?;
         let task = task::read(self.task.clone())?.ok_or_else(|| {
             Error::usage(format!("`{}` needs a task", self.definition))
                 .hint(format!("say what is to be done: `saihai run {} \"fix the login\"`", self.definition))

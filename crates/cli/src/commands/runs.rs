@@ -66,7 +66,8 @@ impl Runs {
                 json::line(&mut streams.out, "run", object(run, summary))?;
             }
         } else if readable.is_empty() {
-            streams.note("there are no such runs here");
+            let such = if self.dialect.is_some() || self.state.is_some() { "such " } else { "" };
+            streams.note(&format!("there are no {such}runs here"));
         } else {
             for line in table(&readable).lines() {
                 streams.out.data(&line)?;

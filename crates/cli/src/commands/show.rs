@@ -6,7 +6,7 @@ use saihai::project::{ReportVersion, ReportVersions, StageTold, Stages};
 use saihai_model::{Budget, Entry, Fact, How};
 use serde::Serialize;
 
-use crate::driving::{Conclusion, ResultObject};
+use crate::driving::{Conclusion, ResultObject, show_result};
 use crate::error::{Error, exit};
 use crate::json::{self, Typed};
 use crate::project::Project;
@@ -37,7 +37,7 @@ impl Show {
         for line in told.lines() {
             streams.out.data(&line)?;
         }
-        told.conclusion.show(streams)?;
+        show_result(&told.conclusion, false, streams)?;
         Ok(exit::DONE)
     }
 }

@@ -96,7 +96,7 @@ impl Conclusion {
     }
 
     /// Says it to a person.
-    pub(crate) fn show(&self, streams: &mut Streams) -> Result<(), Error> {
+    fn show(&self, streams: &mut Streams) -> Result<(), Error> {
         let outcome = &self.outcome;
         let style = match outcome.exit {
             0 => style::GOOD,
