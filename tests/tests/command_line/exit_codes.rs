@@ -72,7 +72,7 @@ fn a_closed_pipe_ends_a_command_quietly() {
     for _ in 0..3 {
         run(&project, &[]).exits(5);
     }
-    for arguments in [vec!["runs", "--json"], vec!["log", "last"], vec!["show", "last"], vec!["--help"]] {
+    for arguments in [vec!["runs", "--json"], vec!["log", "last"], vec!["explain", "last"], vec!["--help"]] {
         let outcome = project.saihai(&arguments).piped_into("head -n 1").run().exits(0);
         assert_eq!((outcome.stdout.lines().count(), outcome.stderr.as_str()), (1, ""), "{arguments:?}");
     }
@@ -138,6 +138,7 @@ fn a_cancelled_run_stays_cancelled_and_can_be_forked() {
     insta::assert_snapshot!(after(ONE, replies, &[&["cancel", "last"], &["cancel", "last"]]), @r"
     -- stderr
     error: run `RUN` is already cancelled
+      = help: `saihai fork RUN` makes a new run out of it
     ? 2
     ");
     insta::assert_snapshot!(after(ONE, replies, &[&["cancel", "last"], &["fork", "last"]]), @r"
@@ -214,7 +215,7 @@ fn a_gate_takes_its_kind_of_answer_once() {
     ");
     let answer: &[&str] = &["answer", "last", "to the left"];
     insta::assert_snapshot!(after(ASK, replies, &[answer]), @r"
-    `plan/input[1]` of run `RUN` is answered: the text
+    `plan/input[1]` of run `RUN` is answered: to the left
     -- stderr
     note: continue with `saihai resume RUN`
     ? 0

@@ -75,15 +75,17 @@ fn the_help_lists_every_command_and_exit_code() {
     ");
 }
 
-// K-1, K-20, K-24
+/// The help of several commands.
+fn helps(commands: &[&str]) -> String {
+    let each =
+        commands.iter().map(|command| format!("$ saihai {command} --help\n{}", help(&[command, "--help"])));
+    each.collect::<Vec<_>>().join("\n")
+}
+
+// K-1, K-20
 #[test]
-#[expect(clippy::too_many_lines, reason = "it is one text: the help of every command")]
-fn every_command_explains_itself() {
-    let all: Vec<String> = COMMANDS
-        .iter()
-        .map(|command| format!("$ saihai {command} --help\n{}", help(&[command, "--help"])))
-        .collect();
-    insta::assert_snapshot!(all.join("\n"), @r"
+fn the_command_that_runs_explains_itself() {
+    insta::assert_snapshot!(helps(&["run"]), @r"
     $ saihai run --help
     Run a definition on a task
 
@@ -116,7 +118,13 @@ fn every_command_explains_itself() {
 
     Prints the outcome, the report files and the last output. Where no provider is configured, the
     definition is rehearsed on generated replies and no work is done.
+    ");
+}
 
+// K-1
+#[test]
+fn commands_that_try_a_definition_explain_themselves() {
+    insta::assert_snapshot!(helps(&["rehearse", "check"]), @r"
     $ saihai rehearse --help
     Try a definition on scripted replies
 
@@ -160,7 +168,13 @@ fn every_command_explains_itself() {
       -V, --version          Print version
 
     Then prints, for each definition, an upper bound on the calls to providers, retries not counted.
+    ");
+}
 
+// K-1
+#[test]
+fn commands_that_look_at_definitions_and_runs_explain_themselves() {
+    insta::assert_snapshot!(helps(&["prompt", "graph", "runs"]), @r"
     $ saihai prompt --help
     Print exactly the text that would be sent to an agent first
 
@@ -225,7 +239,13 @@ fn every_command_explains_itself() {
           --json               Print one JSON object a line
       -h, --help               Print help
       -V, --version            Print version
+    ");
+}
 
+// K-1
+#[test]
+fn commands_that_tell_of_a_run_explain_themselves() {
+    insta::assert_snapshot!(helps(&["show", "log", "explain"]), @r"
     $ saihai show --help
     Show how a run stands: result so far, stages, budget, reports
 
@@ -268,7 +288,13 @@ fn every_command_explains_itself() {
 
     Every transition with its rule, the method that found it, the evidence and the counters. No model is
     asked.
+    ");
+}
 
+// K-1, K-24
+#[test]
+fn commands_that_go_on_explain_themselves() {
+    insta::assert_snapshot!(helps(&["resume", "fork"]), @r"
     $ saihai resume --help
     Go on with a run that was parked or interrupted
 
@@ -307,7 +333,13 @@ fn every_command_explains_itself() {
       -V, --version   Print version
 
     The new run is parked until `saihai resume`; the old one stays as it is.
+    ");
+}
 
+// K-1
+#[test]
+fn commands_that_decide_for_a_run_explain_themselves() {
+    insta::assert_snapshot!(helps(&["answer", "cancel"]), @r"
     $ saihai answer --help
     Answer the gate a run waits at
 
@@ -340,7 +372,13 @@ fn every_command_explains_itself() {
       -V, --version  Print version
 
     A cancelled run cannot be resumed, only forked. To pause a run press Ctrl-C where it is going on.
+    ");
+}
 
+// K-1, K-39
+#[test]
+fn commands_about_settings_explain_themselves() {
+    insta::assert_snapshot!(helps(&["config", "trust", "completions"]), @r"
     $ saihai config --help
     Show the settings in force
 

@@ -143,3 +143,15 @@ fn every_command_refuses_junk_in_one_sentence() {
     }
     assert_eq!(project.snapshot(), before);
 }
+
+// T-98: arguments need not be text
+#[test]
+fn arguments_that_are_no_text_are_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let project = Project::new(PROGRAM);
+    let junk = std::ffi::OsStr::from_bytes(b"\xff\xfe");
+    for command in ["run", "show", "config"] {
+        let outcome = project.saihai([std::ffi::OsStr::new(command), junk]).run().exits(2);
+        assert!(outcome.stderr.starts_with("error: "), "{outcome}");
+    }
+}

@@ -4,6 +4,7 @@ mod exit_codes;
 mod help;
 mod input;
 mod json;
+mod rehearsal;
 mod settings;
 mod support;
 mod terminal;

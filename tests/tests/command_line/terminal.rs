@@ -151,3 +151,30 @@ fn ctrl_c_parks_and_says_how_to_go_on() {
     assert!(outcome.stderr.contains("note: continue with `saihai resume "), "{outcome}");
     project.saihai(["resume", "last"]).run().exits(0);
 }
+
+// K-22, K-4: a gate that was left open is asked again
+#[test]
+fn a_person_who_resumes_at_a_terminal_is_asked() {
+    let project = project(ASK, ASKING);
+    project.saihai(["run", "it", "The task.", "--script", "script.yaml"]).run().exits(6);
+    let mut terminal = Terminal::start(project.saihai(["resume", "last"]));
+    terminal.wait_for("your answer in one line");
+    terminal.press("to the left\n");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(0), "{text}");
+}
+
+// H-60
+#[test]
+fn a_log_that_is_followed_ends_with_its_run() {
+    let project = project(
+        ONE,
+        "  - {for: plan, delay: 1, text: '[STEP:1]'}\n  - {for: plan, delay: 1, text: '[STEP:0]'}",
+    );
+    let mut live = project.saihai(["run", "it", "x", "--script", "script.yaml", "--json"]).start();
+    live.wait_for("\"asked\"");
+    let followed = project.saihai(["log", "last", "-f", "--json"]).run().exits(0);
+    let driven = live.finish().exits(0);
+    let events: Vec<_> = driven.json().into_iter().filter(|object| object["type"] == "event").collect();
+    assert_eq!(followed.json(), events);
+}
