@@ -17,6 +17,7 @@ mod driving;
 mod error;
 mod graph;
 mod json;
+mod new_files;
 mod prepared;
 mod program;
 mod project;

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use saihai::Runs;
-use saihai_config::{Diagnostics, DiskSource, Places, Settings, SettingsFrom, Variables, project_root};
+use saihai_config::{
+    Diagnostics, DiskSource, Language, Places, Settings, SettingsFrom, Variables, project_root,
+};
 
 use crate::diagnostics;
 use crate::error::Error;
@@ -64,6 +66,11 @@ impl Project {
             trust_project,
         };
         Settings::load(&self.source, &from, found)
+    }
+
+    /// The language of what is built in. What is wrong with the settings is left to commands that depend on them.
+    pub(crate) fn language(&self) -> Language {
+        self.load_settings(false, &mut Diagnostics::new()).language
     }
 
     /// A path as the person knows it.

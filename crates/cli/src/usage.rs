@@ -11,13 +11,11 @@ use crate::error::{Error, exit};
 use crate::terminal::Streams;
 
 /// Commands that later versions have.
-const LATER_COMMANDS: [&str; 12] = [
-    "review", "work", "list", "init", "eject", "doctor", "schema", "record", "export", "serve", "worker",
-    "demo",
-];
+const LATER_COMMANDS: [&str; 8] = ["review", "work", "doctor", "record", "export", "serve", "worker", "demo"];
 
 /// Flags that later versions have, with the commands that have them.
-const LATER_FLAGS: [(&str, &[&str]); 7] = [
+const LATER_FLAGS: [(&str, &[&str]); 8] = [
+    ("--review", &["init"]),
     ("--issue", &["run"]),
     ("--worktree", &["run"]),
     ("--no-worktree", &["run"]),
@@ -26,9 +24,6 @@ const LATER_FLAGS: [(&str, &[&str]); 7] = [
     ("--namespace", &["run"]),
     ("--on-busy", &["run"]),
 ];
-
-/// Values that later versions take.
-const LATER_VALUES: [(&str, &str); 1] = [("--format", "sarif")];
 
 /// Reads the arguments, or says what is wrong with them. Help and version count as an error here: they end the
 /// command, with exit code 0.
@@ -119,9 +114,6 @@ impl Complaint<'_> {
     fn bad_value(&self) -> Error {
         let flag = bare(self.text(ContextKind::InvalidArg));
         let value = self.text(ContextKind::InvalidValue);
-        if LATER_VALUES.contains(&(flag, value)) {
-            return Error::usage(format!("`{flag} {value}` is not part of this version yet"));
-        }
         if let Some(why) = std::error::Error::source(self.error) {
             return Error::usage(format!("`{value}` does not fit `{flag}`: {why}"));
         }

@@ -8,6 +8,7 @@ mod human;
 mod json;
 mod location;
 mod path;
+mod sarif;
 mod suggest;
 mod words;
 
@@ -19,6 +20,7 @@ pub use human::{Colour, to_human};
 pub use json::to_json;
 pub use location::{Located, Location};
 pub use path::{DocumentPath, Step};
+pub use sarif::to_sarif;
 pub use suggest::{did_you_mean, nearest};
 pub use words::{list_of, quoted};
 

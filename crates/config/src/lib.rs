@@ -17,6 +17,8 @@ mod document;
 mod fields;
 mod language;
 mod piece;
+mod scaffold;
+mod schema;
 mod script;
 mod settings;
 mod source;
@@ -26,13 +28,15 @@ pub use definition::{
 };
 pub use diagnostic::{
     Area, Code, Colour, Diagnostic, Diagnostics, DocumentPath, Located, Location, Position, Severity,
-    SourceFile, Span, Step, did_you_mean, list_of, nearest, quoted, to_github, to_human, to_json,
+    SourceFile, Span, Step, did_you_mean, list_of, nearest, quoted, to_github, to_human, to_json, to_sarif,
 };
 pub use document::{
     DEEPEST, Document, Entry, Format, LARGEST_EXPANDED, LARGEST_FILE, Node, Value, cannot_read,
 };
 pub use fields::{BadDuration, Cursor, Field, Fields, Kind, Object, parse_duration};
 pub use language::Language;
+pub use scaffold::{FIRST, NewFile, eject, scaffold};
+pub use schema::{SCHEMAS, schema};
 pub use script::{SCRIPT, load_script, read_script};
 pub use settings::{
     BUILT_IN_PROVIDERS, BadBudget, LimitSettings, ListedSetting, Price, Protocol, ProviderKind,

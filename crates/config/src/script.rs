@@ -11,6 +11,7 @@ use std::path::Path;
 
 use saihai_model::{Script, Workflow};
 
+pub(crate) use tables::ENTRY;
 pub use tables::SCRIPT;
 
 use crate::diagnostic::{Area, Diagnostics};

@@ -52,6 +52,7 @@ pub use disk::{Disk, Operations};
 pub use driver::{Driver, Finish, Going};
 pub use error::Error;
 pub use fork::{Forked, fork};
+pub use journal::JOURNAL_SCHEMA;
 pub use observed::{Observed, Warning};
 pub use offline::{Given, Reached, answer, cancel, open_gate};
 pub use preview::{Entering, Preview, preview};

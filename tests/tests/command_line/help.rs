@@ -4,7 +4,9 @@ use saihai_tests::Project;
 
 use crate::support::PROGRAM;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 20] = [
+    "init",
+    "list",
     "run",
     "rehearse",
     "check",
@@ -20,6 +22,8 @@ const COMMANDS: [&str; 16] = [
     "cancel",
     "config",
     "trust",
+    "eject",
+    "schema",
     "completions",
 ];
 
@@ -38,6 +42,8 @@ fn the_help_lists_every_command_and_exit_code() {
     Usage: saihai-faulty <COMMAND>
 
     Commands:
+      init         Begin: write settings and a first definition, both explained
+      list         List the definitions there are
       run          Run a definition on a task
       rehearse     Try a definition on scripted replies
       check        Report everything that is wrong with definitions and settings
@@ -53,6 +59,8 @@ fn the_help_lists_every_command_and_exit_code() {
       cancel       Cancel a run for good
       config       Show the settings in force
       trust        Honour what a project's settings say about programs and addresses
+      eject        Copy a built-in definition into the project, to change it
+      schema       Print a JSON Schema, or the list of them
       completions  Print the completion script of a shell
       help         Print this message or the help of the given subcommand(s)
 
@@ -161,8 +169,9 @@ fn commands_that_try_a_definition_explain_themselves() {
 
     Options:
           --strict           Count warnings as errors
-          --format <FORMAT>  With the source for people, as one JSON object, or as annotations for
-                             GitHub [default: human] [possible values: human, json, github]
+          --format <FORMAT>  With the source for people, as one JSON object, as annotations for GitHub,
+                             or as a SARIF log [default: human] [possible values: human, json, github,
+                             sarif]
           --json             The same as `--format json`
       -h, --help             Print help
       -V, --version          Print version

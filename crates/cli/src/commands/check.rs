@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use saihai_config::check::most_calls;
 use saihai_config::{
     Definition, Diagnostic, Diagnostics, FileKind, Options, Settings, Source as _, find, list, load,
-    to_github,
+    to_github, to_sarif,
 };
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub(crate) struct Check {
     #[arg(long)]
     strict: bool,
 
-    /// With the source for people, as one JSON object, or as annotations for GitHub
+    /// With the source for people, as one JSON object, as annotations for GitHub, or as a SARIF log
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
     format: Format,
 
@@ -46,6 +46,7 @@ enum Format {
     Human,
     Json,
     Github,
+    Sarif,
 }
 
 /// An upper bound on the calls of one definition (P-56).
@@ -70,7 +71,7 @@ impl Check {
         let mut found = Diagnostics::new();
         let settings = project.load_settings(false, &mut found);
         let mut bounds = Vec::new();
-        for definition in self.definitions(&project, &mut found) {
+        for definition in self.definitions(&project, &settings, &mut found) {
             bounds.extend(one(&project, &definition, &settings, &mut found));
         }
         if !bounds.is_empty() {
@@ -80,6 +81,7 @@ impl Check {
         match if self.json { Format::Json } else { self.format } {
             Format::Human => self.people(&found, &bounds, streams)?,
             Format::Github => streams.out.raw(to_github(&found).as_bytes())?,
+            Format::Sarif => streams.out.raw(to_sarif(&found).as_bytes())?,
             Format::Json => {
                 let object = CheckObject { diagnostics: found.iter().collect(), bounds: &bounds };
                 json::line(&mut streams.out, "check", object)?;
@@ -90,9 +92,16 @@ impl Check {
     }
 
     /// What is to be checked; what cannot be found is said with the rest.
-    fn definitions(&self, project: &Project, found: &mut Diagnostics) -> Vec<Definition> {
+    fn definitions(
+        &self,
+        project: &Project,
+        settings: &Settings,
+        found: &mut Diagnostics,
+    ) -> Vec<Definition> {
         if self.paths.is_empty() {
-            let all = list(&project.source, &project.places).into_iter().map(|listed| listed.definition);
+            let all = list(&project.source, &project.places, settings.language)
+                .into_iter()
+                .map(|listed| listed.definition);
             return all
                 .filter(|definition| definition.path.is_some() && definition.dialect.is_supported())
                 .collect();

@@ -10,10 +10,13 @@ mod cancel;
 mod check;
 mod completions;
 mod config;
+mod eject;
 mod explain;
 mod flags;
 mod fork;
 mod graph;
+mod init;
+mod list;
 mod log;
 mod man;
 mod prompt;
@@ -21,6 +24,7 @@ mod rehearse;
 mod resume;
 mod run;
 mod runs;
+mod schema;
 mod show;
 mod trust;
 
@@ -49,6 +53,8 @@ Exit codes:
 /// What can be asked for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Init(init::Init),
+    List(list::List),
     Run(run::Run),
     Rehearse(rehearse::Rehearse),
     Check(check::Check),
@@ -64,6 +70,8 @@ pub(crate) enum Command {
     Cancel(cancel::Cancel),
     Config(config::Config),
     Trust(trust::Trust),
+    Eject(eject::Eject),
+    Schema(schema::Schema),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -72,6 +80,8 @@ impl Command {
     /// Does it; the exit code comes back.
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         match self {
+            Self::Init(command) => command.execute(streams),
+            Self::List(command) => command.execute(streams),
             Self::Run(command) => command.execute(streams),
             Self::Rehearse(command) => command.execute(streams),
             Self::Check(command) => command.execute(streams),
@@ -87,6 +97,8 @@ impl Command {
             Self::Cancel(command) => command.execute(streams),
             Self::Config(command) => command.execute(streams),
             Self::Trust(command) => command.execute(streams),
+            Self::Eject(command) => command.execute(streams),
+            Self::Schema(command) => command.execute(streams),
             Self::Completions(command) => command.execute(streams),
             Self::Man(command) => command.execute(streams),
         }

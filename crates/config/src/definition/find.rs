@@ -6,8 +6,8 @@ use indexmap::IndexSet;
 
 use super::{BuiltIn, Definition, Dialect, Origin, Places, list};
 use crate::{
-    Area, Diagnostic, Diagnostics, Document, FileKind, LARGEST_FILE, Source, cannot_read, did_you_mean,
-    list_of, quoted,
+    Area, Diagnostic, Diagnostics, Document, FileKind, LARGEST_FILE, Language, Source, cannot_read,
+    did_you_mean, list_of, quoted,
 };
 
 /// Names of files that are hats whatever stands in them.
@@ -195,7 +195,7 @@ fn unknown(source: &dyn Source, places: &Places, name: &str) -> Diagnostic {
         quoted(name),
         list_of(directories.iter().map(String::as_str), "and")
     );
-    let known = list(source, places);
+    let known = list(source, places, Language::default());
     let names: IndexSet<&str> = known.iter().map(|listed| listed.definition.name.as_str()).collect();
     let hint = did_you_mean(name, names.iter().copied())
         .unwrap_or_else(|| format!("there is {}", list_of(names.iter().copied().take(10), "and")));

@@ -28,8 +28,9 @@ pub enum Standing {
     Ambiguous(PathBuf),
 }
 
-/// Every definition of every dialect, in the order in which names are looked up.
-pub fn list(source: &dyn Source, places: &Places) -> Vec<Listed> {
+/// Every definition of every dialect, in the order in which names are looked up. What is built in is described in the
+/// given language.
+pub fn list(source: &dyn Source, places: &Places, language: Language) -> Vec<Listed> {
     let mut listed: Vec<Listed> = Vec::new();
     for definition in all(source, places) {
         let same = |other: &&Listed| other.definition.name == definition.name;
@@ -43,7 +44,7 @@ pub fn list(source: &dyn Source, places: &Places) -> Vec<Listed> {
                 first.standing = Standing::Ambiguous(path.clone());
             }
         }
-        let description = describe(source, &definition);
+        let description = describe(source, &definition, language);
         listed.push(Listed { definition, description, standing });
     }
     listed
@@ -83,7 +84,7 @@ fn all(source: &dyn Source, places: &Places) -> Vec<Definition> {
 }
 
 /// The description of a piece, wherever it can be read.
-fn describe(source: &dyn Source, definition: &Definition) -> Option<String> {
+fn describe(source: &dyn Source, definition: &Definition, language: Language) -> Option<String> {
     if definition.dialect != Dialect::Piece {
         return None;
     }
@@ -91,7 +92,7 @@ fn describe(source: &dyn Source, definition: &Definition) -> Option<String> {
     let document = match &definition.path {
         Some(path) => Document::load(source, path, "", Area::Piece, &mut ignored)?,
         None => {
-            let text = BuiltIn::named(&definition.name)?.text(Language::English);
+            let text = BuiltIn::named(&definition.name)?.text(language);
             Document::parse(text.as_bytes(), crate::Format::Yaml, "", Area::Piece, &mut ignored)?
         }
     };

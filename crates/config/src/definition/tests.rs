@@ -1,7 +1,7 @@
 //! What names and paths mean.
 
 use super::{Listed, Places, Standing, find, list, load};
-use crate::{Definition, Diagnostics, Dialect, MemorySource, Options, Origin, Settings};
+use crate::{Definition, Diagnostics, Dialect, Language, MemorySource, Options, Origin, Settings};
 
 const PIECE: &str = "name: p\nmovements: [{name: m, rules: [{condition: c, next: COMPLETE}]}]\n";
 
@@ -180,7 +180,7 @@ fn every_definition_is_listed_with_what_its_name_means() {
         "/p/orch.yml",
     ]);
     source.add("/p/.saihai/pieces/c.yml", "name: c\ndescription: |\n  Does it.\nmovements: []\n");
-    let lines: Vec<String> = list(&source, &places())
+    let lines: Vec<String> = list(&source, &places(), Language::English)
         .iter()
         .map(|listed| {
             let definition = &listed.definition;
@@ -227,8 +227,11 @@ fn the_home_directory_as_a_project_has_its_pieces_once() {
     let source = project(&["/home/me/.takt/pieces/a.yaml"]);
     let places = Places { root: "/home/me".into(), ..places() };
     let own = |listed: &Listed| listed.definition.origin != Origin::BuiltIn;
-    let standing: Vec<Standing> =
-        list(&source, &places).into_iter().filter(own).map(|listed| listed.standing).collect();
+    let standing: Vec<Standing> = list(&source, &places, Language::English)
+        .into_iter()
+        .filter(own)
+        .map(|listed| listed.standing)
+        .collect();
     assert_eq!(standing, [Standing::Used]);
     let message = find(&source, &places, "x").unwrap_err().iter().next().unwrap().message.clone();
     assert_eq!(message.matches(".takt/pieces").count(), 1, "{message}");

@@ -221,3 +221,55 @@ fn a_path_names_keys_and_items() {
     assert_eq!(DocumentPath::root().key("a").key("b").index(1).tail(), "b[1]");
     assert_eq!(DocumentPath::root().index(1).tail(), "[1]");
 }
+
+#[test]
+fn a_sarif_log_names_rules_levels_and_places() {
+    // K-43: the same code as everywhere
+    let file = Arc::new(SourceFile::new(Area::Piece, "計画 a.yaml", "x: 😀y\nz: 1\n"));
+    let diagnostics = Diagnostics::from_iter([
+        at(&file, "y")
+            .error("bad-value", "wrong")
+            .label("here")
+            .hint("right")
+            .also(&at(&file, "z"), "and here"),
+        Location::whole(&file).warning("no-effect", "all of it"),
+        Diagnostic::note(Area::Settings.code("no-effect"), "nowhere"),
+        at(&file, "1").error("bad-value", "wrong too"),
+    ]);
+    let log: serde_json::Value = serde_json::from_str(&to_sarif(&diagnostics)).unwrap();
+    let run = &log["runs"][0];
+    assert_eq!((&log["version"], &run["columnKind"]), (&"2.1.0".into(), &"unicodeCodePoints".into()));
+    assert_eq!(run["tool"]["driver"]["name"], "saihai");
+    let results = run["results"].as_array().unwrap();
+    let lines: Vec<String> =
+        [&run["tool"]["driver"]["rules"]].into_iter().chain(results).map(|one| one.to_string()).collect();
+    assert_snapshot!(lines.join("\n"), @r#"
+    [{"id":"piece/bad-value","shortDescription":{"text":"piece: bad value"}},{"id":"piece/no-effect","shortDescription":{"text":"piece: no effect"}},{"id":"settings/no-effect","shortDescription":{"text":"settings: no effect"}}]
+    {"level":"error","locations":[{"logicalLocations":[{"fullyQualifiedName":"movements[2].next"}],"message":{"text":"here"},"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml"},"region":{"endColumn":6,"endLine":1,"startColumn":5,"startLine":1}}}],"message":{"text":"wrong\nhelp: right"},"relatedLocations":[{"logicalLocations":[{"fullyQualifiedName":"movements[2].next"}],"message":{"text":"and here"},"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml"},"region":{"endColumn":2,"endLine":2,"startColumn":1,"startLine":2}}}],"ruleId":"piece/bad-value","ruleIndex":0}
+    {"level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml"}}}],"message":{"text":"all of it"},"ruleId":"piece/no-effect","ruleIndex":1}
+    {"level":"note","locations":[],"message":{"text":"nowhere"},"ruleId":"settings/no-effect","ruleIndex":2}
+    {"level":"error","locations":[{"logicalLocations":[{"fullyQualifiedName":"movements[2].next"}],"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml"},"region":{"endColumn":5,"endLine":2,"startColumn":4,"startLine":2}}}],"message":{"text":"wrong too"},"ruleId":"piece/bad-value","ruleIndex":0}
+    "#);
+}
+
+#[test]
+fn a_clean_check_is_a_sarif_log_without_results() {
+    let log: serde_json::Value = serde_json::from_str(&to_sarif(&Diagnostics::new())).unwrap();
+    assert_eq!(log["runs"][0]["results"], serde_json::json!([]));
+    assert_eq!(log["runs"][0]["tool"]["driver"]["rules"], serde_json::json!([]));
+}
+
+#[test]
+fn a_sarif_place_is_a_uri() {
+    let uri = |name: &str| {
+        let file = Arc::new(SourceFile::new(Area::Piece, name, "a"));
+        let log = to_sarif(&Diagnostics::from_iter([Location::whole(&file).error("x", "m")]));
+        let log: serde_json::Value = serde_json::from_str(&log).unwrap();
+        let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+        assert!(place["region"].is_null());
+        place["artifactLocation"]["uri"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(uri(".takt/pieces/a-b_c~.yaml"), ".takt/pieces/a-b_c~.yaml");
+    assert_eq!(uri("a b%:c.yaml"), "a%20b%25%3Ac.yaml");
+    assert_eq!(uri("/home/me/計.yaml"), "file:///home/me/%E8%A8%88.yaml");
+}

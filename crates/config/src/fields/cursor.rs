@@ -141,6 +141,10 @@ impl<'d> Cursor<'d> {
             (Kind::Map(value), Value::Map(_)) => {
                 self.each_must_be(self.entries().map(|(_, entry)| entry), value, diagnostics)
             }
+            (Kind::Single(value), Value::Map(entries)) => {
+                self.must_hold(entries.len() == 1, "a mapping of one key", diagnostics)
+                    && self.each_must_be(self.entries().map(|(_, entry)| entry), value, diagnostics)
+            }
             (Kind::Either(kinds), _) => self.must_be_either(kind, kinds, diagnostics),
             (_, _) => {
                 diagnostics.push(self.bad_type(kind));

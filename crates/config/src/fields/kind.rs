@@ -38,6 +38,8 @@ pub enum Kind {
     Filled(&'static Kind),
     /// A mapping from free names to such values.
     Map(&'static Kind),
+    /// A mapping from one free name to such a value.
+    Single(&'static Kind),
     /// A mapping with known keys. What is in it is checked when its own fields are read.
     Object(&'static Object),
     /// Any of these kinds.
@@ -64,7 +66,7 @@ impl Kind {
 
     /// Whether it is a mapping of either sort.
     pub fn is_mapping(&self) -> bool {
-        matches!(self, Self::Object(_) | Self::Map(_))
+        matches!(self, Self::Object(_) | Self::Map(_) | Self::Single(_))
     }
 
     /// What it is, for messages: `a list of text`.
@@ -79,6 +81,7 @@ impl Kind {
             Self::OneOf(words) => crate::diagnostic::list_of(words.iter().copied(), "or"),
             Self::List(item) | Self::Filled(item) => item.describe_many(),
             Self::Map(_) | Self::Object(_) => "a mapping".to_owned(),
+            Self::Single(_) => "a mapping of one key".to_owned(),
             Self::Either(kinds) => {
                 let words: Vec<String> = kinds.iter().map(Self::describe).collect();
                 words.join(" or ")
@@ -91,7 +94,7 @@ impl Kind {
     /// A list of it, for messages.
     fn describe_many(&self) -> String {
         match self {
-            Self::Object(_) | Self::Map(_) => "a list of mappings".to_owned(),
+            Self::Object(_) | Self::Map(_) | Self::Single(_) => "a list of mappings".to_owned(),
             Self::Any | Self::Refused(_) | Self::Either(_) => "a list".to_owned(),
             Self::Integer { .. } => "a list of whole numbers".to_owned(),
             Self::Number { .. } => "a list of numbers".to_owned(),

@@ -1,9 +1,10 @@
 //! Tables of keys, as data.
 
+use std::fmt;
+
 use super::Kind;
 
 /// The table of an object's keys.
-#[derive(Debug)]
 pub struct Object {
     /// What it is, with its article: `a movement`.
     pub title: &'static str,
@@ -20,6 +21,8 @@ pub struct Field {
     pub aliases: &'static [&'static str],
     /// What its value must be.
     pub kind: Kind,
+    /// What its value must be where the reader sees for itself and `kind` therefore says nothing; for schemas.
+    pub form: Option<Kind>,
     /// Whether it must be given.
     pub required: bool,
     /// What it means, for schemas and the manual.
@@ -54,7 +57,7 @@ impl Object {
 impl Field {
     /// A key that may be absent.
     pub const fn new(name: &'static str, kind: Kind) -> Self {
-        Self { name, aliases: &[], kind, required: false, about: "", default: None, slug: None }
+        Self { name, aliases: &[], kind, form: None, required: false, about: "", default: None, slug: None }
     }
 
     /// A key that must be given.
@@ -81,6 +84,13 @@ impl Field {
         self
     }
 
+    /// What its value must be, where the reader sees for itself.
+    #[must_use]
+    pub const fn form(mut self, form: Kind) -> Self {
+        self.form = Some(form);
+        self
+    }
+
     /// What it means.
     #[must_use]
     pub const fn about(mut self, about: &'static str) -> Self {
@@ -100,5 +110,12 @@ impl Field {
     pub const fn slug(mut self, slug: &'static str) -> Self {
         self.slug = Some(slug);
         self
+    }
+}
+
+/// By its title alone: tables can contain themselves.
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Object").field(&self.title).finish()
     }
 }

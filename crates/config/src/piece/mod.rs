@@ -29,6 +29,8 @@ use std::path::Path;
 
 use saihai_model::Workflow;
 
+pub(crate) use self::tables::PIECE;
+
 use self::lower::Lowering;
 use self::read::Piece;
 use self::spots::Spots;

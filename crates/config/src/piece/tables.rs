@@ -7,14 +7,18 @@ use crate::{Field, Kind, Object};
 pub(super) const ITERATIONS: Kind = Kind::Integer { min: 1, max: 100_000 };
 
 /// A piece.
-pub(super) static PIECE: Object = Object {
+pub(crate) static PIECE: Object = Object {
     title: "a piece",
     fields: &[
         Field::required("name", Kind::Text).about("its name, shown in prompts"),
         Field::new("description", Kind::Text).about("shown to people, never in a prompt"),
         Field::new("language", Kind::OneOf(&["ja", "en"])).about("the language of what is added to prompts"),
         // `max_steps: infinite` exists, so the reader looks for itself.
-        Field::new("max_iterations", Kind::Any).aliases(&["max_steps"]).about("the iteration limit, 10"),
+        Field::new("max_iterations", Kind::Any)
+            .form(ITERATIONS)
+            .aliases(&["max_steps"])
+            .default("10")
+            .about("the iteration limit"),
         Field::new("initial_movement", Kind::Text).aliases(&["initial_step"]).about("where a run begins"),
         Field::required("movements", Kind::Filled(&Kind::Object(&MOVEMENT)))
             .aliases(&["steps"])
@@ -60,15 +64,20 @@ pub(super) static MOVEMENT: Object = Object {
             .about("what the turn may do"),
         // A list exists in newer versions, so the reader looks for itself.
         Field::new("instruction_template", Kind::Any)
+            .form(Kind::Text)
             .aliases(&["instruction"])
             .about("what to do: a text with variables, or a file"),
         Field::new("pass_previous_response", Kind::Bool).about("whether the previous output is added"),
-        Field::new("report", Kind::Any).about("reports the turn must output"),
+        Field::new("report", Kind::Any).form(REPORTS).about("reports the turn must output"),
         Field::new("output_contracts", Kind::Object(&OUTPUT_CONTRACTS)).about("the newer place of `report`"),
         Field::new("rules", Kind::List(&Kind::Object(&RULE))).about("what follows"),
-        Field::new("parallel", Kind::Any).about("sub-movements asked at once"),
+        Field::new("parallel", Kind::Any)
+            .form(Kind::Filled(&Kind::Object(&MOVEMENT)))
+            .about("sub-movements asked at once"),
         // `compact` exists in newer versions, so the reader looks for itself.
-        Field::new("session", Kind::Any).about("`refresh` or `continue`"),
+        Field::new("session", Kind::Any)
+            .form(Kind::OneOf(&["refresh", "continue"]))
+            .about("whether the turn begins anew or goes on in the last session of its key"),
         Field::new("session_key", Kind::Text).about("under which name a session is continued"),
         Field::new("allowed_tools", Kind::List(&Kind::Text)).about("the tools the agent may see"),
         Field::new("provider", Kind::Text).about("who answers"),
@@ -108,8 +117,17 @@ pub(super) static MOVEMENT: Object = Object {
 pub(super) const PARALLEL_KEYS: [&str; 4] = ["name", "description", "parallel", "rules"];
 
 /// The newer place of reports.
-pub(super) static OUTPUT_CONTRACTS: Object =
-    Object { title: "`output_contracts`", fields: &[Field::new("report", Kind::Any)] };
+pub(super) static OUTPUT_CONTRACTS: Object = Object {
+    title: "`output_contracts`",
+    fields: &[Field::new("report", Kind::Any).form(REPORTS).about("reports the turn must output")],
+};
+
+/// The forms in which reports can be written: a file, a report, or a list of reports and of `Label: file` (P-21).
+const REPORTS: Kind = Kind::Either(&[
+    Kind::Text,
+    Kind::Object(&REPORT),
+    Kind::Filled(&Kind::Either(&[Kind::Object(&REPORT), Kind::Single(&Kind::Text)])),
+]);
 
 /// A report.
 pub(super) static REPORT: Object = Object {
@@ -140,7 +158,9 @@ pub(super) static MONITOR: Object = Object {
     title: "a loop monitor",
     fields: &[
         Field::required("cycle", Kind::Filled(&Kind::Text)).about("the movements watched, in order"),
-        Field::new("threshold", Kind::Integer { min: 1, max: 100_000 }).about("how many times in a row, 3"),
+        Field::new("threshold", Kind::Integer { min: 1, max: 100_000 })
+            .default("3")
+            .about("how many times in a row"),
         Field::required("judge", Kind::Object(&JUDGE)).about("who decides how to go on"),
         Field::refused("ignore_steps"),
     ],
@@ -152,6 +172,7 @@ pub(super) static JUDGE: Object = Object {
     fields: &[
         Field::new("agent", Kind::Text).aliases(&["persona"]).about("the role: a file or a facet"),
         Field::new("instruction_template", Kind::Any)
+            .form(Kind::Text)
             .aliases(&["instruction"])
             .about("what to judge: a text with variables, or a file"),
         Field::required("rules", Kind::Filled(&Kind::Object(&JUDGE_RULE))).about("what follows"),

@@ -25,6 +25,7 @@ pub(super) static REPLY: Object = Object {
     fields: &[
         Field::new("for", Kind::Text).about("`stage`, `stage/turn` or `stage#judge`; absent: any"),
         Field::new("visit", Kind::Any)
+            .form(Kind::Either(&[COUNT, Kind::Filled(&COUNT), Kind::Text]))
             .about("a visit of the stage, a list of them, or `\"2..\"`; absent: any"),
         Field::new("prompt", Kind::Text).about("a regular expression the prompt must match"),
         Field::new("times", Kind::Either(&[COUNT, Kind::OneOf(&["*"])]))
@@ -117,7 +118,7 @@ pub(super) static RUN: Object = Object {
 };
 
 /// An entry of a TAKT mock scenario.
-pub(super) static ENTRY: Object = Object {
+pub(crate) static ENTRY: Object = Object {
     title: "a scenario entry",
     fields: &[
         Field::new("agent", Kind::Text).aliases(&["persona"]).about("the persona it is for; absent: any"),

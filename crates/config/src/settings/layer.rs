@@ -60,6 +60,7 @@ impl Flat<'_> {
             | Kind::OneOf(_)
             | Kind::List(_)
             | Kind::Filled(_)
+            | Kind::Single(_)
             | Kind::Either(_)
             | Kind::Any
             | Kind::Refused(_) => {
@@ -93,6 +94,7 @@ pub(super) fn of_text(
         | Kind::Duration { .. }
         | Kind::OneOf(_)
         | Kind::Map(_)
+        | Kind::Single(_)
         | Kind::Object(_)
         | Kind::Either(_)
         | Kind::Any

@@ -1,6 +1,6 @@
 //! The page of what is built in, held against it.
 
-use saihai_config::{MemorySource, Options, Origin, Places, Settings, list, load};
+use saihai_config::{Language, MemorySource, Options, Origin, Places, Settings, list, load};
 use saihai_model::{Activity, Stage, Workflow};
 
 use crate::page::read;
@@ -9,7 +9,7 @@ use crate::page::read;
 fn built_in() -> Vec<(String, Workflow)> {
     let source = MemorySource::new([("/p/README.md", "")]);
     let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
-    let definitions = list(&source, &places).into_iter().map(|listed| listed.definition);
+    let definitions = list(&source, &places, Language::English).into_iter().map(|listed| listed.definition);
     definitions
         .filter(|definition| definition.origin == Origin::BuiltIn)
         .map(|definition| {

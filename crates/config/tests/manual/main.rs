@@ -4,5 +4,6 @@
 mod built_in;
 mod page;
 mod pieces;
+mod schemas;
 mod scripts;
 mod settings;

@@ -18,5 +18,8 @@ pub(crate) use line::Kind;
 pub(crate) use reader::{End, Raw, Reader, Torn};
 pub(crate) use writer::{Failed, Journal, copy};
 
+/// The JSON Schema of one line, for whoever reads journals with other tools.
+pub const JOURNAL_SCHEMA: &str = include_str!("schema.json");
+
 #[cfg(test)]
 mod tests;

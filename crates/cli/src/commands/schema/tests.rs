@@ -1,0 +1,319 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use saihai_model::{
+    Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Entry, Fact, Failure,
+    FailureClass, Found, Hold, How, Millis, Moment, Outcome, Place, Published, Purpose, Raise, Reading,
+    Replied, Start, Tag, Text, ToolUse, Usage, Usd, Verdict,
+};
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::terminal::streams::captured;
+
+fn parsed(name: &str) -> Json {
+    serde_json::from_str(&text(name).unwrap()).unwrap()
+}
+
+/// The same schema, but no object may have more than it names: what it leaves out is found.
+fn closed(mut schema: Json) -> Json {
+    match &mut schema {
+        Json::Object(map) => {
+            for value in map.values_mut() {
+                *value = closed(value.take());
+            }
+            if map.get("properties").is_some_and(Json::is_object) && map.get("type") == Some(&json!("object"))
+            {
+                map.insert("additionalProperties".to_owned(), Json::Bool(false));
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| *item = closed(item.take())),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+    schema
+}
+
+#[track_caller]
+fn check(schema: &Json, value: &Json, accepted: bool) {
+    let validator = jsonschema::draft202012::new(schema).unwrap();
+    let said: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    assert_eq!(said.is_empty(), accepted, "{value:#}\n{said:#?}");
+}
+
+#[test]
+fn every_schema_that_is_listed_is_printed_and_is_one() {
+    assert_eq!(all().count(), 5);
+    for (name, about) in all() {
+        let schema = parsed(name);
+        assert!(jsonschema::draft202012::meta::is_valid(&schema), "{name}");
+        assert!(schema["title"].as_str().unwrap().contains(about), "{name}");
+    }
+}
+
+fn refusal(name: &str) -> String {
+    let (mut streams, _, err) = captured::streams();
+    let code = text(name).unwrap_err().say(&mut streams);
+    format!("{}exit {code}", err.text())
+}
+
+// K-2
+#[test]
+fn schemas_of_later_versions_and_misspelt_ones_are_refused_by_name() {
+    for later in LATER.iter().chain(&["review/security"]) {
+        let expected = format!("error: the schema `{later}` is not part of this version yet\nexit 2");
+        assert_eq!(refusal(later), expected);
+    }
+    insta::assert_snapshot!(refusal("setings"), @r"
+    error: there is no schema `setings`
+      = help: did you mean `settings`?
+    exit 2
+    ");
+    insta::assert_snapshot!(refusal("x"), @r"
+    error: there is no schema `x`
+      = help: `saihai schema` lists them
+    exit 2
+    ");
+}
+
+/// Every object that the page about `--json` shows; `[..]` stands for anything there.
+fn shown() -> Vec<Json> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/json.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let lines = page.lines().filter(|line| line.starts_with("{\"v\":1"));
+    lines
+        .map(|line| line.replace("\":[..]", "\":1"))
+        .map(|line| serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+// K-3
+#[test]
+fn every_object_of_the_manual_is_described_completely() {
+    let (output, journal) = (closed(parsed("output")), parsed("journal"));
+    let mut seen = BTreeSet::new();
+    for object in shown() {
+        check(&output, &object, true);
+        seen.insert(object["type"].as_str().unwrap().to_owned());
+        if object["type"] == "event" {
+            check(&journal, &line(&object["event"]), true);
+        }
+    }
+    // A diagnostic stands inside of `check`.
+    seen.insert("diagnostic".to_owned());
+    let kinds = output["oneOf"].as_array().unwrap().iter();
+    let kinds: BTreeSet<String> =
+        kinds.map(|kind| kind["$ref"].as_str().unwrap().replace("#/$defs/", "")).collect();
+    assert_eq!(seen, kinds);
+}
+
+// K-3
+#[test]
+fn an_object_that_lacks_something_is_no_output() {
+    let output = parsed("output");
+    let run = json!({"v": 1, "type": "cancelled", "run": "x"});
+    check(&output, &run, true);
+    for (key, value) in [("v", json!(2)), ("type", json!("canceled")), ("run", json!(1))] {
+        let mut wrong = run.clone();
+        wrong[key] = value;
+        check(&output, &wrong, false);
+    }
+    // Fields are only ever added, so a reader must bear one it does not know.
+    check(&output, &json!({"v": 1, "type": "cancelled", "run": "x", "since": 1}), true);
+}
+
+/// A line of the journal with this entry.
+fn line(entry: &Json) -> Json {
+    let mut line =
+        json!({"v": 1, "seq": 1, "batch": 1, "left": 0, "at": "2026-02-06T08:56:00.123Z", "sum": "9a3f01c2"});
+    for (kind, body) in entry.as_object().unwrap() {
+        line[kind] = body.clone();
+    }
+    line
+}
+
+fn call() -> CallId {
+    CallId { stage: "plan".into(), visit: 1, round: 1, n: 1 }
+}
+
+fn failure() -> Failure {
+    Failure { class: FailureClass::Quota, message: "m".into(), by_deadline: true, until: Some(Moment(1)) }
+}
+
+fn found() -> Found {
+    Found { file: "a.md".into(), how: How::Clue, start: 0, end: 1, unclosed: true }
+}
+
+fn usage() -> Usage {
+    Usage { input: Some(1), output: Some(1), cached: Some(1), reasoning: Some(1), cumulative: true }
+}
+
+fn started() -> Start {
+    Start {
+        definition: "d".into(),
+        dialect: "x".into(),
+        task: Text::Blob { hash: "00".into(), bytes: 1 },
+        seed: u64::MAX,
+        interactive: true,
+        rehearsal: false,
+        patience: Millis(1),
+        directory: "/".into(),
+        report_directory: "/r".into(),
+        subject: [("diff".to_owned(), Text::from("x"))].into(),
+        delivery: Some(json!({"branch": "b"})),
+        workflow: "00".into(),
+        version: "0".into(),
+        forked_from: Some("r".into()),
+    }
+}
+
+fn replied() -> Replied {
+    let reading = Reading {
+        digest: "d".into(),
+        tail: "t".into(),
+        tag: Some(Tag { number: None, line: 1 }),
+        events: vec![Published { topic: "t".into(), message: Some("m".into()), line: 1 }],
+        end_word: Some("w".into()),
+        near_misses: vec!["n".into()],
+        output: Some(json!([1])),
+        violations: vec!["v".into()],
+        reports: vec![found()],
+        blocks: vec![saihai_model::Block { kind: "k".into(), value: json!(1) }],
+        keywords: vec!["k".into()],
+        warnings: vec!["w".into()],
+    };
+    let tool =
+        ToolUse { name: "Read".into(), input: Some(json!(1)), output: Some(json!("x")), duration_ms: 1 };
+    Replied {
+        call: call(),
+        text: Text::from("t"),
+        spoken: Some(Text::from("s")),
+        session: Some("s".into()),
+        usage: usage(),
+        cost: Some(Usd(1)),
+        tools_used: vec![tool],
+        denied: 1,
+        duration: Millis(1),
+        revision: Some("r".into()),
+        reading,
+    }
+}
+
+/// One of each fact, with everything that can be in it.
+fn facts() -> Vec<Fact> {
+    let performed = |outcome| Fact::Performed { call: call(), outcome };
+    let output = [("a".to_owned(), json!(1))].into();
+    let budget = Budget { usd: Some(Usd(1)), tokens: Some(1), turns: Some(1), time: Some(Millis(1)) };
+    let raise = Raise { rounds: Some(1), budget, runtime: Some(Millis(1)), patience: Millis(1), now: true };
+    let answer = Answer { call: call(), by: AnsweredBy::Auto, label: "yes".into(), text: Some("t".into()) };
+    let failed = CallFailed { call: call(), failure: failure(), usage: usage(), cost: Some(Usd(1)) };
+    vec![
+        Fact::Started(Box::new(started())),
+        Fact::Asked { call: call(), attempt: 1, prompt: Some(Text::from("p")) },
+        Fact::Replied(Box::new(replied())),
+        Fact::Failed(Box::new(failed)),
+        performed(Outcome::Done { label: Some("l".into()), output }),
+        performed(Outcome::NotYet),
+        performed(Outcome::Waiting { reason: "r".into() }),
+        performed(Outcome::Failed(failure())),
+        Fact::Answered(answer),
+        Fact::Woke,
+        Fact::Reopened,
+        Fact::Resumed(raise),
+        Fact::Interrupted { by: "ctrl-c".into() },
+        Fact::StorageFailed { call: Some(call()), path: "p".into(), message: "m".into() },
+        Fact::Cancelled { by: "me".into() },
+    ]
+}
+
+/// One of each decision, with everything that can be in it.
+fn decisions() -> Vec<Decision> {
+    let exited = |to| {
+        let verdict = Verdict {
+            by: By::Tag,
+            labels: vec![Some("l".into()), None],
+            rule: Some(0),
+            topic: Some("t".into()),
+            to,
+        };
+        Decision::Exited { stage: "plan".into(), verdict }
+    };
+    let parked = |hold| Decision::Parked { hold };
+    let finished = |ending| Decision::Finished { ending };
+    let called = |place| Decision::Called { call: call(), place, purpose: Some(Purpose::Question) };
+    vec![
+        Decision::Entered { stage: "plan".into(), visit: 1, consecutive: 1 },
+        Decision::Round { round: 1, iteration: 1 },
+        called(Place::Main(0)),
+        called(Place::Exit),
+        Decision::Correct { call: call(), violations: vec!["v".into()] },
+        Decision::Retry {
+            call: call(),
+            attempt: 2,
+            not_before: Moment(1),
+            provider: Some("p".into()),
+            new_session: true,
+        },
+        Decision::Repeated { call: call(), attempt: 2 },
+        Decision::Reports { call: call(), found: vec![found()] },
+        Decision::Alarm { monitor: 0, count: 3, overrode: Some("l".into()) },
+        exited(Destination::Again),
+        exited(Destination::Stage("review".into())),
+        exited(Destination::End(Ending::Failed("abort".into()))),
+        Decision::Refused { missing: vec!["t".into()] },
+        parked(Hold::Person(call())),
+        parked(Hold::Outside(call(), "checks".into())),
+        parked(Hold::Until(Moment(1), FailureClass::Quota)),
+        parked(Hold::Provider(call(), FailureClass::Auth)),
+        parked(Hold::Limit("max_iterations".into())),
+        parked(Hold::Budget),
+        parked(Hold::Storage("p".into())),
+        parked(Hold::Interrupted),
+        finished(Ending::Completed("complete".into())),
+        finished(Ending::Declined),
+    ]
+}
+
+/// The names of a tagged union: those that are words and those that have a body.
+fn names(schema: &Json) -> BTreeSet<String> {
+    let forms = schema["anyOf"].as_array().unwrap();
+    let words = forms.iter().filter_map(|form| form["enum"].as_array()).flatten().filter_map(Json::as_str);
+    let bodies = forms.iter().filter_map(|form| form["properties"].as_object()).flat_map(|map| map.keys());
+    words.map(str::to_owned).chain(bodies.cloned()).collect()
+}
+
+fn name(body: &Json) -> String {
+    let key = || body.as_object().unwrap().keys().next().unwrap().clone();
+    body.as_str().map_or_else(key, str::to_owned)
+}
+
+#[test]
+fn every_fact_and_decision_is_a_line_of_the_journal() {
+    let journal = parsed("journal");
+    let (mut known_facts, mut known_decisions) = (BTreeSet::new(), BTreeSet::new());
+    for fact in facts() {
+        let entry = serde_json::to_value(Entry::Fact(fact)).unwrap();
+        check(&journal, &line(&entry), true);
+        known_facts.insert(name(&entry["fact"]));
+    }
+    for decision in decisions() {
+        let entry = serde_json::to_value(Entry::Decision(decision)).unwrap();
+        check(&journal, &line(&entry), true);
+        known_decisions.insert(name(&entry["decision"]));
+    }
+    assert_eq!(known_facts, names(&journal["$defs"]["fact"]));
+    assert_eq!(known_decisions, names(&journal["$defs"]["decision"]));
+}
+
+#[test]
+fn a_line_with_a_key_or_a_fact_nobody_knows_is_no_line() {
+    let journal = parsed("journal");
+    let round = json!({"decision": {"round": {"round": 1, "iteration": 1}}});
+    check(&journal, &line(&round), true);
+    check(&journal, &line(&json!({})), false);
+    check(&journal, &line(&json!({"fact": "wok"})), false);
+    check(&journal, &line(&json!({"fact": "woke", "decision": round["decision"]})), false);
+    check(&journal, &line(&json!({"decision": {"round": {"round": 1, "iteraton": 1}}})), false);
+    let mut more = line(&round);
+    more["extra"] = json!(1);
+    check(&journal, &more, false);
+}

@@ -1,0 +1,67 @@
+//! Files a project begins with, and what is built in as files of the project's own. Nothing is written here.
+
+use std::path::{Path, PathBuf};
+
+use crate::definition::BuiltIn;
+use crate::{Definition, Dialect, Language, Origin, Places, Source, schema};
+
+/// A file to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFile {
+    /// Where.
+    pub path: PathBuf,
+    /// All of it.
+    pub text: String,
+}
+
+/// What a project begins with: settings, a first definition, the schemas by which editors know both, and what is not
+/// to be committed. The definition is named [`FIRST`].
+pub fn scaffold(root: &Path, language: Language) -> Vec<NewFile> {
+    let (settings, first) = match language {
+        Language::English => {
+            (include_str!("scaffold/config.en.toml"), include_str!("scaffold/first.en.yaml"))
+        }
+        Language::Japanese => {
+            (include_str!("scaffold/config.ja.toml"), include_str!("scaffold/first.ja.yaml"))
+        }
+    };
+    let file =
+        |below: &str, text: &str| NewFile { path: root.join(".saihai").join(below), text: text.to_owned() };
+    let mut files = vec![
+        file("config.toml", settings),
+        file("pieces/first.yaml", first),
+        file(".gitignore", "/batches/\n/cache/\n/runs/\n"),
+    ];
+    for name in ["piece", "settings"] {
+        let schema = schema(name).and_then(|schema| serde_json::to_string_pretty(&schema).ok());
+        files.extend(schema.map(|text| file(&format!("schema/{name}.json"), &format!("{text}\n"))));
+    }
+    files
+}
+
+/// The name of the definition that [`scaffold`] makes.
+pub const FIRST: &str = "first";
+
+/// A built-in definition as a file of the project's own. It keeps its name, and so comes before the built-in one.
+pub fn eject(
+    source: &dyn Source,
+    places: &Places,
+    definition: &Definition,
+    language: Language,
+) -> Option<NewFile> {
+    let built_in = BuiltIn::named(&definition.name).filter(|_| definition.origin == Origin::BuiltIn)?;
+    let text = built_in.text(language).to_owned();
+    match definition.dialect {
+        Dialect::Piece => {
+            let directory = places.root.join(".saihai/pieces");
+            let [long, short] = ["yaml", "yml"].map(|end| directory.join(format!("{}.{end}", built_in.name)));
+            // Beside a file of the other ending the name would mean two files, and so nothing.
+            let path = if source.kind(&short).is_some() { short } else { long };
+            Some(NewFile { path, text })
+        }
+        Dialect::Hats | Dialect::Steps | Dialect::Review => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

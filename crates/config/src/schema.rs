@@ -1,0 +1,57 @@
+//! JSON Schemas of what this crate reads, made of the readers' own tables: what an editor underlines is what a reader
+//! refuses. A schema knows keys and kinds only. What parts of a file say of each other is for the reader.
+
+mod table;
+
+use serde_json::{Value as Json, json};
+
+use crate::fields::{Kind, Object};
+use crate::piece::PIECE;
+use crate::script::{ENTRY, SCRIPT};
+use crate::settings::SETTINGS;
+use table::Tables;
+
+/// The schemas there are, each with what it describes.
+pub const SCHEMAS: [(&str, &str); 3] = [
+    ("piece", "a piece, as in `.saihai/pieces/NAME.yaml`"),
+    ("settings", "settings, as in `.saihai/config.toml`"),
+    ("script", "a script file, or a mock scenario of TAKT"),
+];
+
+/// The schema of that name, in JSON Schema 2020-12.
+pub fn schema(name: &str) -> Option<Json> {
+    match name {
+        "piece" => Some(of_table(name, &PIECE)),
+        "settings" => Some(of_table(name, &SETTINGS)),
+        "script" => Some(of_script()),
+        _ => None,
+    }
+}
+
+fn of_table(name: &str, object: &'static Object) -> Json {
+    let mut tables = Tables::default();
+    let root = tables.kind(&Kind::Object(object));
+    document(name, root, tables)
+}
+
+/// A mapping is a script of ours, a list a scenario. TAKT reads over keys it does not know, and so do we.
+fn of_script() -> Json {
+    let mut tables = Tables::default();
+    let own = tables.kind(&Kind::Object(&SCRIPT));
+    let scenario = json!({"type": "array", "items": tables.kind(&Kind::Object(&ENTRY))});
+    let entry = tables.definition(&ENTRY);
+    entry.remove("additionalProperties");
+    entry.insert("required".to_owned(), json!(["content"]));
+    document("script", json!({"anyOf": [own, scenario]}), tables)
+}
+
+fn document(name: &str, mut root: Json, tables: Tables) -> Json {
+    let about = SCHEMAS.iter().find(|(schema, _)| *schema == name).map(|(_, about)| *about);
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!(format!("Saihai: {}", about.unwrap_or(name)));
+    root["$defs"] = tables.into_definitions();
+    root
+}
+
+#[cfg(test)]
+mod tests;

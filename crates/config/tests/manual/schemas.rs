@@ -1,0 +1,101 @@
+//! The published schemas, held against the manual: whatever it shows as right they accept.
+
+use std::path::Path;
+
+use saihai_config::{
+    Area, Diagnostics, DiskSource, Document, Format, Language, Origin, Places, eject, list, schema,
+};
+use serde_json::Value as Json;
+
+use crate::page::{Block, blocks, read};
+
+/// What anybody's validator says of a text.
+fn complaints(name: &str, text: &str, format: Format) -> Vec<String> {
+    let mut diagnostics = Diagnostics::new();
+    let document = Document::parse(text.as_bytes(), format, "example", Area::Piece, &mut diagnostics);
+    let value: Json = document.unwrap_or_else(|| panic!("{diagnostics:?}\n{text}")).root.to_json();
+    let schema = schema(name).expect("a schema of ours");
+    let validator = jsonschema::draft202012::new(&schema).expect("a valid schema");
+    validator.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+#[track_caller]
+fn accepts_all(name: &str, format: Format, examples: &[&Block]) {
+    assert!(examples.len() >= 5, "only {} examples of {name}", examples.len());
+    for block in examples {
+        let said = complaints(name, &block.text, format);
+        assert!(said.is_empty(), "under {:?}: {said:#?}\n{}", block.heading, block.text);
+    }
+}
+
+/// Codes about keys and kinds: what a schema can know. Of the rest some are about texts that can be read in no way.
+const OF_KEYS: [&str; 4] = ["unknown-key", "missing-key", "bad-type", "duplicate-field"];
+
+/// Every example that is wrong in its keys or kinds must be refused by the schema too.
+#[track_caller]
+fn refuses_wrong_keys(name: &str, area: &str, format: Format, all: &[Block], info: &str) {
+    let mut tried = 0;
+    for slug in OF_KEYS {
+        let code = format!("{area}/{slug}");
+        for block in all.iter().filter(|block| block.heading == code && block.info == info) {
+            tried += 1;
+            assert!(!complaints(name, &block.text, format).is_empty(), "{code} is accepted:\n{}", block.text);
+        }
+    }
+    assert!(tried >= 2, "only {tried} wrong examples of {name}");
+}
+
+fn of<'a>(blocks: &'a [Block], infos: &[&str]) -> Vec<&'a Block> {
+    blocks.iter().filter(|block| infos.contains(&block.info.as_str())).collect()
+}
+
+#[test]
+fn every_piece_of_the_manual_is_accepted_and_wrong_keys_are_not() {
+    let reference = blocks(&read("docs/reference/piece.md"));
+    accepts_all("piece", Format::Yaml, &of(&reference, &["yaml"]));
+    let diagnostics = blocks(&read("docs/reference/diagnostics-of-pieces.md"));
+    accepts_all("piece", Format::Yaml, &of(&diagnostics, &["yaml right"]));
+    refuses_wrong_keys("piece", "piece", Format::Yaml, &diagnostics, "yaml wrong");
+}
+
+#[test]
+fn every_settings_file_of_the_manual_is_accepted_and_wrong_keys_are_not() {
+    let reference = blocks(&read("docs/reference/settings.md"));
+    let diagnostics = blocks(&read("docs/reference/diagnostics.md"));
+    let examples = [of(&reference, &["toml"]), of(&diagnostics, &["toml right"])].concat();
+    accepts_all("settings", Format::Toml, &examples);
+    refuses_wrong_keys("settings", "settings", Format::Toml, &diagnostics, "toml wrong");
+}
+
+#[test]
+fn every_script_of_the_manual_is_accepted_and_wrong_keys_are_not() {
+    for block in blocks(&read("docs/reference/script-files.md")) {
+        let format = Format::of(Path::new("script").with_extension(&block.info).as_path());
+        let said = complaints("script", &block.text, format);
+        assert!(said.is_empty(), "under {:?}: {said:#?}", block.heading);
+    }
+    let diagnostics = blocks(&read("docs/reference/diagnostics.md"));
+    let right: Vec<&Block> = of(&diagnostics, &["yaml right"])
+        .into_iter()
+        .filter(|block| block.heading.starts_with("script/"))
+        .collect();
+    accepts_all("script", Format::Yaml, &right);
+    refuses_wrong_keys("script", "script", Format::Yaml, &diagnostics, "yaml wrong");
+}
+
+#[test]
+fn every_built_in_piece_is_accepted_and_a_misspelt_key_in_it_is_not() {
+    let places = Places { current: "/nowhere".into(), root: "/nowhere".into(), user: None, home: None };
+    let all = list(&DiskSource, &places, Language::English);
+    let built_in: Vec<_> = all.iter().filter(|one| one.definition.origin == Origin::BuiltIn).collect();
+    assert!(!built_in.is_empty());
+    for definition in built_in.iter().map(|one| &one.definition) {
+        for language in [Language::English, Language::Japanese] {
+            let text = eject(&DiskSource, &places, definition, language).unwrap().text;
+            assert_eq!(complaints("piece", &text, Format::Yaml), Vec::<String>::new(), "{}", definition.name);
+            let misspelt = text.replacen("\n    rules:", "\n    ruels:", 1);
+            assert_ne!(misspelt, text);
+            assert!(!complaints("piece", &misspelt, Format::Yaml).is_empty(), "{}", definition.name);
+        }
+    }
+}
