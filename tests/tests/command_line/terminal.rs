@@ -178,3 +178,28 @@ fn a_log_that_is_followed_ends_with_its_run() {
     let events: Vec<_> = driven.json().into_iter().filter(|object| object["type"] == "event").collect();
     assert_eq!(followed.json(), events);
 }
+
+// T-85: only our own styling reaches a terminal, whatever agents and files say
+#[test]
+fn nothing_that_others_wrote_steers_a_real_terminal() {
+    let replies = "  - {for: plan, text: \"\\e]0;title\\a \\e[2J\\e[31mred \\x9b1m\\n[STEP:0]\"}";
+    let definition = ONE.replace("- name: plan", "- name: plan\n    agent: ../agents/loud.md");
+    let project = project(&definition, replies);
+    project.write(".takt/agents/loud.md", "You are \u{1b}[31mloud\u{1b}[0m.\n");
+    let commands: [&[&str]; 6] = [
+        &["run", "it", "a \u{1b}]52;c;x\u{7} task", "--script", "script.yaml"],
+        &["runs"],
+        &["show", "last"],
+        &["log", "last"],
+        &["explain", "last"],
+        &["prompt", "it"],
+    ];
+    for arguments in commands {
+        let invocation = project.saihai(arguments).without_env("NO_COLOR").env("TERM", "xterm");
+        let (code, text) = Terminal::start(invocation).finish();
+        assert_eq!(code, Some(0), "{text}");
+        // Any sequence but ours is refused there.
+        let shown = screen(&text).join("\n");
+        assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{arguments:?}: {shown:?}");
+    }
+}

@@ -104,7 +104,12 @@ fn evidence_words(directory: &RunDirectory, evidence: &Evidence) -> Result<Strin
                 AnsweredBy::Timeout => "nobody in time",
             };
             let text = text.as_deref().map(|text| format!(": {}", visible_line(text))).unwrap_or_default();
-            format!("answered `{}` by {by}{text}", visible_line(label.as_str()))
+            let label = match label.as_str() {
+                // That it was answered needs no saying twice.
+                "answered" => String::new(),
+                label => format!(" `{}`", visible_line(label)),
+            };
+            format!("answered{label} by {by}{text}")
         }
         Evidence::Monitor { monitor, count, cycle, overrode } => {
             let cycle: Vec<&str> = cycle.iter().map(saihai_model::StageId::as_str).collect();
