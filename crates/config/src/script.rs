@@ -2,6 +2,7 @@
 //!
 //! A mapping with `script: 1` is a script of ours; a list at the top is a mock scenario of TAKT, read as is.
 
+mod expect;
 mod reply;
 mod scenario;
 mod tables;
@@ -59,6 +60,8 @@ fn read_own(document: &Document, names: &Names<'_>, diagnostics: &mut Diagnostic
         strict: fields.bool("strict").is_none_or(|strict| strict.value),
         lenient_roles: false,
         replies: replies.iter().filter_map(|one| reply::read(one, names, diagnostics)).collect(),
+        task: fields.text("task").map(|task| task.value),
+        expect: expect::read(&fields, diagnostics),
     })
 }
 

@@ -86,6 +86,17 @@ impl fmt::Display for CallId {
     }
 }
 
+impl CallId {
+    /// Reads what is displayed: `stage.visit.round.n`. A stage's own name may contain a dot.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.rsplitn(4, '.');
+        let mut number = || parts.next()?.parse().ok().filter(|number| *number >= 1);
+        let (n, round, visit) = (number()?, number()?, number()?);
+        let stage = parts.next().filter(|stage| !stage.is_empty())?;
+        Some(Self { stage: stage.into(), visit, round, n })
+    }
+}
+
 /// Where in a round the result of a call belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FailureClass, Json, Millis, Moment, StageId, ToolUse, TurnId, Usage, Usd};
+use crate::{Expectation, FailureClass, Json, Millis, Moment, StageId, ToolUse, TurnId, Usage, Usd};
 
 /// A script, checked.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,6 +14,12 @@ pub struct Script {
     pub lenient_roles: bool,
     /// Tried in this order.
     pub replies: Vec<ScriptReply>,
+    /// The task it was recorded with; stands where none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What is expected of a run that plays it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expectation>,
 }
 
 /// A scripted reply, or a scripted failure.

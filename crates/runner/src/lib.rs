@@ -40,6 +40,7 @@ mod render;
 mod reports;
 mod run_directory;
 mod runs;
+mod script_file;
 mod state;
 #[cfg(test)]
 mod testing;
@@ -58,5 +59,6 @@ pub use offline::{Given, Reached, answer, cancel, open_gate};
 pub use preview::{Entering, Preview, preview};
 pub use run_directory::RunDirectory;
 pub use runs::{Listed, Runs};
+pub use script_file::{script_file, script_yaml};
 pub use state::{State, Summary};
 pub use writable::can_create_directory;

@@ -279,5 +279,5 @@ pub(crate) fn plan_and_review() -> Workflow {
 
 pub(crate) fn script(texts: &[&str]) -> Script {
     let say = |text: &&str| ScriptReply { text: Some((*text).to_owned()), ..ScriptReply::default() };
-    Script { strict: true, lenient_roles: false, replies: texts.iter().map(say).collect() }
+    Script { strict: true, replies: texts.iter().map(say).collect(), ..Script::default() }
 }

@@ -16,6 +16,7 @@ mod output;
 mod ownership;
 mod people;
 mod prompts;
+mod record;
 mod reports;
 mod resume;
 mod rules;

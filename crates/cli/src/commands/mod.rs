@@ -20,6 +20,7 @@ mod list;
 mod log;
 mod man;
 mod prompt;
+mod record;
 mod rehearse;
 mod resume;
 mod run;
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Explain(explain::Explain),
     Resume(resume::Resume),
     Fork(fork::Fork),
+    Record(record::Record),
     Answer(answer::Answer),
     Cancel(cancel::Cancel),
     Config(config::Config),
@@ -93,6 +95,7 @@ impl Command {
             Self::Explain(command) => command.execute(streams),
             Self::Resume(command) => command.execute(streams),
             Self::Fork(command) => command.execute(streams),
+            Self::Record(command) => command.execute(streams),
             Self::Answer(command) => command.execute(streams),
             Self::Cancel(command) => command.execute(streams),
             Self::Config(command) => command.execute(streams),

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use saihai::rehearse::{Rehearsal, Rehearse as How, rehearse, script_file};
-use saihai::{Beginning, Clock, Driver};
-use saihai_config::Options;
+use saihai::rehearse::{Rehearsal, Rehearse as How, rehearse};
+use saihai::{Beginning, Clock, Driver, script_file};
+use saihai_config::{Options, Settings};
 use saihai_connect::Connections;
 use saihai_model::{Script, slug};
 use serde::Serialize;
@@ -98,7 +98,7 @@ impl Rehearse {
         };
         let script =
             script::read(&project, &project.places.current.join(file), &prepared.workflow, strict, streams)?;
-        let beginning = self.beginning(&project, prepared, settings.reports_dir, script, interactive)?;
+        let beginning = self.beginning(&project, prepared, &settings, script, interactive)?;
         let connections = Connections { dry: true, ..Connections::default() };
         let workflow = beginning.workflow.clone();
         let showing = Showing { past: Past::None, json: self.json, interactive, auto: false };
@@ -112,11 +112,11 @@ impl Rehearse {
         &self,
         project: &Project,
         prepared: Prepared,
-        reports: PathBuf,
+        settings: &Settings,
         script: Script,
         interactive: bool,
     ) -> Result<Beginning, Error> {
-        let task = task::read(self.task.clone())?;
+        let task = task::read(self.task.clone())?.or_else(|| script.task.clone());
         Ok(Beginning {
             workflow: prepared.workflow,
             script: Some(script),
@@ -127,9 +127,10 @@ impl Rehearse {
             seed: self.seed,
             interactive,
             rehearsal: true,
-            patience: saihai_model::Millis(0),
+            // A scripted failure is tried again as in a run.
+            patience: settings.short_wait,
             directory: project.places.root.clone(),
-            reports,
+            reports: settings.reports_dir.clone(),
         })
     }
 

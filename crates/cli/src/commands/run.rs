@@ -1,6 +1,7 @@
 //! `saihai run`.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::Path;
 
 use clap::Args;
 use saihai::rehearse::way_to_completion;
@@ -51,11 +52,14 @@ impl Run {
         let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
         let prepared = Prepared::new(&project, wanted, streams)?;
         diagnostics::insist(&unready(&prepared.workflow, &settings), strict, streams)?;
-        let task = task::read(self.task.clone())?.ok_or_else(|| {
-            Error::usage(format!("`{}` needs a task", self.definition))
-                .hint(format!("say what is to be done: `saihai run {} \"fix the login\"`", self.definition))
-        })?;
-        let script = self.script(&project, &prepared, &settings, strict, streams)?;
+        let task = task::read(self.task.clone())?;
+        let file = script::file(&project, self.flags.script.as_deref(), &settings);
+        if task.is_none() && file.is_none() {
+            return Err(self.needs_task());
+        }
+        let script = Self::script(&project, &prepared, file.as_deref(), strict, streams)?;
+        let recorded = || script.as_ref().and_then(|script| script.task.clone());
+        let task = task.or_else(recorded).ok_or_else(|| self.needs_task())?;
         let beginning = self.beginning(&project, prepared, &settings, task, script, showing.interactive);
         let workflow = beginning.workflow.clone();
         block_on(async {
@@ -64,17 +68,21 @@ impl Run {
         })
     }
 
+    fn needs_task(&self) -> Error {
+        Error::usage(format!("`{}` needs a task", self.definition))
+            .hint(format!("say what is to be done: `saihai run {} \"fix the login\"`", self.definition))
+    }
+
     /// What the `script` provider plays, if it is asked at all.
     fn script(
-        &self,
         project: &Project,
         prepared: &Prepared,
-        settings: &Settings,
+        file: Option<&Path>,
         strict: bool,
         streams: &mut Streams,
     ) -> Result<Option<Script>, Error> {
-        if let Some(file) = script::file(project, self.flags.script.as_deref(), settings) {
-            return script::read(project, &file, &prepared.workflow, strict, streams).map(Some);
+        if let Some(file) = file {
+            return script::read(project, file, &prepared.workflow, strict, streams).map(Some);
         }
         if !prepared.rehearsal {
             return Ok(None);

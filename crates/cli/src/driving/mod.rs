@@ -9,8 +9,9 @@ mod watch;
 
 use std::future::Future;
 
+use saihai::project::expectation;
 use saihai::{Driver, Finish, Going, Observed, RunDirectory, State};
-use saihai_model::Workflow;
+use saihai_model::{Difference, Workflow};
 use tokio::sync::mpsc;
 
 use crate::error::{Error, exit};
@@ -67,9 +68,13 @@ pub(crate) async fn drive(
                 show_result(&conclusion, showing.json, streams)?;
             }
             // A run that was over before stays what it is, whatever its script still holds (T-24).
-            let unused = !was_over && complain_of_unused(&finish, streams);
+            let mut failed = false;
+            if finish.ending.is_some() && !was_over {
+                failed |= complain_of_unused(&finish, streams);
+                failed |= complain_of_differences(&directory, streams)?;
+            }
             let code = finish.exit_code();
-            Ok(if unused { code.max(exit::FAILED) } else { code })
+            Ok(if failed { code.max(exit::FAILED) } else { code })
         }
         Ended::Unheard(finish) => Ok(finish.exit_code()),
         Ended::LeftAtGate => {
@@ -161,9 +166,6 @@ async fn watched(
 
 /// Says which replies a script still holds when its run has ended; whether that fails the command (C-75).
 fn complain_of_unused(finish: &Finish, streams: &mut Streams) -> bool {
-    if finish.ending.is_none() {
-        return false;
-    }
     for left in &finish.accounts.left {
         if finish.accounts.strict {
             streams.error(&left.to_string(), &[]);
@@ -172,4 +174,20 @@ fn complain_of_unused(finish: &Finish, streams: &mut Streams) -> bool {
         }
     }
     finish.accounts.strict && !finish.accounts.left.is_empty()
+}
+
+/// Says how a run that has ended differs from what its script expects; whether that fails the command (C-75).
+fn complain_of_differences(directory: &RunDirectory, streams: &mut Streams) -> Result<bool, Error> {
+    let Some(expected) = directory.script()?.and_then(|script| script.expect) else {
+        return Ok(false);
+    };
+    let differences = expected.differences(&expectation(directory)?);
+    for difference in &differences {
+        if difference.is_failure() {
+            streams.error(&difference.to_string(), &[]);
+        } else {
+            streams.warning(&difference.to_string());
+        }
+    }
+    Ok(differences.iter().any(Difference::is_failure))
 }

@@ -12,7 +12,7 @@ use crate::fields::{Cursor, Fields};
 pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Script {
     let entries = document.cursor();
     let replies = entries.items().filter_map(|one| entry(&one, diagnostics)).collect();
-    Script { strict: false, lenient_roles: true, replies }
+    Script { strict: false, lenient_roles: true, replies, ..Script::default() }
 }
 
 fn entry(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptReply> {

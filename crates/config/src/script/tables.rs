@@ -17,6 +17,29 @@ pub static SCRIPT: Object = Object {
             .about("a missing reply fails its turn, an unused one the command"),
         Field::required("replies", Kind::List(&Kind::Object(&REPLY)))
             .about("the replies, tried in this order"),
+        Field::new("task", Kind::Text).about("the task, where none is given"),
+        Field::new("expect", Kind::Object(&EXPECT)).about("what is expected of a run that plays it"),
+    ],
+};
+
+/// The words for how a run ends; a test holds them against the model.
+pub(super) const OUTCOMES: [&str; 6] =
+    ["completed", "failed", "declined", "cancelled", "incomplete", "undelivered"];
+
+pub(super) static EXPECT: Object = Object {
+    title: "an expectation",
+    fields: &[
+        Field::new("outcome", Kind::OneOf(&OUTCOMES)).about("how the run ends"),
+        Field::new("stages", Kind::List(&Kind::Text)).about("the stages it enters, in order"),
+        Field::new("prompts", Kind::List(&Kind::Object(&PROMPT))).about("what it asks"),
+    ],
+};
+
+pub(super) static PROMPT: Object = Object {
+    title: "an expected prompt",
+    fields: &[
+        Field::required("call", Kind::Text).about("of which call: `stage.visit.round.number`"),
+        Field::required("sha256", Kind::Text).about("SHA-256 of the prompt, as `saihai record` writes it"),
     ],
 };
 

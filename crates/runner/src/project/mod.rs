@@ -1,11 +1,15 @@
 //! What is said about a run afterwards: folds over its records, without any model call and without a second truth.
 
+mod expectation;
 mod outcome;
+mod recording;
 mod report_versions;
 mod stages;
 mod transitions;
 
+pub use expectation::expectation;
 pub use outcome::{Decided, Outcome, Unmatched};
+pub use recording::Recording;
 pub use report_versions::{ReportVersion, ReportVersions};
 pub use stages::{StageTold, Stages};
 pub use transitions::{Evidence, Transition, Transitions};

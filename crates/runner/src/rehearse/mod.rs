@@ -14,7 +14,6 @@ mod moves;
 mod pilot;
 mod report;
 mod satisfy;
-mod script_file;
 mod simulation;
 mod smallest;
 mod speech;
@@ -29,7 +28,6 @@ use self::map::Map;
 use self::pilot::Pilot;
 
 pub use self::report::{End, Reached, Rehearsal, Rehearsed, Untaken, Why};
-pub use self::script_file::script_file;
 pub use self::way::Way;
 
 /// The most runs one rehearsal makes (C-77).

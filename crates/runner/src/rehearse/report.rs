@@ -95,7 +95,7 @@ impl Rehearsal {
 
 impl From<Played> for Rehearsed {
     fn from(played: Played) -> Self {
-        let script = Script { strict: true, lenient_roles: false, replies: played.replies };
+        let script = Script { strict: true, replies: played.replies, ..Script::default() };
         let Played { answers, results, decisions, end, .. } = played;
         Self { script, answers, results, decisions, end }
     }

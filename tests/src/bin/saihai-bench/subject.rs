@@ -75,11 +75,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
 
 /// Every ask gets the same.
 pub(crate) fn script(reply: ScriptReply) -> Script {
-    Script {
-        strict: true,
-        lenient_roles: false,
-        replies: vec![ScriptReply { times: Times::Always, ..reply }],
-    }
+    Script { strict: true, replies: vec![ScriptReply { times: Times::Always, ..reply }], ..Script::default() }
 }
 
 /// A run of the workflow below a directory, not driven yet.

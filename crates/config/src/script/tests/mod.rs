@@ -144,7 +144,7 @@ fn an_empty_file_and_one_of_another_kind_are_told() {
       |
     1 | name: a piece
       | ^^^^ not a key of a script
-      = help: a script has the keys `script`, `strict` and `replies`
+      = help: a script has the keys `script`, `strict`, `replies`, `task` and `expect`
 
     error[script/missing-key]: a script needs `script`
     --> s:1:1
@@ -163,6 +163,6 @@ fn an_empty_file_and_one_of_another_kind_are_told() {
       |
     2 | movements: []
       | ^^^^^^^^^ not a key of a script
-      = help: a script has the keys `script`, `strict` and `replies`
+      = help: a script has the keys `script`, `strict`, `replies`, `task` and `expect`
     ");
 }

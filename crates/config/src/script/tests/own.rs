@@ -370,3 +370,74 @@ fn without_a_workflow_names_are_only_taken_apart() {
 fn the_classes_are_those_of_the_model() {
     assert_eq!(tables::CLASSES, FailureClass::ALL.map(FailureClass::name));
 }
+
+// C-75: what `saihai record` adds.
+#[test]
+fn a_task_and_what_is_expected_are_read() {
+    let digest = "0123456789abcdef".repeat(4);
+    let text = format!(
+        "script: 1\nreplies: []\ntask: |\n  fix it\nexpect:\n  outcome: completed\n  stages: [plan, implement, plan]\n  prompts: [{{call: plan.2.1.1, sha256: {digest}}}]\n"
+    );
+    let script = script(&text);
+    assert_eq!(script.task.as_deref(), Some("fix it\n"));
+    let call = saihai_model::CallId { stage: "plan".into(), visit: 2, round: 1, n: 1 };
+    let expected = saihai_model::Expectation {
+        outcome: Some("completed".to_owned()),
+        stages: Some(["plan", "implement", "plan"].map(StageId::from).to_vec()),
+        prompts: vec![saihai_model::ExpectedPrompt { call, sha256: digest }],
+    };
+    assert_eq!(script.expect, Some(expected));
+}
+
+#[test]
+fn mistakes_in_what_is_expected_have_their_places() {
+    let text = "script: 1\nreplies: []\nexpect:\n  outcome: complete\n  stage: [plan]\n  prompts: [{call: plan, sha256: 12ab}, {call: plan.1.1.1}]\n";
+    assert_snapshot!(wrong(text), @"
+    error[script/bad-value]: `outcome` must be `completed`, `failed`, `declined`, `cancelled`, `incomplete` or `undelivered`, not `complete`
+    --> s:4:12
+      |
+    4 |   outcome: complete
+      |            ^^^^^^^^ not one of them
+      = help: did you mean `completed`?
+
+    error[script/unknown-key]: unknown key `stage`
+    --> s:5:3
+      |
+    5 |   stage: [plan]
+      |   ^^^^^ not a key of an expectation
+      = help: did you mean `stages`?
+
+    error[script/bad-value]: `call` must be written as `stage.visit.round.number`, not `plan`
+    --> s:6:20
+      |
+    6 |   prompts: [{call: plan, sha256: 12ab}, {call: plan.1.1.1}]
+      |                    ^^^^ for example `plan.1.1.1`
+
+    error[script/bad-value]: `sha256` must be 64 digits of 0 to 9 and a to f
+    --> s:6:34
+      |
+    6 |   prompts: [{call: plan, sha256: 12ab}, {call: plan.1.1.1}]
+      |                                  ^^^^ no such digest
+
+    error[script/missing-key]: an expected prompt needs `sha256`
+    --> s:6:41
+      |
+    6 |   prompts: [{call: plan, sha256: 12ab}, {call: plan.1.1.1}]
+      |                                         ^^^^^^^^^^^^^^^^^^ `sha256` is missing here
+    ");
+}
+
+#[test]
+fn the_words_for_outcomes_are_those_of_the_model() {
+    use saihai_model::Ending;
+    let code = String::new;
+    let endings = [
+        Ending::Completed(code()),
+        Ending::Failed(code()),
+        Ending::Declined,
+        Ending::Cancelled,
+        Ending::Incomplete(code()),
+        Ending::Undelivered,
+    ];
+    assert_eq!(endings.map(|ending| ending.outcome()), super::super::tables::OUTCOMES);
+}

@@ -315,7 +315,7 @@ prop_compose! {
 
 prop_compose! {
     fn any_script()(replies in prop::collection::vec(any_reply(), 0..12), strict: bool) -> Script {
-        Script { strict, lenient_roles: false, replies }
+        Script { strict, replies, ..Script::default() }
     }
 }
 

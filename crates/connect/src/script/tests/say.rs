@@ -32,7 +32,7 @@ pub(super) fn reply(line: &str) -> ScriptReply {
 
 pub(super) fn script(lines: &str) -> Script {
     let replies = lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(reply).collect();
-    Script { strict: true, lenient_roles: false, replies }
+    Script { strict: true, replies, ..Script::default() }
 }
 
 /// `reviewers/security#judge 2 @coder what is asked`: the call is the `n`-th of its visit.

@@ -26,7 +26,7 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new(replies: Vec<ScriptReply>, adjust: impl FnOnce(&mut Connections)) -> Self {
         let mut with = Connections {
-            script: Some(Script { strict: true, lenient_roles: false, replies }),
+            script: Some(Script { strict: true, replies, ..Script::default() }),
             clock: Arc::new(NoTime),
             grace: Millis(20),
             ..Connections::default()

@@ -9,7 +9,8 @@ use saihai_model::{Script, Workflow};
 
 use super::replay::again;
 use super::{path, rehearsed, tour};
-use crate::rehearse::{script_file, way_to_completion};
+use crate::rehearse::way_to_completion;
+use crate::script_file;
 
 fn places() -> Places {
     Places { current: "/p".into(), root: "/p".into(), user: None, home: None }

@@ -1,0 +1,87 @@
+//! `saihai record`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use saihai::project::Recording;
+use saihai::{RunDirectory, State, script_file, script_yaml};
+use saihai_config::LARGEST_FILE;
+
+use crate::error::{Error, exit};
+use crate::project::Project;
+use crate::report::count;
+use crate::terminal::{Streams, visible_line};
+
+/// Turn a run into a script that plays it again, as a test
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The script holds every reply and failure as it was, the task, and what is expected: the outcome, the stages \
+                  entered, and a digest of each prompt. Playing it needs no model: \
+                  `saihai rehearse DEFINITION --script FILE` exits with 1 where the outcome or the path differs, and warns \
+                  where a prompt has changed."
+)]
+pub(crate) struct Record {
+    /// The run: its id, a unique beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// Write the script to a file: YAML, or JSON if its name ends in .json
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl Record {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let directory = Project::find()?.runs().find(&self.run)?;
+        let definition = insist_on_end(&directory)?;
+        let recording = Recording::of(&directory)?;
+        if recording.cancelled {
+            let message =
+                format!("run `{}` was cancelled from outside, which no script can play", directory.id());
+            return Err(Error::usage(message));
+        }
+        let text = self.text(&directory, &recording);
+        if text.len() as u64 > LARGEST_FILE {
+            let message =
+                format!("the script would be of {} bytes; at most {LARGEST_FILE} can be read", text.len());
+            return Err(Error::usage(message).hint("record a shorter run"));
+        }
+        match &self.out {
+            None => streams.out.raw(text.as_bytes())?,
+            Some(path) => {
+                std::fs::write(path, text)
+                    .map_err(|error| Error::usage(format!("cannot write `{}`: {error}", path.display())))?;
+                let play = format!("saihai rehearse {definition} --script {}", path.display());
+                streams.note(&format!("play it with `{play}`"));
+            }
+        }
+        if recording.answers > 0 {
+            let answers = count(recording.answers as u64, "answer");
+            streams.warning(&format!(
+                "{answers} at gates had to be left out: whoever plays the script is asked again"
+            ));
+        }
+        Ok(exit::DONE)
+    }
+
+    fn text(&self, directory: &RunDirectory, recording: &Recording) -> String {
+        let is_json = |path: &PathBuf| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
+        if self.out.as_ref().is_some_and(is_json) {
+            return script_file(&recording.script);
+        }
+        format!("# Recorded from run {}.\n{}", visible_line(directory.id()), script_yaml(&recording.script))
+    }
+}
+
+/// The definition of a run that is over; one that is not has no outcome to be expected.
+fn insist_on_end(directory: &RunDirectory) -> Result<String, Error> {
+    let summary = directory.summary()?;
+    let message = format!("run `{}` is not over: it is {}", directory.id(), summary.state.name());
+    match summary.state {
+        State::Ended { .. } => Ok(summary.definition),
+        State::Running { .. } => Err(Error::usage(message).hint("record it when it has ended")),
+        State::Interrupted | State::Parked { .. } => {
+            Err(Error::usage(message).hint(format!("continue with `saihai resume {}`", directory.id())))
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What is expected of a run that plays a script, and how far a run differs from it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CallId, StageId};
+
+/// How a run ended, which way it took and what it asked. What is left open is not compared.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Expectation {
+    /// The word for how it ends: `completed`, `failed`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// The stages it enters, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Vec<StageId>>,
+    /// What it asks, in the order of the calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<ExpectedPrompt>,
+}
+
+/// A prompt that is expected to stay as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedPrompt {
+    /// Of which call.
+    pub call: CallId,
+    /// SHA-256 of it, the directories of the run left out.
+    pub sha256: String,
+}
+
+/// Something that is not as expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// The run ended in another way.
+    Outcome {
+        /// The word that was expected.
+        expected: String,
+        /// The word for what came.
+        came: String,
+    },
+    /// The run took another way.
+    Stages {
+        /// The first step that differs, from 1.
+        step: usize,
+        /// The stage that was expected there; none where the run was to be over.
+        expected: Option<StageId>,
+        /// The stage that was entered there; none where the run was over.
+        came: Option<StageId>,
+    },
+    /// A prompt has changed. The run's result stands all the same.
+    Prompt {
+        /// Of which call.
+        call: CallId,
+    },
+}
+
+impl Difference {
+    /// Whether the run went another way, and not only over other words.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Self::Outcome { .. } | Self::Stages { .. } => true,
+            Self::Prompt { .. } => false,
+        }
+    }
+}
+
+impl Expectation {
+    /// How what came differs from what is expected here. A call that only one of the two knows is no difference of
+    /// its own: the path or the script's replies tell of it.
+    pub fn differences(&self, came: &Self) -> Vec<Difference> {
+        let outcome = match (&self.outcome, &came.outcome) {
+            (Some(expected), Some(came)) if expected != came => {
+                Some(Difference::Outcome { expected: expected.clone(), came: came.clone() })
+            }
+            (Some(_) | None, _) => None,
+        };
+        let stages = match (&self.stages, &came.stages) {
+            (Some(expected), Some(came)) => first_difference(expected, came),
+            (Some(_) | None, _) => None,
+        };
+        let prompts = self.prompts.iter().filter(|expected| {
+            let same_call = |prompt: &&ExpectedPrompt| prompt.call == expected.call;
+            came.prompts.iter().find(same_call).is_some_and(|came| came.sha256 != expected.sha256)
+        });
+        let prompts = prompts.map(|prompt| Difference::Prompt { call: prompt.call.clone() });
+        outcome.into_iter().chain(stages).chain(prompts).collect()
+    }
+}
+
+fn first_difference(expected: &[StageId], came: &[StageId]) -> Option<Difference> {
+    let longest = expected.len().max(came.len());
+    let step = (0..longest).find(|step| expected.get(*step) != came.get(*step))?;
+    let (expected, came) = (expected.get(step).cloned(), came.get(step).cloned());
+    Some(Difference::Stages { step: step + 1, expected, came })
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = |stage: &Option<StageId>| {
+            stage.as_ref().map_or_else(|| "the end".to_owned(), |stage| format!("`{stage}`"))
+        };
+        match self {
+            Self::Outcome { expected, came } => {
+                write!(f, "the run was expected to be `{expected}` and is `{came}`")
+            }
+            Self::Stages { step, expected, came } => {
+                write!(f, "step {step} was expected to be {} and is {}", place(expected), place(came))
+            }
+            Self::Prompt { call } => write!(f, "the prompt of `{call}` has changed since it was recorded"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expectation(outcome: &str, stages: &[&str], prompts: &[(&str, &str)]) -> Expectation {
+        let prompts = prompts.iter().map(|(call, sha256)| ExpectedPrompt {
+            call: CallId::parse(call).unwrap(),
+            sha256: (*sha256).to_owned(),
+        });
+        Expectation {
+            outcome: Some(outcome.to_owned()),
+            stages: Some(stages.iter().map(|stage| StageId::from(*stage)).collect()),
+            prompts: prompts.collect(),
+        }
+    }
+
+    fn check(expected: &Expectation, came: &Expectation, said: &[&str]) {
+        let differences = expected.differences(came);
+        assert_eq!(differences.iter().map(ToString::to_string).collect::<Vec<_>>(), said);
+    }
+
+    // C-75
+    #[test]
+    fn outcome_path_and_prompts_are_compared_each_for_itself() {
+        let expected = expectation("completed", &["plan", "review"], &[("plan.1.1.1", "a")]);
+        check(&expected, &expected, &[]);
+        let longer = expectation("failed", &["plan", "review", "fix"], &[("plan.1.1.1", "b")]);
+        check(
+            &expected,
+            &longer,
+            &[
+                "the run was expected to be `completed` and is `failed`",
+                "step 3 was expected to be the end and is `fix`",
+                "the prompt of `plan.1.1.1` has changed since it was recorded",
+            ],
+        );
+        let shorter = expectation("completed", &["plan"], &[]);
+        check(&expected, &shorter, &["step 2 was expected to be `review` and is the end"]);
+    }
+
+    #[test]
+    fn what_is_left_open_is_not_compared() {
+        let came = expectation("failed", &["plan"], &[("plan.1.1.1", "a")]);
+        check(&Expectation::default(), &came, &[]);
+    }
+
+    #[test]
+    fn a_call_is_read_as_it_is_displayed() {
+        let call = CallId { stage: "v1.2/x".into(), visit: 3, round: 2, n: 1 };
+        assert_eq!(CallId::parse(&call.to_string()), Some(call));
+        for junk in ["", "plan", "plan.1.1", ".1.1.1", "plan.0.1.1", "plan.1.x.1"] {
+            assert_eq!(CallId::parse(junk), None, "{junk}");
+        }
+    }
+}

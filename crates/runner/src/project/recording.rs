@@ -1,0 +1,176 @@
+//! A run as a script that plays it again (C-75).
+
+use std::collections::BTreeMap;
+
+use saihai_model::{
+    CallFailed, CallId, Decision, Entry, Fact, FailureClass, Millis, Place, Record, Replied, Script,
+    ScriptFailure, ScriptReply, ScriptTarget, Text, Visits, Workflow,
+};
+
+use super::expectation;
+use crate::{Error, RunDirectory};
+
+/// A run as a script, and what of it no script can play.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// Its replies in the order of the asks, and what a run that plays them is expected to do.
+    pub script: Script,
+    /// How often a gate was answered.
+    pub answers: usize,
+    /// Whether somebody cancelled it.
+    pub cancelled: bool,
+}
+
+/// How long a played failure makes the run wait, where the recorded one named a time.
+const SHORT_WAIT: Millis = Millis(1_000);
+
+impl Recording {
+    /// The run as it stands.
+    ///
+    /// # Errors
+    /// The run cannot be read or is damaged.
+    pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
+        let mut fold = Fold::default();
+        directory.read(&mut |record| fold.see(record))?;
+        let workflow = directory.workflow()?;
+        let replies = fold.said.iter().enumerate().filter(|(index, one)| {
+            // What was stopped, or died with its process, was asked again as a rule; then that is what counts.
+            one.has_spoken() || fold.last.get(&one.call) == Some(index)
+        });
+        let replies = replies.map(|(_, one)| one.reply(directory, &workflow, fold.places.get(&one.call)));
+        let script = Script {
+            strict: true,
+            replies: replies.collect::<Result<_, Error>>()?,
+            task: Some(directory.text(&directory.start()?.task)?),
+            expect: Some(expectation(directory)?),
+            ..Script::default()
+        };
+        Ok(Self { script, answers: fold.answers, cancelled: fold.cancelled })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Fold {
+    places: BTreeMap<CallId, Place>,
+    said: Vec<Said>,
+    /// The last ask of each call, by its place in `said`.
+    last: BTreeMap<CallId, usize>,
+    answers: usize,
+    cancelled: bool,
+}
+
+/// An ask and what came of it.
+#[derive(Debug)]
+struct Said {
+    call: CallId,
+    came: Came,
+}
+
+#[derive(Debug)]
+enum Came {
+    Nothing,
+    Reply(Box<Replied>),
+    Failure(Box<CallFailed>),
+}
+
+impl Fold {
+    fn see(&mut self, record: Record) {
+        match record.entry {
+            Entry::Decision(Decision::Called { call, place, .. }) => {
+                self.places.insert(call, place);
+            }
+            Entry::Fact(Fact::Asked { call, .. }) => {
+                self.last.insert(call.clone(), self.said.len());
+                self.said.push(Said { call, came: Came::Nothing });
+            }
+            Entry::Fact(Fact::Replied(reply)) => {
+                let call = reply.call.clone();
+                self.came(&call, Came::Reply(reply));
+            }
+            Entry::Fact(Fact::Failed(failed)) => {
+                let call = failed.call.clone();
+                self.came(&call, Came::Failure(failed));
+            }
+            Entry::Fact(Fact::Answered(_)) => self.answers += 1,
+            Entry::Fact(Fact::Cancelled { .. }) => self.cancelled = true,
+            Entry::Decision(_) | Entry::Fact(_) => {}
+        }
+    }
+
+    fn came(&mut self, call: &CallId, came: Came) {
+        if let Some(said) = self.last.get(call).and_then(|index| self.said.get_mut(*index)) {
+            said.came = came;
+        }
+    }
+}
+
+impl Said {
+    /// Whether it came to something of its own accord.
+    fn has_spoken(&self) -> bool {
+        match &self.came {
+            Came::Nothing => false,
+            Came::Reply(_) => true,
+            Came::Failure(failed) => failed.failure.class != FailureClass::Cancelled,
+        }
+    }
+
+    fn reply(
+        &self,
+        directory: &RunDirectory,
+        workflow: &Workflow,
+        place: Option<&Place>,
+    ) -> Result<ScriptReply, Error> {
+        let reply = ScriptReply {
+            target: Some(target(workflow, &self.call, place)),
+            visits: Some(Visits::These(vec![self.call.visit])),
+            ..ScriptReply::default()
+        };
+        Ok(match &self.came {
+            Came::Reply(came) => ScriptReply {
+                text: Some(directory.text(said(came))?),
+                structured: came.reading.output.clone(),
+                usage: came.usage.clone(),
+                cost: came.cost,
+                ..reply
+            },
+            Came::Failure(failed) if self.has_spoken() => ScriptReply {
+                fail: Some(failure(failed)),
+                usage: failed.usage.clone(),
+                cost: failed.cost,
+                ..reply
+            },
+            // It was stopped because of what others did, and will be again.
+            Came::Failure(_) | Came::Nothing => ScriptReply { hang: true, ..reply },
+        })
+    }
+}
+
+/// All that was carried on: a script says everything in one message.
+fn said(reply: &Replied) -> &Text {
+    reply.spoken.as_ref().unwrap_or(&reply.text)
+}
+
+fn failure(failed: &CallFailed) -> ScriptFailure {
+    let failure = &failed.failure;
+    let waits =
+        failure.until.is_some() || matches!(failure.class, FailureClass::RateLimited | FailureClass::Quota);
+    ScriptFailure {
+        class: failure.class,
+        message: failure.message.clone(),
+        retry_after: waits.then_some(SHORT_WAIT),
+        until: None,
+    }
+}
+
+fn target(workflow: &Workflow, call: &CallId, place: Option<&Place>) -> ScriptTarget {
+    let turns = workflow.stage(&call.stage).map(|stage| stage.turns()).unwrap_or_default();
+    let (index, judge) = match place {
+        Some(Place::Main(index)) => (Some(*index), false),
+        Some(Place::Check(index)) => (Some(*index), true),
+        Some(Place::Exit) => (None, true),
+        Some(Place::Report(_) | Place::Block(_) | Place::Outside(_)) | None => (None, false),
+    };
+    // The only turn of a stage needs no name.
+    let turn = index.filter(|_| turns.len() > 1).and_then(|index| turns.get(index));
+    ScriptTarget { stage: call.stage.clone(), turn: turn.map(|turn| turn.id.clone()), judge }
+}

@@ -1,0 +1,210 @@
+//! A finished run becomes a test that needs no model. C-75.
+
+use insta::assert_snapshot;
+use saihai_tests::{Outcome, Project, story};
+
+use crate::support::{project, run};
+
+const PIECE: &str = "
+name: it
+max_iterations: 8
+movements:
+  - name: plan
+    report: plan.md
+    instruction_template: 'Plan in {report_dir}: {task}'
+    rules: [{condition: planned, next: build}]
+  - name: build
+    edit: true
+    rules: [{condition: built, next: review}, {condition: impossible, next: ABORT}]
+  - name: review
+    parallel:
+      - {name: tests, rules: [{condition: ok}, {condition: not ok}]}
+      - {name: reading, rules: [{condition: ok}, {condition: not ok}]}
+    rules:
+      - {condition: 'all(\"ok\")', next: COMPLETE}
+      - {condition: 'any(\"not ok\")', next: build}
+";
+
+/// A failure, a second round, two judging questions and a reply that looks like YAML.
+const REPLIES: &str = r#"
+  - {for: plan, fail: {class: transient, message: 'overloaded: try again'}}
+  - {for: plan, text: "```markdown\n# Plan\n- one: two\n```\n[STEP:0]", usage: {input: 10, output: 20}, cost: 0.25}
+  - {for: build, visit: 1, text: "- key: 'value'\n\n  # no comment\n[STEP:0]\n"}
+  - {for: review/tests, visit: 1, text: "Two fail. [STEP:1]"}
+  - {for: review/reading, visit: 1, text: "Reads well."}
+  - {for: "review/reading#judge", text: "[STEP:0]"}
+  - {for: build, visit: 2, text: "[STEP:0]", writes: [{path: built.txt, content: whole}]}
+  - {for: review/tests, visit: 2, text: "[STEP:0]"}
+  - {for: review/reading, visit: 2, text: "Fine."}
+  - {for: "review/reading#judge", visit: 2, text: "[STEP:0]"}
+"#;
+
+fn recorded() -> Project {
+    let project = project(PIECE, REPLIES);
+    run(&project).exits(0);
+    let said = project.saihai(["record", "last", "--out", "recorded.yaml"]).run().exits(0);
+    assert_eq!(said.stderr, "note: play it with `saihai rehearse it --script recorded.yaml`\n");
+    project
+}
+
+fn play(project: &Project) -> Outcome {
+    project.saihai(["rehearse", "it", "--script", "recorded.yaml"]).run()
+}
+
+/// What was decided in the last run.
+fn decided(project: &Project) -> String {
+    let last = project.runs().pop().expect("a run");
+    let journal = project.root().join(".saihai/runs").join(last).join("journal.ndjson");
+    story(&saihai_tests::Journal::read(&journal))
+}
+
+/// Warnings and errors, less those about the scripted failure.
+fn complaints(outcome: &Outcome) -> String {
+    let lines =
+        outcome.stderr.lines().filter(|line| line.starts_with("warning") || line.starts_with("error"));
+    lines.filter(|line| !line.contains("overloaded")).map(|line| format!("{line}\n")).collect()
+}
+
+// C-75
+#[test]
+fn a_recorded_run_is_played_again_decision_for_decision() {
+    let project = recorded();
+    let first = decided(&project);
+    let played = play(&project).exits(0);
+    assert_eq!(complaints(&played), "");
+    assert_eq!(decided(&project), first);
+    let again = project.saihai(["run", "it", "--script", "recorded.yaml"]).run().exits(0);
+    assert_eq!((complaints(&again), decided(&project)), (String::new(), first));
+}
+
+// C-75
+#[test]
+fn a_recording_is_a_script_a_person_can_read() {
+    let project = recorded();
+    let text = project.read("recorded.yaml");
+    let run = project.runs().pop().expect("a run");
+    let digests = |line: &str| match line.split_once("sha256: ") {
+        Some((before, _)) => format!("{before}sha256: …}}\n"),
+        None => format!("{line}\n"),
+    };
+    let text: String = text.replace(&run, "RUN").lines().map(digests).collect();
+    assert_snapshot!(text, @r#"
+    # Recorded from run RUN.
+    script: 1
+    strict: true
+    task: "The task."
+    replies:
+      - for: plan
+        visit: 1
+        fail: {class: transient, message: "overloaded: try again"}
+      - for: plan
+        visit: 1
+        text: |-
+          ```markdown
+          # Plan
+          - one: two
+          ```
+          [STEP:0]
+        usage: {input: 10, output: 20}
+        cost: 0.25
+      - for: build
+        visit: 1
+        text: |
+          - key: 'value'
+
+            # no comment
+          [STEP:0]
+      - for: review/tests
+        visit: 1
+        text: "Two fail. [STEP:1]"
+      - for: review/reading
+        visit: 1
+        text: "Reads well."
+      - for: review/reading#judge
+        visit: 1
+        text: "[STEP:0]"
+      - for: build
+        visit: 2
+        text: "[STEP:0]"
+      - for: review/tests
+        visit: 2
+        text: "[STEP:0]"
+      - for: review/reading
+        visit: 2
+        text: Fine.
+      - for: review/reading#judge
+        visit: 2
+        text: "[STEP:0]"
+    expect:
+      outcome: completed
+      stages: [plan, build, review, build, review]
+      prompts:
+        - {call: plan.1.1.1, sha256: …}
+        - {call: build.1.1.1, sha256: …}
+        - {call: review.1.1.1, sha256: …}
+        - {call: review.1.1.2, sha256: …}
+        - {call: review.1.1.3, sha256: …}
+        - {call: build.2.1.1, sha256: …}
+        - {call: review.2.1.1, sha256: …}
+        - {call: review.2.1.2, sha256: …}
+        - {call: review.2.1.3, sha256: …}
+    "#);
+}
+
+// C-75: a changed prompt is a difference, not a failure of the run.
+#[test]
+fn a_changed_prompt_is_warned_of_and_named() {
+    let project = recorded();
+    project.write(".takt/pieces/it.yaml", PIECE.replace("Plan in", "Plan well in"));
+    let played = play(&project).exits(0);
+    assert_snapshot!(complaints(&played), @"
+    warning: the prompt of `plan.1.1.1` has changed since it was recorded
+    ");
+}
+
+// C-75
+#[test]
+fn another_path_and_another_outcome_fail_the_command() {
+    let project = recorded();
+    let changed = PIECE
+        .replace("{condition: 'all(\"ok\")', next: COMPLETE}", "{condition: 'all(\"ok\")', next: ABORT}");
+    project.write(".takt/pieces/it.yaml", changed);
+    assert_snapshot!(complaints(&play(&project).exits(1)), @"
+    error: the run was expected to be `completed` and is `failed`
+    ");
+    let straight = PIECE.replace("{condition: planned, next: build}", "{condition: planned, next: review}");
+    project.write(".takt/pieces/it.yaml", straight);
+    assert_snapshot!(complaints(&play(&project).exits(1)), @"
+    error: recorded.yaml:35:5: this reply was not used
+    error: step 2 was expected to be `build` and is `review`
+    warning: the prompt of `build.1.1.1` has changed since it was recorded
+    warning: the prompt of `review.1.1.1` has changed since it was recorded
+    warning: the prompt of `review.1.1.2` has changed since it was recorded
+    warning: the prompt of `review.2.1.1` has changed since it was recorded
+    warning: the prompt of `review.2.1.2` has changed since it was recorded
+    ");
+}
+
+// C-75
+#[test]
+fn a_recording_can_be_json_and_goes_to_stdout() {
+    let project = recorded();
+    project.saihai(["record", "last", "--out", "recorded.json"]).run().exits(0);
+    serde_json::from_str::<serde_json::Value>(&project.read("recorded.json")).expect("it is JSON");
+    project.saihai(["rehearse", "it", "--script", "recorded.json"]).run().exits(0);
+    let shown = project.saihai(["record", &project.runs()[0]]).run().exits(0);
+    assert_eq!(shown.stdout, project.read("recorded.yaml"));
+}
+
+// C-75
+#[test]
+fn a_run_that_is_not_over_has_nothing_to_be_expected() {
+    let project = project(PIECE, REPLIES);
+    project
+        .saihai(["run", "it", "The task.", "--script", "script.yaml", "--max-iterations", "2"])
+        .run()
+        .exits(5);
+    let refused = project.saihai(["record", "last", "--out", "recorded.yaml"]).run().exits(2);
+    assert!(refused.stderr.contains("is not over: it is parked"), "{refused}");
+    assert!(!project.root().join("recorded.yaml").exists());
+}
