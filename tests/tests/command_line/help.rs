@@ -4,7 +4,7 @@ use saihai_tests::Project;
 
 use crate::support::PROGRAM;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 22] = [
     "init",
     "list",
     "run",
@@ -18,12 +18,14 @@ const COMMANDS: [&str; 20] = [
     "explain",
     "resume",
     "fork",
+    "record",
     "answer",
     "cancel",
     "config",
     "trust",
     "eject",
     "schema",
+    "demo",
     "completions",
 ];
 
@@ -55,12 +57,14 @@ fn the_help_lists_every_command_and_exit_code() {
       explain      Tell why a run went the way it went
       resume       Go on with a run that was parked or interrupted
       fork         Make a new run out of the beginning of another
+      record       Turn a run into a script that plays it again, as a test
       answer       Answer the gate a run waits at
       cancel       Cancel a run for good
       config       Show the settings in force
       trust        Honour what a project's settings say about programs and addresses
       eject        Copy a built-in definition into the project, to change it
       schema       Print a JSON Schema, or the list of them
+      demo         Watch a process at work: a tour of a minute, without an agent
       completions  Print the completion script of a shell
       help         Print this message or the help of the given subcommand(s)
 

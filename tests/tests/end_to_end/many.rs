@@ -31,7 +31,7 @@ fn t97_a_thousand_runs_at_once_all_complete() {
     let workflow = lowered(DEFINITION).workflow.expect("a workflow");
     let reply =
         ScriptReply { text: Some("[STEP:0]".to_owned()), times: Times::Always, ..ScriptReply::default() };
-    let script = Script { strict: true, lenient_roles: false, replies: vec![reply] };
+    let script = Script { strict: true, replies: vec![reply], ..Script::default() };
     let before = descriptors();
     let drivers: Vec<Driver> = (0..RUNS)
         .map(|_| {
