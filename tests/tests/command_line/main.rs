@@ -1,5 +1,6 @@
 //! The command line as people and programs meet it: help, exit codes, JSON, terminals, bad input.
 
+mod demo;
 mod exit_codes;
 mod help;
 mod input;

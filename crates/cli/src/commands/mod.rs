@@ -10,6 +10,7 @@ mod cancel;
 mod check;
 mod completions;
 mod config;
+mod demo;
 mod eject;
 mod explain;
 mod flags;
@@ -74,6 +75,7 @@ pub(crate) enum Command {
     Trust(trust::Trust),
     Eject(eject::Eject),
     Schema(schema::Schema),
+    Demo(demo::Demo),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -100,6 +102,7 @@ impl Command {
             Self::Cancel(command) => command.execute(streams),
             Self::Config(command) => command.execute(streams),
             Self::Trust(command) => command.execute(streams),
+            Self::Demo(command) => command.execute(streams),
             Self::Eject(command) => command.execute(streams),
             Self::Schema(command) => command.execute(streams),
             Self::Completions(command) => command.execute(streams),
