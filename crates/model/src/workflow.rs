@@ -128,10 +128,17 @@ pub enum Wanted<'a> {
     Answer(&'a Choice, &'a Question),
 }
 
+/// So many stages are looked through one by one.
+const FEW: usize = 16;
+
 impl Workflow {
     /// A stage by id.
     pub fn stage(&self, id: &StageId) -> Option<&Stage> {
-        self.stages.get(id)
+        // Looking through a few names is faster than hashing one, and the engine looks many times a turn.
+        if self.stages.len() > FEW {
+            return self.stages.get(id);
+        }
+        self.stages.iter().find(|(name, _)| *name == id).map(|(_, stage)| stage)
     }
 
     /// What is looked for in the reply of the call at `place` of a stage.

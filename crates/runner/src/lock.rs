@@ -19,7 +19,7 @@ impl Lock {
     /// Takes the run, or says who has it.
     pub(crate) fn take(path: &Path, run: &str, disk: &Disk) -> Result<Self, Error> {
         loop {
-            let file = open(path)?;
+            let file = open(path, disk)?;
             match file.try_lock() {
                 Ok(()) => {}
                 // Somebody who only looks keeps it for a moment, and shares it.
@@ -77,10 +77,17 @@ impl Lock {
     }
 }
 
-fn open(path: &Path) -> Result<File, Error> {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true);
-    options.open(path).map_err(Error::io("open", path))
+fn open(path: &Path, disk: &Disk) -> Result<File, Error> {
+    let present = || OpenOptions::new().read(true).append(true).open(path);
+    let opened = match present() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match disk.create_new(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            // Made by us, or by somebody else meanwhile.
+            Ok(_) | Err(_) => present(),
+        },
+        opened => opened,
+    };
+    opened.map_err(Error::io("open", path))
 }
 
 fn owner(mut file: &File) -> Option<u32> {

@@ -67,6 +67,7 @@ impl Answer {
         }
         match reached {
             Reached::Owner => streams.note("the process that drives the run goes on with it"),
+            Reached::Left => streams.note("the process that drives the run has not read it yet"),
             Reached::Journal => streams.note(&format!("continue with `saihai resume {}`", directory.id())),
         }
         Ok(exit::DONE)

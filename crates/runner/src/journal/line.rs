@@ -100,9 +100,12 @@ fn framed(sealed: &[u8], mut rest: &[u8]) -> Option<Framed> {
 
 /// Reads what a line says.
 pub(super) fn entry(kind: Kind, body: &[u8]) -> Result<Entry, serde_json::Error> {
-    match kind {
-        Kind::Fact => serde_json::from_slice(body).map(Entry::Fact),
-        Kind::Decision => serde_json::from_slice(body).map(Entry::Decision),
+    // One look at the whole instead of one at every text in it; what is not UTF-8 is told by the second.
+    match (kind, str::from_utf8(body)) {
+        (Kind::Fact, Ok(text)) => serde_json::from_str(text).map(Entry::Fact),
+        (Kind::Decision, Ok(text)) => serde_json::from_str(text).map(Entry::Decision),
+        (Kind::Fact, Err(_)) => serde_json::from_slice(body).map(Entry::Fact),
+        (Kind::Decision, Err(_)) => serde_json::from_slice(body).map(Entry::Decision),
     }
 }
 

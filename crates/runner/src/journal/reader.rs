@@ -219,15 +219,9 @@ impl<R: Read> Reader<R> {
         self.buffer.drain(..self.start);
         self.next -= self.start;
         self.start = 0;
-        let filled = self.buffer.len();
-        self.buffer.resize(filled + CHUNK.max(filled), 0);
-        let read = loop {
-            match self.source.read(&mut self.buffer[filled..]) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                read => break read,
-            }
-        };
-        self.buffer.truncate(filled + *read.as_ref().unwrap_or(&0));
+        // A batch longer than this is read in ever larger pieces, so that it is not moved too often.
+        let most = CHUNK.max(self.buffer.len());
+        let read = (&mut self.source).take(most as u64).read_to_end(&mut self.buffer);
         Ok(read.map_err(Error::io("read", &self.path))? > 0)
     }
 

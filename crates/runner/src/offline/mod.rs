@@ -30,12 +30,16 @@ pub enum Reached {
     Owner,
     /// This process: the run goes on when it is resumed.
     Journal,
+    /// Nobody yet: it lies in the inbox of an owner that lives and does not read it, a stopped process for example.
+    Left,
 }
 
 /// The longest text that goes with a yes or a no.
 const MOST_CHARACTERS: u32 = 10_000;
 /// How often the owner is looked after while it is waited for.
 const LOOK: Duration = Duration::from_millis(50);
+/// So long is an owner waited for that looks four times a second.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The open gate of a run: its call, what it asks and what answer it takes.
 ///
@@ -133,8 +137,10 @@ async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Rea
             Err(error) => return Err(error),
         }
         let letter = inbox.put(wish).map_err(Error::io("write", &directory.inbox()))?;
-        if taken(directory, &letter).await {
-            return Ok(Reached::Owner);
+        match tokio::time::timeout(PATIENCE, taken(directory, &letter)).await {
+            Ok(true) => return Ok(Reached::Owner),
+            Ok(false) => {}
+            Err(_) => return Ok(Reached::Left),
         }
         // The owner is gone. If the letter is too, it was read before that.
         if !inbox.remove(&letter).map_err(Error::io("remove", &letter))? {

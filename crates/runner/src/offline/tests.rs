@@ -31,6 +31,21 @@ async fn an_answer_left_for_an_owner_that_dies_is_recorded_in_its_place() {
     assert_eq!(finish.exit_code(), 0);
 }
 
+// T-31: an owner that was stopped is still the owner; whoever wants something of it does not wait for ever.
+#[tokio::test(start_paused = true)]
+async fn a_wish_for_an_owner_that_does_not_read_is_left_for_it() {
+    let project = parked().await;
+    let directory = project.last();
+    let owner = directory.lock().unwrap();
+    let clock = Clock::starting_at(BEGINNING);
+    assert_eq!(cancel(&directory, "me", clock).await.unwrap(), Reached::Left);
+    drop(owner);
+    // The next who drives the run finds it.
+    let going = Going { stay_at_gates: true, auto: false };
+    let finish = drive(project.resume(go_on()).unwrap(), going).await.0.unwrap();
+    assert_eq!(finish.ending, Some(saihai_model::Ending::Cancelled));
+}
+
 // T-13: nothing is written to a run that is damaged.
 #[tokio::test(start_paused = true)]
 async fn a_damaged_run_is_neither_answered_nor_cancelled() {
