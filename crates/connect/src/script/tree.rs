@@ -93,22 +93,22 @@ impl Tree {
         }
     }
 
-    /// Writes a whole file, making the directories it needs.
+    /// Writes a whole file, making the directories it needs. Whoever looks sees the old file or the new one, also
+    /// after this process was killed in between: a reply whose edits were half made could not be played again.
     pub(crate) fn write(&self, path: &str, content: &str) -> Result<(), Error> {
         let failed = |error: Errno| Error::io(path, "written", error.into());
         let (directory, name) = self.parent(path, Missing::IsMade)?.ok_or_else(|| failed(Errno::NOENT))?;
         self.kind(&directory, name, path)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(0o666)).map_err(failed)?;
-        // Only now is it certain what was opened: somebody may have put a pipe there since.
-        let stat = rustix::fs::fstat(&file).map_err(failed)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(Error::NotAFile { path: path.to_owned() });
-        }
-        let mut file = File::from(file);
-        file.set_len(0)
-            .and_then(|()| file.write_all(content.as_bytes()))
-            .map_err(|error| Error::io(path, "written", error))
+        let (beside, file) = new_file(&directory).map_err(failed)?;
+        let written = keep_mode(&directory, name, &file)
+            .map_err(io::Error::from)
+            .and_then(|()| File::from(file).write_all(content.as_bytes()))
+            .and_then(|()| rustix::fs::renameat(&directory, &beside, &directory, name).map_err(io::Error::from));
+        written.map_err(|error| {
+            // What could not become the file must not stay beside it.
+            let _ = rustix::fs::unlinkat(&directory, &beside, AtFlags::empty());
+            Error::io(path, "written", error)
+        })
     }
 
     /// Replaces a text that occurs once.
@@ -203,6 +203,31 @@ impl Tree {
             Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(Error::io(path, "opened", error.into())),
         }
+    }
+}
+
+/// An empty file with a name that nothing in the directory has.
+fn new_file(directory: &OwnedFd) -> Result<(String, OwnedFd), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let process = std::process::id();
+    let mut number = 0_u32;
+    loop {
+        let name = format!(".saihai-{process}-{number}.tmp");
+        match rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666)) {
+            Ok(file) => return Ok((name, file)),
+            // A sibling that writes at the same time, or what a killed process left behind.
+            Err(Errno::EXIST) => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A file that is replaced keeps who may read and run it.
+fn keep_mode(directory: &OwnedFd, name: &str, file: &OwnedFd) -> Result<(), Errno> {
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => rustix::fs::fchmod(file, Mode::from_raw_mode(stat.st_mode)),
+        Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

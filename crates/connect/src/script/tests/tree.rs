@@ -99,3 +99,25 @@ proptest! {
         prop_assert_eq!(fs::read_dir(world.path()).unwrap().count(), 2);
     }
 }
+
+// T-10: a process that is killed while it writes leaves the old file or the new one, never half of one. Whoever
+// has the old file open goes on reading it, so the new one is another file that took its name.
+#[test]
+fn a_file_is_replaced_whole_and_keeps_who_may_run_it() {
+    use std::io::Read as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = world();
+    let inside = world.path().join("inside");
+    let path = inside.join("tool");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+    let mut before = fs::File::open(&path).unwrap();
+    let names = || fs::read_dir(&inside).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let there = names();
+    tree(world.path()).write("tool", "new").unwrap();
+    let mut old = String::new();
+    before.read_to_string(&mut old).unwrap();
+    assert_eq!((old.as_str(), fs::read_to_string(&path).unwrap().as_str()), ("old", "new"));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
+    assert_eq!(names().len(), there.len(), "nothing is left beside it");
+}
