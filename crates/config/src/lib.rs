@@ -39,8 +39,8 @@ pub use scaffold::{FIRST, NewFile, eject, scaffold};
 pub use schema::{SCHEMAS, schema};
 pub use script::{SCRIPT, load_script, read_script};
 pub use settings::{
-    BUILT_IN_PROVIDERS, BadBudget, LimitSettings, ListedSetting, Price, Protocol, ProviderKind,
-    ProviderSettings, SETTINGS, SessionDefault, SettingFlag, SettingOrigin, Settings, SettingsFrom,
-    TRUST_FILE, Trust, TrustRequest, Use, Variables, parse_budget, project_root,
+    BUILT_IN_PROVIDERS, BadBudget, LimitSettings, ListedSetting, SETTINGS, SessionDefault, SettingFlag,
+    SettingOrigin, Settings, SettingsFrom, TRUST_FILE, Trust, TrustRequest, Use, Variables, parse_budget,
+    project_root,
 };
 pub use source::{DiskSource, FileKind, MemorySource, ReadError, Source};

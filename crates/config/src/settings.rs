@@ -19,13 +19,12 @@ mod values;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
-use saihai_model::{Budget, Millis, Permission, ProviderName, Retry, Usd};
+use saihai_model::{Budget, Millis, Permission, ProviderKind, ProviderName, ProviderSettings, Retry, Usd};
 
 pub use budget::{BadBudget, parse_budget};
 pub use environment::{Variables, project_root};
 pub use listing::ListedSetting;
 pub use load::{SettingFlag, SettingsFrom};
-pub use provider::{Price, Protocol, ProviderKind, ProviderSettings};
 pub use tables::{BUILT_IN_PROVIDERS, SETTINGS};
 pub use trust::{TRUST_FILE, Trust, TrustRequest};
 pub use values::SettingOrigin;

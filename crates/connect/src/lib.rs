@@ -15,6 +15,8 @@
 //! What is deliberately absent: retries, waiting, sessions kept between asks and any memory of a run beyond the
 //! script's place in its file. A provider classifies a failure; what follows is the engine's decision.
 
+mod agent;
+mod agents;
 mod asking;
 mod clock;
 mod environment;

@@ -5,9 +5,11 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use saihai_model::{
-    Ask, CallId, Choice, Failure, FailureClass, Millis, ProviderName, Refusal, Script, Workflow,
+    Ask, CallId, Choice, Failure, FailureClass, Millis, ProviderKind, ProviderName, ProviderSettings,
+    Refusal, Script, Workflow,
 };
 
+use crate::agents;
 use crate::asking::Asking;
 use crate::clock::{Clock, RealTime};
 use crate::script::{Accounts, Asked, BadScript, Scripted};
@@ -15,8 +17,8 @@ use crate::script::{Accounts, Asked, BadScript, Scripted};
 /// With what the providers of a run are opened.
 #[derive(Clone)]
 pub struct Connections {
-    /// Providers with a name of their own, and which built-in one each is of.
-    pub kinds: BTreeMap<ProviderName, ProviderName>,
+    /// What is set about providers, by name. One of which nothing is said is the built-in one of its name.
+    pub settings: BTreeMap<ProviderName, ProviderSettings>,
     /// What the `script` provider plays.
     pub script: Option<Script>,
     /// What a scripted reply writes, edits and runs is checked and shown, not done.
@@ -25,8 +27,6 @@ pub struct Connections {
     pub clock: Arc<dyn Clock>,
     /// How long a program has between being asked to end and being ended.
     pub grace: Millis,
-    /// Names of further variables that programs are given.
-    pub env_pass: Vec<String>,
     /// Our own environment, of which a program is given only what is allowed.
     pub environment: Vec<(OsString, OsString)>,
 }
@@ -34,12 +34,11 @@ pub struct Connections {
 impl Default for Connections {
     fn default() -> Self {
         Self {
-            kinds: BTreeMap::new(),
+            settings: BTreeMap::new(),
             script: None,
             dry: false,
             clock: Arc::new(RealTime),
             grace: Millis::seconds(10),
-            env_pass: Vec::new(),
             environment: std::env::vars_os().collect(),
         }
     }
@@ -80,15 +79,9 @@ impl Unavailable {
     }
 }
 
-/// The names that mean a provider of ours.
-const BUILT_IN: [&str; 10] =
-    ["claude", "codex", "opencode", "gemini", "copilot", "acp", "command", "anthropic", "openai", "script"];
-
-const SCRIPT: &str = "script";
-
 /// The providers a run can reach, by name. Whoever owns the run owns this too.
 pub struct Providers {
-    kinds: BTreeMap<ProviderName, ProviderName>,
+    settings: BTreeMap<ProviderName, ProviderSettings>,
     script: Option<Scripted>,
 }
 
@@ -104,10 +97,15 @@ impl Providers {
     /// All that cannot be asked, each once, in the order of their names.
     pub fn open(workflow: &Workflow, with: Connections) -> Result<Self, Vec<Unavailable>> {
         let names = reachable(workflow);
-        let kinds = with.kinds.clone();
-        let found = names.iter().map(|name| look_up(name, kind(&kinds, name)));
-        let mut unavailable: Vec<_> = found.filter_map(Result::err).collect();
-        let wants_script = names.iter().any(|name| kind(&kinds, name).as_str() == SCRIPT);
+        let mut unavailable = Vec::new();
+        let mut settings = BTreeMap::new();
+        for name in names {
+            match look_up(&name, &with.settings) {
+                Ok(found) => drop(settings.insert(name, found)),
+                Err(missing) => unavailable.push(missing),
+            }
+        }
+        let wants_script = settings.values().any(|found| found.kind == ProviderKind::Script);
         let script = match (wants_script, with.script.is_some()) {
             (false, _) => None,
             (true, false) => {
@@ -118,7 +116,7 @@ impl Providers {
                 Scripted::open(with).map_err(|bad| unavailable.push(Unavailable::BadScript(bad))).ok()
             }
         };
-        if unavailable.is_empty() { Ok(Self { kinds, script }) } else { Err(unavailable) }
+        if unavailable.is_empty() { Ok(Self { settings, script }) } else { Err(unavailable) }
     }
 
     /// Takes an ask to its provider. To be called in the order of the asks.
@@ -159,28 +157,39 @@ impl Providers {
     }
 
     fn provider(&mut self, name: &ProviderName) -> Option<Provider<'_>> {
-        match kind(&self.kinds, name).as_str() {
-            SCRIPT => self.script.as_mut().map(Provider::Script),
-            _ => None,
+        match self.settings.get(name)?.kind {
+            ProviderKind::Script => self.script.as_mut().map(Provider::Script),
+            ProviderKind::Claude
+            | ProviderKind::Codex
+            | ProviderKind::Opencode
+            | ProviderKind::Gemini
+            | ProviderKind::Copilot
+            | ProviderKind::Acp
+            | ProviderKind::Command
+            | ProviderKind::Anthropic
+            | ProviderKind::Openai => None,
         }
     }
 }
 
-/// The built-in provider a name means.
-fn kind<'a>(kinds: &'a BTreeMap<ProviderName, ProviderName>, name: &'a ProviderName) -> &'a ProviderName {
-    kinds.get(name).unwrap_or(name)
-}
-
-fn look_up(name: &ProviderName, kind: &ProviderName) -> Result<(), Unavailable> {
-    if kind.as_str() == SCRIPT {
-        return Ok(());
+/// What is set about a provider, or what its built-in name says.
+fn look_up(
+    name: &ProviderName,
+    set: &BTreeMap<ProviderName, ProviderSettings>,
+) -> Result<ProviderSettings, Unavailable> {
+    let built_in = || ProviderKind::named(name.as_str()).map(ProviderSettings::new);
+    let Some(settings) = set.get(name).cloned().or_else(built_in) else {
+        let known =
+            ProviderKind::ALL.iter().map(|kind| kind.name()).chain(set.keys().map(ProviderName::as_str));
+        let near = known.map(|known| (strsim::damerau_levenshtein(known, name.as_str()), known)).min();
+        let suggestion = near.filter(|(distance, _)| *distance <= 2).map(|(_, known)| known.to_owned());
+        return Err(Unavailable::Unknown { name: name.clone(), suggestion });
+    };
+    match settings.kind {
+        ProviderKind::Script => Ok(settings),
+        kind if agents::of(kind).is_some() => Ok(settings),
+        _ => Err(Unavailable::NotInThisVersion { name: name.clone() }),
     }
-    if BUILT_IN.contains(&kind.as_str()) {
-        return Err(Unavailable::NotInThisVersion { name: name.clone() });
-    }
-    let near = BUILT_IN.iter().map(|known| (strsim::damerau_levenshtein(known, name.as_str()), known)).min();
-    let suggestion = near.filter(|(distance, _)| *distance <= 2).map(|(_, known)| (*known).to_owned());
-    Err(Unavailable::Unknown { name: name.clone(), suggestion })
 }
 
 fn reachable(workflow: &Workflow) -> BTreeSet<ProviderName> {

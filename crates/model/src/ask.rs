@@ -1,5 +1,7 @@
 //! What crosses the boundary to a provider, and what comes back.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     CallId, Failure, Json, Millis, Permission, Place, ProviderName, Purpose, StageId, ToolUse, TurnId, Usage,
     Usd,
@@ -46,6 +48,24 @@ pub struct Ask {
     pub timeout: Option<Millis>,
     /// The most model calls inside it.
     pub max_calls: Option<u32>,
+    /// What is left of a budget in money, for providers that can keep to it themselves.
+    pub money: Option<Usd>,
+    /// What the provider had counted for the session when it was last heard of (C-27).
+    pub metered: Option<Meter>,
+    /// A directory of the run where the provider may put files: texts that are named in arguments, what was said raw.
+    pub scratch: String,
+}
+
+/// What a provider counts over a whole session instead of for a turn, as it was last reported. Absent where it counts
+/// turns.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Meter {
+    /// Tokens.
+    pub usage: Usage,
+    /// Money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Usd>,
 }
 
 /// What an agent said.
@@ -55,8 +75,10 @@ pub struct Reply {
     pub text: String,
     /// Every message, in order.
     pub responses: Vec<String>,
-    /// The structured value, where the provider has a slot for it.
+    /// The structured value, where the provider has a slot for it and it is what the schema asks for.
     pub structured: Option<Json>,
+    /// Where there should be one and is not: why.
+    pub structured_error: Option<String>,
     /// The session it can be continued in.
     pub session: Option<String>,
     /// Tokens.
@@ -67,6 +89,10 @@ pub struct Reply {
     pub tools_used: Vec<ToolUse>,
     /// How often it was denied something.
     pub denied: u32,
+    /// The session's counters after it, where the provider counts sessions.
+    pub metered: Option<Meter>,
+    /// What a person should know of it: a lost part, a second end.
+    pub warnings: Vec<String>,
 }
 
 /// An attempt that came to nothing.
@@ -82,11 +108,13 @@ pub struct Refusal {
     pub cost: Option<Usd>,
     /// The session it had begun.
     pub session: Option<String>,
+    /// The session's counters after it, where the provider counts sessions.
+    pub metered: Option<Meter>,
 }
 
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
-        Self { failure, retry_after: None, usage: Usage::default(), cost: None, session: None }
+        Self { failure, retry_after: None, usage: Usage::default(), cost: None, session: None, metered: None }
     }
 }
 

@@ -27,6 +27,7 @@ mod moment;
 mod money;
 mod monitor;
 mod prompt;
+mod provider;
 mod reading;
 mod reads;
 mod record;
@@ -38,7 +39,7 @@ mod turn;
 mod workflow;
 
 pub use action::{Action, ActionSpec, Once, Poll};
-pub use ask::{Answered as ProviderAnswer, Ask, Progress, Refusal, Reply};
+pub use ask::{Answered as ProviderAnswer, Ask, Meter, Progress, Refusal, Reply};
 pub use completion::Completion;
 pub use decision::{By, Decision, Destination, Verdict};
 pub use effect::{Effect, Given, OpenGate, Performance, Request};
@@ -54,6 +55,7 @@ pub use moment::{Millis, Moment};
 pub use money::{Budget, Cost, ToolUse, Usage, Usd};
 pub use monitor::{Alarm, Monitor, Watch};
 pub use prompt::{Draft, Form, Join, Part, Prompt, Section, Splice, Variable, When};
+pub use provider::{Price, Protocol, ProviderKind, ProviderSettings};
 pub use reading::{Block, Found, How, Published, Reading, Tag};
 pub use reads::{
     AnswerForm, BlockUse, Blocks, Choice, Directives, EndWord, Keyword, Method, Offer, Output, OutputSchema,

@@ -109,6 +109,11 @@ impl RunDirectory {
         self.path.join(INBOX)
     }
 
+    /// Where providers put what they need and what they said raw.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.path.join(SCRATCH)
+    }
+
     pub(crate) fn lock(&self) -> Result<Lock, Error> {
         Lock::take(&self.lock_path(), &self.id, &self.disk)
     }
@@ -180,6 +185,7 @@ const WORKFLOW: &str = "workflow.json";
 const SCRIPT: &str = "script.json";
 const BLOBS: &str = "blobs";
 const INBOX: &str = "inbox";
+const SCRATCH: &str = "scratch";
 
 pub(crate) fn damaged(path: &Path, line: u64, why: &str) -> Error {
     Error::Damaged { path: path.to_path_buf(), line, why: why.to_owned() }

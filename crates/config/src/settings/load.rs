@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use saihai_model::{Permission, ProviderName, Retry};
+use saihai_model::{Permission, ProviderName, ProviderSettings, Retry};
 
 use super::budget::read_budget;
 use super::layer::{self, Layer};
-use super::provider_check;
 use super::tables::SETTINGS;
 use super::trust::{Trust, needs_trust};
 use super::values::{Section, Setting, SettingOrigin, Values};
-use super::{LimitSettings, ProviderSettings, SessionDefault, Settings, Variables};
+use super::{LimitSettings, SessionDefault, Settings, Variables};
+use super::{provider, provider_check};
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, DocumentPath, nearest, quoted};
 use crate::document::{Document, Format, LARGEST_FILE, cannot_read};
 use crate::fields::{Kind, Object, duration_of};
@@ -236,10 +236,7 @@ impl Loading<'_, '_> {
             )?;
             let section = held.within(name);
             let file = self.path(section.get("file"));
-            Some((
-                ProviderName::from(name),
-                ProviderSettings { file, ..ProviderSettings::read(kind, &section) },
-            ))
+            Some((ProviderName::from(name), ProviderSettings { file, ..provider::read(kind, &section) }))
         });
         providers.collect()
     }

@@ -1,7 +1,9 @@
 //! What can be wrong with a provider beyond the kinds of its values.
 
+use saihai_model::ProviderKind;
+
+use super::reserved;
 use super::values::{Section, Setting, Values, provider_of};
-use super::{ProviderKind, reserved};
 use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, Location, did_you_mean, list_of, quoted};
 
 /// What the arguments of a `command` may contain.

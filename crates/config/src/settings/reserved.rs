@@ -3,7 +3,7 @@
 //! These are the only words of agents' command lines outside the connection layer: a setting must be refused with
 //! its place in the file, before anything is connected.
 
-use super::ProviderKind;
+use saihai_model::ProviderKind;
 
 /// The arguments of a kind that cannot be set.
 pub(super) fn arguments(kind: ProviderKind) -> &'static [&'static str] {

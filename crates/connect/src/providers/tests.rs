@@ -1,11 +1,11 @@
 use indexmap::IndexMap;
 use saihai_model::{
     Activity, AnswerForm, Choice, Completion, Exit, Limits, Method, OnFailure, Permission, Prompt,
-    ProviderName, Question, QuestionSession, Reads, Retry, Rounds, Script, ScriptReply, SessionPolicy, Stage,
-    StageId, Target, Turn, Workflow,
+    ProviderKind, ProviderName, ProviderSettings, Question, QuestionSession, Reads, Retry, Rounds, Script,
+    ScriptReply, SessionPolicy, Stage, StageId, Target, Turn, Workflow,
 };
 
-use super::{BUILT_IN, Connections, Providers};
+use super::{Connections, Providers};
 
 fn turn(provider: &str) -> Turn {
     Turn {
@@ -73,7 +73,7 @@ fn a_script_is_available() {
 // C-12: a provider that cannot be asked is named before any turn, and no other is taken instead.
 #[test]
 fn every_other_provider_is_refused_by_its_name() {
-    for name in BUILT_IN.iter().filter(|name| **name != "script") {
+    for name in ProviderKind::ALL.map(ProviderKind::name).iter().filter(|name| **name != "script") {
         let expected =
             format!("provider `{name}` is not available in this version of Saihai; use `--provider script`");
         assert_eq!(open(&[name], &[], scripted()), [expected]);
@@ -92,7 +92,10 @@ fn an_unknown_provider_is_refused_with_a_suggestion() {
 // C-10: a provider with a name of its own is of the kind its settings say.
 #[test]
 fn a_name_of_its_own_means_its_kind() {
-    let named = |kind: &str| Connections { kinds: [("mine".into(), kind.into())].into(), ..scripted() };
+    let named = |kind: &str| Connections {
+        settings: [("mine".into(), ProviderSettings::new(ProviderKind::named(kind).unwrap()))].into(),
+        ..scripted()
+    };
     assert_eq!(open(&["mine"], &[], named("script")), Vec::<String>::new());
     assert_eq!(
         open(&["mine"], &[], named("claude")),

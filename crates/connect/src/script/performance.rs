@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use saihai_model::{
-    Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, Refusal, Reply, ScriptReply,
-    ScriptRun, ToolUse,
+    Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, ProviderKind, Refusal, Reply,
+    ScriptReply, ScriptRun, ToolUse,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -34,10 +34,16 @@ impl Means {
             dry: with.dry,
             clock: Arc::clone(&with.clock),
             grace: with.grace,
-            environment: environment::allowed(&with.environment, &with.env_pass),
+            environment: environment::allowed(&with.environment, &env_pass(with)),
             shared: with.script.iter().flat_map(|script| shared_files(&script.replies)).collect(),
         }
     }
+}
+
+/// The variables that the programs of scripted replies are given, by whatever name the provider goes.
+fn env_pass(with: &Connections) -> Vec<String> {
+    let scripted = with.settings.values().filter(|set| set.kind == ProviderKind::Script);
+    scripted.flat_map(|set| set.env_pass.iter().cloned()).collect()
 }
 
 fn shared_files(replies: &[ScriptReply]) -> Vec<String> {
@@ -99,6 +105,7 @@ impl Performance {
                 usage: self.reply.usage.clone(),
                 cost: self.reply.cost,
                 session: self.reply.session.clone(),
+                metered: None,
             }),
             None => Ok(self.speak()),
         }
@@ -236,7 +243,7 @@ impl Performance {
             usage: reply.usage.clone(),
             cost: reply.cost,
             tools_used: reply.tools_used.iter().cloned().chain(only_checked).collect(),
-            denied: 0,
+            ..Reply::default()
         }
     }
 

@@ -103,7 +103,9 @@ impl Tree {
         let written = keep_mode(&directory, name, &file)
             .map_err(io::Error::from)
             .and_then(|()| File::from(file).write_all(content.as_bytes()))
-            .and_then(|()| rustix::fs::renameat(&directory, &beside, &directory, name).map_err(io::Error::from));
+            .and_then(|()| {
+                rustix::fs::renameat(&directory, &beside, &directory, name).map_err(io::Error::from)
+            });
         written.map_err(|error| {
             // What could not become the file must not stay beside it.
             let _ = rustix::fs::unlinkat(&directory, &beside, AtFlags::empty());

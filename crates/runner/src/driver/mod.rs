@@ -339,6 +339,9 @@ impl Driver {
             session: request.session,
             timeout: request.timeout,
             max_calls: request.max_calls,
+            money: None,
+            metered: None,
+            scratch: self.owned.directory().scratch().display().to_string(),
         });
         let began = self.owned.clock().now();
         self.calls.ask(asking, About { call, place, prompt, began });

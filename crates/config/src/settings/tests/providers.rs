@@ -1,3 +1,5 @@
+use saihai_model::{Price, Protocol, ProviderKind};
+
 use super::*;
 
 fn provider(text: &str, name: &str) -> ProviderSettings {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use insta::assert_snapshot;
-use saihai_model::ScriptReply;
+use saihai_model::{ProviderKind, ProviderSettings, ScriptReply};
 
 use super::say::reply;
 use super::stage::{EDIT, Stage, failure, runs};
@@ -36,7 +36,9 @@ async fn a_program_sees_only_the_allowed_environment() {
     let mut stage = Stage::new(vec![said], |with| {
         let ours = [("PATH", "/usr/bin:/bin"), ("OPENAI_API_KEY", "secret"), ("LC_ALL", "C"), ("MINE", "1")];
         with.environment = ours.map(|(name, value)| (name.into(), value.into())).to_vec();
-        with.env_pass = vec!["MINE".into()];
+        let env_pass = vec!["MINE".into()];
+        let settings = ProviderSettings { env_pass, ..ProviderSettings::new(ProviderKind::Script) };
+        with.settings.insert("script".into(), settings);
     });
     stage.answer(stage.ask(EDIT)).await.unwrap();
     let out = fs::read_to_string(stage.path().join("out")).unwrap();

@@ -63,6 +63,9 @@ pub(super) fn ask(line: &str, n: u32) -> Ask {
         session: None,
         timeout: None,
         max_calls: None,
+        money: None,
+        metered: None,
+        scratch: "/nowhere".into(),
     }
 }
 

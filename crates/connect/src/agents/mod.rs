@@ -1,0 +1,15 @@
+//! The agent programs, one file each. Adding one is its file and its line in [`all`].
+
+use saihai_model::ProviderKind;
+
+use crate::agent::Agent;
+
+/// All of them.
+pub(crate) fn all() -> &'static [&'static dyn Agent] {
+    &[]
+}
+
+/// The program of a kind.
+pub(crate) fn of(kind: ProviderKind) -> Option<&'static dyn Agent> {
+    all().iter().copied().find(|agent| agent.profile().kind == kind)
+}

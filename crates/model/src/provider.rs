@@ -1,0 +1,182 @@
+//! One provider, as the settings describe it.
+
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+
+use crate::{Millis, ProviderName, Usd};
+
+/// Which built-in provider a provider is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProviderKind {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// OpenCode.
+    Opencode,
+    /// Gemini CLI.
+    Gemini,
+    /// Copilot CLI.
+    Copilot,
+    /// Any agent that speaks the Agent Client Protocol.
+    Acp,
+    /// Any program.
+    Command,
+    /// The HTTP interface of Anthropic.
+    Anthropic,
+    /// The HTTP interface of OpenAI, and all that are like it.
+    Openai,
+    /// Replies from a file.
+    Script,
+}
+
+impl ProviderKind {
+    /// All kinds.
+    pub const ALL: [Self; 10] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Opencode,
+        Self::Gemini,
+        Self::Copilot,
+        Self::Acp,
+        Self::Command,
+        Self::Anthropic,
+        Self::Openai,
+        Self::Script,
+    ];
+
+    /// Its name in settings and definitions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Gemini => "gemini",
+            Self::Copilot => "copilot",
+            Self::Acp => "acp",
+            Self::Command => "command",
+            Self::Anthropic => "anthropic",
+            Self::Openai => "openai",
+            Self::Script => "script",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// How a `command` provider is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// The prompt on its input, the reply on its output.
+    #[default]
+    Text,
+    /// JSON, a line each.
+    Json,
+}
+
+/// What a provider costs where it does not say so itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Price {
+    /// Per million input tokens.
+    pub input: Option<Usd>,
+    /// Per million output tokens.
+    pub output: Option<Usd>,
+    /// Per million input tokens served from a cache.
+    pub cached: Option<Usd>,
+    /// Per turn.
+    pub turn: Option<Usd>,
+}
+
+impl Price {
+    /// Whether nothing is priced.
+    pub fn is_unset(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One provider, as the settings describe it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderSettings {
+    /// Which built-in provider it is like.
+    pub kind: ProviderKind,
+    /// The program; absent: the kind's own.
+    pub program: Option<String>,
+    /// Further arguments.
+    pub args: Vec<String>,
+    /// The model where nothing else names one.
+    pub model: Option<String>,
+    /// Where its HTTP interface is.
+    pub base_url: Option<String>,
+    /// Names of variables passed on to it.
+    pub env_pass: Vec<String>,
+    /// Variables set for it.
+    pub env: IndexMap<String, String>,
+    /// The system prompt where a definition has none.
+    pub system_prompt: Option<String>,
+    /// The tools where a definition names none.
+    pub tools: Option<Vec<String>>,
+    /// Turns that edit never bypass permissions.
+    pub accept_edits: bool,
+    /// The levels the program itself enforces.
+    pub honours: Vec<String>,
+    /// The deadline of one attempt; absent: none.
+    pub turn_timeout: Option<Millis>,
+    /// The longest silence; absent: any.
+    pub idle_timeout: Option<Millis>,
+    /// The most bytes of a prompt; absent: the kind's own limit.
+    pub max_prompt: Option<u64>,
+    /// Who answers when all attempts are spent.
+    pub fallback: Option<ProviderName>,
+    /// What it costs.
+    pub price: Price,
+    /// How it is spoken to.
+    pub protocol: Protocol,
+    /// What it answers from.
+    pub file: Option<PathBuf>,
+    /// Whether it is started in folders it does not trust.
+    pub trust: bool,
+}
+
+impl ProviderSettings {
+    /// A provider of which nothing but the kind is said.
+    pub fn new(kind: ProviderKind) -> Self {
+        Self {
+            kind,
+            program: None,
+            args: Vec::new(),
+            model: None,
+            base_url: None,
+            env_pass: Vec::new(),
+            env: IndexMap::new(),
+            system_prompt: None,
+            tools: None,
+            accept_edits: false,
+            honours: Vec::new(),
+            turn_timeout: Some(Millis::seconds(60 * 60)),
+            idle_timeout: Some(Millis::seconds(15 * 60)),
+            max_prompt: None,
+            fallback: None,
+            price: Price::default(),
+            protocol: Protocol::Text,
+            file: None,
+            trust: false,
+        }
+    }
+
+    /// Whether it says itself what a turn has cost.
+    pub fn reports_cost(&self) -> bool {
+        match self.kind {
+            ProviderKind::Claude | ProviderKind::Opencode | ProviderKind::Acp | ProviderKind::Script => true,
+            ProviderKind::Command => self.protocol == Protocol::Json,
+            ProviderKind::Codex
+            | ProviderKind::Gemini
+            | ProviderKind::Copilot
+            | ProviderKind::Anthropic
+            | ProviderKind::Openai => false,
+        }
+    }
+}
