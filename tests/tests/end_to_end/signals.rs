@@ -1,7 +1,5 @@
 //! Ending the process from outside. K-2, K-21, K-22.
 
-use std::time::{Duration, Instant};
-
 use insta::assert_snapshot;
 use rustix::process::Signal;
 use saihai_tests::{Live, Project, story};
@@ -30,16 +28,14 @@ fn under_way(project: &Project) -> Live {
     live
 }
 
-// P-55, K-21
+// P-55, K-21. That it takes less than three seconds is shown where time can be held still (the driver's tests).
 #[test]
 fn t72_every_polite_signal_parks_the_run_and_resume_goes_on() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let project = project(DEFINITION, REPLIES);
         let live = under_way(&project);
-        let begun = Instant::now();
         live.signal(signal);
         let outcome = live.finish().exits(3);
-        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
         assert_eq!(outcome.result()["outcome"], "parked", "{outcome}");
         assert_eq!(outcome.result()["reason"], "interrupt", "{outcome}");
         let listed = project.saihai(["runs", "--json"]).run().exits(0).json();
