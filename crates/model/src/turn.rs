@@ -11,6 +11,9 @@ pub struct Turn {
     pub id: TurnId,
     /// Its title for people.
     pub title: String,
+    /// What it is for, in its author's words; shown to people, never to agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// The role for a provider's system slot. Empty where the prompt itself begins with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persona: Option<Text>,

@@ -57,6 +57,9 @@ pub struct Stage {
     /// It stands beside the flow: not in the history, not counted as going elsewhere, its output not carried.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aside: bool,
+    /// What it is for, in its author's words; shown to people, never to agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 /// What happens in a stage.

@@ -169,6 +169,7 @@ pub(crate) fn turn(id: &str, sections: Vec<Section>) -> Turn {
     Turn {
         id: id.into(),
         title: format!("{id} - small"),
+        description: None,
         persona: None,
         role: None,
         prompt: Prompt { sections, join: Join::Paragraphs },
@@ -218,6 +219,7 @@ pub(crate) fn stage(turns: Vec<Turn>, rules: &[(&str, &str)]) -> Stage {
         rounds: Rounds::default(),
         visits: None,
         aside: false,
+        description: None,
     }
 }
 
@@ -234,6 +236,7 @@ pub(crate) fn gate(wants: Wants, to: &str) -> Stage {
         rounds: Rounds::default(),
         visits: None,
         aside: false,
+        description: None,
     }
 }
 

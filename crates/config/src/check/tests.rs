@@ -16,6 +16,7 @@ fn turn(id: &str, labels: &[&str]) -> Turn {
     Turn {
         id: id.into(),
         title: id.to_owned(),
+        description: None,
         persona: None,
         role: None,
         prompt: Prompt { sections: Vec::new(), join: Join::Paragraphs },
@@ -41,6 +42,7 @@ fn stage(turns: Vec<Turn>, rules: Vec<Rule>) -> Stage {
         rounds: Rounds::default(),
         visits: None,
         aside: false,
+        description: None,
     }
 }
 

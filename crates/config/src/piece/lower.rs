@@ -115,7 +115,8 @@ impl<'a> Lowering<'a> {
             on_failure: OnFailure::Park,
             between: if parallel { BETWEEN.to_owned() } else { String::new() },
         };
-        self.stages.insert(id.clone(), stage(&movement.name.value, does));
+        let description = movement.description.clone();
+        self.stages.insert(id.clone(), Stage { description, ..stage(&movement.name.value, does) });
         // The stages an exit puts in stand behind the one it belongs to.
         let exit = exit::of_movement(self, movement, diagnostics);
         if let Some(stage) = self.stages.get_mut(&id) {
@@ -143,6 +144,7 @@ impl<'a> Lowering<'a> {
             self.options.max_permission.or(self.settings.max_permission).unwrap_or(Permission::Full);
         let permission = assignment.permission.at_most(ceiling);
         Turn {
+            description: movement.description.clone(),
             role: Some(assignment.role.clone()),
             permission,
             asked_permission: (permission != assignment.permission).then_some(assignment.permission),
@@ -209,6 +211,7 @@ impl<'a> Lowering<'a> {
             id: TurnId::from(name),
             // P-13: under this title it is known everywhere.
             title: format!("{name} - {}", self.piece.name),
+            description: None,
             persona: None,
             role: None,
             prompt: speech.prompt(),
@@ -248,6 +251,7 @@ pub(super) fn stage(title: &str, does: Activity) -> Stage {
         rounds: Rounds::default(),
         visits: None,
         aside: false,
+        description: None,
     }
 }
 

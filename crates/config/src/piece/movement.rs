@@ -22,6 +22,8 @@ pub(super) const ENDS: [&str; 2] = ["COMPLETE", "ABORT"];
 pub(super) struct Movement {
     /// Its name.
     pub(super) name: Located<String>,
+    /// What it is for, said to people.
+    pub(super) description: Option<String>,
     /// What happens in it.
     pub(super) work: Work,
     /// What follows.
@@ -105,7 +107,8 @@ impl Movement {
             diagnostics.push(place.error("missing-rules", message).hint("add at least one rule"));
         }
         let rules = Rule::read_all(&rules, owner, diagnostics);
-        Some(Self { name: name?, work, rules, sound: is_sound_since(diagnostics, before) })
+        let description = fields.text("description").map(|text| text.value);
+        Some(Self { name: name?, description, work, rules, sound: is_sound_since(diagnostics, before) })
     }
 }
 

@@ -11,6 +11,7 @@ fn turn(provider: &str) -> Turn {
     Turn {
         id: provider.into(),
         title: provider.into(),
+        description: None,
         persona: None,
         role: None,
         prompt: Prompt::default(),
@@ -37,6 +38,7 @@ fn workflow(providers: &[&str], fallback: &[(&str, &str)]) -> Workflow {
         rounds: Rounds::default(),
         visits: None,
         aside: false,
+        description: None,
     };
     let fallback = fallback.iter().map(|(from, to)| (ProviderName::from(*from), ProviderName::from(*to)));
     Workflow {

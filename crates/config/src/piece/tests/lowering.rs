@@ -4,7 +4,7 @@ use saihai_model::{
     Activity, Exit, Method, Permission, ProviderName, QuestionSession, SessionPolicy, Stage, Target, Wants,
 };
 
-use super::{CONTINUE, Project, movement, stage, turn, with_rule};
+use super::{CONTINUE, Project, VALUES, movement, render, stage, turn, with_rule};
 
 /// What a stage does, in a few words.
 pub(super) fn does(stage: &Stage) -> String {
@@ -392,4 +392,19 @@ fn a_turn_is_known_by_its_movement_and_piece_and_by_its_role() {
     assert_eq!(title("edit: true"), ("m - t".to_owned(), "m".to_owned()));
     assert_eq!(title("agent: ../agents/coder.md").1, "coder");
     assert_eq!(title("agent: ../agents/coder.md\nagent_name: Ada").1, "Ada");
+}
+
+// P-10: `description` of a movement and of a sub-movement is for people alone.
+#[test]
+fn what_a_movement_is_for_is_kept_for_people_and_told_to_no_agent() {
+    let piece = movement(
+        "description: Both sides at once\nparallel:\n  - {name: a, description: Looks for holes, rules: [{condition: ok}]}\n  - {name: b, rules: [{condition: ok}]}\nrules: [{condition: 'all(\"ok\")', next: COMPLETE}]",
+    );
+    let workflow = Project::new(&piece).workflow();
+    let both = stage(&workflow, "m");
+    assert_eq!(both.description.as_deref(), Some("Both sides at once"));
+    let of_turns: Vec<Option<&str>> = both.turns().iter().map(|turn| turn.description.as_deref()).collect();
+    assert_eq!(of_turns, [Some("Looks for holes"), None]);
+    let asked: String = both.turns().iter().map(|turn| render(&turn.prompt, &VALUES)).collect();
+    assert!(!asked.contains("Looks for holes") && !asked.contains("Both sides"), "{asked}");
 }

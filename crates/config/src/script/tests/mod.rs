@@ -39,6 +39,7 @@ fn stage(name: &str, turns: &[&str]) -> Stage {
     let turns = turns.iter().map(|turn| Turn {
         id: (*turn).into(),
         title: (*turn).to_owned(),
+        description: None,
         persona: None,
         role: None,
         prompt: Prompt::default(),
@@ -66,6 +67,7 @@ fn stage(name: &str, turns: &[&str]) -> Stage {
         rounds: Rounds::default(),
         visits: None,
         aside: false,
+        description: None,
     }
 }
 

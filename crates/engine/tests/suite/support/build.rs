@@ -81,6 +81,7 @@ fn stage(name: &str, turns: &[&str], rules: &str) -> Stage {
         rounds: Rounds::default(),
         visits: None,
         aside: false,
+        description: None,
     }
 }
 
@@ -125,6 +126,7 @@ pub(crate) fn turn(id: &str, labels: &[String]) -> Turn {
     Turn {
         id: id.into(),
         title: id.to_owned(),
+        description: None,
         persona: None,
         role: None,
         prompt: says(&[
@@ -166,6 +168,7 @@ pub(crate) fn gate(to: &str, wants: Wants) -> Stage {
         rounds: Rounds::default(),
         visits: None,
         aside: false,
+        description: None,
     }
 }
 
@@ -178,5 +181,6 @@ pub(crate) fn action(does: Action, once: Once, rules: &[(&str, &str)]) -> Stage 
         rounds: Rounds::default(),
         visits: None,
         aside: false,
+        description: None,
     }
 }

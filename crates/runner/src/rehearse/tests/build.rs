@@ -46,7 +46,7 @@ pub(super) fn asking(turns: Vec<Turn>, exit: Exit) -> Stage {
 }
 
 pub(super) fn standing(does: Activity, exit: Exit) -> Stage {
-    Stage { title: String::new(), does, exit, rounds: Rounds::default(), visits: None, aside: false }
+    Stage { title: String::new(), does, exit, rounds: Rounds::default(), visits: None, aside: false, description: None }
 }
 
 fn rule(text: &str) -> Rule {
@@ -112,6 +112,7 @@ pub(super) fn turn(name: &str, choice: Option<Choice>) -> Turn {
     Turn {
         id: name.into(),
         title: name.into(),
+        description: None,
         persona: None,
         role: None,
         prompt: Prompt::default(),
