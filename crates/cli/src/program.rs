@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use saihai_connect::launcher;
+
 use crate::error::{Error, exit};
 use crate::terminal::Streams;
 use crate::usage;
@@ -12,6 +14,11 @@ use crate::usage;
 /// Runs the command of this process's arguments.
 pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
+    if let [_, first, rest @ ..] = arguments.as_slice()
+        && first == launcher::ARGUMENT
+    {
+        return ExitCode::from(launcher::become_program(rest));
+    }
     ExitCode::from(guarded(Streams::of_process, || execute(&arguments)))
 }
 

@@ -68,7 +68,8 @@ pub(crate) trait Listener: Send {
     /// Whether a tool that the agent announced has not come back: a long silence is then no sign of trouble (C-36).
     fn is_busy(&self) -> bool;
 
-    /// What came of it. It was not stopped by us and kept its deadlines; or it was, after [`Next::Done`].
+    /// What came of it. Where we ended it, for a stop, a deadline or an abort, before [`Next::Done`], only what it says
+    /// to have spent is taken from the answer; it then sees the signal we sent.
     fn end(self: Box<Self>, end: &End) -> ProviderAnswer;
 }
 

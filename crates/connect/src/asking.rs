@@ -3,6 +3,7 @@
 use saihai_model::{Progress, ProviderAnswer, Refusal};
 use tokio_util::sync::CancellationToken;
 
+use crate::attempt::Attempt;
 use crate::script::Performance;
 
 /// An ask that its provider has accepted; nothing has happened yet.
@@ -10,17 +11,22 @@ use crate::script::Performance;
 pub struct Asking(Way);
 
 enum Way {
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     Script(Box<Performance>),
+    Agent(Box<Attempt>),
 }
 
 impl Asking {
     pub(crate) fn refused(refusal: Refusal) -> Self {
-        Self(Way::Refused(refusal))
+        Self(Way::Refused(Box::new(refusal)))
     }
 
     pub(crate) fn scripted(performance: Performance) -> Self {
         Self(Way::Script(Box::new(performance)))
+    }
+
+    pub(crate) fn attempt(attempt: Attempt) -> Self {
+        Self(Way::Agent(Box::new(attempt)))
     }
 
     /// Carries it out. The ask's own deadline is kept here; when `stop` is cancelled it comes back soon, as
@@ -34,8 +40,9 @@ impl Asking {
         stop: CancellationToken,
     ) -> ProviderAnswer {
         match self.0 {
-            Way::Refused(refusal) => Err(refusal),
+            Way::Refused(refusal) => Err(*refusal),
             Way::Script(performance) => performance.answer(progress, stop).await,
+            Way::Agent(attempt) => attempt.answer(progress, stop).await,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 
+use saihai_model::ProviderSettings;
+
 const NAMES: [&str; 20] = [
     "PATH",
     "HOME",
@@ -30,15 +32,53 @@ const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
 /// What is passed on even less than all else: variables that raise an agent's permission (C-46).
 const NEVER: [&str; 3] = ["COPILOT_ALLOW_ALL", "OPENCODE_PERMISSION", "OPENCODE_CONFIG_CONTENT"];
 
+/// What an agent program is given its variables from, each over the one before.
+pub(crate) struct Given<'a> {
+    /// Our own environment.
+    pub(crate) ours: &'a [(OsString, OsString)],
+    /// Which of ours its kind needs.
+    pub(crate) agents: &'a [&'a str],
+    /// Which of ours the user passes on, and what the user sets.
+    pub(crate) settings: &'a ProviderSettings,
+    /// What its module sets.
+    pub(crate) set: &'a [(String, String)],
+}
+
+impl Given<'_> {
+    /// All it is given; a name occurs once.
+    pub(crate) fn all(&self) -> Vec<(OsString, OsString)> {
+        let passed: Vec<String> = self
+            .agents
+            .iter()
+            .map(|name| (*name).to_owned())
+            .chain(self.settings.env_pass.iter().cloned())
+            .collect();
+        let mut given = allowed(self.ours, &passed);
+        // What raises permission is ours to set alone (C-46).
+        let users = self.settings.env.iter().filter(|(name, _)| !NEVER.contains(&name.as_str()));
+        for (name, value) in self.set.iter().map(|(name, value)| (name, value)).chain(users) {
+            let name = OsStr::new(name);
+            given.retain(|(existing, _)| existing != name);
+            given.push((name.to_owned(), value.into()));
+        }
+        given
+    }
+}
+
 /// The variables a program is given: the allowed ones of ours, those named in `passed`, and no terminal.
 pub(crate) fn allowed(ours: &[(OsString, OsString)], passed: &[String]) -> Vec<(OsString, OsString)> {
     let wanted = |name: &OsStr| {
         let Some(name) = name.to_str() else { return false };
         let listed = NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-        (listed || passed.iter().any(|pass| pass == name)) && !NEVER.contains(&name)
+        (listed || passed.iter().any(|pass| is_named(name, pass))) && !NEVER.contains(&name)
     };
     let mut given: Vec<_> = ours.iter().filter(|(name, _)| wanted(name)).cloned().collect();
     given.push(("NO_COLOR".into(), "1".into()));
     given.push(("TERM".into(), "dumb".into()));
     given
+}
+
+/// An agent's own list may end in `*` for a family of names; a user's cannot.
+fn is_named(name: &str, pass: &str) -> bool {
+    pass.strip_suffix('*').map_or(name == pass, |prefix| name.starts_with(prefix))
 }

@@ -18,6 +18,7 @@
 mod agent;
 mod agents;
 mod asking;
+mod attempt;
 mod clock;
 mod environment;
 mod process;
@@ -26,5 +27,6 @@ mod script;
 
 pub use asking::Asking;
 pub use clock::{Clock, NoTime, RealTime, Sleep};
+pub use process::launcher;
 pub use providers::{Connections, Providers, Unavailable};
 pub use script::{Accounts, Asked, BadScript, Left, Missing, Player, Taken};

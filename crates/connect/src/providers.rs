@@ -1,7 +1,8 @@
 //! The providers a run can reach, by name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use saihai_model::{
@@ -9,9 +10,12 @@ use saihai_model::{
     Refusal, Script, Workflow,
 };
 
+use crate::agent::Agent;
 use crate::agents;
 use crate::asking::Asking;
+use crate::attempt::{Attempt, Installed, Means};
 use crate::clock::{Clock, RealTime};
+use crate::process;
 use crate::script::{Accounts, Asked, BadScript, Scripted};
 
 /// With what the providers of a run are opened.
@@ -23,12 +27,15 @@ pub struct Connections {
     pub script: Option<Script>,
     /// What a scripted reply writes, edits and runs is checked and shown, not done.
     pub dry: bool,
-    /// On which clock scripted replies take their time.
+    /// On which clock scripted replies take their time and agents keep their deadlines.
     pub clock: Arc<dyn Clock>,
     /// How long a program has between being asked to end and being ended.
     pub grace: Millis,
     /// Our own environment, of which a program is given only what is allowed.
     pub environment: Vec<(OsString, OsString)>,
+    /// The program through which others are started, so that they do not outlive us: one that answers to
+    /// [`crate::launcher::ARGUMENT`]. Without it they are started directly.
+    pub launcher: Option<PathBuf>,
 }
 
 impl Default for Connections {
@@ -40,6 +47,7 @@ impl Default for Connections {
             clock: Arc::new(RealTime),
             grace: Millis::seconds(10),
             environment: std::env::vars_os().collect(),
+            launcher: None,
         }
     }
 }
@@ -61,6 +69,27 @@ pub enum Unavailable {
         /// The nearest name that exists.
         suggestion: Option<String>,
     },
+    /// Its program is nowhere.
+    #[error(
+        "provider `{name}`: there is no program `{program}`; searched: {path}{}",
+        install_line(.install.as_deref())
+    )]
+    NotInstalled {
+        /// Its name.
+        name: ProviderName,
+        /// The program.
+        program: String,
+        /// Where it was looked for.
+        path: String,
+        /// How one gets it, where that is known.
+        install: Option<String>,
+    },
+    /// It can be any program, and none is named.
+    #[error("provider `{name}` needs a program; set `providers.{name}.program`")]
+    NoProgram {
+        /// Its name.
+        name: ProviderName,
+    },
     /// There is nothing for `script` to answer from.
     #[error("provider `script` has nothing to answer from; give `--script FILE`")]
     NoScript,
@@ -73,21 +102,24 @@ impl Unavailable {
     /// The provider itself is missing; otherwise what was written is wrong.
     pub fn is_missing(&self) -> bool {
         match self {
-            Self::NotInThisVersion { .. } => true,
-            Self::Unknown { .. } | Self::NoScript | Self::BadScript(_) => false,
+            Self::NotInThisVersion { .. } | Self::NotInstalled { .. } => true,
+            Self::Unknown { .. } | Self::NoProgram { .. } | Self::NoScript | Self::BadScript(_) => false,
         }
     }
 }
 
 /// The providers a run can reach, by name. Whoever owns the run owns this too.
 pub struct Providers {
-    settings: BTreeMap<ProviderName, ProviderSettings>,
+    found: BTreeMap<ProviderName, Found>,
     script: Option<Scripted>,
 }
 
-/// What answers.
-enum Provider<'a> {
-    Script(&'a mut Scripted),
+/// What a provider turned out to be.
+enum Found {
+    /// It answers from [`Providers::script`].
+    Script,
+    /// A program that is there.
+    Agent(Arc<Installed>),
 }
 
 impl Providers {
@@ -96,16 +128,16 @@ impl Providers {
     /// # Errors
     /// All that cannot be asked, each once, in the order of their names.
     pub fn open(workflow: &Workflow, with: Connections) -> Result<Self, Vec<Unavailable>> {
-        let names = reachable(workflow);
         let mut unavailable = Vec::new();
-        let mut settings = BTreeMap::new();
-        for name in names {
-            match look_up(&name, &with.settings) {
-                Ok(found) => drop(settings.insert(name, found)),
+        let mut found = BTreeMap::new();
+        let search = Search::new(&with);
+        for name in reachable(workflow) {
+            match search.look_up(&name) {
+                Ok(one) => drop(found.insert(name, one)),
                 Err(missing) => unavailable.push(missing),
             }
         }
-        let wants_script = settings.values().any(|found| found.kind == ProviderKind::Script);
+        let wants_script = found.values().any(|one| matches!(one, Found::Script));
         let script = match (wants_script, with.script.is_some()) {
             (false, _) => None,
             (true, false) => {
@@ -116,15 +148,16 @@ impl Providers {
                 Scripted::open(with).map_err(|bad| unavailable.push(Unavailable::BadScript(bad))).ok()
             }
         };
-        if unavailable.is_empty() { Ok(Self { settings, script }) } else { Err(unavailable) }
+        if unavailable.is_empty() { Ok(Self { found, script }) } else { Err(unavailable) }
     }
 
     /// Takes an ask to its provider. To be called in the order of the asks.
     pub fn ask(&mut self, ask: Ask) -> Asking {
-        match self.provider(&ask.provider) {
-            Some(Provider::Script(scripted)) => scripted.ask(ask),
+        match (self.found.get(&ask.provider), &mut self.script) {
+            (Some(Found::Script), Some(scripted)) => scripted.ask(ask),
+            (Some(Found::Agent(installed)), _) => Asking::attempt(Attempt::new(ask, Arc::clone(installed))),
             // `open` has looked up all that can be reached, so this is an ask of another workflow.
-            None => Asking::refused(Refusal::from(Failure::new(
+            (Some(Found::Script), None) | (None, _) => Asking::refused(Refusal::from(Failure::new(
                 FailureClass::Missing,
                 format!("provider `{}` was not opened for this run", ask.provider),
             ))),
@@ -134,7 +167,7 @@ impl Providers {
     /// Tells what was asked before this process took the run over, so that the asks to come get what they would
     /// have got. To be called for every `Asked` of the journal, in order, together with [`Self::ended`].
     pub fn already_asked(&mut self, provider: &ProviderName, asked: &Asked<'_>) {
-        if let Some(Provider::Script(scripted)) = self.provider(provider) {
+        if let (Some(Found::Script), Some(scripted)) = (self.found.get(provider), &mut self.script) {
             scripted.already_asked(asked);
         }
     }
@@ -155,40 +188,72 @@ impl Providers {
     pub fn accounts(&self) -> Accounts {
         self.script.as_ref().map(Scripted::accounts).unwrap_or_default()
     }
-
-    fn provider(&mut self, name: &ProviderName) -> Option<Provider<'_>> {
-        match self.settings.get(name)?.kind {
-            ProviderKind::Script => self.script.as_mut().map(Provider::Script),
-            ProviderKind::Claude
-            | ProviderKind::Codex
-            | ProviderKind::Opencode
-            | ProviderKind::Gemini
-            | ProviderKind::Copilot
-            | ProviderKind::Acp
-            | ProviderKind::Command
-            | ProviderKind::Anthropic
-            | ProviderKind::Openai => None,
-        }
-    }
 }
 
-/// What is set about a provider, or what its built-in name says.
-fn look_up(
-    name: &ProviderName,
-    set: &BTreeMap<ProviderName, ProviderSettings>,
-) -> Result<ProviderSettings, Unavailable> {
-    let built_in = || ProviderKind::named(name.as_str()).map(ProviderSettings::new);
-    let Some(settings) = set.get(name).cloned().or_else(built_in) else {
+/// Looks providers up.
+struct Search<'a> {
+    with: &'a Connections,
+    means: Arc<Means>,
+}
+
+impl<'a> Search<'a> {
+    fn new(with: &'a Connections) -> Self {
+        let means = Arc::new(Means {
+            clock: Arc::clone(&with.clock),
+            grace: with.grace,
+            environment: with.environment.clone(),
+            launcher: with.launcher.clone(),
+        });
+        Self { with, means }
+    }
+
+    fn look_up(&self, name: &ProviderName) -> Result<Found, Unavailable> {
+        let settings = self.settings(name)?;
+        if settings.kind == ProviderKind::Script {
+            return Ok(Found::Script);
+        }
+        match agents::of(settings.kind) {
+            Some(agent) => self.install(name, agent, settings).map(|found| Found::Agent(Arc::new(found))),
+            None => Err(Unavailable::NotInThisVersion { name: name.clone() }),
+        }
+    }
+
+    /// What is set about a provider, or what its built-in name says.
+    fn settings(&self, name: &ProviderName) -> Result<ProviderSettings, Unavailable> {
+        let set = &self.with.settings;
+        let built_in = || ProviderKind::named(name.as_str()).map(ProviderSettings::new);
+        if let Some(settings) = set.get(name).cloned().or_else(built_in) {
+            return Ok(settings);
+        }
         let known =
             ProviderKind::ALL.iter().map(|kind| kind.name()).chain(set.keys().map(ProviderName::as_str));
         let near = known.map(|known| (strsim::damerau_levenshtein(known, name.as_str()), known)).min();
         let suggestion = near.filter(|(distance, _)| *distance <= 2).map(|(_, known)| known.to_owned());
-        return Err(Unavailable::Unknown { name: name.clone(), suggestion });
-    };
-    match settings.kind {
-        ProviderKind::Script => Ok(settings),
-        kind if agents::of(kind).is_some() => Ok(settings),
-        _ => Err(Unavailable::NotInThisVersion { name: name.clone() }),
+        Err(Unavailable::Unknown { name: name.clone(), suggestion })
+    }
+
+    /// C-12: the program is found before the first turn, and is that one for the whole run.
+    fn install(
+        &self,
+        name: &ProviderName,
+        agent: &'static dyn Agent,
+        settings: ProviderSettings,
+    ) -> Result<Installed, Unavailable> {
+        let profile = agent.profile();
+        let program = settings.program.as_deref().unwrap_or(profile.program);
+        if program.is_empty() {
+            return Err(Unavailable::NoProgram { name: name.clone() });
+        }
+        let path = self.with.environment.iter().find(|(variable, _)| variable == "PATH");
+        let found = process::find(program, path.map(|(_, path)| OsStr::new(path)));
+        let file = found.map_err(|missing| Unavailable::NotInstalled {
+            name: name.clone(),
+            program: program.to_owned(),
+            path: missing.path,
+            // Another program than the usual one is gotten in another way.
+            install: (program == profile.program).then(|| profile.install.to_owned()),
+        })?;
+        Ok(Installed { agent, settings, program: file, means: Arc::clone(&self.means) })
     }
 }
 
@@ -213,6 +278,10 @@ fn reachable(workflow: &Workflow) -> BTreeSet<ProviderName> {
 
 fn did_you_mean(suggestion: Option<&str>) -> String {
     suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+fn install_line(install: Option<&str>) -> String {
+    install.map(|line| format!("; install it with `{line}`")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const PROJECT_FILE: &str = ".saihai/config.toml";
 /// The user's settings file, in their directory.
 const USER_FILE: &str = "config.toml";
 /// Variables that are set for agents, or that are no settings.
-const NO_SETTINGS: [&str; 4] = ["RUN", "TURN", "PERMISSION", "TRUST_PROJECT"];
+const NO_SETTINGS: [&str; 5] = ["RUN", "RUN_DIRECTORY", "TURN", "PERMISSION", "TRUST_PROJECT"];
 
 /// What `SAIHAI_SCRIPT` sets.
 const SCRIPT: [&str; 3] = ["PROVIDERS", "SCRIPT", "FILE"];

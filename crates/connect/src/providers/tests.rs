@@ -5,7 +5,11 @@ use saihai_model::{
     ScriptReply, SessionPolicy, Stage, StageId, Target, Turn, Workflow,
 };
 
-use super::{Connections, Providers};
+use insta::assert_snapshot;
+
+use super::{Connections, Providers, Unavailable};
+use crate::agent::Agent;
+use crate::agents;
 
 fn turn(provider: &str) -> Turn {
     Turn {
@@ -64,7 +68,8 @@ fn open(providers: &[&str], fallback: &[(&str, &str)], with: Connections) -> Vec
 }
 
 fn scripted() -> Connections {
-    Connections { script: Some(Script::default()), ..Connections::default() }
+    let environment = vec![("PATH".into(), "/nowhere".into())];
+    Connections { script: Some(Script::default()), environment, ..Connections::default() }
 }
 
 #[test]
@@ -72,14 +77,44 @@ fn a_script_is_available() {
     assert_eq!(open(&["script"], &[], scripted()), Vec::<String>::new());
 }
 
+/// What is said of a provider on a machine without any agent.
+fn refused(name: &str, kind: ProviderKind) -> String {
+    match agents::of(kind).map(Agent::profile) {
+        Some(profile) if profile.program.is_empty() => {
+            format!("provider `{name}` needs a program; set `providers.{name}.program`")
+        }
+        Some(profile) => format!(
+            "provider `{name}`: there is no program `{}`; searched: /nowhere; install it with `{}`",
+            profile.program, profile.install
+        ),
+        None => {
+            format!("provider `{name}` is not available in this version of Saihai; use `--provider script`")
+        }
+    }
+}
+
 // C-12: a provider that cannot be asked is named before any turn, and no other is taken instead.
 #[test]
 fn every_other_provider_is_refused_by_its_name() {
-    for name in ProviderKind::ALL.map(ProviderKind::name).iter().filter(|name| **name != "script") {
-        let expected =
-            format!("provider `{name}` is not available in this version of Saihai; use `--provider script`");
-        assert_eq!(open(&[name], &[], scripted()), [expected]);
+    for kind in ProviderKind::ALL.into_iter().filter(|kind| *kind != ProviderKind::Script) {
+        assert_eq!(open(&[kind.name()], &[], scripted()), [refused(kind.name(), kind)]);
     }
+}
+
+// C-12, case 19: the program, where it was looked for and how one gets it; exit 4.
+#[test]
+fn a_missing_program_is_named_with_the_path_and_how_to_get_it() {
+    let missing = |install: Option<&str>| Unavailable::NotInstalled {
+        name: "claude".into(),
+        program: "claude".into(),
+        path: "/usr/bin:/bin".into(),
+        install: install.map(str::to_owned),
+    };
+    let said = missing(Some("npm install -g @anthropic-ai/claude-code"));
+    assert_snapshot!(said, @"provider `claude`: there is no program `claude`; searched: /usr/bin:/bin; install it with `npm install -g @anthropic-ai/claude-code`");
+    assert_snapshot!(missing(None), @"provider `claude`: there is no program `claude`; searched: /usr/bin:/bin");
+    assert!(said.is_missing());
+    assert!(!Unavailable::NoProgram { name: "mine".into() }.is_missing());
 }
 
 // C-10 and case 19: an unknown name is an error with a suggestion.
@@ -99,10 +134,7 @@ fn a_name_of_its_own_means_its_kind() {
         ..scripted()
     };
     assert_eq!(open(&["mine"], &[], named("script")), Vec::<String>::new());
-    assert_eq!(
-        open(&["mine"], &[], named("claude")),
-        ["provider `mine` is not available in this version of Saihai; use `--provider script`"]
-    );
+    assert_eq!(open(&["mine"], &[], named("claude")), [refused("mine", ProviderKind::Claude)]);
 }
 
 // C-12: all that can be reached, fall-backs of fall-backs too, each said once.

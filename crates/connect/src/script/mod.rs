@@ -9,7 +9,7 @@ mod scripted;
 mod tree;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use player::{Accounts, Asked, BadScript, Left, Missing, Player, Taken};
 

@@ -1,7 +1,7 @@
 //! A scripted reply being performed.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use saihai_model::{
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::environment;
-use crate::process::{self, Program};
+use crate::process::{self, Mark, Program};
 use crate::providers::Connections;
 use crate::script::tree::{self, Tree};
 
@@ -23,6 +23,7 @@ pub(crate) struct Means {
     clock: Arc<dyn Clock>,
     grace: Millis,
     environment: Vec<(OsString, OsString)>,
+    launcher: Option<PathBuf>,
     /// Files that more than one reply of the script touches: where nothing is really written, what stands in
     /// them when the second one comes is not known.
     shared: Vec<String>,
@@ -35,6 +36,7 @@ impl Means {
             clock: Arc::clone(&with.clock),
             grace: with.grace,
             environment: environment::allowed(&with.environment, &env_pass(with)),
+            launcher: with.launcher.clone(),
             shared: with.script.iter().flat_map(|script| shared_files(&script.replies)).collect(),
         }
     }
@@ -199,13 +201,12 @@ impl Performance {
             progress(Progress::ToolFinished(self.shown("run", &line)));
             return Ok(());
         }
-        let mut environment = self.means.environment.clone();
-        environment.push(("SAIHAI_RUN".into(), (&self.ask.run).into()));
-        environment.push(("SAIHAI_TURN".into(), self.ask.call.to_string().into()));
         let program = Program {
             argv: run.argv.clone(),
             directory: self.ask.directory.clone().into(),
-            environment,
+            environment: self.means.environment.clone(),
+            mark: Mark::of(&self.ask),
+            launcher: self.means.launcher.clone(),
             timeout: self.ask.timeout,
             grace: self.means.grace,
         };

@@ -168,6 +168,7 @@ fn an_unknown_variable_is_warned_about_and_those_of_agents_are_left_alone() {
         .variable("SAIHAI_RETRY__MAX_WIAT", "2h")
         .variable("SAIHAI_RETRY", "2h")
         .variable("SAIHAI_RUN", "x")
+        .variable("SAIHAI_RUN_DIRECTORY", "/x")
         .variable("SAIHAI_TURN", "x")
         .variable("SAIHAI_PERMISSION", "full")
         .variable("SAIHAI_TRUST_PROJECT", "0")

@@ -1,9 +1,8 @@
 mod files;
 mod player;
-mod process;
 mod programs;
 mod replies;
-mod say;
+pub(crate) mod say;
 mod stage;
 mod timing;
 mod tree;

@@ -54,6 +54,7 @@ async fn a_program_sees_only_the_allowed_environment() {
     NO_COLOR=1
     PATH=/usr/bin:/bin
     SAIHAI_RUN=20260206-085600-task
+    SAIHAI_RUN_DIRECTORY=/
     SAIHAI_TURN=implement.1.1.1
     TERM=dumb
     ");

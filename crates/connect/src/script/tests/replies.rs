@@ -32,6 +32,7 @@ async fn a_reply_carries_everything_the_script_says() {
                 "approved": Bool(true),
             },
         ),
+        structured_error: None,
         session: Some(
             "s-9",
         ),
@@ -53,6 +54,8 @@ async fn a_reply_carries_everything_the_script_says() {
         ),
         tools_used: [],
         denied: 0,
+        metered: None,
+        warnings: [],
     }
     "#);
     assert_eq!(stage.seen(), "text wor\ntext king");

@@ -36,7 +36,7 @@ pub(super) fn script(lines: &str) -> Script {
 }
 
 /// `reviewers/security#judge 2 @coder what is asked`: the call is the `n`-th of its visit.
-pub(super) fn ask(line: &str, n: u32) -> Ask {
+pub(crate) fn ask(line: &str, n: u32) -> Ask {
     let mut words = line.split_whitespace();
     let (stage, turn, judge) = parts(words.next().expect("an ask names its stage"));
     let visit = words.next().map_or(1, |visit| visit.parse().unwrap());

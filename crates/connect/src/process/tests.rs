@@ -3,11 +3,12 @@ use std::io::Read as _;
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use saihai_model::Millis;
+use saihai_model::{Ask, Millis};
 use tokio_util::sync::CancellationToken;
 
+use super::{Ended, Mark, Program, run};
 use crate::environment;
-use crate::process::{Ended, Program, run};
+use crate::script::tests::say::ask;
 
 fn program(directory: &Path, script: &str) -> Program {
     let ours: Vec<_> = std::env::vars_os().collect();
@@ -15,6 +16,8 @@ fn program(directory: &Path, script: &str) -> Program {
         argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
         directory: directory.to_owned(),
         environment: environment::allowed(&ours, &[]),
+        mark: Mark::of(&Ask { scratch: format!("{}/scratch", directory.display()), ..ask("work", 1) }),
+        launcher: None,
         timeout: None,
         grace: Millis(20),
     }

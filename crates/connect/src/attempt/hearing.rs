@@ -1,0 +1,222 @@
+//! What is heard of a process: kept in a file, and told to the agent's listener line by line.
+
+use std::io;
+
+use saihai_model::{Failure, FailureClass, Progress};
+
+use super::complaints::Complaints;
+use super::lines::{self, Line, Lines};
+use super::long_line;
+use super::transcript::Transcript;
+use crate::agent::{Listener, Next};
+
+/// How much a process may print on its standard output (C-52).
+pub(super) const LIMIT: u64 = 256 * 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Whom progress is told to.
+pub(super) type Tell<'a> = &'a mut dyn FnMut(Progress);
+
+/// Listens to one process.
+pub(super) struct Hearing {
+    listener: Box<dyn Listener>,
+    /// Hears what comes after the end, and can only tell whether that was a second end (C-59).
+    afterwards: Box<dyn Listener>,
+    transcript: Transcript,
+    output: Lines,
+    complaint_lines: Lines,
+    complaints: Complaints,
+    received: u64,
+    done: bool,
+    warnings: Vec<String>,
+}
+
+/// All that was heard.
+pub(super) struct Heard {
+    pub(super) listener: Box<dyn Listener>,
+    pub(super) complaints: String,
+    /// It said that the turn is over.
+    pub(super) done: bool,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Hearing {
+    pub(super) fn new(
+        listener: Box<dyn Listener>,
+        afterwards: Box<dyn Listener>,
+        transcript: Transcript,
+    ) -> Self {
+        Self {
+            listener,
+            afterwards,
+            transcript,
+            output: Lines::default(),
+            complaint_lines: Lines::default(),
+            complaints: Complaints::default(),
+            received: 0,
+            done: false,
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.listener.is_busy()
+    }
+
+    /// Takes what was read from standard output.
+    ///
+    /// # Errors
+    /// It must be ended at once, and why.
+    pub(super) fn output(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
+        self.keep(bytes)?;
+        let mut lines = std::mem::take(&mut self.output);
+        let mut said = Ok(());
+        lines.push(bytes, |line| {
+            if said.is_ok() {
+                said = self.line(&line, tell);
+            }
+        });
+        self.output = lines;
+        said
+    }
+
+    /// Takes what was read from standard error.
+    ///
+    /// # Errors
+    /// It must be ended at once, and why.
+    pub(super) fn complaint(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
+        self.complaints.push(bytes);
+        let mut lines = std::mem::take(&mut self.complaint_lines);
+        let mut said = Ok(());
+        lines.push(bytes, |line| {
+            if said.is_ok() {
+                said = self.complaint_line(&line, tell);
+            }
+        });
+        self.complaint_lines = lines;
+        said
+    }
+
+    /// Keeps what is printed while it is being ended, and listens no more.
+    pub(super) fn overhear(&mut self, bytes: &[u8]) {
+        // It is over, and the reason stands; what cannot be kept now is lost.
+        let _ = self.keep(bytes);
+    }
+
+    /// Both streams have ended: what had no line end is told too.
+    pub(super) fn finish(&mut self, tell: Tell<'_>) -> Result<(), Failure> {
+        let mut said = Ok(());
+        let mut lines = std::mem::take(&mut self.output);
+        lines.finish(|line| said = self.line(&line, tell));
+        let mut lines = std::mem::take(&mut self.complaint_lines);
+        lines.finish(|line| {
+            if said.is_ok() {
+                said = self.complaint_line(&line, tell);
+            }
+        });
+        said
+    }
+
+    pub(super) fn into_heard(self) -> Heard {
+        Heard {
+            listener: self.listener,
+            complaints: self.complaints.into_text(),
+            done: self.done,
+            warnings: self.warnings,
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.received += bytes.len() as u64;
+        if self.received > LIMIT {
+            let message = format!("output limit: it printed more than {} MiB", LIMIT >> 20);
+            return Err(Failure::new(FailureClass::Crashed, message));
+        }
+        self.transcript.append(bytes).map_err(|error| self.not_kept(&error))
+    }
+
+    fn not_kept(&self, error: &io::Error) -> Failure {
+        let path = self.transcript.path().display();
+        Failure::new(FailureClass::Crashed, format!("what it printed could not be kept in {path}: {error}"))
+    }
+
+    fn line(&mut self, line: &Line<'_>, tell: Tell<'_>) -> Result<(), Failure> {
+        match line {
+            Line::Whole(line) => {
+                let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+                self.tell_line(&String::from_utf8_lossy(line), tell)
+            }
+            Line::Long { from, length } => self.long_line(*from, *length, tell),
+        }
+    }
+
+    /// Reads a line again that was too long to be held.
+    fn long_line(&mut self, from: u64, length: u64, tell: Tell<'_>) -> Result<(), Failure> {
+        let read = self.transcript.read(from, length, |file| long_line::condense(file));
+        match read.map_err(|error| self.not_kept(&error))? {
+            Some(condensed) => {
+                if condensed.was_cut {
+                    self.warnings.push(format!(
+                        "a line of {length} bytes was cut where a text in it was too long; all of it is in {}",
+                        self.transcript.path().display()
+                    ));
+                }
+                self.tell_line(&condensed.line, tell)
+            }
+            None => self.in_pieces(from, length, tell),
+        }
+    }
+
+    /// What is no JSON is handed on as it is, as several lines of which only the last one ends.
+    fn in_pieces(&mut self, mut from: u64, length: u64, tell: Tell<'_>) -> Result<(), Failure> {
+        let end = from + length;
+        let mut rest = Vec::new();
+        while from < end {
+            let piece = (lines::LONGEST as u64).min(end - from);
+            let read = self.transcript.read(from, piece, |file| file.read_to_end(&mut rest));
+            read.map_err(|error| self.not_kept(&error))?;
+            from += piece;
+            let whole = if from < end { long_line::whole_characters(&rest) } else { rest.len() };
+            let text = String::from_utf8_lossy(&rest[..whole]).into_owned();
+            rest.drain(..whole);
+            self.tell_line(&text, tell)?;
+        }
+        Ok(())
+    }
+
+    fn tell_line(&mut self, line: &str, tell: Tell<'_>) -> Result<(), Failure> {
+        if self.done {
+            if matches!(self.afterwards.output(line, &mut |_| {}), Next::Done) {
+                self.warnings.push("it ended its turn twice; the second end was ignored".to_owned());
+            }
+            return Ok(());
+        }
+        self.follow(|listener| listener.output(line, tell))
+    }
+
+    fn complaint_line(&mut self, line: &Line<'_>, tell: Tell<'_>) -> Result<(), Failure> {
+        match line {
+            Line::Whole(line) if !self.done => {
+                self.follow(|listener| listener.complaint(&String::from_utf8_lossy(line), tell))
+            }
+            // No message is that long.
+            Line::Whole(_) | Line::Long { .. } => Ok(()),
+        }
+    }
+
+    fn follow(&mut self, hear: impl FnOnce(&mut dyn Listener) -> Next) -> Result<(), Failure> {
+        match hear(&mut *self.listener) {
+            Next::GoOn => Ok(()),
+            Next::Done => {
+                self.done = true;
+                Ok(())
+            }
+            Next::Abort(failure) => Err(failure),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A stream taken apart into lines.
+
+use memchr::memchr;
+
+/// The longest line that is held in memory (C-52).
+pub(super) const LONGEST: usize = 1024 * 1024;
+
+/// A line, with its end if there was one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// All of it.
+    Whole(&'a [u8]),
+    /// Too long to be held: where it stands in the stream.
+    Long { from: u64, length: u64 },
+}
+
+/// Takes a stream apart. It remembers at most [`LONGEST`] bytes.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The beginning of a line whose end has not come; empty once it is too long.
+    held: Vec<u8>,
+    /// Where in the stream that line begins, and how long it is so far.
+    from: u64,
+    length: u64,
+}
+
+impl Lines {
+    /// Takes more of the stream and hands on every line that it ends.
+    pub(super) fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
+        while let Some(at) = memchr(b'\n', bytes) {
+            let (line, rest) = bytes.split_at(at + 1);
+            // Most lines come whole: those are not copied.
+            if self.length == 0 && line.len() <= LONGEST {
+                self.from += line.len() as u64;
+                each(Line::Whole(line));
+            } else {
+                self.hold(line);
+                self.let_go(&mut each);
+            }
+            bytes = rest;
+        }
+        if !bytes.is_empty() {
+            self.hold(bytes);
+        }
+    }
+
+    /// The stream has ended: hands on what had no line end.
+    pub(super) fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
+        if self.length > 0 {
+            self.let_go(&mut each);
+        }
+    }
+
+    fn hold(&mut self, bytes: &[u8]) {
+        self.length += bytes.len() as u64;
+        if self.is_long() {
+            self.held = Vec::new();
+        } else {
+            self.held.extend_from_slice(bytes);
+        }
+    }
+
+    fn is_long(&self) -> bool {
+        self.length > LONGEST as u64
+    }
+
+    fn let_go(&mut self, each: &mut impl FnMut(Line<'_>)) {
+        if self.is_long() {
+            each(Line::Long { from: self.from, length: self.length });
+        } else {
+            each(Line::Whole(&self.held));
+        }
+        self.held.clear();
+        self.from += self.length;
+        self.length = 0;
+    }
+}

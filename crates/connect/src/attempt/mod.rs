@@ -1,0 +1,201 @@
+//! One ask, carried out on an agent program.
+//!
+//! Everything here is the same for all of them: [`Attempt`] prepares, starts and judges; [`conversation`] feeds and
+//! hears the process and keeps its deadlines; [`hearing`] takes what it prints apart into lines for the agent's
+//! listener, and keeps all of it in a file of the run.
+
+mod complaints;
+mod conversation;
+mod hearing;
+mod lines;
+mod long_line;
+mod transcript;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use saihai_model::{Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderSettings, Refusal};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, End, Exit, Invocation, failure};
+use crate::clock::Clock;
+use crate::environment;
+use crate::process::{Family, Mark, Start, Status, Streams, launcher};
+
+use conversation::{Conversation, Over, Patience};
+use hearing::{Heard, Hearing};
+use transcript::Transcript;
+
+/// An agent program that is there, with what it is started with.
+pub(crate) struct Installed {
+    pub(crate) agent: &'static dyn Agent,
+    pub(crate) settings: ProviderSettings,
+    /// Its file.
+    pub(crate) program: PathBuf,
+    pub(crate) means: Arc<Means>,
+}
+
+/// What attempts are carried out with.
+pub(crate) struct Means {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) grace: Millis,
+    /// Our own environment.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) launcher: Option<PathBuf>,
+}
+
+/// One ask for an agent program.
+pub(crate) struct Attempt {
+    ask: Ask,
+    installed: Arc<Installed>,
+}
+
+impl Attempt {
+    pub(crate) fn new(mut ask: Ask, installed: Arc<Installed>) -> Self {
+        let settings = &installed.settings;
+        // C-22: what the settings say holds where the definition says nothing; no tools at all is saying something.
+        ask.persona = ask.persona.or_else(|| settings.system_prompt.clone());
+        ask.tools = ask.tools.or_else(|| settings.tools.clone());
+        ask.model = ask.model.or_else(|| settings.model.clone());
+        ask.timeout = ask.timeout.or(settings.turn_timeout);
+        Self { ask, installed }
+    }
+
+    pub(crate) async fn answer(
+        self,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        stop: CancellationToken,
+    ) -> ProviderAnswer {
+        let Installed { agent, settings, means, .. } = &*self.installed;
+        let invocation = agent.invocation(&self.ask, settings)?;
+        self.check_size(&invocation)?;
+        if stop.is_cancelled() {
+            return Err(cancelled().into());
+        }
+        let transcript = self.prepare(&invocation).map_err(|error| {
+            Failure::new(FailureClass::Crashed, format!("the run's own files could not be written: {error}"))
+        })?;
+        let started = Family::start(&self.start(&invocation), Streams::Pipes);
+        let (family, pipes) = started.map_err(|error| self.not_started(&error))?;
+        let pipes = pipes.expect("pipes were asked for");
+        let listener = || agent.listener(&self.ask, settings);
+        let hearing = Hearing::new(listener(), listener(), transcript);
+        let patience = Patience {
+            deadline: self.ask.timeout,
+            silence: settings.idle_timeout.filter(|_| agent.profile().speaks_while_working),
+            grace: means.grace,
+            clock: &*means.clock,
+        };
+        let conversation = Conversation { family, pipes, hearing, patience, progress };
+        let (over, heard) = conversation.hold(invocation.input.into_bytes(), &stop).await;
+        self.judge(over, heard)
+    }
+
+    /// C-24: before any process is started.
+    fn check_size(&self, invocation: &Invocation) -> Result<(), Failure> {
+        let Installed { agent, settings, .. } = &*self.installed;
+        let limit = settings.max_prompt.unwrap_or(agent.profile().max_prompt);
+        let length = invocation.input.len();
+        if u64::try_from(length).is_ok_and(|length| length <= limit) {
+            return Ok(());
+        }
+        let message = format!("prompt is {length} bytes, {} takes {limit}", self.ask.provider);
+        Err(Failure::new(FailureClass::BadRequest, message))
+    }
+
+    /// Puts the files in place that it is told of, and the one for what it will say.
+    fn prepare(&self, invocation: &Invocation) -> io::Result<Transcript> {
+        let scratch = Path::new(&self.ask.scratch);
+        fs::create_dir_all(scratch)?;
+        for (path, text) in &invocation.files {
+            let path = scratch.join(path);
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::write(path, text)?;
+        }
+        Transcript::create(scratch, &self.ask.call, self.ask.attempt)
+    }
+
+    fn start(&self, invocation: &Invocation) -> Start {
+        let Installed { agent, settings, program, means } = &*self.installed;
+        let given = environment::Given {
+            ours: &means.environment,
+            agents: agent.profile().environment,
+            settings,
+            set: &invocation.environment,
+        };
+        Start {
+            program: program.clone(),
+            arguments: invocation.arguments.clone(),
+            directory: self.ask.directory.clone().into(),
+            environment: given.all(),
+            mark: Mark::of(&self.ask),
+            launcher: means.launcher.clone(),
+        }
+    }
+
+    /// C-32: the first rule that fits.
+    fn judge(&self, over: Over, heard: Heard) -> ProviderAnswer {
+        let Heard { listener, complaints, done, warnings } = heard;
+        let exit = match over.status() {
+            Some(Status::Code(code)) => Exit::Code(code),
+            Some(Status::Signal(signal)) => Exit::Signal(signal),
+            None if done => Exit::AfterDone,
+            // Only what was spent is asked for then.
+            None => Exit::Signal(rustix::process::Signal::TERM.as_raw()),
+        };
+        let unstarted = (exit == Exit::Code(launcher::FAILED)).then(|| launcher_words(&complaints)).flatten();
+        let said = listener.end(&End { exit, complaints });
+        let ours = match over {
+            Over::Stopped if done && said.is_ok() => None,
+            Over::Stopped => Some(cancelled()),
+            Over::Exited(_) => unstarted.map(|words| Failure::new(FailureClass::Missing, words)),
+            Over::Lingered => None,
+            Over::Deadline(length) | Over::Silence(length) => Some(timed_out(length)),
+            Over::Failed(failure) => Some(failure),
+        };
+        match (ours, said) {
+            (None, Ok(mut reply)) => {
+                reply.warnings.extend(warnings);
+                Ok(reply)
+            }
+            (None, Err(refusal)) => Err(refusal),
+            (Some(failure), Ok(reply)) => Err(Refusal {
+                usage: reply.usage,
+                cost: reply.cost,
+                session: reply.session,
+                metered: reply.metered,
+                ..failure.into()
+            }),
+            // C-26: what it has spent, it has spent.
+            (Some(failure), Err(refusal)) => Err(Refusal { failure, retry_after: None, ..refusal }),
+        }
+    }
+
+    fn not_started(&self, error: &io::Error) -> Failure {
+        let program = self.installed.program.display();
+        failure(FailureClass::Missing, &format!("`{program}` could not be started: {error}"))
+    }
+}
+
+/// Why the launcher could not become the program.
+fn launcher_words(complaints: &str) -> Option<String> {
+    let line = complaints.lines().find_map(|line| line.strip_prefix(launcher::COMPLAINT))?;
+    Some(line.trim().to_owned())
+}
+
+fn cancelled() -> Failure {
+    Failure::new(FailureClass::Cancelled, "stopped")
+}
+
+fn timed_out(length: Millis) -> Failure {
+    let failure = Failure::new(FailureClass::Transient, format!("timed out after {} ms", length.0));
+    Failure { by_deadline: true, ..failure }
+}

@@ -1,0 +1,4 @@
+//! Attempts on small shell programs.
+
+mod stage;
+mod talking;

@@ -1,0 +1,244 @@
+//! An agent that is a shell program, in a directory of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use saihai_model::{
+    Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderKind, ProviderSettings, Refusal,
+    Reply, Usage,
+};
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, End, Invocation, Listener, Next, Profile, failure};
+use crate::attempt::{Attempt, Installed, Means};
+use crate::clock::{Clock, RealTime, Sleep};
+use crate::script::tests::say::ask;
+
+/// A shell program as an agent. Lines mean: `text WORDS`, `tool` and `tool-end`, `session ID`, `done`, `abort WORDS`,
+/// `fail WORDS`; all else is skipped. Its persona is the program.
+pub(super) struct Shell;
+
+static PROFILE: Profile = Profile {
+    kind: ProviderKind::Command,
+    program: "sh",
+    install: "apt install dash",
+    tested: "1",
+    environment: &["SHELL_KEY"],
+    max_prompt: 20_000_000,
+    speaks_while_working: true,
+};
+
+impl Agent for Shell {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn invocation(&self, ask: &Ask, _settings: &ProviderSettings) -> Result<Invocation, Failure> {
+        let script = ask.persona.clone().unwrap_or_default();
+        let model = ask.model.clone().unwrap_or_default();
+        Ok(Invocation {
+            arguments: vec!["-c".into(), script, "sh".into(), model],
+            environment: vec![("SHELL_SET".into(), "1".into())],
+            files: vec![(format!("{}/told.txt", ask.scratch), "told".into())],
+            input: ask.prompt.clone(),
+        })
+    }
+
+    fn listener(&self, _ask: &Ask, _settings: &ProviderSettings) -> Box<dyn Listener> {
+        Box::new(Heard::default())
+    }
+}
+
+#[derive(Default)]
+struct Heard {
+    texts: Vec<String>,
+    session: Option<String>,
+    tools: u32,
+    done: bool,
+    failed: Option<String>,
+}
+
+impl Listener for Heard {
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+        let line = line.trim_end_matches(['\r', '\n']);
+        let json = serde_json::from_str::<serde_json::Value>(line).ok();
+        if let Some(text) = json.as_ref().and_then(|json| json["text"].as_str()) {
+            self.texts.push(text.to_owned());
+            return Next::GoOn;
+        }
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "text" => {
+                self.texts.push(rest.to_owned());
+                tell(Progress::Text(rest.to_owned()));
+            }
+            "session" => self.session = Some(rest.to_owned()),
+            "tool" => {
+                self.tools += 1;
+                tell(Progress::ToolStarted(rest.to_owned()));
+            }
+            "tool-end" => self.tools -= 1,
+            "fail" => self.failed = Some(rest.to_owned()),
+            "done" => {
+                self.done = true;
+                tell(Progress::Text("done".to_owned()));
+                return Next::Done;
+            }
+            "abort" => return Next::Abort(failure(FailureClass::BadRequest, rest)),
+            _ => {}
+        }
+        Next::GoOn
+    }
+
+    fn complaint(&mut self, line: &str, _tell: &mut dyn FnMut(Progress)) -> Next {
+        match line.trim_end().strip_prefix("abort ") {
+            Some(why) => Next::Abort(failure(FailureClass::Refused, why)),
+            None => Next::GoOn,
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.tools > 0
+    }
+
+    fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+        let usage = Usage { output: Some(self.texts.len() as u64), ..Usage::default() };
+        let refuse = |class, words: String| {
+            let refusal = Refusal::from(Failure::new(class, words));
+            Err(Refusal { usage: usage.clone(), session: self.session.clone(), ..refusal })
+        };
+        if let Some(words) = self.failed {
+            return refuse(FailureClass::RateLimited, words);
+        }
+        if !self.done || !end.exit.is_fine() {
+            return refuse(FailureClass::Crashed, format!("{:?} {}", end.exit, end.complaints.trim()));
+        }
+        Ok(Reply {
+            text: self.texts.last().cloned().unwrap_or_default(),
+            responses: self.texts,
+            session: self.session,
+            usage,
+            ..Reply::default()
+        })
+    }
+}
+
+/// Time that passes when it is told to.
+pub(super) struct HandClock(watch::Sender<u64>);
+
+impl HandClock {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self(watch::Sender::new(0)))
+    }
+
+    pub(super) fn advance(&self, length: Millis) {
+        self.0.send_modify(|now| *now += length.0);
+    }
+}
+
+impl Clock for HandClock {
+    fn sleep(&self, length: Millis) -> Sleep<'_> {
+        let mut now = self.0.subscribe();
+        let until = *now.borrow() + length.0;
+        Box::pin(async move {
+            now.wait_for(|now| *now >= until).await.expect("the clock outlives its sleepers");
+        })
+    }
+}
+
+/// A directory, a clock and settings.
+pub(super) struct Stage {
+    directory: TempDir,
+    pub(super) settings: ProviderSettings,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) environment: Vec<(String, String)>,
+    pub(super) prompt: String,
+    pub(super) stop: CancellationToken,
+    pub(super) program: PathBuf,
+    pub(super) grace: Millis,
+    /// What progress has been seen, as it comes.
+    pub(super) seen: watch::Sender<Vec<Progress>>,
+}
+
+impl Stage {
+    pub(super) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            settings: ProviderSettings::new(ProviderKind::Command),
+            clock: Arc::new(RealTime),
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            prompt: "the prompt".into(),
+            stop: CancellationToken::new(),
+            program: "/bin/sh".into(),
+            grace: Millis(20),
+            seen: watch::Sender::default(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// What the process printed, as it was kept.
+    pub(super) fn transcript(&self) -> Vec<u8> {
+        fs::read(self.path().join("run/scratch/work.1.1.1-1.out")).unwrap()
+    }
+
+    /// Runs a shell program as an agent.
+    pub(super) async fn answer(&self, script: &str) -> ProviderAnswer {
+        let ask = Ask {
+            directory: self.path().display().to_string(),
+            scratch: self.path().join("run/scratch").display().to_string(),
+            persona: Some(script.to_owned()),
+            prompt: self.prompt.clone(),
+            ..ask("work", 1)
+        };
+        let environment = self.environment.iter().map(|(name, value)| (name.into(), value.into()));
+        let means = Arc::new(Means {
+            clock: Arc::clone(&self.clock),
+            grace: self.grace,
+            environment: environment.collect(),
+            launcher: None,
+        });
+        let settings = self.settings.clone();
+        let installed = Installed { agent: &Shell, settings, program: self.program.clone(), means };
+        let progress = |news| self.seen.send_modify(|seen| seen.push(news));
+        Attempt::new(ask, Arc::new(installed)).answer(&progress, self.stop.clone()).await
+    }
+
+    /// Runs it, and does something once it has told as much progress.
+    pub(super) async fn answer_while(
+        &self,
+        script: &str,
+        news: usize,
+        then: impl AsyncFnOnce(),
+    ) -> ProviderAnswer {
+        let mut seen = self.seen.subscribe();
+        let act = async {
+            seen.wait_for(|seen| seen.len() >= news).await.unwrap();
+            then().await;
+        };
+        tokio::join!(self.answer(script), act).0
+    }
+}
+
+/// An answer in a few lines.
+pub(super) fn told(answer: &ProviderAnswer) -> String {
+    match answer {
+        Ok(reply) => {
+            let session = reply.session.as_deref().unwrap_or("none");
+            let warnings: Vec<_> =
+                reply.warnings.iter().map(|warning| format!("\nwarning: {warning}")).collect();
+            format!("replied: {} (session {session}){}", reply.responses.join(" | "), warnings.concat())
+        }
+        Err(refusal) => {
+            let Failure { class, message, by_deadline, .. } = &refusal.failure;
+            let spent = refusal.usage.output.map(|output| format!(" (spent {output})")).unwrap_or_default();
+            let deadline = if *by_deadline { " by deadline" } else { "" };
+            format!("{}{deadline}: {message}{spent}", class.name())
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Where a program is.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+
+/// A program that is nowhere on the path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotFound {
+    /// Where it was looked for.
+    pub(crate) path: String,
+}
+
+/// The file of a program: an absolute path as it is, a bare name as the first executable file of that name on `path`.
+/// A relative place on the path is passed over, because what lies there depends on where the agent works (C-10).
+pub(crate) fn find(program: &str, path: Option<&OsStr>) -> Result<PathBuf, NotFound> {
+    let given = Path::new(program);
+    let not_found = || NotFound { path: path.unwrap_or_default().to_string_lossy().into_owned() };
+    if given.is_absolute() {
+        return if is_executable(given) { Ok(given.to_owned()) } else { Err(not_found()) };
+    }
+    let places = path.map(std::env::split_paths).into_iter().flatten();
+    let mut files = places.filter(|place| place.is_absolute()).map(|place| place.join(program));
+    files.find(|file| is_executable(file)).ok_or_else(not_found)
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    // C-10, C-12
+    #[test]
+    fn a_program_is_the_first_executable_file_of_its_name_on_an_absolute_path() {
+        let directory = tempfile::tempdir().unwrap();
+        let put = |place: &str, mode: u32| {
+            let file = directory.path().join(place);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            file
+        };
+        put("a/agent", 0o644);
+        let agent = put("b/agent", 0o755);
+        fs::create_dir_all(directory.path().join("c/agent")).unwrap();
+        let on = |places: &[&str]| {
+            let places = places.iter().map(|place| match place.strip_prefix('/') {
+                Some(place) => directory.path().join(place),
+                None => PathBuf::from(place),
+            });
+            std::env::join_paths(places).unwrap()
+        };
+        let path = on(&["/a", "/c", "/b"]);
+        assert_eq!(find("agent", Some(&path)), Ok(agent.clone()));
+        assert_eq!(find(agent.to_str().unwrap(), None), Ok(agent));
+        let searched = path.to_string_lossy().into_owned();
+        assert_eq!(find("other", Some(&path)), Err(NotFound { path: searched }));
+        assert!(find("sh", Some(OsStr::new("bin:."))).is_err(), "a relative place is no place");
+        assert!(find("sh", None).is_err());
+    }
+}

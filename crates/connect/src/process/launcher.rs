@@ -1,0 +1,66 @@
+//! What our own program does when it is started to become another one (C-58).
+//!
+//! Between being started and the agent's first instruction some things must be arranged by the process itself: that it
+//! dies with us, that it leads a session of its own, that it adopts what its descendants leave behind. Doing it here,
+//! in a program, needs no unsafe code.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Pid;
+
+/// The hidden first argument that makes our program a launcher.
+pub const ARGUMENT: &str = "__launch";
+
+/// With what it ends when the program cannot be started; as a shell does.
+pub(crate) const FAILED: i32 = 127;
+
+/// How the line begins that says why.
+pub(crate) const COMPLAINT: &str = "saihai launcher: ";
+
+/// How the launcher is called: our own number, and the program with its arguments.
+pub(crate) fn command(launcher: &Path, program: &Path) -> Command {
+    let mut command = Command::new(launcher);
+    command.arg0("saihai").arg(ARGUMENT).arg(std::process::id().to_string()).arg(program);
+    command
+}
+
+/// Becomes the program named in the arguments after [`ARGUMENT`]. Returns only if that fails, with the exit code.
+pub fn become_program(arguments: &[OsString]) -> u8 {
+    let why = match arguments {
+        [parent, program, rest @ ..] => become_it(parent, program, rest),
+        [] | [_] => "there is no program to become".to_owned(),
+    };
+    // Nobody may be reading; the exit code says it too.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{COMPLAINT}{why}\n").as_bytes());
+    FAILED as u8
+}
+
+/// Why it did not work.
+fn become_it(parent: &OsStr, program: &OsStr, arguments: &[OsString]) -> String {
+    if let Err(error) = arrange() {
+        return format!("the process could not be prepared: {error}");
+    }
+    // Whoever died before the death signal was set will not send one.
+    let living = rustix::process::getppid().map(Pid::as_raw_pid);
+    if parent.to_str().and_then(|parent| parent.parse().ok()) != living {
+        return "whoever wanted it is gone".to_owned();
+    }
+    let error = Command::new(program).args(arguments).exec();
+    format!("`{}` could not be started: {error}", Path::new(program).display())
+}
+
+fn arrange() -> rustix::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        let kill = Some(rustix::process::Signal::KILL);
+        rustix::process::set_parent_process_death_signal(kill)?;
+        // Kept across exec: descendants whose parents end stay descendants of this process.
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    }
+    // A session of its own: a group of its own, and no terminal to ask a person on (C-50).
+    rustix::process::setsid()?;
+    Ok(())
+}

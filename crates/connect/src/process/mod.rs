@@ -1,0 +1,23 @@
+//! Programs we start: how they are found, started, signalled and ended with everything that came of them.
+//!
+//! [`Family`] is one of them with all its descendants. Where [`crate::Connections::launcher`] names our own program,
+//! it is started through [`launcher`], which arranges that it cannot outlive us. [`run`] runs one without a
+//! conversation.
+
+mod family;
+mod find;
+pub mod launcher;
+mod mark;
+mod pipes;
+mod run;
+mod wait;
+
+pub(crate) use family::{Family, Start, Streams};
+pub(crate) use find::find;
+pub(crate) use mark::Mark;
+pub(crate) use pipes::{Pipes, feed, read};
+pub(crate) use run::{Ended, Program, run};
+pub(crate) use wait::Status;
+
+#[cfg(test)]
+mod tests;

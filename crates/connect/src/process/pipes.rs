@@ -1,0 +1,53 @@
+//! The three pipes to a program.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+/// Our ends.
+pub(crate) struct Pipes {
+    pub(crate) input: Sender,
+    pub(crate) output: Receiver,
+    pub(crate) complaints: Receiver,
+}
+
+impl Pipes {
+    pub(crate) fn take(child: &mut Child) -> io::Result<Self> {
+        let missing = || io::Error::other("a pipe to it is missing");
+        let input: OwnedFd = child.stdin.take().ok_or_else(missing)?.into();
+        let output: OwnedFd = child.stdout.take().ok_or_else(missing)?.into();
+        let complaints: OwnedFd = child.stderr.take().ok_or_else(missing)?.into();
+        Ok(Self {
+            input: Sender::from_owned_fd(input)?,
+            output: Receiver::from_owned_fd(output)?,
+            complaints: Receiver::from_owned_fd(complaints)?,
+        })
+    }
+}
+
+/// Reads what is there, or waits for something; 0 at the end. Nothing is lost when it is dropped.
+pub(crate) async fn read(from: &Receiver, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        from.readable().await?;
+        match from.try_read(into) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            read => return read,
+        }
+    }
+}
+
+/// Writes everything, as fast as it is read. Whoever does not want to read it does not have to (C-51).
+pub(crate) async fn feed(to: &Sender, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        if to.writable().await.is_err() {
+            return;
+        }
+        match to.try_write(bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}

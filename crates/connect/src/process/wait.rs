@@ -1,0 +1,38 @@
+//! Waiting for a child without taking its exit away.
+
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// By itself, with this exit code.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+/// Waits for a child to end and leaves it a zombie, so that its number stays its own and can still be signalled.
+/// A thread waits: a handle to a process cannot be watched without unsafe code.
+pub(crate) async fn ended(child: Pid) -> io::Result<Status> {
+    tokio::task::spawn_blocking(move || look(child)).await?
+}
+
+/// Blocks until the child has ended.
+fn look(child: Pid) -> io::Result<Status> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    loop {
+        let status = match rustix::process::waitid(WaitId::Pid(child), options) {
+            Ok(status) => status,
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let Some(status) = status else { continue };
+        if let Some(code) = status.exit_status() {
+            return Ok(Status::Code(code));
+        }
+        return Ok(Status::Signal(status.terminating_signal().unwrap_or_default()));
+    }
+}
