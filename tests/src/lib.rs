@@ -4,23 +4,27 @@
 //! The suites see Saihai as a person or a script would: arguments in; exit code, output and files out. `Journal` reads
 //! the file format by itself instead of through the product, so that it can bear witness against it.
 
+mod api_server;
 mod fault;
 mod invocation;
 mod journal;
 mod live;
 mod manual;
 mod project;
+mod real_agent;
 mod story;
 mod terminal;
 pub mod tidy;
 mod workload;
 
+pub use api_server::{Answer, ApiServer, Refusal, Request, Wire};
 pub use fault::{At, Fault, Moment};
 pub use invocation::{Invocation, Outcome};
 pub use journal::{Journal, Line};
 pub use live::Live;
 pub use manual::{Page, updated};
 pub use project::{Project, Snapshot};
+pub use real_agent::{RealAgent, Surroundings};
 pub use story::story;
 pub use terminal::{Terminal, screen};
 pub use workload::{End, Workload, in_parallel};

@@ -1,7 +1,7 @@
 //! Calling cargo from a task.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use xtask::source;
@@ -16,6 +16,25 @@ pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
         .with_context(|| format!("`cargo {shown}` could not be started"))?;
     ensure!(status.success(), "`cargo {shown}` failed ({status})");
     Ok(())
+}
+
+/// Builds something and says where its last program is.
+pub(crate) fn executable(arguments: &[&str]) -> Result<PathBuf> {
+    let shown = arguments.join(" ");
+    eprintln!("xtask: cargo {shown}");
+    let output = command()
+        .args(arguments)
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("`cargo {shown}` could not be started"))?;
+    ensure!(output.status.success(), "`cargo {shown}` failed ({})", output.status);
+    let told = String::from_utf8(output.stdout)?;
+    let programs = told.lines().filter_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(PathBuf::from(message["executable"].as_str()?))
+    });
+    programs.last().with_context(|| format!("`cargo {shown}` made no program"))
 }
 
 /// Where cargo puts what it builds.

@@ -1,4 +1,4 @@
-//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`.
+//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`, `record-agents`.
 //!
 //! Each task is a thin order of cargo calls plus what cargo cannot tell: whether the release binary knows how to
 //! fail on purpose, what a test run left out, which requirements no test names. It uses no crate of ours, so that
@@ -7,6 +7,7 @@
 mod bench;
 mod cargo;
 mod coverage;
+mod real_agents;
 mod test;
 
 use std::process::ExitCode;
@@ -16,9 +17,11 @@ use anyhow::Result;
 const USAGE: &str = "\
 usage: cargo xtask TASK
 
-  test                              every test, and the check of the release binary
+  test [--real-agents]              every test, and the check of the release binary; with the flag also the
+                                    vendors' agent programs, against a scripted API and without a network
   bench [--only T-n]                the laws of cost, as ratios, with the law beside each
   coverage [--area A] [--all]       requirements that no test names, by area
+  record-agents [AGENT [CASE]]      what the vendors' programs say, for the tests of the providers
 ";
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "test" => test::run(rest),
         "bench" => bench::run(rest),
         "coverage" => coverage::run(rest),
+        "record-agents" => real_agents::record(rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)

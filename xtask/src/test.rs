@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
-use crate::cargo;
+use crate::{cargo, real_agents};
 
 /// The variable that only the build for tests may know (T-2).
 const FAULT: &str = concat!("SAIHAI", "_FAULT");
@@ -13,14 +13,25 @@ const FAULT: &str = concat!("SAIHAI", "_FAULT");
 const LEFT_OUT: &str = "\
 left out, and how to run it:
   the laws of cost (T-100 – T-104)      cargo xtask bench
-  not there yet: soak (T-110), agents of other vendors (C-85)
-";
+  not there yet: soak (T-110)";
+
+const REAL_AGENTS_LEFT_OUT: &str = "  the vendors' agent programs (C-85)    cargo xtask test --real-agents";
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
-    ensure!(arguments.is_empty(), "`test` takes no arguments; for one test: cargo test -p CRATE NAME");
+    let real_agents = match arguments {
+        [] => false,
+        [only] if only == "--real-agents" => true,
+        _ => bail!("`test` takes `--real-agents` and nothing else; for one test: cargo test -p CRATE NAME"),
+    };
     cargo::cargo(&["test", "--workspace"])?;
     the_release_binary_has_no_faults()?;
+    if real_agents {
+        real_agents::test(&[])?;
+    }
     println!("\nall tests passed\n\n{LEFT_OUT}");
+    if !real_agents {
+        println!("{REAL_AGENTS_LEFT_OUT}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

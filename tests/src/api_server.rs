@@ -1,0 +1,193 @@
+//! A model's API on the loopback, answering by a script: what the agent programs talk to when they are tested (C-85).
+//!
+//! It speaks the four protocols the programs call ([`Wire`]), says what the script says next, and remembers every
+//! request, so that a test can see what an agent was really told. It knows no model: an answer is a text, a tool call,
+//! a status, or a stream that goes wrong.
+
+mod answer;
+mod anthropic;
+mod chat;
+mod gemini;
+mod http;
+mod responses;
+mod wire;
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+
+pub use answer::{Answer, Refusal};
+pub use http::Request;
+pub use wire::Wire;
+
+/// The server. Dropping it ends every connection and waits for them.
+#[derive(Debug)]
+pub struct ApiServer {
+    address: SocketAddr,
+    desk: Sender<Message>,
+    porter: Option<JoinHandle<()>>,
+    clerk: Option<JoinHandle<()>>,
+}
+
+/// What the owner of the script is told.
+enum Message {
+    Arrived(Box<Request>, Sender<Reply>),
+    Show(Sender<Vec<Request>>),
+    Close,
+}
+
+/// What a request is answered with.
+enum Reply {
+    Scripted(Wire, Answer),
+    Other(http::Response),
+}
+
+impl ApiServer {
+    /// Starts one that gives these answers in order, the last of them for ever.
+    ///
+    /// # Panics
+    /// There is no port, or no answer.
+    pub fn start(script: impl IntoIterator<Item = Answer>) -> Self {
+        let script: Vec<Answer> = script.into_iter().collect();
+        assert!(!script.is_empty(), "a script needs an answer");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on the loopback");
+        let address = listener.local_addr().expect("it is bound");
+        let (desk, messages) = mpsc::channel();
+        let clerk = thread::spawn(move || answer_by(script, &messages));
+        let to_desk = desk.clone();
+        let porter = thread::spawn(move || receive(&listener, &to_desk));
+        Self { address, desk, porter: Some(porter), clerk: Some(clerk) }
+    }
+
+    /// Where it is, without a slash at the end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every request so far, in the order of arrival.
+    ///
+    /// # Panics
+    /// The server has failed.
+    pub fn requests(&self) -> Vec<Request> {
+        let (sender, receiver) = mpsc::channel();
+        self.desk.send(Message::Show(sender)).expect("the clerk is there");
+        receiver.recv().expect("the clerk answers")
+    }
+
+    /// The requests that were answered by the script.
+    pub fn asked(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(Request::is_ask).collect()
+    }
+}
+
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        let _ = self.desk.send(Message::Close);
+        if let Some(clerk) = self.clerk.take() {
+            let _ = clerk.join();
+        }
+        // The porter learns only from the next visitor that nobody is at the desk.
+        let _ = TcpStream::connect(self.address);
+        if let Some(porter) = self.porter.take() {
+            let _ = porter.join();
+        }
+    }
+}
+
+/// Owns the script and the record.
+fn answer_by(script: Vec<Answer>, messages: &Receiver<Message>) {
+    let mut script = script.into_iter().peekable();
+    let mut last = None;
+    let mut seen = Vec::new();
+    for message in messages {
+        match message {
+            Message::Arrived(request, to) => {
+                let reply = match request.wire() {
+                    Some(wire) if request.is_ask() => {
+                        last = script.next().or(last);
+                        let answer = last.clone().expect("a script has an answer");
+                        Reply::Scripted(wire, answer)
+                    }
+                    Some(_) | None => Reply::Other(wire::beside(&request)),
+                };
+                seen.push(*request);
+                let _ = to.send(reply);
+            }
+            Message::Show(to) => drop(to.send(seen.clone())),
+            Message::Close => return,
+        }
+    }
+}
+
+/// Lets connections in until the desk is closed, and then ends those still open.
+fn receive(listener: &TcpListener, desk: &Sender<Message>) {
+    let mut open: Vec<(TcpStream, JoinHandle<()>)> = Vec::new();
+    for stream in listener.incoming().flatten() {
+        let (probe, _) = mpsc::channel();
+        if desk.send(Message::Show(probe)).is_err() {
+            break;
+        }
+        let Ok(handle) = stream.try_clone() else { continue };
+        let desk = desk.clone();
+        open.retain(|(_, thread)| !thread.is_finished());
+        open.push((handle, thread::spawn(move || serve(stream, &desk))));
+    }
+    for (stream, thread) in open {
+        let _ = stream.shutdown(Shutdown::Both);
+        let _ = thread.join();
+    }
+}
+
+/// One connection carries one request; whatever goes wrong with it is the client's to notice.
+fn serve(mut stream: TcpStream, desk: &Sender<Message>) {
+    let Ok(Some(request)) = http::read(&mut stream) else { return };
+    let streamed = request.wants_stream();
+    let (sender, receiver) = mpsc::channel();
+    if desk.send(Message::Arrived(Box::new(request), sender)).is_err() {
+        return;
+    }
+    let Ok(reply) = receiver.recv() else { return };
+    let _ = match reply {
+        Reply::Other(response) => stream.write_all(&response.to_bytes()),
+        Reply::Scripted(wire, answer) => perform(&mut stream, wire, &answer, streamed),
+    };
+    let _ = stream.shutdown(Shutdown::Write);
+}
+
+fn perform(stream: &mut TcpStream, wire: Wire, answer: &Answer, streamed: bool) -> std::io::Result<()> {
+    match answer {
+        Answer::Text(_) | Answer::Tool { .. } if streamed => {
+            stream.write_all(http::EVENT_STREAM)?;
+            for event in wire.events(answer) {
+                stream.write_all(&http::chunk(event.as_bytes()))?;
+            }
+            stream.write_all(http::LAST_CHUNK)
+        }
+        Answer::Text(_) | Answer::Tool { .. } => {
+            stream.write_all(&http::Response::json(200, &wire.whole(answer)).to_bytes())
+        }
+        Answer::Refused(refusal) => stream.write_all(&wire.refusal(refusal).to_bytes()),
+        Answer::Cut(text) => {
+            stream.write_all(http::EVENT_STREAM)?;
+            let events = wire.events(&Answer::Text(text.clone()));
+            // The end of a message is never told before its last third.
+            for event in &events[..events.len() / 2] {
+                stream.write_all(&http::chunk(event.as_bytes()))?;
+            }
+            Ok(())
+        }
+        Answer::Endless => {
+            stream.write_all(http::EVENT_STREAM)?;
+            let events = wire.events(&Answer::text("I am thinking"));
+            for event in &events[..events.len() / 2] {
+                stream.write_all(&http::chunk(event.as_bytes()))?;
+            }
+            stream.flush()?;
+            // Nothing more is said; the client ends it by leaving.
+            let mut rest = [0; 1024];
+            while stream.read(&mut rest)? > 0 {}
+            Ok(())
+        }
+    }
+}

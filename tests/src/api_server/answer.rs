@@ -1,0 +1,68 @@
+//! What a script can say.
+
+use serde_json::Value;
+
+/// One answer to one request for a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The model says this and is done.
+    Text(String),
+    /// The model wants a tool to be called.
+    Tool {
+        /// Its name, as the agent offers it.
+        name: String,
+        /// Its arguments: an object, or the whole text for a tool that takes free text.
+        input: Value,
+    },
+    /// A status instead of a reply.
+    Refused(Refusal),
+    /// The connection is lost in the middle of saying this.
+    Cut(String),
+    /// The model begins and never goes on.
+    Endless,
+}
+
+/// A status instead of a reply, and what is said with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// The header `retry-after`, in seconds.
+    pub retry_after: Option<u64>,
+    /// The vendor's word for it, where it is not the usual one for the status.
+    pub code: Option<String>,
+    /// What is said.
+    pub message: String,
+}
+
+impl Answer {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A tool call.
+    pub fn tool(name: impl Into<String>, input: Value) -> Self {
+        Self::Tool { name: name.into(), input }
+    }
+
+    /// A status with the usual words.
+    pub fn status(status: u16) -> Self {
+        let message = match status {
+            401 => "bad key",
+            429 => "slow down",
+            _ => "out of order",
+        };
+        Self::Refused(Refusal { status, retry_after: None, code: None, message: message.to_owned() })
+    }
+
+    /// A 429 that names a time.
+    pub fn slow_down(seconds: u64) -> Self {
+        Self::Refused(Refusal {
+            status: 429,
+            retry_after: Some(seconds),
+            code: None,
+            message: "slow down".to_owned(),
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! `/responses`.
+
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::wire::{INPUT_TOKENS, OUTPUT_TOKENS, named, pieces};
+
+pub(super) fn events(answer: &Answer) -> Vec<String> {
+    let item = item(answer);
+    let mut events =
+        vec![json!({"type": "response.created", "response": response("in_progress", Vec::new())})];
+    events.push(json!({"type": "response.output_item.added", "output_index": 0, "item": item}));
+    if let Answer::Text(text) | Answer::Cut(text) = answer {
+        events.extend(pieces(text).into_iter().map(|piece| {
+            json!({
+                "type": "response.output_text.delta",
+                "item_id": "msg_1",
+                "output_index": 0,
+                "content_index": 0,
+                "delta": piece,
+            })
+        }));
+    }
+    events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
+    events.push(json!({"type": "response.completed", "response": response("completed", vec![item])}));
+    events.iter().map(named).collect()
+}
+
+pub(super) fn whole(answer: &Answer) -> Value {
+    response("completed", vec![item(answer)])
+}
+
+fn item(answer: &Answer) -> Value {
+    match answer {
+        Answer::Tool { name, input: Value::String(text) } => {
+            json!({"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": name, "input": text})
+        }
+        Answer::Tool { name, input } => json!({
+            "type": "function_call",
+            "id": "fc_1",
+            "call_id": "call_1",
+            "name": name,
+            "arguments": input.to_string(),
+        }),
+        Answer::Text(text) | Answer::Cut(text) => message(text),
+        Answer::Refused(_) | Answer::Endless => message(""),
+    }
+}
+
+fn message(text: &str) -> Value {
+    json!({
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": text, "annotations": []}],
+    })
+}
+
+fn response(status: &str, output: Vec<Value>) -> Value {
+    json!({
+        "id": "resp_1",
+        "object": "response",
+        "status": status,
+        "model": "test-model",
+        "output": output,
+        "usage": {
+            "input_tokens": INPUT_TOKENS,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": OUTPUT_TOKENS,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
+        },
+    })
+}

@@ -1,0 +1,127 @@
+//! The protocols.
+
+use serde_json::{Value, json};
+
+use super::http::{Request, Response};
+use super::{Answer, Refusal, anthropic, chat, gemini, responses};
+
+/// What every reply is said to have cost, in tokens.
+pub(super) const INPUT_TOKENS: u64 = 100;
+pub(super) const OUTPUT_TOKENS: u64 = 20;
+
+/// A protocol for asking a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// `/v1/messages`.
+    Anthropic,
+    /// `/responses`.
+    Responses,
+    /// `/chat/completions`.
+    Chat,
+    /// `:streamGenerateContent`.
+    Gemini,
+}
+
+impl Wire {
+    pub(super) fn of(path: &str) -> Option<Self> {
+        let path = path.split('?').next().unwrap_or_default();
+        if path.contains("/v1/messages") {
+            Some(Self::Anthropic)
+        } else if path.ends_with("/responses") {
+            Some(Self::Responses)
+        } else if path.ends_with("/chat/completions") {
+            Some(Self::Chat)
+        } else if path.contains("/models/") && path.contains(':') {
+            Some(Self::Gemini)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a request goes on with the conversation. Agents also ask for titles and the like; those requests offer
+    /// no tools and must not use up the script.
+    pub(super) fn asks(self, request: &Request) -> bool {
+        let about_reply = match self {
+            Self::Anthropic => !request.path.contains("count_tokens"),
+            Self::Responses | Self::Chat => true,
+            Self::Gemini => request.path.contains("enerateContent"),
+        };
+        about_reply && request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
+    }
+
+    /// A reply as the events of a stream.
+    pub(super) fn events(self, answer: &Answer) -> Vec<String> {
+        match self {
+            Self::Anthropic => anthropic::events(answer),
+            Self::Responses => responses::events(answer),
+            Self::Chat => chat::events(answer),
+            Self::Gemini => gemini::events(answer),
+        }
+    }
+
+    /// A reply in one piece.
+    pub(super) fn whole(self, answer: &Answer) -> Value {
+        match self {
+            Self::Anthropic => anthropic::whole(answer),
+            Self::Responses => responses::whole(answer),
+            Self::Chat => chat::whole(answer),
+            Self::Gemini => gemini::whole(answer),
+        }
+    }
+
+    /// A status as this protocol words it.
+    pub(super) fn refusal(self, refusal: &Refusal) -> Response {
+        let body = match self {
+            Self::Anthropic => anthropic::refusal(refusal),
+            Self::Responses | Self::Chat => chat::refusal(refusal),
+            Self::Gemini => gemini::refusal(refusal),
+        };
+        let response = Response::json(refusal.status, &body);
+        match refusal.retry_after {
+            Some(seconds) => response.with_header("retry-after", seconds.to_string()),
+            None => response,
+        }
+    }
+}
+
+/// What is answered to everything that is no part of the conversation.
+pub(super) fn beside(request: &Request) -> Response {
+    let path = request.path.split('?').next().unwrap_or_default();
+    match Wire::of(path) {
+        Some(Wire::Anthropic) if path.ends_with("count_tokens") => {
+            Response::json(200, &json!({"input_tokens": INPUT_TOKENS}))
+        }
+        Some(Wire::Gemini) if path.ends_with(":countTokens") => {
+            Response::json(200, &json!({"totalTokens": INPUT_TOKENS}))
+        }
+        Some(wire) => Response::json(200, &wire.whole(&Answer::text("aside"))),
+        None if path.ends_with("/models") => Response::json(200, &models()),
+        None => Response::json(404, &json!({"error": {"message": "no such thing", "type": "not_found"}})),
+    }
+}
+
+/// In the shapes of all vendors at once.
+fn models() -> Value {
+    json!({
+        "object": "list",
+        "data": [{"id": "test-model", "object": "model", "created": 0, "owned_by": "test"}],
+        "models": [],
+    })
+}
+
+/// An event of a stream without a name.
+pub(super) fn data(value: &Value) -> String {
+    format!("data: {value}\n\n")
+}
+
+/// An event of a stream, named by its `type`.
+pub(super) fn named(value: &Value) -> String {
+    format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or_default())
+}
+
+/// A text in three pieces, so that a stream has a middle.
+pub(super) fn pieces(text: &str) -> Vec<String> {
+    let letters: Vec<char> = text.chars().collect();
+    let size = letters.len().div_ceil(3).max(1);
+    letters.chunks(size).map(|piece| piece.iter().collect()).collect()
+}

@@ -1,0 +1,185 @@
+//! An agent program as its vendor ships it: how it is pointed at our API server, and how its model would have it write
+//! a file (C-85). One row each, in [`RealAgent::all`].
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::{Answer, ApiServer};
+
+/// The variable that names the directory with the programs. It is set by `cargo xtask` inside the namespace, so its
+/// absence means that nothing keeps an agent from the real network.
+const PROGRAMS: &str = "SAIHAI_REAL_AGENTS";
+
+/// A vendor's program.
+#[derive(Debug)]
+pub struct RealAgent {
+    /// The name of the program and of our provider.
+    pub name: &'static str,
+    /// What it is told by variables, beside `HOME` and `PATH`, given the server's address.
+    pub environment: fn(&str) -> Vec<(&'static str, String)>,
+    /// What it is told by files in its home, given the server's address: where, and what.
+    pub files: fn(&str) -> Vec<(&'static str, String)>,
+    /// Which model our settings name, where the program must be told.
+    pub model: Option<&'static str>,
+    /// How its model asks for a file to be written.
+    pub write: fn(&Path, &str) -> Answer,
+}
+
+/// Where one agent works: a home and a project of its own, and the server it talks to.
+#[derive(Debug)]
+pub struct Surroundings {
+    directory: TempDir,
+    /// The server it talks to.
+    pub server: ApiServer,
+}
+
+impl Surroundings {
+    /// A new home and a new project, prepared for an agent; the script of the server may name the project.
+    ///
+    /// # Panics
+    /// They cannot be made.
+    pub fn new<S: IntoIterator<Item = Answer>>(agent: &RealAgent, script: impl FnOnce(&Path) -> S) -> Self {
+        // Not `/tmp`, where codex holds back and says so.
+        let place = Path::new("/var/tmp");
+        let directory =
+            tempfile::Builder::new().prefix("saihai-agent-").tempdir_in(place).expect("a directory");
+        let project = directory.path().join("project");
+        fs::create_dir(&project).expect("a project");
+        let surroundings = Self { directory, server: ApiServer::start(script(&project)) };
+        fs::create_dir(surroundings.home()).expect("a home");
+        for (path, content) in (agent.files)(&surroundings.server.url()) {
+            let path = surroundings.home().join(path);
+            fs::create_dir_all(path.parent().expect("it is below the home")).expect("its directory");
+            fs::write(path, content).expect("a file of the home");
+        }
+        surroundings
+    }
+
+    /// The agent's home.
+    pub fn home(&self) -> PathBuf {
+        self.directory.path().join("home")
+    }
+
+    /// Where it works.
+    pub fn project(&self) -> PathBuf {
+        self.directory.path().join("project")
+    }
+
+    /// Every variable the agent has.
+    pub fn variables(&self, agent: &RealAgent) -> Vec<(&'static str, String)> {
+        let programs = RealAgent::programs();
+        let mut variables = vec![
+            ("HOME", self.home().display().to_string()),
+            ("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display())),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("TZ", "UTC".to_owned()),
+        ];
+        variables.extend((agent.environment)(&self.server.url()));
+        variables
+    }
+}
+
+impl RealAgent {
+    /// All five.
+    pub fn all() -> &'static [&'static RealAgent] {
+        &[&CLAUDE, &CODEX, &OPENCODE, &GEMINI, &COPILOT]
+    }
+
+    /// The one of a name.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn named(name: &str) -> &'static RealAgent {
+        let found = Self::all().iter().find(|agent| agent.name == name);
+        found.unwrap_or_else(|| panic!("there is no agent `{name}`"))
+    }
+
+    /// The directory with the programs.
+    ///
+    /// # Panics
+    /// We are not where agents may be run.
+    pub fn programs() -> PathBuf {
+        let Some(directory) = env::var_os(PROGRAMS) else {
+            panic!("not run: agents are only run without a network, by `cargo xtask test --real-agents`");
+        };
+        PathBuf::from(directory)
+    }
+}
+
+/// The key they are all given.
+const KEY: &str = "test-key";
+
+const CLAUDE: RealAgent = RealAgent {
+    name: "claude",
+    environment: |url| vec![("ANTHROPIC_API_KEY", KEY.to_owned()), ("ANTHROPIC_BASE_URL", url.to_owned())],
+    files: |_| Vec::new(),
+    model: None,
+    write: |path, content| Answer::tool("Write", json!({"file_path": path, "content": content})),
+};
+
+const CODEX: RealAgent = RealAgent {
+    name: "codex",
+    environment: |_| vec![("OPENAI_API_KEY", KEY.to_owned())],
+    files: |url| {
+        let config = format!(
+            "model = \"test-model\"\nmodel_provider = \"x\"\n\n[model_providers.x]\nname = \"x\"\nbase_url = \"{url}/v1\"\n\
+             env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 2\nstream_max_retries = 2\n"
+        );
+        vec![(".codex/config.toml", config)]
+    },
+    model: None,
+    write: |path, content| {
+        // A model whose tools codex does not know is offered a shell and nothing else to write with.
+        let command = format!("printf '{content}' > '{}'", path.display());
+        Answer::tool("exec_command", json!({"cmd": command}))
+    },
+};
+
+const OPENCODE: RealAgent = RealAgent {
+    name: "opencode",
+    environment: |_| Vec::new(),
+    files: |url| {
+        let model =
+            json!({"name": "test", "limit": {"context": 1_000_000, "output": 8_000}, "tool_call": true});
+        let provider = json!({
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "x",
+            "options": {"baseURL": format!("{url}/v1"), "apiKey": KEY},
+            "models": {"test-model": model},
+        });
+        let config = json!({"provider": {"x": provider}, "autoupdate": false});
+        vec![(".config/opencode/opencode.json", config.to_string())]
+    },
+    model: Some("x/test-model"),
+    write: |path, content| Answer::tool("write", json!({"filePath": path, "content": content})),
+};
+
+const GEMINI: RealAgent = RealAgent {
+    name: "gemini",
+    environment: |url| vec![("GEMINI_API_KEY", KEY.to_owned()), ("GOOGLE_GEMINI_BASE_URL", url.to_owned())],
+    files: |_| {
+        let settings = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
+        vec![(".gemini/settings.json", settings.to_string())]
+    },
+    model: Some("gemini-2.5-pro"),
+    write: |path, content| Answer::tool("write_file", json!({"file_path": path, "content": content})),
+};
+
+const COPILOT: RealAgent = RealAgent {
+    name: "copilot",
+    environment: |url| {
+        vec![
+            ("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1")),
+            ("COPILOT_PROVIDER_TYPE", "openai".to_owned()),
+            ("COPILOT_PROVIDER_API_KEY", KEY.to_owned()),
+            ("COPILOT_MODEL", "gpt-4.1".to_owned()),
+            ("COPILOT_OFFLINE", "true".to_owned()),
+        ]
+    },
+    files: |_| Vec::new(),
+    model: None,
+    write: |path, content| Answer::tool("create", json!({"path": path, "file_text": content})),
+};

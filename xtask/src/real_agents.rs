@@ -1,0 +1,81 @@
+//! The vendors' agent programs (C-85): installed at pinned versions below `target`, and run where no network but the
+//! loopback exists and by a user who is not root.
+
+mod confinement;
+mod installation;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use xtask::source;
+
+use crate::cargo;
+use confinement::Confinement;
+use installation::Installation;
+
+/// Where the providers' tests find what the programs said.
+const TRANSCRIPTS: &str = "crates/connect/src/agents/transcripts";
+
+/// Drives every program through Saihai, or only the tests whose names contain one of `filters`.
+pub(crate) fn test(filters: &[String]) -> Result<()> {
+    let (installation, confinement) = prepare()?;
+    let test =
+        cargo::executable(&["test", "--no-run", "--package", "saihai-tests", "--test", "real_agents"])?;
+    let saihai = cargo::target_directory()?.join("debug/saihai-faulty");
+    installation.take_in(&saihai, "saihai")?;
+    installation.take_in(&test, "real_agents")?;
+    // Each agent is busy for a second and then waits: more than two at once would only measure the machine.
+    let mut arguments = vec!["--test-threads=2".to_owned()];
+    arguments.extend_from_slice(filters);
+    let status = confinement.run("real_agents", &arguments)?;
+    ensure!(status.success(), "the suite of the real agents failed ({status})");
+    Ok(())
+}
+
+/// Records what the programs say, for the tests of the providers: `record-agents [AGENT [CASE]]`.
+pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
+    let (installation, confinement) = prepare()?;
+    let recorder = cargo::executable(&["build", "--package", "saihai-tests", "--example", "record_agents"])?;
+    installation.take_in(&recorder, "record_agents")?;
+    let recorded = installation.directory().join("recorded");
+    if recorded.exists() {
+        fs::remove_dir_all(&recorded)?;
+    }
+    fs::create_dir(&recorded)?;
+    fs::set_permissions(&recorded, fs::Permissions::from_mode(0o777))?;
+    let inside = confinement.inside(&recorded)?.display().to_string();
+    let mut all = vec![inside];
+    all.extend_from_slice(arguments);
+    let status = confinement.run("record_agents", &all)?;
+    ensure!(status.success(), "the recording failed ({status})");
+    keep(&recorded, &source::root().join(TRANSCRIPTS))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn prepare() -> Result<(Installation, Confinement)> {
+    let installation = Installation::make(&cargo::target_directory()?.join("real-agents"))
+        .context("real agents: not run: they could not be installed")?;
+    let confinement = Confinement::around(installation.directory())
+        .context("real agents: not run: there is no place without a network for them")?;
+    Ok((installation, confinement))
+}
+
+/// Copies what was recorded over what is there.
+fn keep(recorded: &Path, transcripts: &Path) -> Result<()> {
+    for agent in entries(recorded)? {
+        let place = transcripts.join(agent.file_name().context("an entry has a name")?);
+        fs::create_dir_all(&place)?;
+        for file in entries(&agent)? {
+            fs::copy(&file, place.join(file.file_name().context("an entry has a name")?))?;
+        }
+    }
+    Ok(())
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+    Ok(entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?)
+}
