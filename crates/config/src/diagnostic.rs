@@ -21,6 +21,8 @@ pub use json::to_json;
 pub use location::{Located, Location};
 pub use path::{DocumentPath, Step};
 pub use sarif::to_sarif;
+#[cfg(test)]
+pub(crate) use suggest::COMPARED;
 pub use suggest::{did_you_mean, nearest};
 pub use words::{list_of, quoted};
 

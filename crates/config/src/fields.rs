@@ -167,14 +167,18 @@ impl<'d> Fields<'d> {
         self.given.get(name)
     }
 
+    fn known_instead_of(&self, key: &str) -> String {
+        did_you_mean(key, self.object.known()).unwrap_or_else(|| {
+            format!("{} has the keys {}", self.object.title, list_of(self.object.known(), "and"))
+        })
+    }
+
     fn take(&mut self, key: Located<String>, value: Cursor<'d>, diagnostics: &mut Diagnostics) {
         let Some((field, spelling)) = self.object.find(&key.value) else {
-            let hint = did_you_mean(&key.value, self.object.known()).unwrap_or_else(|| {
-                format!("{} has the keys {}", self.object.title, list_of(self.object.known(), "and"))
-            });
+            let hint = diagnostics.has_room().then(|| self.known_instead_of(&key.value));
             let message = format!("unknown key {}", quoted(&key.value));
             let label = format!("not a key of {}", self.object.title);
-            diagnostics.push(key.error("unknown-key", message).label(label).hint(hint));
+            diagnostics.push(key.error("unknown-key", message).label(label).maybe_hint(hint));
             return;
         };
         if let Kind::Refused(why) = field.kind {

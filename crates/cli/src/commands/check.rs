@@ -1,9 +1,10 @@
 //! `saihai check`.
 
+mod bound;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use saihai_config::check::most_calls;
 use saihai_config::{
     Definition, Diagnostic, Diagnostics, FileKind, Options, Settings, Source as _, find, list, load,
     to_github, to_sarif,
@@ -13,14 +14,15 @@ use serde::Serialize;
 use crate::error::{Error, exit};
 use crate::prepared::{unsaved_reports, unusable};
 use crate::project::Project;
-use crate::report::count;
-use crate::terminal::{Streams, visible_line};
+use crate::terminal::Streams;
 use crate::{diagnostics, json};
+use bound::{Bound, BoundObject};
 
 /// Report everything that is wrong with definitions and settings
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Then prints, for each definition, an upper bound on the calls to providers, retries not counted."
+    after_help = "Then prints, for each definition, an upper bound on the calls to providers and, where all of them have \
+                  a price, on what they cost; retries not counted."
 )]
 pub(crate) struct Check {
     /// Definitions, or directories of them [default: every definition found, and the settings]
@@ -49,20 +51,10 @@ enum Format {
     Sarif,
 }
 
-/// An upper bound on the calls of one definition (P-56).
-#[derive(Serialize)]
-struct Bound {
-    definition: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    most_calls: Option<u64>,
-}
-
 #[derive(Serialize)]
 struct CheckObject<'a> {
     diagnostics: Vec<&'a Diagnostic>,
-    bounds: &'a [Bound],
+    bounds: Vec<BoundObject<'a>>,
 }
 
 impl Check {
@@ -83,7 +75,8 @@ impl Check {
             Format::Github => streams.out.raw(to_github(&found).as_bytes())?,
             Format::Sarif => streams.out.raw(to_sarif(&found).as_bytes())?,
             Format::Json => {
-                let object = CheckObject { diagnostics: found.iter().collect(), bounds: &bounds };
+                let bounds = bounds.iter().map(Bound::object).collect();
+                let object = CheckObject { diagnostics: found.iter().collect(), bounds };
                 json::line(&mut streams.out, "check", object)?;
             }
         }
@@ -140,11 +133,7 @@ impl Check {
             streams.out.data("")?;
         }
         for bound in bounds {
-            let calls = bound.most_calls.map_or_else(
-                || "no upper bound on calls".to_owned(),
-                |most| format!("at most {}", count(most, "call")),
-            );
-            streams.out.data(&format!("{}: {calls}", visible_line(&bound.definition)))?;
+            streams.out.data(&bound.line())?;
         }
         if found.is_empty() && bounds.is_empty() {
             streams.note("there is nothing to check here");
@@ -163,9 +152,5 @@ fn one(
     found.append(loaded.diagnostics);
     let workflow = loaded.workflow?;
     found.append(unusable(&workflow, settings));
-    Some(Bound {
-        definition: definition.name.clone(),
-        file: definition.path.as_ref().map(|path| project.shown(path)),
-        most_calls: most_calls(&workflow),
-    })
+    Some(Bound::new(project, definition, &workflow, settings))
 }

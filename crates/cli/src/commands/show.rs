@@ -10,7 +10,7 @@ use crate::driving::{Conclusion, ResultObject, show_result};
 use crate::error::{Error, exit};
 use crate::json::{self, Typed};
 use crate::project::Project;
-use crate::report::{count, grouped};
+use crate::report::{BudgetObject, budget_words, grouped};
 use crate::terminal::{Streams, Table, visible_line};
 use crate::time;
 
@@ -78,7 +78,7 @@ impl Told {
             result: Typed::new("result", self.conclusion.object()),
             stages: self.stages.iter().map(StageObject::new).collect(),
             reports: self.reports.iter().map(ReportObject::new).collect(),
-            budget: (!self.budget.is_unlimited()).then(|| BudgetObject::new(&self.budget)),
+            budget: BudgetObject::new(&self.budget),
         }
     }
 
@@ -125,13 +125,7 @@ impl Told {
     }
 
     fn budget_line(&self) -> Option<String> {
-        let Budget { usd, tokens, turns, time: driven } = &self.budget;
-        let mut parts = Vec::new();
-        parts.extend(usd.map(|usd| usd.to_string()));
-        parts.extend(tokens.map(|tokens| count(tokens, "token")));
-        parts.extend(turns.map(|turns| count(turns, "turn")));
-        parts.extend(driven.map(time::length));
-        (!parts.is_empty()).then(|| format!("\nbudget: at most {}", parts.join(", ")))
+        budget_words(&self.budget).map(|words| format!("\nbudget: at most {words}"))
     }
 }
 
@@ -195,29 +189,6 @@ impl<'a> ReportObject<'a> {
             how: version.how,
             sha256: &version.sha256,
             bytes: version.bytes,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct BudgetObject {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    turns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time_ms: Option<u64>,
-}
-
-impl BudgetObject {
-    fn new(budget: &Budget) -> Self {
-        Self {
-            usd: budget.usd.map(saihai_model::Usd::dollars),
-            tokens: budget.tokens,
-            turns: budget.turns,
-            time_ms: budget.time.map(|time| time.0),
         }
     }
 }

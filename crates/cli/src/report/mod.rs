@@ -1,6 +1,7 @@
 //! What a person sees of a run, told from its records: live, from a pipe, or long afterwards.
 
 mod board;
+mod budget;
 mod decision_words;
 mod fact_words;
 mod live;
@@ -13,6 +14,7 @@ mod words;
 mod tests;
 
 pub(crate) use board::Board;
+pub(crate) use budget::{BudgetObject, budget_words};
 pub(crate) use decision_words::{ending_words, exit_words, verdict_words};
 pub(crate) use live::Live;
 pub(crate) use names::Names;

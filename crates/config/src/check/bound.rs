@@ -1,28 +1,36 @@
 //! The most calls a run can make.
 
-use saihai_model::{Choice, Stage, Workflow};
+use saihai_model::{Choice, ProviderName, Stage, Workflow};
 
-/// The most provider calls without retries: the iteration limit times the dearest stage. `None` where rounds are
-/// not limited.
+/// The most provider calls without retries: the iteration limit times the dearest stage, or the budget of turns where
+/// that is less. `None` where neither is limited.
 pub fn most_calls(workflow: &Workflow) -> Option<u64> {
+    let dearest = workflow.stages.values().map(|stage| calls(stage).map(|(_, times)| times).sum()).max();
+    let by_rounds = most_rounds(workflow).map(|rounds| rounds.saturating_mul(dearest.unwrap_or(0)));
+    by_rounds.into_iter().chain(workflow.limits.budget.turns).min()
+}
+
+/// The most rounds a run can have.
+pub(super) fn most_rounds(workflow: &Workflow) -> Option<u64> {
     let limits = &workflow.limits;
-    let rounds = match (limits.rounds, limits.hard_rounds) {
-        (Some(rounds), Some(hard)) => rounds.min(hard),
-        (rounds, hard) => rounds.or(hard)?,
-    };
-    let dearest = workflow.stages.values().map(calls).max().unwrap_or(0);
-    Some(u64::from(rounds).saturating_mul(dearest))
+    limits.rounds.into_iter().chain(limits.hard_rounds).min().map(u64::from)
 }
 
-/// Turns, their corrections and every question that can be asked in one round.
-fn calls(stage: &Stage) -> u64 {
-    let turns = stage.turns().iter().map(|turn| {
+/// Who can be called in one round of a stage and how often: its turns, their corrections, and every question that can
+/// be asked.
+pub(super) fn calls(stage: &Stage) -> impl Iterator<Item = (&ProviderName, u64)> {
+    let turns = stage.turns().iter().flat_map(|turn| {
         let corrections = turn.reads.output.as_ref().map_or(0, |output| u64::from(output.corrections));
-        1 + corrections + turn.reads.choice.as_ref().map_or(0, questions)
+        let asked = turn.reads.choice.as_ref().and_then(|choice| questions(choice, &turn.provider));
+        [Some((&turn.provider, 1 + corrections)), asked].into_iter().flatten()
     });
-    turns.sum::<u64>() + stage.exit.question().map_or(0, questions)
+    let first = stage.turns().first().map(|turn| &turn.provider);
+    let exit = stage.exit.question().zip(first).and_then(|(choice, first)| questions(choice, first));
+    turns.chain(exit)
 }
 
-fn questions(choice: &Choice) -> u64 {
-    choice.question().map_or(0, |question| 1 + u64::from(question.corrections))
+/// Who is asked the question of a choice, if there is one, and how often.
+fn questions<'a>(choice: &'a Choice, else_by: &'a ProviderName) -> Option<(&'a ProviderName, u64)> {
+    let question = choice.question()?;
+    Some((question.provider.as_ref().unwrap_or(else_by), 1 + u64::from(question.corrections)))
 }

@@ -41,6 +41,13 @@ pub enum Problem {
     UnknownReport(String),
     /// These stages can go round for ever, and nothing watches them.
     UnmonitoredCycle(Vec<StageId>),
+    /// A stage behind a gate can also be entered without anybody being asked.
+    GateBypass {
+        /// The way through the gate: the stage before it, the gate, the stage behind it.
+        asked: Vec<StageId>,
+        /// The shortest way from the start to the stage that passes no gate.
+        around: Vec<StageId>,
+    },
 }
 
 /// Why a rule can never hold.
@@ -83,7 +90,17 @@ impl Finding {
             Severity::Warning => Diagnostic::warning(code, message),
             Severity::Note => Diagnostic::note(code, message),
         };
-        diagnostic.maybe_hint(self.hint())
+        let diagnostic = diagnostic.maybe_hint(self.hint());
+        match &self.problem {
+            Problem::GateBypass { .. } => diagnostic.label("nobody is asked on this way"),
+            Problem::Unreachable
+            | Problem::NoEnd
+            | Problem::DeadRule(_)
+            | Problem::NotExhaustive(_)
+            | Problem::ExtraCall
+            | Problem::UnknownReport(_)
+            | Problem::UnmonitoredCycle(_) => diagnostic,
+        }
     }
 
     fn sentence(&self, noun: &str) -> (Severity, &'static str, String) {
@@ -112,9 +129,16 @@ impl Finding {
                 (Severity::Warning, "unknown-report", format!("no {noun} writes the report {}", quoted(file)))
             }
             Problem::UnmonitoredCycle(stages) => {
-                let names: Vec<String> = stages.iter().map(|stage| quoted(stage.as_str())).collect();
-                let message = format!("{} can repeat until the iteration limit", names.join(" → "));
+                let message = format!("{} can repeat until the iteration limit", way(stages));
                 (Severity::Note, "unmonitored-cycle", message)
+            }
+            Problem::GateBypass { asked, around } => {
+                let behind = asked.last().map(|stage| quoted(stage.as_str())).unwrap_or_default();
+                let (asked, around) = (way(asked), way(around));
+                let message = format!(
+                    "a person is asked before {noun} {behind} on the way {asked}, but nobody on the way {around}"
+                );
+                (Severity::Warning, "gate-bypass", message)
             }
         }
     }
@@ -123,6 +147,10 @@ impl Finding {
         let hint = match &self.problem {
             Problem::DeadRule(Dead::Turn { meant, .. } | Dead::Nobody { meant, .. }) => {
                 return meant.as_ref().map(|label| format!("did you mean `{label}`?"));
+            }
+            Problem::GateBypass { asked, .. } => {
+                let asks = asked.first().map(|stage| quoted(stage.as_str())).unwrap_or_default();
+                return Some(format!("ask on this way too, or let it lead through {asks}"));
             }
             Problem::NotExhaustive(_) => "the run would fail there: add a rule for what is left",
             Problem::NoEnd => "without one the run ends only at its iteration limit",
@@ -162,6 +190,19 @@ impl Dead {
             }
         }
     }
+}
+
+/// The most stages of a way that are named; of a longer one its ends.
+const NAMED: usize = 8;
+
+/// `a` → `b` → `c`.
+fn way(stages: &[StageId]) -> String {
+    let quote = |stage: &StageId| quoted(stage.as_str());
+    let mut names: Vec<String> = stages.iter().map(quote).collect();
+    if names.len() > NAMED {
+        names.splice(NAMED / 2..names.len() - NAMED / 2, ["…".to_owned()]);
+    }
+    names.join(" → ")
 }
 
 fn combination(results: &[(TurnId, Option<Label>)]) -> String {

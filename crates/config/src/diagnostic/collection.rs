@@ -1,6 +1,6 @@
 //! Everything found so far.
 
-use super::{Diagnostic, Severity};
+use super::{Diagnostic, Severity, did_you_mean};
 
 /// Everything found so far, in the order of files and places once sorted.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +15,9 @@ impl Diagnostics {
     /// More than this nobody reads; what follows is only counted.
     pub const MOST: usize = 1000;
 
+    /// After so many nobody needs to be told what each misspelt name was probably meant to be.
+    const ENOUGH: usize = 50;
+
     /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
@@ -27,7 +30,7 @@ impl Diagnostics {
             Severity::Warning => self.warnings = true,
             Severity::Note => {}
         }
-        if self.list.len() < Self::MOST {
+        if self.has_room() {
             self.list.push(diagnostic);
         } else {
             self.left_off += 1;
@@ -67,6 +70,17 @@ impl Diagnostics {
     /// How many more were found than are listed.
     pub fn left_off(&self) -> usize {
         self.left_off
+    }
+
+    /// Whether one more would be listed. Where it would not, finding words for it is lost work.
+    pub fn has_room(&self) -> bool {
+        self.list.len() < Self::MOST
+    }
+
+    /// "did you mean …?" of names that a file itself gives, and of which there can be any number: while there are so few
+    /// diagnostics that comparing with every name does not take long.
+    pub fn suggest<'a>(&self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+        if self.list.len() < Self::ENOUGH { did_you_mean(word, known) } else { None }
     }
 
     /// Those listed, in the order they were found.

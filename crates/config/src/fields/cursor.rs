@@ -217,7 +217,7 @@ impl<'d> Cursor<'d> {
         }
         let expected = Kind::OneOf(words).describe();
         let message = format!("{} must be {expected}, not {}", self.name(), quoted(text));
-        let hint = did_you_mean(text, words.iter().copied());
+        let hint = diagnostics.has_room().then(|| did_you_mean(text, words.iter().copied())).flatten();
         diagnostics.push(self.error("bad-value", message).label("not one of them").maybe_hint(hint));
         false
     }

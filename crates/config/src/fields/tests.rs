@@ -410,3 +410,31 @@ fn a_document_path_leads_back_to_its_place() {
     assert_eq!(document.locate(&path).name(), "a.yaml:3:8");
     assert_eq!(document.locate(&path.key("deeper")).name(), "a.yaml:3:8");
 }
+
+/// How many words were compared to find out what was meant.
+fn compared(text: &str) -> (usize, Diagnostics) {
+    let (document, mut diagnostics) = read(text);
+    let before = crate::diagnostic::COMPARED.get();
+    let fields = Fields::read(&document.cursor(), &MOVEMENT, &mut diagnostics);
+    for word in fields.iter().flat_map(|fields| fields.list("rules")) {
+        word.must_be(&Kind::OneOf(&["readonly", "edit", "full"]), &mut diagnostics);
+    }
+    (crate::diagnostic::COMPARED.get() - before, diagnostics)
+}
+
+// P9: a file full of mistakes is refused as quickly as one with a few
+#[test]
+fn what_was_meant_is_not_looked_for_once_nobody_will_be_told() {
+    let keys = |count: usize| (0..count).map(|n| format!("kez{n}: 1\n")).collect::<String>();
+    let (few, _) = compared(&keys(10));
+    assert_eq!(few, 10 * MOVEMENT.known().count());
+    let (many, diagnostics) = compared(&keys(5000));
+    assert_eq!((diagnostics.len(), diagnostics.left_off()), (Diagnostics::MOST, 4001));
+    assert_eq!(many, Diagnostics::MOST * MOVEMENT.known().count());
+    let words = |count: usize| format!("name: x\nrules:\n{}", "- redonly\n".repeat(count));
+    let (few, _) = compared(&words(10));
+    assert_eq!(few, 10 * 3);
+    let (many, diagnostics) = compared(&words(5000));
+    assert_eq!((diagnostics.len(), diagnostics.left_off()), (Diagnostics::MOST, 4000));
+    assert_eq!(many, Diagnostics::MOST * 3);
+}

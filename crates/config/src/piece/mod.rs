@@ -137,7 +137,8 @@ fn report_findings(workflow: &Workflow, spots: &Spots, diagnostics: &mut Diagnos
             Problem::Unreachable
             | Problem::NoEnd
             | Problem::UnknownReport(_)
-            | Problem::UnmonitoredCycle(_) => false,
+            | Problem::UnmonitoredCycle(_)
+            | Problem::GateBypass { .. } => false,
         };
         if sound || local {
             diagnostics.push(finding.diagnostic("movement").at(at));

@@ -2,7 +2,6 @@
 
 use saihai_model::{Millis, ProviderName, Usd};
 
-use super::read::suggest;
 use crate::{Area, Diagnostic, Diagnostics, Located, Location, Options, Settings, quoted};
 
 /// The provider that needs no agent.
@@ -43,7 +42,7 @@ impl<'a> Providers<'a> {
         if let Some(name) = options.provider.as_ref().filter(|name| !settings.knows_provider(name.as_str())) {
             let message = format!("no provider is named {}", quoted(name.as_str()));
             let diagnostic = Diagnostic::error(Area::Provider.code("unknown-provider"), message);
-            let hint = suggest(name.as_str(), settings.provider_names(), diagnostics);
+            let hint = diagnostics.suggest(name.as_str(), settings.provider_names());
             diagnostics.push(diagnostic.maybe_hint(hint));
         }
         providers
@@ -115,7 +114,7 @@ impl<'a> Providers<'a> {
         if !self.settings.knows_provider(meant) {
             let message = format!("no provider is named {}", quoted(written));
             let diagnostic = name.error("unknown-provider", message).label("not a provider");
-            let hint = suggest(written, self.settings.provider_names(), diagnostics);
+            let hint = diagnostics.suggest(written, self.settings.provider_names());
             diagnostics.push(diagnostic.maybe_hint(hint));
         }
         meant.into()

@@ -8,7 +8,7 @@ use super::movement::{ENDS, Level, Movement};
 use super::rule::Rule;
 use super::tables;
 use super::texts::Texts;
-use crate::{Cursor, Diagnostics, Document, Fields, Located, Value, did_you_mean, quoted};
+use crate::{Cursor, Diagnostics, Document, Fields, Located, Value, quoted};
 
 /// The iteration limit, where nothing is said.
 const ITERATIONS: u32 = 10;
@@ -84,7 +84,7 @@ impl Piece {
             }
             let known = self.movements.iter().map(|movement| movement.name.value.as_str());
             let known = known.chain(ENDS.into_iter().filter(|_| ends));
-            let hint = suggest(&name.value, known, diagnostics);
+            let hint = diagnostics.suggest(&name.value, known);
             let message = format!("movement {} does not exist", quoted(&name.value));
             let diagnostic = name.error("unknown-movement", message).label("no movement has this name");
             diagnostics.push(diagnostic.maybe_hint(hint));
@@ -108,16 +108,6 @@ impl Piece {
             diagnostics.push(diagnostic.also(&rule.at, "completes the run"));
         }
     }
-}
-
-/// "did you mean …?", while there are not yet so many diagnostics that comparing with every name takes long.
-pub(super) fn suggest<'a>(
-    word: &str,
-    known: impl IntoIterator<Item = &'a str>,
-    diagnostics: &Diagnostics,
-) -> Option<String> {
-    const ENOUGH: usize = 50;
-    if diagnostics.len() < ENOUGH { did_you_mean(word, known) } else { None }
 }
 
 fn read_name(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> String {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::facet::Facet;
-use super::read::suggest;
 use crate::{
     Area, Diagnostic, Diagnostics, LARGEST_FILE, Located, Location, Places, ReadError, Source, SourceFile,
     Span, quoted,
@@ -217,7 +216,7 @@ impl<'a> Texts<'a> {
         let noun = facet.noun();
         let message = format!("no {noun} is named {}", quoted(&value.value));
         let named = self.maps.get(&facet).into_iter().flat_map(|map| map.keys().map(String::as_str));
-        let hint = suggest(&value.value, named, diagnostics).unwrap_or_else(|| {
+        let hint = diagnostics.suggest(&value.value, named).unwrap_or_else(|| {
             let directories: Vec<String> =
                 self.facet_directories(facet).iter().map(|path| quoted(&self.places.shown(path))).collect();
             let map = facet.map();

@@ -2,7 +2,7 @@
 
 use saihai_model::{ScriptTarget, StageId, TurnId, Workflow};
 
-use crate::diagnostic::{Diagnostics, Located, did_you_mean, quoted};
+use crate::diagnostic::{Diagnostics, Located, quoted};
 
 /// What marks the questions about a stage.
 const JUDGE: &str = "#judge";
@@ -45,7 +45,7 @@ impl<'a> Names<'a> {
         };
         let known = all(workflow);
         let message = format!("no stage or turn is named {}", quoted(name));
-        let hint = did_you_mean(name, known.iter().map(String::as_str));
+        let hint = diagnostics.suggest(name, known.iter().map(String::as_str));
         diagnostics.push(
             written.error("unknown-stage", message).label("nobody is asked by this name").maybe_hint(hint),
         );

@@ -42,7 +42,7 @@ pub(super) fn check(values: &Values, diagnostics: &mut Diagnostics) {
         let name = setting.node.as_text().unwrap_or_default();
         if !known().any(|known| known == name) {
             let message = format!("no provider is named {}", quoted(name));
-            let hint = did_you_mean(name, known()).unwrap_or_else(|| {
+            let hint = diagnostics.suggest(name, known()).unwrap_or_else(|| {
                 format!("known are {}; others need a table `[providers.NAME]`", list_of(known(), "and"))
             });
             let diagnostic = setting.at.error("unknown-provider", message).label(format!("`{key}`"));

@@ -58,8 +58,15 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
     };
     let rule = Rule { when: Holds::Is(label), then: Target::Stage(id.clone()) };
     let exit = Exit::Rules { rules: vec![rule], question: None, otherwise: Target::failed("no_match") };
-    let stage =
-        Stage { title: "work".to_owned(), does, exit, rounds: Rounds::default(), visits: None, aside: false, description: None };
+    let stage = Stage {
+        title: "work".to_owned(),
+        does,
+        exit,
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+        description: None,
+    };
     Workflow {
         name: "bench".to_owned(),
         entry: id.clone(),

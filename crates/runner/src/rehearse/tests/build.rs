@@ -46,7 +46,15 @@ pub(super) fn asking(turns: Vec<Turn>, exit: Exit) -> Stage {
 }
 
 pub(super) fn standing(does: Activity, exit: Exit) -> Stage {
-    Stage { title: String::new(), does, exit, rounds: Rounds::default(), visits: None, aside: false, description: None }
+    Stage {
+        title: String::new(),
+        does,
+        exit,
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+        description: None,
+    }
 }
 
 fn rule(text: &str) -> Rule {

@@ -1,10 +1,13 @@
 //! Findings on workflows written down in one line.
 
+mod gates;
+mod money;
+
 use proptest::prelude::*;
 use saihai_model::{
-    Activity, Alarm, Choice, Completion, Exit, Gate, GateMode, Holds, Join, Limits, Method, Monitor, Offer,
-    OnFailure, Permission, Prompt, Question, QuestionSession, Reads, Retry, Rounds, Rule, SessionPolicy,
-    Stage, StageId, Target, Turn, Wants, Watch, Workflow,
+    Activity, Alarm, Choice, Completion, Exit, Form, Gate, GateMode, Holds, Join, Limits, Method, Monitor,
+    Offer, OnFailure, Part, Permission, Prompt, Question, QuestionSession, Reads, Report, Retry, Rounds,
+    Rule, Section, SessionPolicy, Stage, StageId, Target, Turn, Variable, Wants, Watch, When, Workflow,
 };
 
 use super::{Spot, check, most_calls};
@@ -164,6 +167,11 @@ fn the_most_calls_are_the_limit_times_the_dearest_stage() {
     assert_eq!(most_calls(&flow), Some(24));
     flow.limits = Limits::default();
     assert_eq!(most_calls(&flow), None);
+    // K-35: a budget of turns is kept whatever the stages could ask
+    flow.limits.budget.turns = Some(7);
+    assert_eq!(most_calls(&flow), Some(7));
+    flow.limits.rounds = Some(1);
+    assert_eq!(most_calls(&flow), Some(6));
 }
 
 /// Whether a rule holds for labels, tried directly.
@@ -232,4 +240,50 @@ fn long_chains_are_followed_without_recursion() {
     let findings = check(&flow);
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].spot, Spot::Stage("s0".into()));
+}
+
+// K-42, P-20: rules whose labels nobody has
+#[test]
+fn rules_that_can_never_hold_are_told_apart() {
+    let mut flow = workflow("a: COMPLETE");
+    let all = |labels: &[&str]| Holds::All(labels.iter().map(|label| (*label).into()).collect());
+    let any = |labels: &[&str]| Holds::Any(labels.iter().map(|label| (*label).into()).collect());
+    let whens = [
+        all(&["ok"]),
+        all(&["okay"]),
+        all(&["ok", "ok", "ok"]),
+        all(&["ok", "slow"]),
+        any(&["slow", "fast"]),
+        Holds::Answered("else".into()),
+        Holds::Always,
+    ];
+    let rules = whens.map(|when| Rule { when, then: Target::Complete }).to_vec();
+    let turns = vec![turn("x", &["ok", "slow"]), turn("y", &["ok"])];
+    flow.stages.insert("a".into(), stage(turns, rules));
+    insta::assert_snapshot!(said(&flow), @"
+    dead-rule this rule can never hold: `okay` is no result of `x`
+    dead-rule this rule can never hold: it names 3 results, but there are 2 turns
+    dead-rule this rule can never hold: `slow` is no result of `y`
+    dead-rule this rule can never hold: nothing has the result `fast`
+    dead-rule this rule can never hold: its question is never asked, because `judge_fallback` is off
+    ");
+}
+
+// K-42: what a prompt shows and nobody writes
+#[test]
+fn reports_that_are_shown_are_written_by_somebody() {
+    let shows = |file: &str| {
+        let body = vec![Part::Value(Variable::ReportFile(file.to_owned()), Form::Plain)];
+        Prompt { sections: vec![Section { body, when: When::Always }], ..Prompt::default() }
+    };
+    let mut flow = workflow("a: COMPLETE");
+    let mut reader = turn("t", &["COMPLETE"]);
+    reader.prompt = shows("plan.md");
+    let rules = vec![Rule { when: Holds::Is("COMPLETE".into()), then: Target::Complete }];
+    flow.stages.insert("a".into(), stage(vec![reader.clone()], rules.clone()));
+    assert_eq!(said(&flow), "unknown-report no stage writes the report `plan.md`");
+    let report = Report { file: "plan.md".to_owned(), label: "plan.md".to_owned(), heading: None };
+    reader.reads.reports.push(report);
+    flow.stages.insert("a".into(), stage(vec![reader], rules));
+    assert_eq!(said(&flow), "");
 }

@@ -1,0 +1,130 @@
+//! What can be said beforehand of what a run of a definition costs.
+
+use saihai_config::check::{Charge, Money, most_calls, most_money};
+use saihai_config::{Definition, Settings};
+use saihai_model::{Budget, Usd, Workflow};
+use serde::Serialize;
+
+use crate::project::Project;
+use crate::report::{BudgetObject, budget_words, count};
+use crate::terminal::visible_line;
+
+/// Upper bounds of one definition (P-56), retries not counted.
+pub(super) struct Bound {
+    definition: String,
+    file: Option<String>,
+    calls: Option<u64>,
+    money: Option<Money>,
+    budget: Budget,
+}
+
+impl Bound {
+    pub(super) fn new(
+        project: &Project,
+        definition: &Definition,
+        workflow: &Workflow,
+        settings: &Settings,
+    ) -> Self {
+        Self {
+            definition: definition.name.clone(),
+            file: definition.path.as_ref().map(|path| project.shown(path)),
+            calls: most_calls(workflow),
+            money: most_money(workflow, settings),
+            budget: workflow.limits.budget.clone(),
+        }
+    }
+
+    /// The bound in one line.
+    pub(super) fn line(&self) -> String {
+        let calls = self.calls.map_or_else(
+            || "no upper bound on calls".to_owned(),
+            |most| format!("at most {}", count(most, "call")),
+        );
+        let mut line = format!("{}: {calls}", visible_line(&self.definition));
+        if let Some(money) = &self.money {
+            line.push_str(&money_words(money));
+        }
+        if let Some(words) = budget_words(&self.budget) {
+            line.push_str("; budget: ");
+            line.push_str(&words);
+        }
+        line
+    }
+
+    pub(super) fn object(&self) -> BoundObject<'_> {
+        let (mut most_usd, mut within, mut open) = (None, None, Vec::new());
+        match &self.money {
+            Some(Money::AtMost(usd)) => most_usd = Some(usd.dollars()),
+            Some(Money::WithinTokens(usd)) => within = Some(usd.dollars()),
+            Some(Money::Open(because)) => {
+                let why = |(provider, charge): (&'_ saihai_model::ProviderName, &Charge)| OpenObject {
+                    provider: provider.as_str().to_owned(),
+                    charged: charged(*charge),
+                };
+                open = because.iter().map(why).collect();
+            }
+            Some(Money::Unlimited) | None => {}
+        }
+        BoundObject {
+            definition: &self.definition,
+            file: self.file.as_deref(),
+            most_calls: self.calls,
+            most_usd,
+            most_usd_within_budget: within,
+            unbounded_usd: open,
+            budget: BudgetObject::new(&self.budget),
+        }
+    }
+}
+
+/// A bound in JSON.
+#[derive(Serialize)]
+pub(super) struct BoundObject<'a> {
+    definition: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_calls: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_usd_within_budget: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unbounded_usd: Vec<OpenObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<BudgetObject>,
+}
+
+/// Why there is no bound on money.
+#[derive(Serialize)]
+struct OpenObject {
+    provider: String,
+    charged: &'static str,
+}
+
+fn charged(charge: Charge) -> &'static str {
+    match charge {
+        Charge::ByTurn => "by_turn",
+        Charge::ByToken => "by_token",
+        Charge::Told => "told",
+        Charge::Unpriced => "unpriced",
+    }
+}
+
+fn money_words(money: &Money) -> String {
+    let amount = |usd: &Usd| format!("at most {usd}");
+    match money {
+        Money::AtMost(usd) => format!(", {}", amount(usd)),
+        Money::WithinTokens(usd) => format!(", {} within the budget of tokens", amount(usd)),
+        Money::Unlimited => ", no upper bound on money".to_owned(),
+        Money::Open(because) => {
+            let why = because.iter().map(|(provider, charge)| match charge {
+                Charge::ByTurn => format!("`{provider}` is charged by the turn"),
+                Charge::ByToken => format!("`{provider}` is charged by the token"),
+                Charge::Told => format!("`{provider}` tells a turn's cost only afterwards"),
+                Charge::Unpriced => format!("`{provider}` has no price"),
+            });
+            format!(", no upper bound on money ({})", why.collect::<Vec<_>>().join("; "))
+        }
+    }
+}

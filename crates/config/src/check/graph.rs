@@ -1,0 +1,198 @@
+//! The stages of a workflow as a graph.
+
+use std::collections::{HashMap, VecDeque};
+
+use saihai_model::{Alarm, Completion, Ending, Exit, Stage, StageId, StillWrong, Target, Watch, Workflow};
+
+/// Stages by number, in the workflow's order.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    /// Where each stage can lead.
+    pub(super) next: Vec<Vec<usize>>,
+    /// Where runs begin, and where they go on once the work is done.
+    pub(super) roots: Vec<usize>,
+    /// The stages from which a run can end.
+    pub(super) ends: Vec<usize>,
+}
+
+/// Where something can lead.
+pub(super) enum Leads<'a> {
+    To(&'a StageId),
+    ToAny,
+    ToTheEnd,
+}
+
+impl Graph {
+    /// Every way that is written down, also those of monitors.
+    pub(super) fn of(workflow: &Workflow) -> Self {
+        let mut graph = Self { next: vec![Vec::new(); workflow.stages.len()], ..Self::default() };
+        for (index, stage) in workflow.stages.values().enumerate() {
+            for leads in ways_out(workflow, stage) {
+                graph.add(workflow, index, &leads);
+            }
+        }
+        for monitor in &workflow.monitors {
+            let Alarm::Go(target) = &monitor.then else { continue };
+            for from in alarm_sources(workflow, &monitor.watches) {
+                leads(target, &mut |leads| graph.add(workflow, from, &leads));
+            }
+        }
+        let roots = [Some(&workflow.entry), workflow.afterwards.as_ref()];
+        graph.roots.extend(roots.into_iter().flatten().filter_map(|id| workflow.stages.get_index_of(id)));
+        graph
+    }
+
+    /// One more way.
+    pub(super) fn add(&mut self, workflow: &Workflow, from: usize, leads: &Leads<'_>) {
+        match leads {
+            Leads::To(id) => self.next[from].extend(workflow.stages.get_index_of(*id)),
+            Leads::ToAny => self.next[from].extend(0..workflow.stages.len()),
+            Leads::ToTheEnd => self.ends.push(from),
+        }
+    }
+
+    /// The same ways backwards.
+    pub(super) fn reversed(&self) -> Self {
+        let mut reversed = Self { next: vec![Vec::new(); self.next.len()], ..Self::default() };
+        for (from, next) in self.next.iter().enumerate() {
+            for to in next {
+                reversed.next[*to].push(from);
+            }
+        }
+        reversed
+    }
+
+    /// Which stages can be reached.
+    pub(super) fn reached_from(&self, from: impl IntoIterator<Item = usize>) -> Vec<bool> {
+        let mut reached = vec![false; self.next.len()];
+        let mut open: Vec<usize> = from.into_iter().collect();
+        while let Some(stage) = open.pop() {
+            if !std::mem::replace(&mut reached[stage], true) {
+                open.extend(&self.next[stage]);
+            }
+        }
+        reached
+    }
+
+    /// The knot each stage belongs to: stages that all lead to each other have one number.
+    pub(super) fn knots(&self) -> Vec<usize> {
+        let reversed = self.reversed();
+        let mut knot = vec![usize::MAX; self.next.len()];
+        for start in self.finished(0..self.next.len()).into_iter().rev() {
+            let mut open = vec![start];
+            while let Some(stage) = open.pop() {
+                if knot[stage] == usize::MAX {
+                    knot[stage] = start;
+                    open.extend(&reversed.next[stage]);
+                }
+            }
+        }
+        knot
+    }
+
+    /// The stages in the order in which a walk into the depth has finished with them.
+    pub(super) fn finished(&self, starts: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let mut seen = vec![false; self.next.len()];
+        let mut finished = Vec::with_capacity(self.next.len());
+        for start in starts {
+            let mut walk = Vec::new();
+            if !std::mem::replace(&mut seen[start], true) {
+                walk.push((start, 0));
+            }
+            while let Some((stage, step)) = walk.pop() {
+                let Some(&to) = self.next[stage].get(step) else {
+                    finished.push(stage);
+                    continue;
+                };
+                walk.push((stage, step + 1));
+                if !std::mem::replace(&mut seen[to], true) {
+                    walk.push((to, 0));
+                }
+            }
+        }
+        finished
+    }
+
+    /// The shortest way from a stage back to itself that stays in its knot.
+    pub(super) fn round_trip(&self, start: usize, knots: &[usize]) -> Option<Vec<usize>> {
+        let mut before: HashMap<usize, usize> = HashMap::new();
+        let mut open = VecDeque::from([start]);
+        while let Some(stage) = open.pop_front() {
+            if self.next[stage].contains(&start) {
+                let mut way = vec![stage];
+                while let Some(earlier) = before.get(&way[way.len() - 1]) {
+                    way.push(*earlier);
+                }
+                way.reverse();
+                return Some(way);
+            }
+            for &to in &self.next[stage] {
+                if knots[to] == knots[start] && !before.contains_key(&to) {
+                    before.insert(to, stage);
+                    open.push_back(to);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Where the exit, the limits and the replies of a stage can lead.
+pub(super) fn ways_out<'a>(workflow: &'a Workflow, stage: &'a Stage) -> Vec<Leads<'a>> {
+    let mut ways = Vec::new();
+    let mut push = |way| ways.push(way);
+    match &stage.exit {
+        Exit::Rules { rules, otherwise, .. } => {
+            rules.iter().for_each(|rule| leads(&rule.then, &mut push));
+            // That nothing matched is a mishap, not a way to end which somebody wrote down.
+            if !matches!(otherwise, Target::End(Ending::Failed(_))) {
+                leads(otherwise, &mut push);
+            }
+        }
+        Exit::Topics { silent, .. } => {
+            leads(&silent.exhausted, &mut push);
+            if let Some(topics) = &workflow.topics {
+                topics.routes.iter().for_each(|route| push(Leads::To(&route.to)));
+                push(Leads::To(&topics.otherwise));
+            }
+        }
+    }
+    if let Some(instead) = stage.visits.as_ref().and_then(|limit| limit.once_instead.as_ref()) {
+        push(Leads::To(instead));
+    }
+    if stage.rounds.max.is_some() {
+        leads(&stage.rounds.too_many, &mut push);
+    }
+    for turn in stage.turns() {
+        if let Some(StillWrong::Go(target)) = turn.reads.output.as_ref().map(|output| &output.still_wrong) {
+            leads(target, &mut push);
+        }
+        let words = turn.reads.directives.iter().flat_map(|directives| &directives.words);
+        words.for_each(|word| leads(&word.then, &mut push));
+    }
+    if !matches!(workflow.completion, Completion::Flow) {
+        push(Leads::ToTheEnd);
+    }
+    ways
+}
+
+fn leads<'a>(target: &'a Target, push: &mut impl FnMut(Leads<'a>)) {
+    match target {
+        Target::Stage(id) => push(Leads::To(id)),
+        Target::NamedBy { .. } => push(Leads::ToAny),
+        Target::Again(again) => leads(&again.exhausted, push),
+        Target::Complete | Target::End(_) => push(Leads::ToTheEnd),
+    }
+}
+
+/// The stages after which a monitor can fire.
+fn alarm_sources(workflow: &Workflow, watch: &Watch) -> Vec<usize> {
+    match watch {
+        Watch::Cycle { stages, .. } => {
+            stages.last().and_then(|last| workflow.stages.get_index_of(last)).into_iter().collect()
+        }
+        Watch::Silent { .. } | Watch::Same { .. } | Watch::SelfEntries { .. } => {
+            (0..workflow.stages.len()).collect()
+        }
+    }
+}
