@@ -5,7 +5,10 @@
 //! its deadlines, redacting its output and ending its whole process tree are the same for all of them and happen in
 //! `attempt`. So a vendor's flag, event name or status code stands in one file (C-2), and its tests need no process.
 
-use saihai_model::{Ask, Failure, FailureClass, Progress, ProviderAnswer, ProviderKind, ProviderSettings};
+use saihai_model::{
+    Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
+};
+use sha2::{Digest as _, Sha256};
 
 /// How an agent program is spoken to. It holds no state: what lives for one ask is in its [`Listener`] (C-4).
 pub(crate) trait Agent: Send + Sync {
@@ -131,5 +134,123 @@ pub(crate) fn with_persona(ask: &Ask) -> String {
     match &ask.persona {
         Some(persona) if !persona.trim().is_empty() => format!("{persona}\n\n---\n\n{}", ask.prompt),
         Some(_) | None => ask.prompt.clone(),
+    }
+}
+
+/// Refuses a prompt that the program would not take, before it is started (C-24).
+///
+/// # Errors
+/// It is too long.
+pub(crate) fn fits(input: &str, profile: &Profile, settings: &ProviderSettings) -> Result<(), Failure> {
+    let (bytes, most) = (input.len() as u64, settings.max_prompt.unwrap_or(profile.max_prompt));
+    if bytes <= most {
+        return Ok(());
+    }
+    let message = format!("prompt is {bytes} bytes, {} takes {most}", profile.kind.name());
+    Err(failure(FailureClass::BadRequest, &message))
+}
+
+/// A name for something of this attempt alone, in the form of a random UUID: the id of a new session, a file's name.
+/// It follows from the attempt, so the same attempt is always called the same, and no other one is.
+pub(crate) fn unique_id(ask: &Ask) -> String {
+    let name = format!("{}\n{}\n{}", ask.run, ask.call, ask.attempt);
+    let digest = Sha256::digest(name.as_bytes());
+    let mut bytes: Vec<u8> = digest.iter().copied().take(16).collect();
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// The class of an HTTP status (C-32).
+pub(crate) fn class_of_status(status: u16) -> FailureClass {
+    match status {
+        401 | 403 => FailureClass::Auth,
+        402 => FailureClass::Quota,
+        429 => FailureClass::RateLimited,
+        408 | 409 | 500..=599 => FailureClass::Transient,
+        400 | 404 | 413 | 422 => FailureClass::BadRequest,
+        _ => FailureClass::Crashed,
+    }
+}
+
+/// A wait in seconds as a provider names it; nonsense and more than a month count as not given (C-34).
+pub(crate) fn wait_of_seconds(seconds: f64) -> Option<Millis> {
+    const LONGEST: f64 = 31.0 * 24.0 * 60.0 * 60.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked on the same line"
+    )]
+    (0.0..=LONGEST).contains(&seconds).then(|| Millis((seconds * 1000.0).ceil() as u64))
+}
+
+/// How a program ended that should not have ended so, in words: its exit and what it said last.
+pub(crate) fn abrupt(profile: &Profile, what: &str, end: &End) -> Failure {
+    let how = match end.exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::AfterDone => "ended by us".to_owned(),
+    };
+    let last: Vec<&str> =
+        end.complaints.lines().rev().filter(|line| !line.trim().is_empty()).take(5).collect();
+    let last: Vec<&str> = last.into_iter().rev().collect();
+    let said = if last.is_empty() { String::new() } else { format!(": {}", last.join("\n")) };
+    failure(FailureClass::Crashed, &format!("{} {what} ({how}){said}", profile.kind.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ask;
+
+    // C-60: a used session id is refused, so every attempt has one of its own.
+    #[test]
+    fn every_attempt_has_an_id_of_its_own_in_the_form_of_a_uuid() {
+        let (first, second) = (ask(), Ask { attempt: 2, ..ask() });
+        assert_eq!(unique_id(&first), unique_id(&first));
+        assert_ne!(unique_id(&first), unique_id(&second));
+        assert_ne!(unique_id(&first), unique_id(&Ask { run: "other".into(), ..ask() }));
+        let id = unique_id(&first);
+        let lengths: Vec<usize> = id.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12]);
+        assert!(id.split('-').nth(2).is_some_and(|part| part.starts_with('4')), "{id}");
+        assert!(id.split('-').nth(3).is_some_and(|part| part.starts_with(['8', '9', 'a', 'b'])), "{id}");
+    }
+
+    // C-32
+    #[test]
+    fn statuses_have_classes() {
+        use FailureClass::{Auth, BadRequest, Crashed, Quota, RateLimited, Transient};
+        let statuses = [200, 302, 400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 503, 529];
+        let expected = [
+            Crashed,
+            Crashed,
+            BadRequest,
+            Auth,
+            Quota,
+            Auth,
+            BadRequest,
+            Transient,
+            Transient,
+            BadRequest,
+            Crashed,
+            BadRequest,
+            RateLimited,
+            Transient,
+            Transient,
+            Transient,
+        ];
+        assert_eq!(statuses.map(class_of_status), expected);
+    }
+
+    // C-34
+    #[test]
+    fn a_wait_that_makes_no_sense_is_none() {
+        let all = [30.0, 0.0, 11.0541, -1.0, f64::NAN, f64::INFINITY, 2_678_401.0].map(wait_of_seconds);
+        assert_eq!(
+            all,
+            [Some(Millis(30_000)), Some(Millis(0)), Some(Millis(11_055)), None, None, None, None]
+        );
     }
 }

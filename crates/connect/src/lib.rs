@@ -21,9 +21,15 @@ mod asking;
 mod attempt;
 mod clock;
 mod environment;
+mod lenient;
+mod metering;
 mod process;
 mod providers;
 mod script;
+mod structured;
+#[cfg(test)]
+mod testing;
+mod tool_log;
 
 pub use asking::Asking;
 pub use clock::{Clock, NoTime, RealTime, Sleep};

@@ -1,12 +1,16 @@
 //! The agent programs, one file each. Adding one is its file and its line in [`all`].
 
+mod claude;
+mod codex;
+mod command;
+
 use saihai_model::ProviderKind;
 
 use crate::agent::Agent;
 
 /// All of them.
 pub(crate) fn all() -> &'static [&'static dyn Agent] {
-    &[]
+    &[&claude::Claude, &codex::Codex, &command::Command]
 }
 
 /// The program of a kind.

@@ -1,0 +1,186 @@
+//! `claude`: Claude Code, in print mode with a stream of events (C-60).
+
+mod event;
+mod listener;
+
+use saihai_model::{Ask, Failure, FailureClass, Permission, ProviderKind, ProviderSettings};
+
+use crate::agent::{Agent, Invocation, Listener, Profile, failure, fits, unique_id};
+use listener::Ears;
+
+/// Claude Code.
+#[derive(Debug)]
+pub(crate) struct Claude;
+
+static PROFILE: Profile = Profile {
+    kind: ProviderKind::Claude,
+    program: "claude",
+    install: "npm install -g @anthropic-ai/claude-code",
+    tested: "2.1.325",
+    environment: &[
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CONFIG_DIR",
+    ],
+    max_prompt: 10_000_000,
+    speaks_while_working: true,
+};
+
+/// What the kernel takes as one argument is 128 KiB; some of it is left for the rest.
+const LONGEST_SCHEMA: usize = 120 * 1024;
+/// What a turn that only looks is given where nothing names its tools.
+const LOOKING: [&str; 3] = ["Read", "Grep", "Glob"];
+/// What a turn that only looks is never given.
+const WRITING: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
+/// How tools of servers that the user has connected are called.
+const CONNECTED: &str = "mcp__";
+
+impl Agent for Claude {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+        fits(&ask.prompt, &PROFILE, settings)?;
+        let mut arguments = words(&["-p", "--output-format", "stream-json", "--verbose"]);
+        let mut files = Vec::new();
+        if let Some(model) = &ask.model {
+            arguments.extend(words(&["--model", model]));
+        }
+        arguments.extend(Allowed::of(ask, settings).arguments());
+        if let Some(persona) = ask.persona.as_ref().filter(|persona| !persona.trim().is_empty()) {
+            let file = format!("{}/persona-{}.md", ask.scratch, unique_id(ask));
+            // A resumed session would silently keep the persona it began with.
+            arguments.extend(words(&[
+                "--append-system-prompt-file",
+                &file,
+                "--system-prompt-snapshot",
+                "off",
+            ]));
+            files.push((file, persona.clone()));
+        }
+        if let Some(schema) = &ask.schema {
+            arguments.extend(words(&["--json-schema", &schema_argument(&schema.to_string())?]));
+        }
+        if let Some(money) = ask.money {
+            arguments.extend(words(&["--max-budget-usd", &format!("{:.6}", money.dollars())]));
+        }
+        arguments.extend(settings.args.iter().cloned());
+        arguments.extend(match &ask.session {
+            Some(session) => words(&["--resume", session]),
+            None => words(&["--session-id", &unique_id(ask)]),
+        });
+        Ok(Invocation { arguments, environment: environment(ask), files, input: ask.prompt.clone() })
+    }
+
+    fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener> {
+        Box::new(Ears::new(ask, Allowed::of(ask, settings)))
+    }
+}
+
+fn environment(ask: &Ask) -> Vec<(String, String)> {
+    // It tries again by itself; how often we ask again is decided elsewhere (C-37).
+    let set = [
+        ("CLAUDE_CODE_MAX_RETRIES", "2"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("CLAUDE_CODE_TMPDIR", &ask.scratch),
+    ];
+    set.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
+}
+
+fn schema_argument(schema: &str) -> Result<String, Failure> {
+    if schema.len() <= LONGEST_SCHEMA {
+        return Ok(schema.to_owned());
+    }
+    let message = format!("the schema is {} bytes, claude takes {LONGEST_SCHEMA}", schema.len());
+    Err(failure(FailureClass::BadRequest, &message))
+}
+
+/// What the agent may do, in its own words (C-42).
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Allowed {
+    mode: &'static str,
+    /// The tools it is given; absent: its usual ones.
+    tools: Option<Vec<String>>,
+    /// It must have no tool beyond these.
+    only_these: bool,
+    /// Its answer is given through a tool of its own.
+    answers_by_tool: bool,
+}
+
+impl Allowed {
+    fn of(ask: &Ask, settings: &ProviderSettings) -> Self {
+        let answers_by_tool = ask.schema.is_some();
+        match ask.permission {
+            Permission::ReadOnly => Self {
+                mode: "default",
+                tools: Some(looking_tools(ask.tools.as_deref())),
+                only_these: true,
+                answers_by_tool,
+            },
+            Permission::Edit { commands } => {
+                let mode =
+                    if commands && !settings.accept_edits { "bypassPermissions" } else { "acceptEdits" };
+                Self { mode, tools: ask.tools.clone(), only_these: false, answers_by_tool }
+            }
+            Permission::Full => Self {
+                mode: "bypassPermissions",
+                tools: ask.tools.clone(),
+                only_these: false,
+                answers_by_tool,
+            },
+        }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = words(&["--permission-mode", self.mode]);
+        if let Some(tools) = &self.tools {
+            arguments.extend(words(&["--tools", &tools.join(",")]));
+        }
+        if self.only_these && !self.names_connected() {
+            // Tools of connected servers are outside of `--tools`, and some of them write.
+            arguments.extend(words(&["--strict-mcp-config"]));
+        }
+        arguments
+    }
+
+    fn names_connected(&self) -> bool {
+        self.tools.iter().flatten().any(|tool| tool.starts_with(CONNECTED))
+    }
+
+    /// Why a process that says it works like this must be ended, if so.
+    fn exceeded_by(&self, mode: Option<&str>, tools: &[String]) -> Option<String> {
+        if let Some(mode) = mode.filter(|mode| *mode != self.mode) {
+            return Some(format!(
+                "claude works in permission mode `{mode}`, not `{}` as it was asked to",
+                self.mode
+            ));
+        }
+        let asked = self.tools.as_deref().filter(|_| self.only_these)?;
+        let more = tools.iter().find(|tool| !asked.contains(tool) && !self.is_harmless(tool))?;
+        Some(format!("claude has the tool `{more}`, which this turn must not have"))
+    }
+
+    /// Tools of connected servers are denied in this mode unless the user allowed them beforehand.
+    fn is_harmless(&self, tool: &str) -> bool {
+        let answer = self.answers_by_tool && tool == "StructuredOutput";
+        answer || (self.names_connected() && tool.starts_with(CONNECTED))
+    }
+}
+
+/// The tools of a turn that only looks: what was named, without what writes.
+fn looking_tools(named: Option<&[String]>) -> Vec<String> {
+    match named {
+        None => words(&LOOKING),
+        Some(named) => named.iter().filter(|tool| !WRITING.contains(&tool.as_str())).cloned().collect(),
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests;

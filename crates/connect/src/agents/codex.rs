@@ -1,0 +1,125 @@
+//! `codex`: Codex, in exec mode with a stream of events (C-61).
+
+mod event;
+mod failures;
+mod listener;
+
+use saihai_model::{Ask, Failure, FailureClass, Json, Permission, ProviderKind, ProviderSettings};
+
+use crate::agent::{Agent, Invocation, Listener, Profile, failure, fits, unique_id, with_persona};
+use listener::Ears;
+
+/// Codex.
+#[derive(Debug)]
+pub(crate) struct Codex;
+
+static PROFILE: Profile = Profile {
+    kind: ProviderKind::Codex,
+    program: "codex",
+    install: "npm install -g @openai/codex",
+    tested: "0.166.0",
+    environment: &["OPENAI_API_KEY", "CODEX_HOME"],
+    // It counts characters, see below; no character has more bytes than four.
+    max_prompt: 4 * LONGEST_PROMPT as u64,
+    speaks_while_working: true,
+};
+
+/// The longest prompt, in characters.
+const LONGEST_PROMPT: usize = 1_048_576;
+
+impl Agent for Codex {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+        // Its slot for instructions is not used: a resumed thread keeps those it began with (C-23).
+        let input = with_persona(ask);
+        fits(&input, &PROFILE, settings)?;
+        let characters = input.chars().count();
+        if characters > LONGEST_PROMPT {
+            let message = format!("prompt is {characters} characters, codex takes {LONGEST_PROMPT}");
+            return Err(failure(FailureClass::BadRequest, &message));
+        }
+        let (options, files) = options(ask, settings);
+        let place = ["-s", level(ask.permission), "-C", &ask.directory].map(str::to_owned);
+        let fixed = ["--json", "--skip-git-repo-check", "--disable", "plugins"].map(str::to_owned);
+        let mut arguments = vec!["exec".to_owned()];
+        match &ask.session {
+            // Where it works and what it may do are said before `resume`, everything else after it.
+            Some(thread) => {
+                arguments.extend(place);
+                arguments.push("resume".to_owned());
+                arguments.extend(fixed);
+                arguments.extend(options);
+                arguments.push(thread.clone());
+            }
+            None => {
+                arguments.extend(fixed);
+                arguments.extend(place);
+                arguments.extend(options);
+            }
+        }
+        arguments.push("-".to_owned());
+        Ok(Invocation { arguments, environment: Vec::new(), files, input })
+    }
+
+    fn listener(&self, ask: &Ask, _settings: &ProviderSettings) -> Box<dyn Listener> {
+        Box::new(Ears::new(ask))
+    }
+}
+
+/// The sandbox that enforces a permission (C-42). Commands of an editing turn stay inside of it.
+fn level(permission: Permission) -> &'static str {
+    match permission {
+        Permission::ReadOnly => "read-only",
+        Permission::Edit { .. } => "workspace-write",
+        Permission::Full => "danger-full-access",
+    }
+}
+
+type Files = Vec<(String, String)>;
+
+fn options(ask: &Ask, settings: &ProviderSettings) -> (Vec<String>, Files) {
+    let (mut options, mut files) = (Vec::new(), Vec::new());
+    if let Some(model) = &ask.model {
+        options.extend(["-m".to_owned(), model.clone()]);
+    }
+    // The API refuses any other schema; the reply is checked by us in either case.
+    if let Some(schema) = ask.schema.as_ref().filter(|schema| is_strict(schema)) {
+        let file = format!("{}/schema-{}.json", ask.scratch, unique_id(ask));
+        options.extend(["--output-schema".to_owned(), file.clone()]);
+        files.push((file, schema.to_string()));
+    }
+    options.extend(settings.args.iter().cloned());
+    (options, files)
+}
+
+/// Whether a schema is one that the API takes: every object in it closed, with all of its properties required.
+fn is_strict(schema: &Json) -> bool {
+    schema.get("type") == Some(&Json::from("object")) && every_object_is_closed(schema)
+}
+
+fn every_object_is_closed(schema: &Json) -> bool {
+    match schema {
+        Json::Object(keys) => {
+            let closed = match keys.get("properties").and_then(Json::as_object) {
+                Some(properties) => {
+                    let required = keys.get("required").and_then(Json::as_array);
+                    let is_required = |name: &String| {
+                        required.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)))
+                    };
+                    keys.get("additionalProperties") == Some(&Json::Bool(false))
+                        && properties.keys().all(is_required)
+                }
+                None => keys.get("type") != Some(&Json::from("object")),
+            };
+            closed && keys.values().all(every_object_is_closed)
+        }
+        Json::Array(items) => items.iter().all(every_object_is_closed),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

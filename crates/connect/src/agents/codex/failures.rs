@@ -1,0 +1,127 @@
+//! What Codex means by its messages. It has no codes for its errors, only sentences (C-32).
+
+use std::sync::LazyLock;
+
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _, Zoned};
+use regex::Regex;
+use saihai_model::{FailureClass, Moment};
+
+use crate::agent::class_of_status;
+
+/// Sentences, or parts of them, and what they mean; the first that is found counts.
+const SENTENCES: [(&str, FailureClass); 15] = [
+    ("no rollout found for thread id", FailureClass::SessionLost),
+    ("Missing environment variable", FailureClass::Auth),
+    ("Quota exceeded", FailureClass::Quota),
+    ("hit your usage limit", FailureClass::Quota),
+    ("insufficient_quota", FailureClass::Quota),
+    ("rate limit exceeded", FailureClass::RateLimited),
+    ("ran out of room in the model's context window", FailureClass::BadRequest),
+    ("input_too_large", FailureClass::BadRequest),
+    ("invalid_request_error", FailureClass::BadRequest),
+    ("unexpected argument", FailureClass::BadRequest),
+    ("content_filter", FailureClass::Refused),
+    ("high demand", FailureClass::Transient),
+    ("at capacity", FailureClass::Transient),
+    ("stream disconnected", FailureClass::Transient),
+    ("error sending request", FailureClass::Transient),
+];
+
+/// The class of a message, if it is one we know.
+pub(super) fn class(message: &str) -> Option<FailureClass> {
+    static STATUS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?:unexpected status|last status:) (\d{3})").expect("the expression is a constant")
+    });
+    let sentence = SENTENCES.iter().find(|(part, _)| message.contains(part)).map(|(_, class)| *class);
+    let status = || STATUS.captures(message)?.get(1)?.as_str().parse().ok().map(class_of_status);
+    sentence.or_else(status)
+}
+
+/// How long it says to wait: `try again in 11.054s`.
+pub(super) fn wait_in_seconds(message: &str) -> Option<f64> {
+    static WAIT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"try again in (\d+(?:\.\d+)?) ?(ms|s|seconds?)\b").expect("the expression is a constant")
+    });
+    let found = WAIT.captures(message)?;
+    let number: f64 = found.get(1)?.as_str().parse().ok()?;
+    Some(if found.get(2)?.as_str() == "ms" { number / 1000.0 } else { number })
+}
+
+/// When it says to try again: `try again at Jan 15th, 2027 8:00 AM`, or only a time of today, by the clock on the wall.
+pub(super) fn until(message: &str, now: &Zoned) -> Option<Moment> {
+    static DAY: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"try again at (?:([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th), (\d{4}) )?(\d{1,2}):(\d{2})[  ]([AP]M)",
+        )
+        .expect("the expression is a constant")
+    });
+    let found = DAY.captures(message)?;
+    let number = |index: usize| found.get(index)?.as_str().parse::<i16>().ok();
+    let half = if found.get(6)?.as_str() == "PM" { 12 } else { 0 };
+    let hour = i8::try_from(number(4)? % 12 + half).ok()?;
+    let time = Time::new(hour, i8::try_from(number(5)?).ok()?, 0, 0).ok()?;
+    let moment = match found.get(1) {
+        Some(month) => {
+            let day =
+                jiff::civil::Date::new(number(3)?, month_of(month.as_str())?, i8::try_from(number(2)?).ok()?);
+            at(day.ok()?.to_datetime(time), now.time_zone())?
+        }
+        None => {
+            let today = at(now.date().to_datetime(time), now.time_zone())?;
+            // A time that is past today is one of tomorrow.
+            let tomorrow = || at(now.date().to_datetime(time).checked_add(1.day()).ok()?, now.time_zone());
+            if today > now.timestamp() { today } else { tomorrow()? }
+        }
+    };
+    u64::try_from(moment.as_millisecond()).ok().map(Moment)
+}
+
+fn at(date: DateTime, zone: &TimeZone) -> Option<Timestamp> {
+    zone.to_timestamp(date).ok()
+}
+
+fn month_of(name: &str) -> Option<i8> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let index = MONTHS.iter().position(|month| *month == name)?;
+    i8::try_from(index + 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C-34
+    #[test]
+    fn a_wait_is_read_in_seconds() {
+        let said = [
+            "Rate limit reached. Please try again in 11.054s.",
+            "Please try again in 250ms.",
+            "try again in 3 seconds",
+            "try again in a while",
+        ];
+        assert_eq!(said.map(wait_in_seconds), [Some(11.054), Some(0.25), Some(3.0), None]);
+    }
+
+    // C-34: the time it names is that of the clock on its wall, which is ours.
+    #[test]
+    fn a_time_is_read_by_the_clock_on_the_wall() {
+        let now: Zoned = "2026-11-16T09:30:00+09:00[Asia/Tokyo]".parse().unwrap();
+        let check = |said: &str, expected: Option<&str>| {
+            let expected = expected.map(|time| {
+                let time: Timestamp = time.parse().unwrap();
+                Moment(u64::try_from(time.as_millisecond()).unwrap())
+            });
+            assert_eq!(until(said, &now), expected, "{said}");
+        };
+        check("or try again at Jan 15th, 2027 8:00 AM.", Some("2027-01-14T23:00:00Z"));
+        check("try again at 12:05 PM.", Some("2026-11-16T03:05:00Z"));
+        check("try again at 12:05 AM.", Some("2026-11-16T15:05:00Z"));
+        check("try again at 9:30 AM.", Some("2026-11-17T00:30:00Z"));
+        check("try again at Feb 31st, 2027 8:00 AM.", None);
+        check("try again at Foo 1st, 2027 8:00 AM.", None);
+        check("try again later.", None);
+    }
+}

@@ -1,0 +1,1 @@
+//! What is started, and what comes of what is printed.

@@ -1,0 +1,16 @@
+//! Reading what programs print: a field that is not what it used to be is as good as absent, and the rest still counts
+//! (C-53).
+
+use saihai_model::Json;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Deserializer};
+
+/// A field of another kind than expected is its default.
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned + Default,
+{
+    let value = Json::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}

@@ -1,0 +1,123 @@
+//! Whether a structured answer is what was asked for. No agent's own word is taken for it (C-25).
+
+use jsonschema::{PatternOptions, ValidationError};
+use saihai_model::{Ask, Json};
+
+/// A structured answer, or why there is none.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Structured {
+    /// The value, where it is what the schema asks for.
+    pub(crate) value: Option<Json>,
+    /// Where there should be one and is not: why.
+    pub(crate) error: Option<String>,
+}
+
+/// The most violations that are told.
+const TOLD: usize = 5;
+/// The longest one, in characters.
+const CHARACTERS: usize = 300;
+
+impl Structured {
+    /// The structured answer of a reply: `value` where the provider has a slot for it, else the whole of its text.
+    pub(crate) fn of(ask: &Ask, value: Option<Json>, text: &str) -> Self {
+        let Some(schema) = &ask.schema else { return Self { value, error: None } };
+        let value = match value {
+            Some(value) => value,
+            None => match serde_json::from_str(text.trim()) {
+                Ok(value) => value,
+                Err(error) => return Self::wrong(format!("the reply is not JSON: {error}")),
+            },
+        };
+        match violations(schema, &value) {
+            None => Self { value: Some(value), error: None },
+            Some(error) => Self::wrong(error),
+        }
+    }
+
+    fn wrong(error: String) -> Self {
+        Self { value: None, error: Some(error) }
+    }
+}
+
+/// What is wrong with a value and where; `None` if nothing is.
+fn violations(schema: &Json, value: &Json) -> Option<String> {
+    let patterns = PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20);
+    let validator = match jsonschema::options().offline().with_pattern_options(patterns).build(schema) {
+        Ok(validator) => validator,
+        Err(error) => return Some(format!("the schema cannot be used: {}", cut(&error.to_string()))),
+    };
+    let told: Vec<String> = validator.iter_errors(value).take(TOLD).map(|error| violation(&error)).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// A place and what is wrong there. A value of one word is quoted, a large one is not.
+fn violation(error: &ValidationError<'_>) -> String {
+    let is_large = error.instance().is_object() || error.instance().is_array();
+    let what = if is_large { error.masked().to_string() } else { error.to_string() };
+    match error.instance_path().as_str() {
+        "" => cut(&what),
+        place => format!("{}: {}", cut(place), cut(&what)),
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(CHARACTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::ask;
+
+    fn check(schema: Option<Json>, value: Option<Json>, text: &str, expected: Result<Option<Json>, &str>) {
+        let structured = Structured::of(&Ask { schema, ..ask() }, value, text);
+        let expected = match expected {
+            Ok(value) => Structured { value, error: None },
+            Err(error) => Structured { value: None, error: Some(error.to_owned()) },
+        };
+        assert_eq!(structured, expected);
+    }
+
+    fn approval() -> Option<Json> {
+        Some(
+            json!({"type": "object", "properties": {"approved": {"type": "boolean"}}, "required": ["approved"]}),
+        )
+    }
+
+    // C-25
+    #[test]
+    fn a_value_that_satisfies_the_schema_is_kept_from_its_slot_or_from_the_text() {
+        let good = json!({"approved": true});
+        check(approval(), Some(good.clone()), "done", Ok(Some(good.clone())));
+        check(approval(), None, " {\"approved\":true}\n", Ok(Some(good)));
+    }
+
+    // C-25, case 35: no agent's own validation is trusted.
+    #[test]
+    fn any_other_value_is_absent_and_the_error_says_where() {
+        check(approval(), Some(json!({})), "done", Err("\"approved\" is a required property"));
+        check(
+            approval(),
+            Some(json!({"approved": "yes"})),
+            "done",
+            Err("/approved: \"yes\" is not of type \"boolean\""),
+        );
+        check(approval(), None, "no idea", Err("the reply is not JSON: expected ident at line 1 column 2"));
+    }
+
+    #[test]
+    fn nothing_is_missed_where_nothing_was_asked_for() {
+        check(None, None, "done", Ok(None));
+        check(None, Some(json!(1)), "done", Ok(Some(json!(1))));
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_used_is_said_and_nothing_passes_it() {
+        let structured =
+            Structured::of(&Ask { schema: Some(json!({"type": 3})), ..ask() }, Some(json!(1)), "");
+        assert_eq!(structured.value, None);
+        assert!(structured.error.is_some_and(|error| error.starts_with("the schema cannot be used: ")));
+    }
+}

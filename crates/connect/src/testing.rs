@@ -1,0 +1,129 @@
+//! What the tests of agents share: an ask, and a program's output put through its listener.
+
+use std::fmt::Write as _;
+
+use saihai_model::{
+    Ask, CallId, Failure, Permission, Place, Progress, ProviderAnswer, ProviderSettings, Purpose, ToolUse,
+    Usage,
+};
+
+use crate::agent::{Agent, End, Exit, Next};
+
+/// An ask of which nothing in particular is said.
+pub(crate) fn ask() -> Ask {
+    Ask {
+        run: "20260101-000000-x".into(),
+        call: CallId { stage: "plan".into(), visit: 1, round: 1, n: 1 },
+        stage: "plan".into(),
+        turn: Some("plan".into()),
+        place: Place::Main(0),
+        purpose: Purpose::Work,
+        attempt: 1,
+        role: None,
+        directory: "/project".into(),
+        prompt: "do it".into(),
+        persona: None,
+        provider: "p".into(),
+        model: None,
+        permission: Permission::ReadOnly,
+        tools: None,
+        schema: None,
+        session: None,
+        timeout: None,
+        max_calls: None,
+        money: None,
+        metered: None,
+        scratch: "/run/scratch".into(),
+    }
+}
+
+/// What a program printed and how it ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Said<'a> {
+    pub(crate) output: &'a str,
+    pub(crate) complaints: &'a str,
+    pub(crate) code: i32,
+}
+
+/// What came of it, and what was seen on the way.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) answer: ProviderAnswer,
+    pub(crate) progress: Vec<Progress>,
+    /// It was ended at once, for this reason; then there is no answer of its own.
+    pub(crate) aborted: Option<Failure>,
+}
+
+/// Puts a program's output through its listener, line by line.
+pub(crate) fn hear(agent: &dyn Agent, ask: &Ask, settings: &ProviderSettings, said: &Said<'_>) -> Heard {
+    let mut listener = agent.listener(ask, settings);
+    let mut progress = Vec::new();
+    let mut tell = |one| progress.push(one);
+    let mut aborted = None;
+    for line in said.output.split_inclusive('\n') {
+        if let Next::Abort(failure) = listener.output(line, &mut tell) {
+            aborted = aborted.or(Some(failure));
+        }
+    }
+    for line in said.complaints.split_inclusive('\n') {
+        if let Next::Abort(failure) = listener.complaint(line, &mut tell) {
+            aborted = aborted.or(Some(failure));
+        }
+    }
+    let end = End { exit: Exit::Code(said.code), complaints: said.complaints.to_owned() };
+    let answer = match &aborted {
+        Some(failure) => Err(failure.clone().into()),
+        None => listener.end(&end),
+    };
+    Heard { answer, progress, aborted }
+}
+
+/// An answer in a few lines, for snapshots: what is absent is left out.
+pub(crate) fn shown(answer: &ProviderAnswer) -> String {
+    let mut text = String::new();
+    match answer {
+        Ok(reply) => {
+            line(&mut text, "replied", Some(&format!("{:?}", reply.text)));
+            let responses = (reply.responses.len() > 1).then(|| format!("{:?}", reply.responses));
+            line(&mut text, "responses", responses.as_deref());
+            line(&mut text, "structured", reply.structured.as_ref().map(ToString::to_string).as_deref());
+            line(&mut text, "structured_error", reply.structured_error.as_deref());
+            spent(&mut text, &reply.usage, reply.cost.map(|cost| cost.to_string()), reply.session.as_deref());
+            for tool in &reply.tools_used {
+                line(&mut text, "tool", Some(&tool_shown(tool)));
+            }
+            line(&mut text, "denied", (reply.denied > 0).then(|| reply.denied.to_string()).as_deref());
+            for warning in &reply.warnings {
+                line(&mut text, "warning", Some(warning));
+            }
+        }
+        Err(refusal) => {
+            let failure = &refusal.failure;
+            line(&mut text, failure.class.name(), Some(&failure.message));
+            line(&mut text, "until", failure.until.map(|until| until.0.to_string()).as_deref());
+            let wait = refusal.retry_after.map(|wait| format!("{} ms", wait.0));
+            line(&mut text, "retry_after", wait.as_deref());
+            let cost = refusal.cost.map(|cost| cost.to_string());
+            spent(&mut text, &refusal.usage, cost, refusal.session.as_deref());
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+fn tool_shown(tool: &ToolUse) -> String {
+    let json = |value: &Option<saihai_model::Json>| value.as_ref().map_or("-".into(), ToString::to_string);
+    format!("{} {} → {} in {} ms", tool.name, json(&tool.input), json(&tool.output), tool.duration_ms)
+}
+
+fn spent(text: &mut String, usage: &Usage, cost: Option<String>, session: Option<&str>) {
+    let counted = serde_json::to_string(usage).unwrap();
+    line(text, "usage", (*usage != Usage::default()).then_some(counted.as_str()));
+    line(text, "cost", cost.as_deref());
+    line(text, "session", session);
+}
+
+fn line(text: &mut String, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        writeln!(text, "{name}: {value}").unwrap();
+    }
+}

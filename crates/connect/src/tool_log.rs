@@ -1,0 +1,140 @@
+//! The tools an agent used while it worked.
+
+use std::time::Instant;
+
+use indexmap::IndexMap;
+use saihai_model::{Json, Moment, Progress, ToolUse};
+
+/// The tools an agent used, in the order it began to.
+#[derive(Debug, Default)]
+pub(crate) struct ToolLog {
+    calls: IndexMap<String, Call>,
+}
+
+#[derive(Debug)]
+struct Call {
+    name: String,
+    input: Option<Json>,
+    began: When,
+    /// How long it took and what it answered, once it has.
+    end: Option<(u64, Option<Json>)>,
+}
+
+/// When something happened: as the agent says, else as we saw it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct When {
+    seen: Instant,
+    said: Option<Moment>,
+}
+
+impl When {
+    /// Now, which the agent dates so.
+    pub(crate) fn said(said: Option<Moment>) -> Self {
+        Self { seen: Instant::now(), said }
+    }
+
+    /// Now.
+    pub(crate) fn now() -> Self {
+        Self::said(None)
+    }
+
+    fn since(self, earlier: Self) -> u64 {
+        match (self.said, earlier.said) {
+            (Some(later), Some(earlier)) => later.since(earlier).0,
+            (Some(_), None) | (None, _) => {
+                let seen = self.seen.saturating_duration_since(earlier.seen);
+                u64::try_from(seen.as_millis()).unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
+impl ToolLog {
+    /// A tool was started; being told twice changes nothing.
+    pub(crate) fn started(
+        &mut self,
+        id: &str,
+        name: &str,
+        input: Option<Json>,
+        when: When,
+        tell: &mut dyn FnMut(Progress),
+    ) {
+        if self.calls.contains_key(id) {
+            return;
+        }
+        tell(Progress::ToolStarted(name.to_owned()));
+        let call = Call { name: name.to_owned(), input, began: when, end: None };
+        self.calls.insert(id.to_owned(), call);
+    }
+
+    /// A tool has answered. One that nobody saw starting is not invented.
+    pub(crate) fn finished(
+        &mut self,
+        id: &str,
+        output: Option<Json>,
+        when: When,
+        tell: &mut dyn FnMut(Progress),
+    ) {
+        let Some(call) = self.calls.get_mut(id).filter(|call| call.end.is_none()) else { return };
+        tell(Progress::ToolFinished(call.name.clone()));
+        call.end = Some((when.since(call.began), output));
+    }
+
+    /// Whether a tool has not answered yet.
+    pub(crate) fn is_open(&self) -> bool {
+        self.calls.values().any(|call| call.end.is_none())
+    }
+
+    /// Whether a tool has answered.
+    pub(crate) fn has_finished(&self) -> bool {
+        self.calls.values().any(|call| call.end.is_some())
+    }
+
+    /// All of them.
+    pub(crate) fn into_uses(self) -> Vec<ToolUse> {
+        let uses = self.calls.into_values().map(|call| {
+            let (duration_ms, output) = call.end.unwrap_or_default();
+            ToolUse { name: call.name, input: call.input, output, duration_ms }
+        });
+        uses.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // C-20, C-28
+    #[test]
+    fn tools_are_told_while_they_run_and_kept_with_what_they_took() {
+        let (mut log, mut told) = (ToolLog::default(), Vec::new());
+        let mut tell = |progress| told.push(progress);
+        let at = |millis| When::said(Some(Moment(millis)));
+        log.started("1", "Read", Some(json!({"path": "a"})), at(1_000), &mut tell);
+        log.started("2", "Bash", None, at(1_100), &mut tell);
+        log.started("1", "Read", None, at(1_200), &mut tell);
+        log.finished("1", Some(json!("text")), at(1_250), &mut tell);
+        log.finished("3", None, at(1_300), &mut tell);
+        log.finished("1", Some(json!("again")), at(1_400), &mut tell);
+        assert!(log.is_open() && log.has_finished());
+        let name = |name: &str| name.to_owned();
+        assert_eq!(
+            told,
+            [
+                Progress::ToolStarted(name("Read")),
+                Progress::ToolStarted(name("Bash")),
+                Progress::ToolFinished(name("Read")),
+            ]
+        );
+        let read = ToolUse {
+            name: name("Read"),
+            input: Some(json!({"path": "a"})),
+            output: Some(json!("text")),
+            duration_ms: 250,
+        };
+        let bash = ToolUse { name: name("Bash"), input: None, output: None, duration_ms: 0 };
+        assert_eq!(log.into_uses(), [read, bash]);
+    }
+}
