@@ -5,6 +5,7 @@
 //! the file format by itself instead of through the product, so that it can bear witness against it.
 
 mod api_server;
+mod example;
 mod fault;
 mod invocation;
 mod journal;
@@ -18,6 +19,7 @@ pub mod tidy;
 mod workload;
 
 pub use api_server::{Answer, ApiServer, Refusal, Request, Wire};
+pub use example::Example;
 pub use fault::{At, Fault, Moment};
 pub use invocation::{Invocation, Outcome};
 pub use journal::{Journal, Line};

@@ -8,43 +8,30 @@ use crate::Project;
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    name: String,
-    blocks: Vec<Block>,
+    pub(crate) name: String,
+    pub(crate) blocks: Vec<Block>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Block {
+pub(crate) enum Block {
     File { path: String, content: String },
     Console { line: usize, steps: Vec<Step> },
 }
 
 /// A command and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Step {
+pub(crate) struct Step {
     /// After `$ `.
     command: String,
     /// stdout and then stderr, as a person sees them.
-    output: String,
+    pub(crate) output: String,
 }
 
 impl Page {
     /// Reads a page. Other blocks and prose are passed over.
     pub fn parse(name: &str, text: &str) -> Self {
-        let mut blocks = Vec::new();
-        let mut open: Option<(usize, &str, String)> = None;
-        for (line, number) in text.lines().zip(1..) {
-            match (&mut open, line) {
-                (Some(_), "```") => {
-                    let (line, info, content) = open.take().expect("it is open");
-                    blocks.extend(Block::of(line, info, content));
-                }
-                (Some((_, _, content)), line) => {
-                    content.push_str(line);
-                    content.push('\n');
-                }
-                (None, line) => open = line.strip_prefix("```").map(|info| (number, info, String::new())),
-            }
-        }
+        let blocks = fences(text).into_iter();
+        let blocks = blocks.filter_map(|fence| Block::of(fence.line, fence.info, fence.content)).collect();
         Self { name: name.to_owned(), blocks }
     }
 
@@ -75,6 +62,39 @@ impl Page {
         }
         Ok(())
     }
+}
+
+/// A fenced block as it stands on a page.
+pub(crate) struct Fence<'t> {
+    /// The line that opens it, from 1.
+    pub(crate) line: usize,
+    /// The heading above it, without its marks.
+    pub(crate) heading: &'t str,
+    /// What stands after the opening marks.
+    pub(crate) info: &'t str,
+    /// What stands inside.
+    pub(crate) content: String,
+}
+
+/// The fenced blocks of a page, in order.
+pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
+    let mut fences = Vec::new();
+    let (mut heading, mut open) = ("", None::<Fence<'_>>);
+    for (line, number) in text.lines().zip(1..) {
+        match (&mut open, line) {
+            (Some(_), "```") => fences.extend(open.take()),
+            (Some(fence), line) => {
+                fence.content.push_str(line);
+                fence.content.push('\n');
+            }
+            (None, line) if line.starts_with('#') => heading = line.trim_start_matches('#').trim(),
+            (None, line) => {
+                let opened = |info| Fence { line: number, heading, info, content: String::new() };
+                open = line.strip_prefix("```").map(opened);
+            }
+        }
+    }
+    fences
 }
 
 /// The page with the output its commands really have. What differs each time becomes `[..]`.
@@ -156,7 +176,11 @@ fn without_duration(line: &str) -> String {
 }
 
 impl Block {
-    fn of(line: usize, info: &str, content: String) -> Option<Self> {
+    pub(crate) fn of(line: usize, info: &str, content: String) -> Option<Self> {
+        // These belong to an entry of its own, and to a project of its own (`Example`).
+        if info.split(' ').any(|word| matches!(word, "wrong" | "right")) {
+            return None;
+        }
         if let Some((_, path)) = info.split_once("file=") {
             return Some(Self::File { path: path.to_owned(), content });
         }
@@ -164,7 +188,7 @@ impl Block {
     }
 }
 
-fn steps(content: &str) -> Vec<Step> {
+pub(crate) fn steps(content: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for line in content.lines() {
         match (line.strip_prefix("$ "), steps.last_mut()) {

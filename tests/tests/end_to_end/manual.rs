@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use saihai_tests::{Page, Project, updated};
+use saihai_tests::{Example, Page, Project, updated};
 
 use crate::support::PROGRAM;
 
@@ -43,4 +43,19 @@ fn every_tested_example_of_the_manual_is_true() {
     }
     let updating = std::env::var_os("SAIHAI_MANUAL").is_some();
     assert!(commands > 0 || updating, "the manual has examples");
+}
+
+// K-40: the entries of diagnostics whose cause is more than the text of one file; the others are tried out where they are read
+#[test]
+fn every_example_of_a_diagnostic_that_is_a_command_is_true() {
+    let (mut tried, mut untrue) = (0, Vec::new());
+    for path in pages() {
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for example in Example::all(&path.display().to_string(), &text) {
+            untrue.extend(example.run(&Project::new(PROGRAM)).err());
+            tried += 1;
+        }
+    }
+    assert!(untrue.is_empty(), "{}", untrue.join("\n\n"));
+    assert!(tried >= 20, "only {tried}");
 }

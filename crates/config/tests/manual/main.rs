@@ -2,8 +2,10 @@
 //! right.
 
 mod built_in;
+mod codes;
 mod page;
 mod pieces;
 mod schemas;
 mod scripts;
 mod settings;
+mod sources;

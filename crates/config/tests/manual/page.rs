@@ -1,6 +1,5 @@
-//! Pages of the manual, and the codes the sources use.
+//! Pages of the manual.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The text of a page.
@@ -38,45 +37,31 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The codes that have a section of their own.
-pub(crate) fn codes(page: &str) -> BTreeSet<&str> {
+/// The pages of diagnostics that have entries.
+pub(crate) const PAGES: [&str; 4] = [
+    "docs/reference/diagnostics-of-pieces.md",
+    "docs/reference/diagnostics-of-workflows.md",
+    "docs/reference/diagnostics-of-settings.md",
+    "docs/reference/diagnostics-of-scripts.md",
+];
+
+/// The headings of a page that are codes, in order.
+pub(crate) fn codes(page: &str) -> Vec<&str> {
     page.lines().filter_map(|line| line.strip_prefix("### ")).filter(|title| title.contains('/')).collect()
 }
 
-/// The slugs of all diagnostics made in these modules of the sources, tests left out.
-pub(crate) fn slugs_of(modules: &[&str]) -> BTreeSet<String> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut used = BTreeSet::new();
-    for module in modules {
-        let files = std::fs::read_dir(sources.join(module)).expect("a directory of the sources");
-        let files = files.map(|file| file.expect("an entry of it").path());
-        let own = sources.join(module).with_extension("rs");
-        for path in files.chain(own.exists().then_some(own)) {
-            if path.extension().is_some_and(|end| end == "rs") {
-                used.extend(slugs_in(&std::fs::read_to_string(path).expect("a source file")));
-            }
-        }
-    }
-    used
-}
-
-/// What stands as the first argument of calls that make diagnostics, and beside severities.
-fn slugs_in(source: &str) -> Vec<String> {
-    let before = [
-        ".error(\"",
-        ".warning(\"",
-        ".note(\"",
-        ".code(\"",
-        "Severity::Warning, \"",
-        "Severity::Error, \"",
-        "Severity::Note, \"",
-    ];
-    let joined: String = source.split_whitespace().collect::<Vec<_>>().join(" ").replace("( \"", "(\"");
-    let mut slugs = Vec::new();
-    for before in before {
-        for rest in joined.split(before).skip(1) {
-            slugs.extend(rest.split('"').next().map(str::to_owned));
-        }
-    }
-    slugs
+/// The examples of single files under the codes of these areas: of all pages, with `lang wrong` or `lang right`.
+pub(crate) fn examples(areas: &[&str]) -> Vec<Block> {
+    let of_areas = |block: &Block| {
+        let area = block.heading.split_once('/').map(|(area, _)| area);
+        area.is_some_and(|area| areas.contains(&area))
+    };
+    let is_example = |block: &Block| {
+        let mut words = block.info.split(' ');
+        words.next() != Some("console")
+            && matches!(words.next(), Some("wrong" | "right"))
+            && words.next().is_none()
+    };
+    let all = PAGES.iter().flat_map(|page| blocks(&read(page)));
+    all.filter(|block| of_areas(block) && is_example(block)).collect()
 }

@@ -1,14 +1,13 @@
 //! The manual of pieces, tried out: every example of the reference loads, and every diagnostic's page is right about
 //! what is wrong and what is right.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use saihai_config::{
     Definition, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, Severity, load,
 };
 
-use crate::page::{Block, blocks, read, slugs_of};
+use crate::page::{Block, blocks, examples, read};
 
 fn try_out(piece: &str, files: &[(&str, &str)]) -> Loaded {
     let mut source = MemorySource::new([("/p/.takt/pieces/example.yaml", piece)]);
@@ -46,22 +45,13 @@ fn every_example_of_the_reference_loads_without_errors_or_warnings() {
     }
 }
 
-/// Codes whose cause is not the text of one piece; they are shown elsewhere.
-const OF_FILES: [&str; 5] = [
-    "piece/too-large",
-    "piece/unknown-piece",
-    "piece/ambiguous-name",
-    "piece/bad-reports-dir",
-    "workflow/ambiguous-definition",
-];
-
 // K-40
 #[test]
-fn the_page_of_every_diagnostic_is_right_about_what_is_wrong() {
-    let page = read("docs/reference/diagnostics-of-pieces.md");
+fn the_examples_of_every_diagnostic_are_right_about_what_is_wrong() {
     let files = [(".takt/pieces/coder.md", "You write code.\n"), (".takt/pieces/blank.md", "\n")];
-    let mut shown: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for block in blocks(&page) {
+    let examples = examples(&["piece", "workflow"]);
+    assert!(examples.len() > 60, "only {}", examples.len());
+    for block in examples {
         let loaded = try_out(&block.text, &files);
         let has = codes(&loaded).contains(&block.heading);
         match block.info.as_str() {
@@ -72,22 +62,5 @@ fn the_page_of_every_diagnostic_is_right_about_what_is_wrong() {
             }
             other => panic!("an example is `wrong` or `right`, not {other:?}"),
         }
-        shown.entry(block.heading).or_default().insert(block.info);
     }
-    for code in page.lines().filter_map(|line| line.strip_prefix("### ")) {
-        let examples = shown.get(code).map_or(0, BTreeSet::len);
-        assert_eq!(examples, if OF_FILES.contains(&code) { 0 } else { 2 }, "examples of {code}");
-    }
-}
-
-// K-40: no code without its page
-#[test]
-fn every_code_the_readers_use_has_its_page() {
-    let page = read("docs/reference/diagnostics-of-pieces.md");
-    let pages: BTreeSet<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
-    let slugs: BTreeSet<&str> = pages.iter().filter_map(|code| code.split('/').nth(1)).collect();
-    let used = slugs_of(&["piece", "definition", "check"]);
-    assert!(used.len() > 25, "only {used:?}");
-    let missing: Vec<&String> = used.iter().filter(|slug| !slugs.contains(slug.as_str())).collect();
-    assert!(missing.is_empty(), "without a page: {missing:?}");
 }

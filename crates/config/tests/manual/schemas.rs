@@ -7,7 +7,7 @@ use saihai_config::{
 };
 use serde_json::Value as Json;
 
-use crate::page::{Block, blocks, read};
+use crate::page::{Block, blocks, examples, read};
 
 /// What anybody's validator says of a text.
 fn complaints(name: &str, text: &str, format: Format) -> Vec<String> {
@@ -53,7 +53,7 @@ fn of<'a>(blocks: &'a [Block], infos: &[&str]) -> Vec<&'a Block> {
 fn every_piece_of_the_manual_is_accepted_and_wrong_keys_are_not() {
     let reference = blocks(&read("docs/reference/piece.md"));
     accepts_all("piece", Format::Yaml, &of(&reference, &["yaml"]));
-    let diagnostics = blocks(&read("docs/reference/diagnostics-of-pieces.md"));
+    let diagnostics = examples(&["piece", "workflow"]);
     accepts_all("piece", Format::Yaml, &of(&diagnostics, &["yaml right"]));
     refuses_wrong_keys("piece", "piece", Format::Yaml, &diagnostics, "yaml wrong");
 }
@@ -61,7 +61,7 @@ fn every_piece_of_the_manual_is_accepted_and_wrong_keys_are_not() {
 #[test]
 fn every_settings_file_of_the_manual_is_accepted_and_wrong_keys_are_not() {
     let reference = blocks(&read("docs/reference/settings.md"));
-    let diagnostics = blocks(&read("docs/reference/diagnostics.md"));
+    let diagnostics = examples(&["settings", "provider"]);
     let examples = [of(&reference, &["toml"]), of(&diagnostics, &["toml right"])].concat();
     accepts_all("settings", Format::Toml, &examples);
     refuses_wrong_keys("settings", "settings", Format::Toml, &diagnostics, "toml wrong");
@@ -74,12 +74,8 @@ fn every_script_of_the_manual_is_accepted_and_wrong_keys_are_not() {
         let said = complaints("script", &block.text, format);
         assert!(said.is_empty(), "under {:?}: {said:#?}", block.heading);
     }
-    let diagnostics = blocks(&read("docs/reference/diagnostics.md"));
-    let right: Vec<&Block> = of(&diagnostics, &["yaml right"])
-        .into_iter()
-        .filter(|block| block.heading.starts_with("script/"))
-        .collect();
-    accepts_all("script", Format::Yaml, &right);
+    let diagnostics = examples(&["script"]);
+    accepts_all("script", Format::Yaml, &of(&diagnostics, &["yaml right"]));
     refuses_wrong_keys("script", "script", Format::Yaml, &diagnostics, "yaml wrong");
 }
 

@@ -16,9 +16,9 @@ fn bypasses(workflow: &Workflow) -> Vec<Finding> {
 #[track_caller]
 fn expect(text: &str, expected: &[(&str, &str)]) {
     let way = |stages: &[StageId]| stages.iter().map(StageId::as_str).collect::<Vec<_>>().join(" ");
-    let ways = bypasses(&workflow(text)).into_iter().filter_map(|finding| match finding.problem {
-        Problem::GateBypass { asked, around } => Some((way(&asked), way(&around))),
-        _ => None,
+    let ways = bypasses(&workflow(text)).into_iter().filter_map(|finding| {
+        let Problem::GateBypass { asked, around } = finding.problem else { return None };
+        Some((way(&asked), way(&around)))
     });
     let ways: Vec<(String, String)> = ways.collect();
     let ways: Vec<(&str, &str)> = ways.iter().map(|(one, other)| (one.as_str(), other.as_str())).collect();
@@ -153,9 +153,9 @@ fn reached(flow: &Workflow, without: impl Fn(&str) -> bool) -> BTreeSet<String> 
 
 fn targets(stage: &saihai_model::Stage) -> Vec<&str> {
     let saihai_model::Exit::Rules { rules, .. } = &stage.exit else { return Vec::new() };
-    let to = rules.iter().filter_map(|rule| match &rule.then {
-        Target::Stage(to) => Some(to.as_str()),
-        _ => None,
+    let to = rules.iter().filter_map(|rule| {
+        let Target::Stage(to) = &rule.then else { return None };
+        Some(to.as_str())
     });
     to.collect()
 }
@@ -190,9 +190,9 @@ proptest! {
         }
         let found: BTreeSet<String> = bypasses(&flow)
             .into_iter()
-            .filter_map(|finding| match finding.problem {
-                Problem::GateBypass { asked, .. } => asked.last().map(|stage| stage.as_str().to_owned()),
-                _ => None,
+            .filter_map(|finding| {
+                let Problem::GateBypass { asked, .. } = finding.problem else { return None };
+                asked.last().map(|stage| stage.as_str().to_owned())
             })
             .collect();
         prop_assert_eq!(found, by_trying(&flow));

@@ -1,0 +1,123 @@
+//! The codes that the sources can report, read out of the sources themselves.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use saihai_config::Dialect;
+
+/// Modules whose diagnostics have the area of whatever file is read.
+const SHARED: [&str; 2] = ["document", "fields"];
+
+/// Areas whose files are read by those modules.
+const READ: [&str; 3] = ["piece", "settings", "script"];
+
+/// What the shared modules can never say of an area, because its tables and its format have no such thing.
+pub(crate) const NEVER: [(&str, &str); 3] =
+    [("settings", "not-supported"), ("settings", "missing-key"), ("settings", "duplicate-field")];
+
+/// Every code that some place of the sources can report.
+pub(crate) fn codes() -> BTreeSet<String> {
+    let mut codes = BTreeSet::new();
+    for path in sources() {
+        let text = plain(&std::fs::read_to_string(&path).expect("a source file"));
+        for (area, slug) in named(&text) {
+            codes.insert(format!("{area}/{slug}"));
+        }
+        let areas = areas_of(&path);
+        for slug in located(&text).iter().flat_map(|slug| areas.iter().map(move |area| (*area, slug))) {
+            codes.insert(format!("{}/{}", slug.0, slug.1));
+        }
+    }
+    for (area, slug) in NEVER {
+        assert!(codes.remove(&format!("{area}/{slug}")), "{area}/{slug} need not be left out");
+    }
+    codes
+}
+
+/// The source files of all crates, tests left out.
+pub(crate) fn sources() -> Vec<PathBuf> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut open, mut found) = (vec![crates], Vec::new());
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).expect("a directory of the sources") {
+            let path = entry.expect("an entry of it").path();
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+            match name.as_str() {
+                "tests" | "tests.rs" | "target" | "benches" | "examples" => {}
+                _ if path.is_dir() => open.push(path),
+                name if name.ends_with(".rs") => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// A source without comments and line breaks, so that a call is one piece of text however it is laid out.
+pub(crate) fn plain(source: &str) -> String {
+    let code = source.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    code.collect::<Vec<_>>().join(" ").replace("( ", "(")
+}
+
+/// The areas of what a file says of places: that of its module, or all of them.
+fn areas_of(path: &Path) -> Vec<&'static str> {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").canonicalize().expect("the sources");
+    let path = path.canonicalize().expect("a source file");
+    let Ok(inside) = path.strip_prefix(config) else { return Vec::new() };
+    let first = inside.iter().next().and_then(|name| name.to_str()).unwrap_or_default();
+    let module = first.trim_end_matches(".rs");
+    if SHARED.contains(&module) {
+        return READ.to_vec();
+    }
+    let own = ["piece", "hats", "steps", "review", "settings", "script"];
+    own.into_iter().filter(|area| *area == module).collect()
+}
+
+/// Codes that name their area: `Area::Piece.code("unknown-piece")`; those of a dialect that cannot be read; findings.
+fn named(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for rest in text.split("Area::").skip(1) {
+        if let Some((area, slug)) = rest.split_once(".code(\"")
+            && area.chars().all(char::is_alphabetic)
+        {
+            found.extend(literal(slug).map(|slug| (area.to_lowercase(), slug)));
+        }
+    }
+    for slug in after(text, "self.area().code(\"") {
+        let unread = Dialect::ALL.into_iter().filter(|dialect| !dialect.is_supported());
+        found.extend(unread.map(|dialect| (dialect.area().name().to_owned(), slug.clone())));
+    }
+    for severity in ["Error", "Warning", "Note"] {
+        let findings = after(text, &format!("Severity::{severity}, \""));
+        found.extend(findings.into_iter().map(|slug| ("workflow".to_owned(), slug)));
+    }
+    found
+}
+
+/// Slugs of diagnostics that get their area from the file they are about.
+fn located(text: &str) -> Vec<String> {
+    let calls = [
+        ".error(\"",
+        ".warning(\"",
+        ".note(\"",
+        "Problem::new(\"",
+        "Self::new(\"",
+        ".slug(\"",
+        ".slug.unwrap_or(\"",
+    ];
+    let mut found: Vec<String> = calls.iter().flat_map(|call| after(text, call)).collect();
+    // Chosen by what went wrong, and then reported.
+    found.extend(text.split("ReadError::").skip(1).filter_map(|rest| literal(rest.split_once("=> \"")?.1)));
+    found
+}
+
+fn after(text: &str, before: &str) -> Vec<String> {
+    text.split(before).skip(1).filter_map(literal).collect()
+}
+
+/// What stands up to the closing quote, where it is a slug.
+fn literal(rest: &str) -> Option<String> {
+    let slug = rest.split('"').next()?;
+    let is_slug = !slug.is_empty() && slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    is_slug.then(|| slug.to_owned())
+}
