@@ -1,6 +1,7 @@
 //! What the tests of agents share: an ask, and a program's output put through its listener.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use saihai_model::{
     Ask, CallId, Failure, Permission, Place, Progress, ProviderAnswer, ProviderSettings, Purpose, ToolUse,
@@ -43,6 +44,59 @@ pub(crate) struct Said<'a> {
     pub(crate) output: &'a str,
     pub(crate) complaints: &'a str,
     pub(crate) code: i32,
+}
+
+impl<'a> Said<'a> {
+    /// A recorded transcript: `exit CODE`, then what stood on both outputs, then what comes of it.
+    pub(crate) fn read(transcript: &'a str) -> (Self, &'a str) {
+        let (code, rest) = transcript.split_once("\n--- stdout\n").unwrap();
+        let (output, rest) = rest.split_once("--- stderr\n").unwrap();
+        let (complaints, outcome) = rest.split_once("--- outcome\n").unwrap_or((rest, ""));
+        let code = code.strip_prefix("exit ").unwrap().parse().unwrap();
+        (Self { output, complaints, code }, outcome)
+    }
+}
+
+/// What an agent's program printed on an occasion.
+pub(crate) fn transcript(agent: &dyn Agent, name: &str) -> String {
+    std::fs::read_to_string(transcripts(agent).join(format!("{name}.txt"))).unwrap()
+}
+
+fn transcripts(agent: &dyn Agent) -> PathBuf {
+    let name = agent.profile().kind.name();
+    PathBuf::from(format!("{}/src/agents/{name}/transcripts", env!("CARGO_MANIFEST_DIR")))
+}
+
+/// Compares what comes of every transcript of an agent with what stands in it; `adjust` says what was asked in it.
+/// `SAIHAI_TRANSCRIPTS=update` writes it there instead.
+pub(crate) fn check_transcripts(agent: &dyn Agent, adjust: impl Fn(&str, &mut Ask)) {
+    let update = std::env::var_os("SAIHAI_TRANSCRIPTS").is_some_and(|value| value == "update");
+    let mut files: Vec<_> =
+        std::fs::read_dir(transcripts(agent)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let settings = ProviderSettings::new(agent.profile().kind);
+    let mut wrong = String::new();
+    for file in files {
+        let transcript = std::fs::read_to_string(&file).unwrap();
+        let name = file.file_stem().unwrap().to_string_lossy();
+        let mut ask = ask();
+        adjust(&name, &mut ask);
+        let (said, expected) = Said::read(&transcript);
+        let came = undated(&shown(&hear(agent, &ask, &settings, &said).answer));
+        if update {
+            let (recorded, _) = transcript.split_once("--- outcome\n").unwrap_or((&transcript, ""));
+            std::fs::write(&file, format!("{recorded}--- outcome\n{came}\n")).unwrap();
+        } else if came != expected.trim_end() {
+            writeln!(wrong, "== {name}\n{came}\n-- expected\n{expected}").unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Not every program dates what it prints, and then what is timed is as we saw it; some name times by our own clock.
+fn undated(outcome: &str) -> String {
+    let own = regex::Regex::new(r"(?m)(^until:|→ .* in) \d+").unwrap();
+    own.replace_all(outcome, "$1 [..]").into_owned()
 }
 
 /// What came of it, and what was seen on the way.

@@ -163,10 +163,13 @@ impl Allowed {
         Some(format!("claude has the tool `{more}`, which this turn must not have"))
     }
 
+    fn is_answer(&self, tool: &str) -> bool {
+        self.answers_by_tool && tool == "StructuredOutput"
+    }
+
     /// Tools of connected servers are denied in this mode unless the user allowed them beforehand.
     fn is_harmless(&self, tool: &str) -> bool {
-        let answer = self.answers_by_tool && tool == "StructuredOutput";
-        answer || (self.names_connected() && tool.starts_with(CONNECTED))
+        self.is_answer(tool) || (self.names_connected() && tool.starts_with(CONNECTED))
     }
 }
 

@@ -107,14 +107,14 @@ impl Filled {
     }
 }
 
-/// An argument whose placeholder is empty is dropped, together with a flag directly before it.
+/// An argument whose placeholder is empty is dropped, together with a flag directly before it; `--flag={x}` is both.
 fn fill(arguments: &[String], values: &[(&str, String)]) -> Vec<String> {
     let mut filled: Vec<String> = Vec::new();
     for argument in arguments {
         let empty = values.iter().any(|(name, value)| value.is_empty() && argument.contains(name));
         if !empty {
             filled.push(replace_all(argument, values));
-        } else if filled.last().is_some_and(|before| before.starts_with('-')) {
+        } else if !argument.starts_with('-') && filled.last().is_some_and(|before| before.starts_with('-')) {
             filled.pop();
         }
     }

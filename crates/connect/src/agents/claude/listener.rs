@@ -118,6 +118,8 @@ impl Ears {
                     }
                     None => {}
                 },
+                // The answer itself is given through a tool; that is no work.
+                Block::ToolUse { name, .. } if self.allowed.is_answer(&name) => {}
                 Block::ToolUse { id, name, input } => self.tools.started(&id, &name, input, when, tell),
                 Block::ToolResult { .. } | Block::Other => {}
             }

@@ -1,1 +1,332 @@
-//! What is started, and what comes of what is printed.
+use insta::assert_snapshot;
+use saihai_model::{
+    Ask, FailureClass, Meter, Moment, Permission, Progress, ProviderKind, ProviderSettings, Usage, Usd,
+};
+use serde_json::json;
+
+use super::Claude;
+use crate::agent::{Agent as _, End, Exit, Next};
+use crate::testing::{Said, ask, check_transcripts, hear, shown, transcript};
+
+fn settings() -> ProviderSettings {
+    ProviderSettings::new(ProviderKind::Claude)
+}
+
+/// The arguments, without those that are always there.
+fn arguments(ask: &Ask, settings: &ProviderSettings) -> String {
+    let all = Claude.invocation(ask, settings).unwrap().arguments;
+    let all: Vec<_> =
+        all.into_iter().map(|word| if word.is_empty() { "\"\"".into() } else { word }).collect();
+    all.join(" ").strip_prefix("-p --output-format stream-json --verbose ").unwrap().to_owned()
+}
+
+fn tools(names: &[&str]) -> Option<Vec<String>> {
+    Some(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+const EDIT: Permission = Permission::Edit { commands: true };
+const EDIT_ONLY: Permission = Permission::Edit { commands: false };
+
+// C-60
+#[test]
+fn a_new_session_has_an_id_that_we_choose() {
+    assert_snapshot!(arguments(&ask(), &settings()), @"--permission-mode default --tools Read,Grep,Glob --strict-mcp-config --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871");
+}
+
+// C-60, C-38
+#[test]
+fn a_session_is_continued_by_its_id_after_the_arguments_of_the_settings() {
+    let with = ProviderSettings { args: vec!["--effort".into(), "high".into()], ..settings() };
+    let again = Ask { session: Some("s-1".into()), model: Some("opus".into()), ..ask() };
+    assert_snapshot!(arguments(&again, &with), @"--model opus --permission-mode default --tools Read,Grep,Glob --strict-mcp-config --effort high --resume s-1");
+}
+
+/// What becomes of a permission.
+fn permission(permission: Permission, tools: Option<Vec<String>>, settings: &ProviderSettings) -> String {
+    let said = arguments(&Ask { permission, tools, ..ask() }, settings);
+    said.split(" --session-id").next().unwrap_or_default().to_owned()
+}
+
+// C-42, cases 1, 2 and 4
+#[test]
+fn every_level_is_a_mode_of_its_own_and_a_list_of_tools() {
+    let careful = ProviderSettings { accept_edits: true, ..settings() };
+    let plain = settings();
+    let listed = [
+        permission(Permission::ReadOnly, None, &plain),
+        permission(Permission::ReadOnly, tools(&["Read", "Write", "Bash", "MultiEdit"]), &plain),
+        permission(Permission::ReadOnly, tools(&[]), &plain),
+        permission(Permission::ReadOnly, tools(&["Read", "mcp__issues__get"]), &plain),
+        permission(EDIT_ONLY, None, &plain),
+        permission(EDIT, None, &plain),
+        permission(EDIT, tools(&["Read", "Edit"]), &careful),
+        permission(Permission::Full, tools(&["Bash"]), &careful),
+    ];
+    assert_snapshot!(listed.join("\n"), @r#"
+    --permission-mode default --tools Read,Grep,Glob --strict-mcp-config
+    --permission-mode default --tools Read,Bash --strict-mcp-config
+    --permission-mode default --tools "" --strict-mcp-config
+    --permission-mode default --tools Read,mcp__issues__get
+    --permission-mode acceptEdits
+    --permission-mode bypassPermissions
+    --permission-mode acceptEdits --tools Read,Edit
+    --permission-mode bypassPermissions --tools Bash
+    "#);
+}
+
+// C-23: without the second flag a resumed session keeps the persona it began with.
+#[test]
+fn a_persona_is_a_file_of_the_run_that_also_a_resumed_session_reads() {
+    let asked = Ask { persona: Some("You plan.".into()), session: Some("s-1".into()), ..ask() };
+    let invocation = Claude.invocation(&asked, &settings()).unwrap();
+    assert_snapshot!(format!("{}\n{:?}", arguments(&asked, &settings()), invocation.files), @r#"
+    --permission-mode default --tools Read,Grep,Glob --strict-mcp-config --append-system-prompt-file /run/scratch/persona-9b764d98-4fdf-48f6-a0c7-11baf9772871.md --system-prompt-snapshot off --resume s-1
+    [("/run/scratch/persona-9b764d98-4fdf-48f6-a0c7-11baf9772871.md", "You plan.")]
+    "#);
+    assert_eq!(invocation.input, "do it", "the persona is not said twice");
+    let blank = Claude.invocation(&Ask { persona: Some(" \n".into()), ..ask() }, &settings()).unwrap();
+    assert_eq!(blank.files, []);
+}
+
+// C-25, C-60: what the kernel does not take as an argument is refused before anything starts.
+#[test]
+fn a_schema_stands_in_the_arguments_up_to_its_limit() {
+    let asked = Ask { schema: Some(json!({"type": "object"})), money: Some(Usd(2_500_000)), ..ask() };
+    assert_snapshot!(arguments(&asked, &settings()), @r#"--permission-mode default --tools Read,Grep,Glob --strict-mcp-config --json-schema {"type":"object"} --max-budget-usd 2.500000 --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871"#);
+    let huge = Ask { schema: Some(json!({ "description": "x".repeat(120 * 1024) })), ..ask() };
+    let failure = Claude.invocation(&huge, &settings()).unwrap_err();
+    assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: the schema is 122898 bytes, claude takes 122880");
+}
+
+// C-24, case 33: whatever is in a prompt, it is bytes on the standard input.
+#[test]
+fn a_prompt_is_never_an_argument_and_never_too_long() {
+    let asked = Ask { prompt: "$(touch x)".into(), model: Some("; touch x".into()), ..ask() };
+    let invocation = Claude.invocation(&asked, &settings()).unwrap();
+    assert_eq!(invocation.input, "$(touch x)");
+    assert!(!invocation.arguments.iter().any(|argument| argument.contains("$(")));
+    assert!(invocation.arguments.contains(&"; touch x".to_owned()));
+    let long = Ask { prompt: "x".repeat(10_000_001), ..ask() };
+    let failure = Claude.invocation(&long, &settings()).unwrap_err();
+    assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: prompt is 10000001 bytes, claude takes 10000000");
+}
+
+// C-60
+#[test]
+fn it_is_told_how_often_to_try_by_itself_and_where_to_put_its_files() {
+    let set = Claude.invocation(&ask(), &settings()).unwrap().environment;
+    let set: Vec<_> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_snapshot!(set.join("\n"), @r#"
+    CLAUDE_CODE_MAX_RETRIES=2
+    DISABLE_AUTOUPDATER=1
+    CLAUDE_CODE_TMPDIR=/run/scratch
+    "#);
+}
+
+// C-32, C-84, cases 9, 13 and 35: what the real program printed, and what comes of each.
+#[test]
+fn every_recorded_transcript_has_its_outcome() {
+    check_transcripts(&Claude, |name, ask| match name {
+        "tool" => ask.permission = EDIT_ONLY,
+        "denied" => ask.tools = tools(&["Read", "Bash"]),
+        "no-tools" => ask.tools = tools(&[]),
+        "schema" | "schema-ignored" => {
+            ask.schema = Some(json!({
+                "type": "object", "properties": {"approved": {"type": "boolean"}}, "required": ["approved"]
+            }));
+        }
+        "resumed" => {
+            ask.session = Some("00000000-0000-4000-8000-000000000001".into());
+            ask.metered = Some(Meter { usage: Usage::default(), cost: Some(Usd(800)) });
+        }
+        _ => {}
+    });
+}
+
+// C-20, C-34: it dates its events, and says when what was paid for is filled again.
+#[test]
+fn its_own_times_are_taken_over() {
+    let heard = |name: &str, permission: Permission| {
+        let recorded = transcript(&Claude, name);
+        hear(&Claude, &Ask { permission, ..ask() }, &settings(), &Said::read(&recorded).0).answer
+    };
+    let tools = heard("tool", EDIT_ONLY).unwrap().tools_used;
+    assert_eq!(tools.iter().map(|tool| tool.duration_ms).collect::<Vec<_>>(), [78]);
+    let limit = heard("usage-limit", Permission::ReadOnly).unwrap_err();
+    assert_eq!(limit.failure.until, Some(Moment(1_800_000_000_000)));
+}
+
+fn said(output: &str) -> Said<'_> {
+    Said { output, ..Said::default() }
+}
+
+/// What comes of an end with these fields.
+fn outcome(ask: &Ask, fields: &str) -> String {
+    let line = format!(r#"{{"type":"result","session_id":"s-1",{fields}}}"#);
+    shown(&hear(&Claude, ask, &settings(), &said(&line)).answer)
+}
+
+// C-27, case 10: it counts money over the whole session.
+#[test]
+fn a_resumed_session_costs_what_came_since() {
+    let fields = r#""is_error":false,"result":"done","total_cost_usd":0.0012"#;
+    let before = Some(Meter { usage: Usage::default(), cost: Some(Usd(600)) });
+    let resumed = Ask { session: Some("s-1".into()), metered: before, ..ask() };
+    assert_snapshot!(outcome(&resumed, fields), @r#"
+    replied: "done"
+    cost: $0.0006
+    session: s-1
+    "#);
+    let unknown = Ask { metered: None, ..resumed };
+    assert_snapshot!(outcome(&unknown, fields), @r#"
+    replied: "done"
+    usage: {"cumulative":true}
+    cost: $0.0012
+    session: s-1
+    "#);
+}
+
+// C-32, case 9: `subtype` says success of errors too.
+#[test]
+fn what_counts_of_an_end_is_whether_it_is_an_error_and_with_which_status() {
+    let with = |rest: &str| {
+        let fields = format!(r#""is_error":true,"result":"words",{rest}"#);
+        outcome(&ask(), &fields).lines().next().unwrap_or_default().to_owned()
+    };
+    let all = [
+        with(r#""subtype":"success","api_error_status":429"#),
+        with(r#""subtype":"success","api_error_status":529"#),
+        with(r#""subtype":"success","api_error_status":401"#),
+        with(r#""api_error_status":413"#),
+        with(r#""api_error_status":null,"terminal_reason":"prompt_too_long""#),
+        with(r#""subtype":"error_max_turns""#),
+        with(r#""api_error_status":null,"api_error":"connection_failed""#),
+        with(r#""api_error_status":"what""#),
+    ];
+    assert_snapshot!(all.join("\n"), @r#"
+    rate_limited: words
+    transient: words
+    auth: words
+    bad_request: words
+    bad_request: words
+    refused: words
+    transient: words
+    crashed: words
+    "#);
+}
+
+// C-42, C-60, case 11
+#[test]
+fn a_process_that_may_do_more_than_was_asked_is_ended() {
+    let init = |mode: &str, tools: &str| {
+        let line = format!(
+            r#"{{"type":"system","subtype":"init","session_id":"s","permissionMode":"{mode}","tools":[{tools}]}}"#
+        );
+        let heard = hear(&Claude, &ask(), &settings(), &said(&line));
+        heard.aborted.map(|failure| format!("{}: {}", failure.class.name(), failure.message))
+    };
+    assert_eq!(init("default", r#""Read","Glob""#), None);
+    assert_snapshot!(init("bypassPermissions", "").unwrap(), @"bad_request: claude works in permission mode `bypassPermissions`, not `default` as it was asked to");
+    assert_snapshot!(init("default", r#""Read","Write""#).unwrap(), @"bad_request: claude has the tool `Write`, which this turn must not have");
+}
+
+// C-32: what is wrong at the start stands on the standard error only.
+#[test]
+fn complaints_count_where_there_is_no_end() {
+    let complained = |complaints: &str, code: i32| {
+        let said = Said { output: "", complaints, code };
+        shown(&hear(&Claude, &ask(), &settings(), &said).answer)
+    };
+    let all = [
+        complained(
+            "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons\n",
+            1,
+        ),
+        complained("No conversation found with session ID: s-1\n", 1),
+        complained("error: unknown option '--tools'\n", 1),
+        complained("Segmentation fault\n", 139),
+        complained("", 0),
+    ];
+    assert_snapshot!(all.join("\n"), @r#"
+    refused: --dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons
+    session_lost: No conversation found with session ID: s-1
+    bad_request: error: unknown option '--tools'
+    crashed: claude ended without an end of the turn (exit code 139): Segmentation fault
+    crashed: claude ended without an end of the turn (exit code 0)
+    "#);
+}
+
+const SUCCESS: &str =
+    r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s-1"}"#;
+
+// Cases 12 and 30, C-59
+#[test]
+fn a_success_stands_unless_the_process_itself_ended_badly() {
+    let ended = |exit: Exit| {
+        let mut listener = Claude.listener(&ask(), &settings());
+        assert_eq!(listener.output(SUCCESS, &mut |_| ()), Next::Done);
+        listener.end(&End { exit, complaints: String::new() })
+    };
+    assert!(ended(Exit::AfterDone).is_ok_and(|reply| reply.text == "done"));
+    assert!(ended(Exit::Code(0)).is_ok());
+    for exit in [Exit::Code(1), Exit::Signal(11)] {
+        assert!(ended(exit).is_err_and(|refusal| refusal.failure.class == FailureClass::Crashed));
+    }
+}
+
+// C-59
+#[test]
+fn a_second_end_is_ignored_with_a_warning() {
+    let twice = format!("{SUCCESS}\n{}\n", SUCCESS.replace("done", "no"));
+    assert_snapshot!(shown(&hear(&Claude, &ask(), &settings(), &said(&twice)).answer), @r#"
+    replied: "done"
+    session: s-1
+    warning: claude reported a second end of the turn, which was ignored
+    "#);
+}
+
+// C-53, case 29: what cannot be understood is skipped, whatever it is.
+#[test]
+fn lines_that_are_no_events_change_nothing() {
+    let noise = "\u{feff}hello\r\n{\"type\":\"system\",\"subtype\":\"new\"}\n{\"type\":\"later\",\"x\":1}\n[1]\n{\"type\":\"assistant\"}\n{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\u{fffd}\"},{\"type\":\"tool_use\",\"id\":3}]}}\n{half\n";
+    let heard = hear(&Claude, &ask(), &settings(), &said(&format!("{noise}{SUCCESS}")));
+    assert_eq!(heard.progress, [Progress::Text("\u{fffd}".into())]);
+    assert!(heard.answer.is_ok_and(|reply| reply.text == "done"));
+}
+
+// C-28
+#[test]
+fn what_happens_is_told_while_it_happens() {
+    let read = |name: &str| {
+        let recorded = transcript(&Claude, name);
+        let asked = Ask { tools: tools(&["Read", "Grep", "Glob", "Bash"]), ..ask() };
+        hear(&Claude, &asked, &settings(), &Said::read(&recorded).0).progress
+    };
+    assert_snapshot!(format!("{:#?}\n{:#?}", read("denied"), read("status-429")), @r#"
+    [
+        Text(
+            "I try.",
+        ),
+        ToolStarted(
+            "Bash",
+        ),
+        Denied(
+            "Bash",
+        ),
+        ToolFinished(
+            "Bash",
+        ),
+        Text(
+            "could not",
+        ),
+    ]
+    [
+        Retrying(
+            "status 429, 1 of 2",
+        ),
+        Retrying(
+            "status 429, 2 of 2",
+        ),
+    ]
+    "#);
+}

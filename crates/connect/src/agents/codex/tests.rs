@@ -1,1 +1,187 @@
-//! What is started, and what comes of what is printed.
+use insta::assert_snapshot;
+use saihai_model::{
+    Ask, FailureClass, Json, Meter, Permission, Progress, ProviderKind, ProviderSettings, Usage,
+};
+use serde_json::json;
+
+use super::{Codex, is_strict};
+use crate::agent::{Agent as _, End, Exit, Next};
+use crate::testing::{Said, ask, check_transcripts, hear, shown};
+
+fn settings() -> ProviderSettings {
+    ProviderSettings::new(ProviderKind::Codex)
+}
+
+fn arguments(ask: &Ask, settings: &ProviderSettings) -> String {
+    Codex.invocation(ask, settings).unwrap().arguments.join(" ")
+}
+
+fn approval() -> Json {
+    json!({
+        "type": "object", "properties": {"approved": {"type": "boolean"}}, "required": ["approved"],
+        "additionalProperties": false
+    })
+}
+
+// C-61
+#[test]
+fn a_new_thread_and_a_resumed_one_take_their_arguments_in_another_order() {
+    let with = ProviderSettings { args: vec!["-c".into(), "a=1".into()], ..settings() };
+    let new = Ask { model: Some("m".into()), schema: Some(approval()), ..ask() };
+    assert_snapshot!(arguments(&new, &with), @"exec --json --skip-git-repo-check --disable plugins -s read-only -C /project -m m --output-schema /run/scratch/schema-9b764d98-4fdf-48f6-a0c7-11baf9772871.json -c a=1 -");
+    let resumed = Ask { session: Some("t-1".into()), ..new };
+    assert_snapshot!(arguments(&resumed, &with), @"exec -s read-only -C /project resume --json --skip-git-repo-check --disable plugins -m m --output-schema /run/scratch/schema-9b764d98-4fdf-48f6-a0c7-11baf9772871.json -c a=1 t-1 -");
+}
+
+// C-42, case 1: commands of an editing turn stay in the sandbox.
+#[test]
+fn every_level_is_a_sandbox() {
+    let levels = [
+        Permission::ReadOnly,
+        Permission::Edit { commands: false },
+        Permission::Edit { commands: true },
+        Permission::Full,
+    ];
+    let all = levels.map(|permission| arguments(&Ask { permission, ..ask() }, &settings()));
+    assert_snapshot!(all.join("\n"), @r#"
+    exec --json --skip-git-repo-check --disable plugins -s read-only -C /project -
+    exec --json --skip-git-repo-check --disable plugins -s workspace-write -C /project -
+    exec --json --skip-git-repo-check --disable plugins -s workspace-write -C /project -
+    exec --json --skip-git-repo-check --disable plugins -s danger-full-access -C /project -
+    "#);
+}
+
+// C-23
+#[test]
+fn a_persona_stands_before_the_prompt() {
+    let asked = Ask { persona: Some("You plan.".into()), ..ask() };
+    assert_eq!(Codex.invocation(&asked, &settings()).unwrap().input, "You plan.\n\n---\n\ndo it");
+}
+
+// C-24, case 14: it counts characters, not bytes.
+#[test]
+fn a_prompt_of_more_characters_than_it_takes_is_refused_before_it_starts() {
+    let invocation = |prompt: String| Codex.invocation(&Ask { prompt, ..ask() }, &settings());
+    assert!(invocation("計".repeat(1_048_576)).is_ok());
+    let failure = invocation("a".repeat(1_048_577)).unwrap_err();
+    assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: prompt is 1048577 characters, codex takes 1048576");
+}
+
+// C-25: the API refuses schemas that are not closed; our own check holds for all.
+#[test]
+fn only_a_schema_that_the_api_takes_is_handed_on() {
+    assert!(is_strict(&approval()));
+    let nested = |inner: Json| {
+        json!({
+            "type": "object", "additionalProperties": false, "required": ["list"],
+            "properties": {"list": {"type": "array", "items": inner}}
+        })
+    };
+    assert!(is_strict(&nested(approval())));
+    let open = json!({"type": "object", "properties": {"a": {}}, "required": ["a"]});
+    let optional = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false});
+    for schema in [open.clone(), optional, nested(open), json!({"type": "object"}), json!({"type": "string"})]
+    {
+        assert!(!is_strict(&schema), "{schema}");
+        let invocation = Codex.invocation(&Ask { schema: Some(schema), ..ask() }, &settings()).unwrap();
+        assert_eq!(invocation.files, []);
+    }
+}
+
+// C-32, C-84, case 13: what the real program printed, and what comes of each.
+#[test]
+fn every_recorded_transcript_has_its_outcome() {
+    check_transcripts(&Codex, |name, ask| match name {
+        "schema" => ask.schema = Some(approval()),
+        "resumed" => {
+            let usage = Usage { input: Some(100), output: Some(20), cached: Some(0), ..Usage::default() };
+            ask.session = Some("00000000-0000-4000-8000-000000000001".into());
+            ask.metered = Some(Meter { usage, cost: None });
+        }
+        _ => {}
+    });
+}
+
+fn said(output: &str) -> Said<'_> {
+    Said { output, ..Said::default() }
+}
+
+const COMPLETED: &str = r#"{"type":"turn.completed","usage":{"input_tokens":400,"output_tokens":40}}"#;
+const MESSAGE: &str = r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"done"}}"#;
+
+// C-27, case 14: usage is that of the whole thread.
+#[test]
+fn a_resumed_thread_used_what_came_since() {
+    let before = Usage { input: Some(200), output: Some(30), ..Usage::default() };
+    let metered = Some(Meter { usage: before, cost: None });
+    let resumed = Ask { session: Some("t-1".into()), metered, ..ask() };
+    let output = format!("{MESSAGE}\n{COMPLETED}");
+    let heard = |ask: &Ask| hear(&Codex, ask, &settings(), &said(&output)).answer.unwrap();
+    assert_snapshot!(shown(&Ok(heard(&resumed))), @r#"
+    replied: "done"
+    usage: {"input":200,"output":10}
+    "#);
+    assert_eq!(
+        heard(&resumed).metered.and_then(|meter| meter.usage.input),
+        Some(400),
+        "what it counts on from"
+    );
+    assert!(heard(&Ask { metered: None, ..resumed }).usage.cumulative);
+}
+
+// C-32: only the failure of the turn is one.
+#[test]
+fn errors_on_the_way_are_progress() {
+    let output = [
+        r#"{"type":"thread.started","thread_id":"t-1"}"#,
+        r#"{"type":"error","message":"Reconnecting... 1/5"}"#,
+        r#"{"type":"item.completed","item":{"id":"0","type":"error","message":"no metadata"}}"#,
+        MESSAGE,
+        COMPLETED,
+    ];
+    let heard = hear(&Codex, &ask(), &settings(), &said(&output.join("\n")));
+    assert_eq!(
+        heard.progress,
+        [Progress::Retrying("Reconnecting... 1/5".into()), Progress::Text("done".into())]
+    );
+    assert!(heard.answer.is_ok_and(|reply| reply.text == "done" && reply.session.as_deref() == Some("t-1")));
+}
+
+// C-20, C-28, C-36
+#[test]
+fn tools_are_open_until_they_come_back_and_declined_ones_are_counted() {
+    let mut listener = Codex.listener(&ask(), &settings());
+    let mut hear = |line: &str| {
+        assert_eq!(listener.output(line, &mut |_| ()), Next::GoOn);
+        listener.is_busy()
+    };
+    assert!(hear(r#"{"type":"item.started","item":{"id":"2","type":"command_execution","command":"make"}}"#));
+    assert!(!hear(
+        r#"{"type":"item.completed","item":{"id":"2","type":"command_execution","command":"make","aggregated_output":"","status":"declined"}}"#
+    ));
+    assert!(!hear(
+        r#"{"type":"item.completed","item":{"id":"3","type":"mcp_tool_call","server":"issues","tool":"get","arguments":{"n":1},"result":{"ok":true},"status":"completed"}}"#
+    ));
+    assert_eq!(listener.output(COMPLETED, &mut |_| ()), Next::Done);
+    let reply = listener.end(&End { exit: Exit::Code(0), complaints: String::new() }).unwrap();
+    assert_eq!((reply.text.as_str(), reply.denied), ("", 1));
+    let tools: Vec<_> =
+        reply.tools_used.iter().map(|tool| (tool.name.as_str(), tool.input.clone())).collect();
+    assert_eq!(tools, [("command_execution", Some(json!("make"))), ("issues.get", Some(json!({"n": 1})))]);
+}
+
+// Case 30, C-59
+#[test]
+fn a_success_stands_unless_the_process_itself_ended_badly() {
+    let output = format!("{MESSAGE}\n{COMPLETED}\n{COMPLETED}");
+    let ended =
+        |code| hear(&Codex, &ask(), &settings(), &Said { output: &output, complaints: "", code }).answer;
+    assert!(ended(0).is_ok_and(|reply| reply.warnings.len() == 1));
+    assert!(ended(1).is_err_and(|refusal| refusal.failure.class == FailureClass::Crashed));
+    assert!(
+        ended(1).is_err_and(|refusal| refusal.usage.input == Some(400)),
+        "what it has used, it has used (C-26)"
+    );
+    let silent = hear(&Codex, &ask(), &settings(), &said(MESSAGE)).answer;
+    assert_snapshot!(shown(&silent), @"crashed: codex ended without an end of the turn (exit code 0)");
+}

@@ -189,6 +189,7 @@ impl Ears {
 
 /// A failure of the class that is named; a class that does not exist is quoted.
 fn classified(class: &str, message: &str) -> Failure {
+    let message = if message.trim().is_empty() { "the command gave no reason" } else { message };
     match FailureClass::ALL.into_iter().find(|known| known.name() == class) {
         Some(class) => failure(class, message),
         None => failure(FailureClass::Crashed, &format!("unknown class `{class}` of a failure: {message}")),
