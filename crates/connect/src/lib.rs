@@ -25,6 +25,7 @@ mod lenient;
 mod metering;
 mod process;
 mod providers;
+mod redact;
 mod script;
 mod structured;
 #[cfg(test)]
@@ -33,6 +34,7 @@ mod tool_log;
 
 pub use asking::Asking;
 pub use clock::{Clock, NoTime, RealTime, Sleep};
-pub use process::launcher;
+pub use process::{launcher, sweep};
 pub use providers::{Connections, Providers, Unavailable};
+pub use redact::{Redaction, Redactor};
 pub use script::{Accounts, Asked, BadScript, Left, Missing, Player, Taken};

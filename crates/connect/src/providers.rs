@@ -16,6 +16,7 @@ use crate::asking::Asking;
 use crate::attempt::{Attempt, Installed, Means};
 use crate::clock::{Clock, RealTime};
 use crate::process;
+use crate::redact::Redactor;
 use crate::script::{Accounts, Asked, BadScript, Scripted};
 
 /// With what the providers of a run are opened.
@@ -49,6 +50,15 @@ impl Default for Connections {
             environment: std::env::vars_os().collect(),
             launcher: None,
         }
+    }
+}
+
+impl Connections {
+    /// Knows every secret of our environment and of what the settings put into a provider's (C-55).
+    pub fn redactor(&self) -> Redactor {
+        let ours = self.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let set = self.settings.values().flat_map(|set| &set.env);
+        Redactor::new(ours.chain(set.map(|(name, value)| (OsStr::new(name), OsStr::new(value)))))
     }
 }
 
@@ -203,6 +213,7 @@ impl<'a> Search<'a> {
             grace: with.grace,
             environment: with.environment.clone(),
             launcher: with.launcher.clone(),
+            redactor: Arc::new(with.redactor()),
         });
         Self { with, means }
     }

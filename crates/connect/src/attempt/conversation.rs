@@ -78,8 +78,9 @@ impl Conversation<'_> {
         // Its input ends with the words.
         let feeding = async move { feed(&input, &words).await };
         let mut over = talk(&family, &mut ears, feeding, &patience, stop).await;
+        let survivors;
         if let Over::Exited(_) = over {
-            family.end().await;
+            survivors = family.end().await;
             if let Err(failure) = ears.hear_the_rest().await {
                 over = Over::Failed(failure);
             }
@@ -91,7 +92,10 @@ impl Conversation<'_> {
                 () = ears.overhear() => {}
                 () = patience.clock.sleep(patience.grace) => {}
             }
-            family.end().await;
+            survivors = family.end().await;
+        }
+        if !survivors.is_empty() {
+            hearing.warn(format!("processes it started could not be ended: {survivors:?}"));
         }
         (over, hearing.into_heard())
     }

@@ -1,6 +1,7 @@
 //! What is heard of a process: kept in a file, and told to the agent's listener line by line.
 
 use std::io;
+use std::sync::Arc;
 
 use saihai_model::{Failure, FailureClass, Progress};
 
@@ -9,6 +10,7 @@ use super::lines::{self, Line, Lines};
 use super::long_line;
 use super::transcript::Transcript;
 use crate::agent::{Listener, Next};
+use crate::redact::{Redaction, Redactor};
 
 /// How much a process may print on its standard output (C-52).
 pub(super) const LIMIT: u64 = 256 * 1024 * 1024;
@@ -25,7 +27,9 @@ pub(super) struct Hearing {
     afterwards: Box<dyn Listener>,
     transcript: Transcript,
     output: Lines,
+    output_redaction: Redaction,
     complaint_lines: Lines,
+    complaint_redaction: Redaction,
     complaints: Complaints,
     received: u64,
     done: bool,
@@ -46,13 +50,16 @@ impl Hearing {
         listener: Box<dyn Listener>,
         afterwards: Box<dyn Listener>,
         transcript: Transcript,
+        redactor: &Arc<Redactor>,
     ) -> Self {
         Self {
             listener,
             afterwards,
             transcript,
             output: Lines::default(),
+            output_redaction: redactor.stream(),
             complaint_lines: Lines::default(),
+            complaint_redaction: redactor.stream(),
             complaints: Complaints::default(),
             received: 0,
             done: false,
@@ -73,6 +80,13 @@ impl Hearing {
     /// # Errors
     /// It must be ended at once, and why.
     pub(super) fn output(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
+        self.count(bytes)?;
+        let mut clean = Vec::with_capacity(bytes.len());
+        self.output_redaction.push(bytes, &mut clean);
+        self.clean_output(&clean, tell)
+    }
+
+    fn clean_output(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
         self.keep(bytes)?;
         let mut lines = std::mem::take(&mut self.output);
         let mut said = Ok(());
@@ -90,6 +104,12 @@ impl Hearing {
     /// # Errors
     /// It must be ended at once, and why.
     pub(super) fn complaint(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
+        let mut clean = Vec::with_capacity(bytes.len());
+        self.complaint_redaction.push(bytes, &mut clean);
+        self.clean_complaint(&clean, tell)
+    }
+
+    fn clean_complaint(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
         self.complaints.push(bytes);
         let mut lines = std::mem::take(&mut self.complaint_lines);
         let mut said = Ok(());
@@ -104,12 +124,19 @@ impl Hearing {
 
     /// Keeps what is printed while it is being ended, and listens no more.
     pub(super) fn overhear(&mut self, bytes: &[u8]) {
+        let mut clean = Vec::with_capacity(bytes.len());
+        self.output_redaction.push(bytes, &mut clean);
         // It is over, and the reason stands; what cannot be kept now is lost.
-        let _ = self.keep(bytes);
+        let _ = self.count(bytes).and_then(|()| self.keep(&clean));
     }
 
     /// Both streams have ended: what had no line end is told too.
     pub(super) fn finish(&mut self, tell: Tell<'_>) -> Result<(), Failure> {
+        let (mut output, mut complaint) = (Vec::new(), Vec::new());
+        self.output_redaction.finish(&mut output);
+        self.clean_output(&output, tell)?;
+        self.complaint_redaction.finish(&mut complaint);
+        self.clean_complaint(&complaint, tell)?;
         let mut said = Ok(());
         let mut lines = std::mem::take(&mut self.output);
         lines.finish(|line| said = self.line(&line, tell));
@@ -122,6 +149,11 @@ impl Hearing {
         said
     }
 
+    /// What a person should know of it.
+    pub(super) fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
+    }
+
     pub(super) fn into_heard(self) -> Heard {
         Heard {
             listener: self.listener,
@@ -131,12 +163,16 @@ impl Hearing {
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn count(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.received += bytes.len() as u64;
-        if self.received > LIMIT {
-            let message = format!("output limit: it printed more than {} MiB", LIMIT >> 20);
-            return Err(Failure::new(FailureClass::Crashed, message));
+        if self.received <= LIMIT {
+            return Ok(());
         }
+        let message = format!("output limit: it printed more than {} MiB", LIMIT >> 20);
+        Err(Failure::new(FailureClass::Crashed, message))
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.transcript.append(bytes).map_err(|error| self.not_kept(&error))
     }
 

@@ -27,6 +27,7 @@ use crate::agent::{Agent, End, Exit, Invocation, failure};
 use crate::clock::Clock;
 use crate::environment;
 use crate::process::{Family, Mark, Start, Status, Streams, launcher};
+use crate::redact::Redactor;
 
 use conversation::{Conversation, Over, Patience};
 use hearing::{Heard, Hearing};
@@ -48,6 +49,7 @@ pub(crate) struct Means {
     /// Our own environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) launcher: Option<PathBuf>,
+    pub(crate) redactor: Arc<Redactor>,
 }
 
 /// One ask for an agent program.
@@ -85,7 +87,7 @@ impl Attempt {
         let (family, pipes) = started.map_err(|error| self.not_started(&error))?;
         let pipes = pipes.expect("pipes were asked for");
         let listener = || agent.listener(&self.ask, settings);
-        let hearing = Hearing::new(listener(), listener(), transcript);
+        let hearing = Hearing::new(listener(), listener(), transcript, &means.redactor);
         let patience = Patience {
             deadline: self.ask.timeout,
             silence: settings.idle_timeout.filter(|_| agent.profile().speaks_while_working),
@@ -151,7 +153,8 @@ impl Attempt {
             // Only what was spent is asked for then.
             None => Exit::Signal(rustix::process::Signal::TERM.as_raw()),
         };
-        let unstarted = (exit == Exit::Code(launcher::FAILED)).then(|| launcher_words(&complaints)).flatten();
+        let unstarted =
+            (exit == Exit::Code(launcher::FAILED.into())).then(|| launcher_words(&complaints)).flatten();
         let said = listener.end(&End { exit, complaints });
         let ours = match over {
             Over::Stopped if done && said.is_ok() => None,

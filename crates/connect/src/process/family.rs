@@ -9,9 +9,11 @@ use std::process::{Child, Command, Stdio};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
+use super::cgroup::Cgroup;
 use super::launcher;
 use super::mark::Mark;
 use super::pipes::Pipes;
+use super::sweep::end_relatives;
 use super::wait::{self, Status};
 
 /// What is started.
@@ -41,13 +43,17 @@ pub(crate) enum Streams {
 pub(crate) struct Family {
     child: Child,
     leader: Pid,
+    mark: Mark,
+    cgroup: Option<Cgroup>,
+    is_over: bool,
 }
 
 impl Family {
     /// Starts it in a process group of its own. To be called on a thread that lives as long as the program may: its
     /// death signal is tied to the thread, not to the process.
     pub(crate) fn start(start: &Start, streams: Streams) -> io::Result<(Self, Option<Pipes>)> {
-        let mut command = command(start);
+        let cgroup = start.launcher.as_ref().and_then(|_| Cgroup::create());
+        let mut command = command(start, cgroup.as_ref());
         let stream = || match streams {
             Streams::None => Stdio::null(),
             Streams::Pipes => Stdio::piped(),
@@ -56,7 +62,7 @@ impl Family {
         let child = command.spawn()?;
         let leader = Pid::from_child(&child);
         // From here on it is ended when something goes wrong.
-        let mut family = Self { child, leader };
+        let mut family = Self { child, leader, mark: start.mark.clone(), cgroup, is_over: false };
         let pipes = match streams {
             Streams::None => None,
             Streams::Pipes => Some(Pipes::take(&mut family.child)?),
@@ -74,9 +80,26 @@ impl Family {
         self.signal(Signal::TERM);
     }
 
-    /// Ends all that is left of it.
-    pub(crate) async fn end(self) {
-        drop(self);
+    /// Ends all that is left of it, and says what could not be ended.
+    pub(crate) async fn end(mut self) -> Vec<u32> {
+        // It may take a moment, which others need not wait for.
+        tokio::task::spawn_blocking(move || self.kill()).await.unwrap_or_default()
+    }
+
+    fn kill(&mut self) -> Vec<u32> {
+        if std::mem::replace(&mut self.is_over, true) {
+            return Vec::new();
+        }
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
+        // The leader adopts what its descendants leave behind, so it goes last; meanwhile it can start nothing.
+        self.signal(Signal::STOP);
+        let survivors = end_relatives(self.leader, &self.mark);
+        self.signal(Signal::KILL);
+        // It is dead or dying: this only takes the zombie away.
+        let _ = self.child.wait();
+        survivors
     }
 
     /// The child has not been waited for, so its number is still its own.
@@ -90,15 +113,13 @@ impl Family {
 
 impl Drop for Family {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
-        // It is dead or dying: this only takes the zombie away.
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
-fn command(start: &Start) -> Command {
+fn command(start: &Start, cgroup: Option<&Cgroup>) -> Command {
     let mut command = match &start.launcher {
-        Some(launcher) => launcher::command(launcher, &start.program),
+        Some(launcher) => launcher::command(launcher, cgroup, &start.program),
         None => {
             let mut command = Command::new(&start.program);
             command.process_group(0);

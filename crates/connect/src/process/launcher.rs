@@ -6,42 +6,64 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::Pid;
+
+use super::cgroup::Cgroup;
 
 /// The hidden first argument that makes our program a launcher.
 pub const ARGUMENT: &str = "__launch";
 
 /// With what it ends when the program cannot be started; as a shell does.
-pub(crate) const FAILED: i32 = 127;
+pub(crate) const FAILED: u8 = 127;
 
 /// How the line begins that says why.
 pub(crate) const COMPLAINT: &str = "saihai launcher: ";
 
-/// How the launcher is called: our own number, and the program with its arguments.
-pub(crate) fn command(launcher: &Path, program: &Path) -> Command {
+/// Where there is no control group to enter.
+const NO_GROUP: &str = "-";
+
+/// How the launcher is called: our own number, the file that makes it a member of its control group, and the program.
+pub(crate) fn command(launcher: &Path, cgroup: Option<&Cgroup>, program: &Path) -> Command {
     let mut command = Command::new(launcher);
-    command.arg0("saihai").arg(ARGUMENT).arg(std::process::id().to_string()).arg(program);
+    command.arg0("saihai").arg(ARGUMENT).arg(std::process::id().to_string());
+    match cgroup {
+        Some(cgroup) => command.arg(cgroup.members()),
+        None => command.arg(NO_GROUP),
+    };
+    command.arg(program);
     command
+}
+
+/// Our own program as a launcher: the file we were started from, even if it has been replaced since.
+pub fn this_program() -> PathBuf {
+    if cfg!(target_os = "linux") {
+        return PathBuf::from("/proc/self/exe");
+    }
+    std::env::current_exe().unwrap_or_default()
 }
 
 /// Becomes the program named in the arguments after [`ARGUMENT`]. Returns only if that fails, with the exit code.
 pub fn become_program(arguments: &[OsString]) -> u8 {
     let why = match arguments {
-        [parent, program, rest @ ..] => become_it(parent, program, rest),
-        [] | [_] => "there is no program to become".to_owned(),
+        [parent, group, program, rest @ ..] => become_it(parent, group, program, rest),
+        [] | [_] | [_, _] => "there is no program to become".to_owned(),
     };
     // Nobody may be reading; the exit code says it too.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{COMPLAINT}{why}\n").as_bytes());
-    FAILED as u8
+    FAILED
 }
 
 /// Why it did not work.
-fn become_it(parent: &OsStr, program: &OsStr, arguments: &[OsString]) -> String {
+fn become_it(parent: &OsStr, group: &OsStr, program: &OsStr, arguments: &[OsString]) -> String {
     if let Err(error) = arrange() {
         return format!("the process could not be prepared: {error}");
+    }
+    if group != NO_GROUP {
+        // Without it the process is still found by its mark and its descent.
+        let _ = std::fs::write(group, "0");
     }
     // Whoever died before the death signal was set will not send one.
     let living = rustix::process::getppid().map(Pid::as_raw_pid);

@@ -1,8 +1,13 @@
 //! By what a process is known to be ours, also when nobody remembers having started it.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use saihai_model::Ask;
+
+const RUN: &str = "SAIHAI_RUN";
+const TURN: &str = "SAIHAI_TURN";
+const DIRECTORY: &str = "SAIHAI_RUN_DIRECTORY";
 
 /// The variables that name the run and the turn a process was started for. The directory tells apart two runs of the
 /// same name in two projects.
@@ -14,23 +19,51 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    const RUN: &str = "SAIHAI_RUN";
-    const TURN: &str = "SAIHAI_TURN";
-    const DIRECTORY: &str = "SAIHAI_RUN_DIRECTORY";
-
     pub(crate) fn of(ask: &Ask) -> Self {
-        Self { run: ask.run.clone(), turn: ask.call.to_string(), directory: run_directory(&ask.scratch) }
+        // Scratch lies directly in the run's directory.
+        let directory = Path::new(&ask.scratch).parent().map(|parent| parent.display().to_string());
+        Self { run: ask.run.clone(), turn: ask.call.to_string(), directory: directory.unwrap_or_default() }
     }
 
     /// The variables that carry it.
     pub(crate) fn variables(&self) -> [(OsString, OsString); 3] {
-        [(Self::RUN, &self.run), (Self::TURN, &self.turn), (Self::DIRECTORY, &self.directory)]
+        [(RUN, &self.run), (TURN, &self.turn), (DIRECTORY, &self.directory)]
             .map(|(name, value)| (name.into(), value.into()))
+    }
+
+    /// Whether it stands in an environment, as the kernel shows it.
+    pub(super) fn is_in(&self, environment: &[u8]) -> bool {
+        has(environment, TURN, &self.turn) && has(environment, DIRECTORY, &self.directory)
     }
 }
 
-/// Scratch lies directly in the run's directory.
-fn run_directory(scratch: &str) -> String {
-    let parent = std::path::Path::new(scratch).parent();
-    parent.map_or_else(|| scratch.to_owned(), |parent| parent.display().to_string())
+/// Whether an environment, as the kernel shows it, belongs to a process of a run.
+pub(super) fn run_marked(run_directory: &Path, environment: &[u8]) -> bool {
+    has(environment, DIRECTORY, &run_directory.display().to_string())
+}
+
+fn has(environment: &[u8], name: &str, value: &str) -> bool {
+    let mut variables = environment.split(|byte| *byte == 0);
+    variables.any(|variable| {
+        let set = variable.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        set == Some(value.as_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C-57: two runs of the same name in two projects are two runs.
+    #[test]
+    fn a_mark_is_the_turn_and_the_directory_of_its_run() {
+        let mark = Mark { run: "r".into(), turn: "a.1.1.1".into(), directory: "/p/.saihai/runs/r".into() };
+        let check = |environment: &[u8], expected: bool| assert_eq!(mark.is_in(environment), expected);
+        check(b"A=1\0SAIHAI_TURN=a.1.1.1\0SAIHAI_RUN_DIRECTORY=/p/.saihai/runs/r\0", true);
+        check(b"SAIHAI_TURN=a.1.1.12\0SAIHAI_RUN_DIRECTORY=/p/.saihai/runs/r\0", false);
+        check(b"SAIHAI_TURN=a.1.1.1\0SAIHAI_RUN_DIRECTORY=/q/.saihai/runs/r\0", false);
+        check(b"XSAIHAI_TURN=a.1.1.1\0SAIHAI_RUN_DIRECTORY=/p/.saihai/runs/r", false);
+        check(b"", false);
+        assert!(run_marked(Path::new("/p"), b"SAIHAI_RUN_DIRECTORY=/p\0X=1"));
+    }
 }

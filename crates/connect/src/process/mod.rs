@@ -4,12 +4,14 @@
 //! it is started through [`launcher`], which arranges that it cannot outlive us. [`run`] runs one without a
 //! conversation.
 
+mod cgroup;
 mod family;
 mod find;
 pub mod launcher;
 mod mark;
 mod pipes;
 mod run;
+mod sweep;
 mod wait;
 
 pub(crate) use family::{Family, Start, Streams};
@@ -17,6 +19,7 @@ pub(crate) use find::find;
 pub(crate) use mark::Mark;
 pub(crate) use pipes::{Pipes, feed, read};
 pub(crate) use run::{Ended, Program, run};
+pub use sweep::sweep;
 pub(crate) use wait::Status;
 
 #[cfg(test)]

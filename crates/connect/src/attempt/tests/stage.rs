@@ -1,5 +1,6 @@
 //! An agent that is a shell program, in a directory of its own.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, End, Invocation, Listener, Next, Profile, failure};
 use crate::attempt::{Attempt, Installed, Means};
 use crate::clock::{Clock, RealTime, Sleep};
+use crate::redact::Redactor;
 use crate::script::tests::say::ask;
 
 /// A shell program as an agent. Lines mean: `text WORDS`, `tool` and `tool-end`, `session ID`, `done`, `abort WORDS`,
@@ -196,11 +198,13 @@ impl Stage {
             prompt: self.prompt.clone(),
             ..ask("work", 1)
         };
-        let environment = self.environment.iter().map(|(name, value)| (name.into(), value.into()));
+        let environment: Vec<(OsString, OsString)> =
+            self.environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let means = Arc::new(Means {
             clock: Arc::clone(&self.clock),
             grace: self.grace,
-            environment: environment.collect(),
+            redactor: Arc::new(Redactor::of_environment(&environment)),
+            environment,
             launcher: None,
         });
         let settings = self.settings.clone();

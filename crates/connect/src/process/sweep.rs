@@ -1,0 +1,149 @@
+//! Finding and ending processes that are ours, also those whose parents are gone (C-57, C-58).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use super::mark::{Mark, run_marked};
+
+/// How long processes are given to be gone once they were ended.
+const PATIENCE: Duration = Duration::from_secs(1);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
+
+/// A process, as the kernel shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Process {
+    id: i32,
+    /// When it was started: with its number, its identity.
+    started: u64,
+    parent: i32,
+    group: i32,
+    session: i32,
+    is_zombie: bool,
+}
+
+/// Ends every process that was started for a run by whoever owned it before, and says which could not be ended. To be
+/// called by a new owner before anything else is done (C-58). We ourselves and whoever started us are spared.
+pub fn sweep(run_directory: &Path) -> Vec<u32> {
+    let spared = ourselves(&all());
+    let marked = |process: &Process| run_marked(run_directory, &environment(process.id));
+    until_none(|| {
+        all().into_iter().filter(|process| !spared.contains(&process.id) && marked(process)).collect()
+    })
+}
+
+/// Ends every descendant of a process and all that carries the mark, but not the process itself. Says which could not
+/// be ended.
+pub(super) fn end_relatives(leader: Pid, mark: &Mark) -> Vec<u32> {
+    let leader = leader.as_raw_pid();
+    let us = std::process::id().cast_signed();
+    until_none(|| {
+        let all = all();
+        let related = |process: &Process| {
+            process.group == leader || process.session == leader || mark.is_in(&environment(process.id))
+        };
+        let mut family: BTreeSet<i32> = all.iter().filter(|one| related(one)).map(|one| one.id).collect();
+        family.insert(leader);
+        family.remove(&us);
+        // Children may stand before their parents.
+        loop {
+            let before = family.len();
+            family.extend(
+                all.iter().filter(|one| family.contains(&one.parent)).map(|one| one.id).collect::<Vec<_>>(),
+            );
+            if family.len() == before {
+                break;
+            }
+        }
+        all.into_iter().filter(|one| one.id != leader && family.contains(&one.id)).collect()
+    })
+}
+
+/// Ends what is found again and again, until nothing is.
+fn until_none(mut find: impl FnMut() -> Vec<Process>) -> Vec<u32> {
+    let begun = Instant::now();
+    loop {
+        let found: Vec<Process> = find().into_iter().filter(|process| !process.is_zombie).collect();
+        if found.is_empty() || begun.elapsed() > PATIENCE {
+            return found.iter().map(|process| process.id.cast_unsigned()).collect();
+        }
+        found.iter().for_each(kill);
+        thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+/// Ends a process, and never another one that has got its number meanwhile.
+fn kill(process: &Process) {
+    let Some(id) = Pid::from_raw(process.id) else { return };
+    let Ok(handle) = rustix::process::pidfd_open(id, PidfdFlags::empty()) else { return };
+    if look(process.id).is_some_and(|now| now.started == process.started) {
+        // One that has ended by itself is what we want.
+        let _ = rustix::process::pidfd_send_signal(&handle, Signal::KILL);
+    }
+}
+
+/// We and all above us.
+fn ourselves(all: &[Process]) -> BTreeSet<i32> {
+    let mut spared = BTreeSet::new();
+    let mut next = Some(std::process::id().cast_signed());
+    while let Some(id) = next.filter(|id| spared.insert(*id)) {
+        next = all.iter().find(|process| process.id == id).map(|process| process.parent);
+    }
+    spared
+}
+
+fn all() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter_map(look).collect()
+}
+
+fn look(id: i32) -> Option<Process> {
+    parse(id, &fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+}
+
+/// Reads a line of `stat`. The second field is the program's name, in which anything may stand.
+fn parse(id: i32, stat: &str) -> Option<Process> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let number = |at: usize| fields.get(at)?.parse().ok();
+    Some(Process {
+        id,
+        started: fields.get(19)?.parse().ok()?,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        is_zombie: matches!(fields.first(), Some(&("Z" | "X"))),
+    })
+}
+
+/// The variables a process was started with; nothing where we may not see them.
+fn environment(id: i32) -> Vec<u8> {
+    fs::read(format!("/proc/{id}/environ")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_read_whatever_its_program_is_called() {
+        let stat = "42 (a) Z 1 (x) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 99 1";
+        let process = Process { id: 42, started: 12345, parent: 7, group: 8, session: 9, is_zombie: false };
+        assert_eq!(parse(42, stat), Some(process));
+        assert_eq!(parse(42, "42 (a"), None);
+        assert_eq!(parse(42, "42 (a) S 1 2"), None);
+    }
+
+    #[test]
+    fn we_and_those_above_us_are_spared() {
+        let spared = ourselves(&all());
+        let us = std::process::id().cast_signed();
+        let parent = rustix::process::getppid().unwrap().as_raw_pid();
+        assert!(spared.contains(&us) && spared.contains(&parent), "{spared:?}");
+    }
+}

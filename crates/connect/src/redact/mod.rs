@@ -1,0 +1,179 @@
+//! Secrets are taken out of everything that is kept or shown (C-55).
+//!
+//! [`Redactor`] knows what is secret: the values of variables whose names say so, and what has the shape of a key.
+//! [`Redaction`] takes it out of a stream, however the stream was cut into pieces: whatever could still become a secret
+//! is held back until it has, or cannot any more. All overlapping secrets are taken out as one, so nothing of any of
+//! them is left.
+
+mod redaction;
+mod shape;
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+use regex::bytes::Regex;
+use saihai_model::Json;
+
+pub use redaction::Redaction;
+use shape::{SHAPES, Shape};
+
+/// Parts of a name that make its value a secret.
+const NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
+
+/// Shorter values are words that occur by themselves.
+const SHORTEST: usize = 8;
+
+/// How much of a value is looked for before it is compared.
+const START: usize = 4;
+
+/// Knows what is secret.
+#[derive(Debug)]
+pub struct Redactor {
+    /// Sorted by length, the longest first.
+    values: Vec<Value>,
+    /// How each secret begins.
+    starts: Vec<Vec<u8>>,
+    /// Finds the beginnings; without it there is nothing to find.
+    finder: Option<Regex>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Value {
+    bytes: Vec<u8>,
+    name: String,
+}
+
+/// What begins at some place.
+enum Found<'a> {
+    Nothing,
+    /// It takes more bytes to tell.
+    More,
+    Secret {
+        name: &'a str,
+        length: usize,
+        shape: Option<&'static Shape>,
+    },
+}
+
+impl Redactor {
+    /// Knows the secrets among these variables, and the shapes of keys.
+    pub fn new<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>) -> Self {
+        let mut values: Vec<Value> = Vec::new();
+        for (name, value) in variables {
+            let Some(name) = name.to_str().filter(|name| is_secret(name)) else { continue };
+            let bytes = value.as_bytes().trim_ascii();
+            for form in [Some(bytes.to_vec()), inside_json(bytes)].into_iter().flatten() {
+                if form.len() >= SHORTEST && !values.iter().any(|value| value.bytes == form) {
+                    values.push(Value { bytes: form, name: name.to_owned() });
+                }
+            }
+        }
+        values.sort_by(|one, other| other.bytes.len().cmp(&one.bytes.len()).then_with(|| one.cmp(other)));
+        let of_values = values.iter().map(|value| value.bytes[..START].to_vec());
+        let of_shapes =
+            SHAPES.iter().flat_map(|shape| shape.starts.iter().map(|start| start.as_bytes().to_vec()));
+        let starts: Vec<_> = of_values.chain(of_shapes).collect();
+        let finder = Regex::new(&alternatives(&starts)).ok();
+        Self { values, starts, finder }
+    }
+
+    /// Knows the secrets of an environment.
+    pub fn of_environment(environment: &[(OsString, OsString)]) -> Self {
+        Self::new(environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))
+    }
+
+    /// A text without secrets.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let suspicious = self.finder.as_ref().is_some_and(|finder| finder.is_match(text.as_bytes()));
+        if !suspicious {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = Vec::with_capacity(text.len());
+        let mut state = redaction::State::default();
+        state.push(self, text.as_bytes(), &mut clean);
+        state.finish(self, &mut clean);
+        Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
+    }
+
+    /// Takes secrets out of every text in a value; names of fields are left.
+    pub fn json(&self, value: &mut Json) {
+        match value {
+            Json::String(text) => {
+                if let Cow::Owned(clean) = self.text(text) {
+                    *text = clean;
+                }
+            }
+            Json::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
+            Json::Object(fields) => fields.values_mut().for_each(|field| self.json(field)),
+            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        }
+    }
+
+    /// For a stream that comes in pieces.
+    pub fn stream(self: &Arc<Self>) -> Redaction {
+        Redaction::new(Arc::clone(self))
+    }
+
+    /// Where the next secret may begin, from a place on.
+    fn next_start(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        self.finder.as_ref()?.find_at(bytes, from).map(|found| found.start())
+    }
+
+    /// How many bytes at the end may be the beginning of a beginning.
+    fn unfinished(&self, bytes: &[u8]) -> usize {
+        let longest = self.starts.iter().map(Vec::len).max().unwrap_or(1);
+        let is_unfinished = |length: &usize| {
+            let end = &bytes[bytes.len() - length..];
+            self.starts.iter().any(|start| start.len() > end.len() && start.starts_with(end))
+        };
+        (1..longest.min(bytes.len() + 1)).rev().find(is_unfinished).unwrap_or(0)
+    }
+
+    /// What begins here. A known value is called by its name even where it has the shape of a key.
+    fn look(&self, bytes: &[u8], before: Option<u8>, is_all: bool) -> Found<'_> {
+        let may_grow = |secret: &[u8]| !is_all && secret.len() > bytes.len() && secret.starts_with(bytes);
+        for value in &self.values {
+            if bytes.starts_with(&value.bytes) {
+                return Found::Secret { name: &value.name, length: value.bytes.len(), shape: None };
+            }
+            if may_grow(&value.bytes) {
+                return Found::More;
+            }
+        }
+        for shape in &SHAPES {
+            match shape.begins(bytes, before) {
+                shape::Begins::Yes(length) => {
+                    return Found::Secret { name: shape.name, length, shape: Some(shape) };
+                }
+                shape::Begins::Maybe if !is_all => return Found::More,
+                shape::Begins::Maybe | shape::Begins::No => {}
+            }
+        }
+        Found::Nothing
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_uppercase();
+    NAMES.iter().any(|part| name.contains(part))
+}
+
+/// A value as it stands inside a JSON text, if that is another form of it.
+fn inside_json(bytes: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let quoted = serde_json::to_string(text).ok()?;
+    let inside = quoted.get(1..quoted.len() - 1)?;
+    (inside != text).then(|| inside.as_bytes().to_vec())
+}
+
+/// A pattern that is any of these bytes.
+fn alternatives(starts: &[Vec<u8>]) -> String {
+    let literal = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect::<String>();
+    let all: Vec<String> = starts.iter().map(literal).collect();
+    format!("(?-u:{})", all.join("|"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Secrets being taken out of a stream.
+
+use std::sync::Arc;
+
+use super::shape::Tail;
+use super::{Found, Redactor};
+
+/// A stream that comes in pieces, without its secrets.
+#[derive(Debug)]
+pub struct Redaction {
+    redactor: Arc<Redactor>,
+    state: State,
+}
+
+impl Redaction {
+    pub(super) fn new(redactor: Arc<Redactor>) -> Self {
+        Self { redactor, state: State::default() }
+    }
+
+    /// Takes a piece, and appends to `clean` what can be said by now.
+    pub fn push(&mut self, piece: &[u8], clean: &mut Vec<u8>) {
+        self.state.push(&self.redactor, piece, clean);
+    }
+
+    /// The stream has ended: appends what was held back.
+    pub fn finish(&mut self, clean: &mut Vec<u8>) {
+        self.state.finish(&self.redactor, clean);
+    }
+}
+
+/// Where in a stream we are.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// What cannot be decided yet.
+    held: Vec<u8>,
+    /// The byte before that.
+    before: Option<u8>,
+    /// How many of the held bytes belong to a secret found already.
+    covered: usize,
+    /// The secret goes on as long as this says so.
+    tail: Option<Tail>,
+}
+
+impl State {
+    pub(super) fn push(&mut self, redactor: &Redactor, piece: &[u8], clean: &mut Vec<u8>) {
+        self.held.extend_from_slice(piece);
+        self.decide(redactor, false, clean);
+    }
+
+    pub(super) fn finish(&mut self, redactor: &Redactor, clean: &mut Vec<u8>) {
+        self.decide(redactor, true, clean);
+        *self = Self::default();
+    }
+
+    fn decide(&mut self, redactor: &Redactor, is_all: bool, clean: &mut Vec<u8>) {
+        let mut at = 0;
+        let decided = loop {
+            let Some(start) = redactor.next_start(&self.held, at) else {
+                let unfinished = if is_all { 0 } else { redactor.unfinished(&self.held[at..]) };
+                let end = self.held.len() - unfinished;
+                self.pass(at, end, clean);
+                break end;
+            };
+            self.pass(at, start, clean);
+            let before = start.checked_sub(1).map_or(self.before, |before| Some(self.held[before]));
+            match redactor.look(&self.held[start..], before, is_all) {
+                Found::More => break start,
+                Found::Nothing => {}
+                Found::Secret { name, length, shape } => {
+                    if start >= self.covered && self.tail.is_none() {
+                        clean.extend_from_slice(format!("[redacted:{name}]").as_bytes());
+                    }
+                    self.covered = self.covered.max(start + length);
+                    self.tail = shape.map(|shape| Tail::new(shape.rest)).or(self.tail.take());
+                }
+            }
+            self.pass(start, start + 1, clean);
+            at = start + 1;
+        };
+        if decided > 0 {
+            self.before = Some(self.held[decided - 1]);
+            self.held.drain(..decided);
+            self.covered = self.covered.saturating_sub(decided);
+        }
+    }
+
+    /// Lets bytes through, except those that belong to a secret.
+    fn pass(&mut self, from: usize, to: usize, clean: &mut Vec<u8>) {
+        let mut at = from.max(self.covered.min(to));
+        if let Some(tail) = &mut self.tail
+            && at < to
+        {
+            let (hidden, goes_on) = tail.hide(&self.held[at..to]);
+            at += hidden;
+            if !goes_on {
+                self.tail = None;
+            }
+        }
+        clean.extend_from_slice(&self.held[at..to]);
+    }
+}
