@@ -53,7 +53,7 @@ pub(crate) struct Invocation {
     pub(crate) environment: Vec<(String, String)>,
     /// Files that must be there before it starts, by absolute path below [`Ask::scratch`].
     pub(crate) files: Vec<(String, String)>,
-    /// What is written to its standard input, which is then closed.
+    /// What is written to its standard input, which is then closed unless it is spoken with.
     pub(crate) input: String,
 }
 
@@ -66,6 +66,17 @@ pub(crate) trait Listener: Send {
     fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
         let _ = (line, tell);
         Next::GoOn
+    }
+
+    /// Whether its standard input stays open after the first words, for what [`Next::Say`] adds; it is closed when the
+    /// turn is over.
+    fn is_spoken_with(&self) -> bool {
+        false
+    }
+
+    /// What is said to it when it is to stop, before it is told by a signal (C-56); only where it is spoken with.
+    fn farewell(&mut self) -> Option<String> {
+        None
     }
 
     /// Whether a tool that the agent announced has not come back: a long silence is then no sign of trouble (C-36).
@@ -81,6 +92,8 @@ pub(crate) trait Listener: Send {
 pub(crate) enum Next {
     /// Listen on.
     GoOn,
+    /// Say this to it, and listen on; only where it is spoken with.
+    Say(String),
     /// That was the end of the turn: it has a short while to exit by itself, and then is ended (C-59).
     Done,
     /// It must be ended at once, and this is why.

@@ -1,6 +1,5 @@
 //! Talking with a process until it ends, or has to be ended.
 
-use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::time::Duration;
@@ -10,11 +9,15 @@ use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use super::hearing::{Heard, Hearing};
+use super::mouth::Mouth;
 use crate::clock::{Clock, Sleep};
-use crate::process::{Family, Pipes, Status, feed, read};
+use crate::process::{Family, Pipes, Status, read};
 
 /// How long a process has to exit once it has said that the turn is over (C-59).
 const AFTER_DONE: Millis = Millis(10_000);
+
+/// How long a process has that was told to stop in its own words.
+const FAREWELL: Millis = Millis(5_000);
 
 /// How long pipes are read whose writers are all dead; longer means that somebody we do not know holds one.
 const REMAINS: Duration = Duration::from_secs(1);
@@ -73,27 +76,20 @@ impl Conversation<'_> {
     pub(super) async fn hold(self, words: Vec<u8>, stop: &CancellationToken) -> (Over, Heard) {
         let Self { family, pipes: Pipes { input, output, complaints }, mut hearing, patience, progress } =
             self;
+        let mut mouth = Mouth::new(input, words, hearing.is_spoken_with());
         let mut ears =
             Ears { hearing: &mut hearing, output: Some(&output), complaints: Some(&complaints), progress };
-        // Its input ends with the words.
-        let feeding = async move { feed(&input, &words).await };
-        let mut over = talk(&family, &mut ears, feeding, &patience, stop).await;
-        let survivors;
-        if let Over::Exited(_) = over {
-            survivors = family.end().await;
+        let mut over = talk(&family, &mut ears, &mut mouth, &patience, stop).await;
+        let survivors = if let Over::Exited(_) = over {
+            let survivors = family.end().await;
             if let Err(failure) = ears.hear_the_rest().await {
                 over = Over::Failed(failure);
             }
+            survivors
         } else {
-            family.terminate();
-            tokio::select! {
-                biased;
-                _ = family.ended() => {}
-                () = ears.overhear() => {}
-                () = patience.clock.sleep(patience.grace) => {}
-            }
-            survivors = family.end().await;
-        }
+            take_leave(&family, &mut ears, &mut mouth, &patience).await;
+            family.end().await
+        };
         if !survivors.is_empty() {
             hearing.warn(format!("processes it started could not be ended: {survivors:?}"));
         }
@@ -104,13 +100,11 @@ impl Conversation<'_> {
 async fn talk(
     family: &Family,
     ears: &mut Ears<'_>,
-    feeding: impl Future<Output = ()>,
+    mouth: &mut Mouth,
     patience: &Patience<'_>,
     stop: &CancellationToken,
 ) -> Over {
     let mut ended = pin!(family.ended());
-    let mut feeding = pin!(feeding);
-    let mut fed = false;
     let mut limits = Limits::new(patience);
     let mut buffers = Buffers::default();
     loop {
@@ -122,11 +116,37 @@ async fn talk(
                     return Over::Failed(failure);
                 }
                 limits.renew(ears.hearing);
+                mouth.add(&ears.hearing.take_words());
+                if ears.hearing.is_done() {
+                    mouth.close();
+                }
             }
-            () = &mut feeding, if !fed => fed = true,
+            () = mouth.speak() => {}
             status = &mut ended => return status.map_or_else(|error| Over::Failed(lost(&error)), Over::Exited),
             over = limits.over() => return over,
         }
+    }
+}
+
+/// Ends a process the polite way first (C-56): in its own words where it has some, then by a signal to its group.
+async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, patience: &Patience<'_>) {
+    if let Some(words) = ears.hearing.farewell().filter(|_| !ears.hearing.is_done()) {
+        mouth.add(&words);
+        mouth.close();
+        tokio::select! {
+            biased;
+            _ = family.ended() => return,
+            () = ears.overhear() => {}
+            () = async { mouth.speak().await; std::future::pending().await } => {}
+            () = patience.clock.sleep(FAREWELL.min(patience.grace)) => {}
+        }
+    }
+    family.terminate();
+    tokio::select! {
+        biased;
+        _ = family.ended() => {}
+        () = ears.overhear() => {}
+        () = patience.clock.sleep(patience.grace) => {}
     }
 }
 

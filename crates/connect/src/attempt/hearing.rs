@@ -33,6 +33,7 @@ pub(super) struct Hearing {
     complaints: Complaints,
     received: u64,
     done: bool,
+    to_say: String,
     warnings: Vec<String>,
 }
 
@@ -63,6 +64,7 @@ impl Hearing {
             complaints: Complaints::default(),
             received: 0,
             done: false,
+            to_say: String::new(),
             warnings: Vec::new(),
         }
     }
@@ -73,6 +75,19 @@ impl Hearing {
 
     pub(super) fn is_busy(&self) -> bool {
         self.listener.is_busy()
+    }
+
+    pub(super) fn is_spoken_with(&self) -> bool {
+        self.listener.is_spoken_with()
+    }
+
+    pub(super) fn farewell(&mut self) -> Option<String> {
+        self.listener.farewell()
+    }
+
+    /// What is to be said since this was asked last.
+    pub(super) fn take_words(&mut self) -> String {
+        std::mem::take(&mut self.to_say)
     }
 
     /// Takes what was read from standard output.
@@ -248,6 +263,10 @@ impl Hearing {
     fn follow(&mut self, hear: impl FnOnce(&mut dyn Listener) -> Next) -> Result<(), Failure> {
         match hear(&mut *self.listener) {
             Next::GoOn => Ok(()),
+            Next::Say(words) => {
+                self.to_say.push_str(&words);
+                Ok(())
+            }
             Next::Done => {
                 self.done = true;
                 Ok(())

@@ -9,6 +9,7 @@ mod conversation;
 mod hearing;
 mod lines;
 mod long_line;
+mod mouth;
 mod transcript;
 
 #[cfg(test)]

@@ -5,6 +5,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
+
+use super::sweep::{BETWEEN_LOOKS, PATIENCE};
 
 const PREFIX: &str = "saihai-";
 
@@ -46,7 +50,18 @@ impl Cgroup {
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Ends every member, waits a moment for the last one, and removes the group.
+    pub(crate) fn end(self) {
+        let begun = Instant::now();
+        self.kill();
+        // What was forked while the others were ended is ended too.
+        while !self.is_empty() && begun.elapsed() < PATIENCE {
+            thread::sleep(BETWEEN_LOOKS);
+            self.kill();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
         fs::read_to_string(self.members()).map_or(true, |members| members.trim().is_empty())
     }
 }

@@ -99,6 +99,9 @@ impl Family {
         self.signal(Signal::KILL);
         // It is dead or dying: this only takes the zombie away.
         let _ = self.child.wait();
+        if let Some(cgroup) = self.cgroup.take() {
+            cgroup.end();
+        }
         survivors
     }
 

@@ -17,7 +17,7 @@ mod wait;
 pub(crate) use family::{Family, Start, Streams};
 pub(crate) use find::find;
 pub(crate) use mark::Mark;
-pub(crate) use pipes::{Pipes, feed, read};
+pub(crate) use pipes::{Pipes, read};
 pub(crate) use run::{Ended, Program, run};
 pub use sweep::sweep;
 pub(crate) use wait::Status;

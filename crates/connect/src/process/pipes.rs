@@ -37,17 +37,3 @@ pub(crate) async fn read(from: &Receiver, into: &mut [u8]) -> io::Result<usize> 
         }
     }
 }
-
-/// Writes everything, as fast as it is read. Whoever does not want to read it does not have to (C-51).
-pub(crate) async fn feed(to: &Sender, mut bytes: &[u8]) {
-    while !bytes.is_empty() {
-        if to.writable().await.is_err() {
-            return;
-        }
-        match to.try_write(bytes) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => return,
-        }
-    }
-}

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::Pid;
 
 use super::mark::{Mark, run_marked};
 
 /// How long processes are given to be gone once they were ended.
-const PATIENCE: Duration = Duration::from_secs(1);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
 
 /// A process, as the kernel shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,7 +77,10 @@ fn until_none(mut find: impl FnMut() -> Vec<Process>) -> Vec<u32> {
 }
 
 /// Ends a process, and never another one that has got its number meanwhile.
+#[cfg(target_os = "linux")]
 fn kill(process: &Process) {
+    use rustix::process::{PidfdFlags, Signal};
+
     let Some(id) = Pid::from_raw(process.id) else { return };
     let Ok(handle) = rustix::process::pidfd_open(id, PidfdFlags::empty()) else { return };
     if look(process.id).is_some_and(|now| now.started == process.started) {
@@ -85,6 +88,10 @@ fn kill(process: &Process) {
         let _ = rustix::process::pidfd_send_signal(&handle, Signal::KILL);
     }
 }
+
+/// Elsewhere processes cannot be looked at, so nothing is found that could be ended.
+#[cfg(not(target_os = "linux"))]
+fn kill(_process: &Process) {}
 
 /// We and all above us.
 fn ourselves(all: &[Process]) -> BTreeSet<i32> {

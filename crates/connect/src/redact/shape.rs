@@ -97,6 +97,16 @@ pub(super) enum Begins {
     Yes(usize),
 }
 
+impl Begins {
+    /// The same, with what stood before.
+    fn after(self, before: usize) -> Self {
+        match self {
+            Self::Yes(length) => Self::Yes(before + length),
+            Self::Maybe | Self::No => self,
+        }
+    }
+}
+
 impl Shape {
     /// Whether one begins here, after `before`.
     pub(super) fn begins(&self, bytes: &[u8], before: Option<u8>) -> Begins {
@@ -107,10 +117,7 @@ impl Shape {
                 if before.is_some_and(|before| Letters::Url.has(before)) && self.rest != Rest::PrivateKey {
                     return Begins::No;
                 }
-                return match self.body.length(rest) {
-                    Begins::Yes(length) => Begins::Yes(start.len() + length),
-                    other => other,
-                };
+                return self.body.length(rest).after(start.len());
             }
             maybe |= start.starts_with(bytes);
         }
@@ -156,10 +163,7 @@ fn token(bytes: &[u8]) -> Begins {
     match rest.strip_prefix(SECOND) {
         None if SECOND.starts_with(rest) => Begins::Maybe,
         None => Begins::No,
-        Some(second) => match letters(second, LEAST, Letters::Url, false) {
-            Begins::Yes(length) => Begins::Yes(first + SECOND.len() + length),
-            other => other,
-        },
+        Some(second) => letters(second, LEAST, Letters::Url, false).after(first + SECOND.len()),
     }
 }
 

@@ -1,4 +1,6 @@
 //! Attempts on small shell programs.
 
+mod ending;
+mod output;
 mod stage;
 mod talking;

@@ -153,7 +153,7 @@ impl Clock for HandClock {
 
 /// A directory, a clock and settings.
 pub(super) struct Stage {
-    directory: TempDir,
+    pub(super) directory: TempDir,
     pub(super) settings: ProviderSettings,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) environment: Vec<(String, String)>,
@@ -186,7 +186,15 @@ impl Stage {
 
     /// What the process printed, as it was kept.
     pub(super) fn transcript(&self) -> Vec<u8> {
-        fs::read(self.path().join("run/scratch/work.1.1.1-1.out")).unwrap()
+        fs::read(self.transcript_path()).unwrap()
+    }
+
+    pub(super) fn transcript_length(&self) -> u64 {
+        fs::metadata(self.transcript_path()).unwrap().len()
+    }
+
+    fn transcript_path(&self) -> PathBuf {
+        self.path().join("run/scratch/work.1.1.1-1.out")
     }
 
     /// Runs a shell program as an agent.

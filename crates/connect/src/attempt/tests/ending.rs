@@ -1,0 +1,170 @@
+//! How it ends: by itself, by a deadline, by a stop.
+
+use insta::assert_snapshot;
+use saihai_model::Millis;
+
+use super::stage::{HandClock, Stage, told};
+
+const MINUTE: u64 = 60;
+
+fn by_hand() -> (Stage, std::sync::Arc<HandClock>) {
+    let clock = HandClock::new();
+    (Stage { clock: clock.clone(), ..Stage::new() }, clock)
+}
+
+// C-36: from its start, whatever it says meanwhile.
+#[tokio::test]
+async fn an_attempt_is_ended_at_its_deadline() {
+    let (stage, clock) = by_hand();
+    let answer = stage
+        .answer_while("echo session s1; echo text begun; exec sleep 1000", 1, async || {
+            clock.advance(Millis::seconds(60 * MINUTE));
+        })
+        .await;
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 3600000 ms (spent 1)");
+    assert_eq!(answer.unwrap_err().session.as_deref(), Some("s1"), "C-26");
+}
+
+// C-36, case 25: a tool that was announced may be silent for long; without one it may not.
+#[tokio::test]
+async fn silence_is_suspended_while_a_tool_is_at_work() {
+    let (stage, clock) = by_hand();
+    let go = stage.path().join("go");
+    let script = "echo tool build; while ! test -e go; do sleep 0.01; done; echo tool-end; echo text built; exec sleep 1000";
+    let mut seen = stage.seen.subscribe();
+    let act = async {
+        seen.wait_for(|seen| seen.len() == 1).await.unwrap();
+        clock.advance(Millis::seconds(30 * MINUTE));
+        std::fs::write(go, "").unwrap();
+        seen.wait_for(|seen| seen.len() == 2).await.unwrap();
+        clock.advance(Millis::seconds(15 * MINUTE - 1));
+        // Not yet; a minute that is not over ends nothing.
+        tokio::task::yield_now().await;
+        assert_eq!(stage.seen.borrow().len(), 2);
+        clock.advance(Millis::seconds(1));
+    };
+    let (answer, ()) = tokio::join!(stage.answer(script), act);
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 900000 ms (spent 1)");
+}
+
+// C-36: zero in the settings is no limit, and an agent that need not speak has none.
+#[tokio::test]
+async fn without_limits_time_ends_nothing() {
+    let (mut stage, clock) = by_hand();
+    stage.settings.turn_timeout = None;
+    stage.settings.idle_timeout = None;
+    let go = stage.path().join("go");
+    let script = "echo text begun; while ! test -e go; do sleep 0.01; done; echo text on; echo done";
+    let answer = stage
+        .answer_while(script, 1, async || {
+            clock.advance(Millis::seconds(1_000_000 * MINUTE));
+            std::fs::write(go, "").unwrap();
+        })
+        .await;
+    assert_snapshot!(told(&answer), @"replied: begun | on (session none)");
+}
+
+// C-56, C-26
+#[tokio::test]
+async fn a_stopped_attempt_is_cancelled_whatever_it_says_then() {
+    let (stage, _clock) = by_hand();
+    let script = "trap 'echo text late; echo done; exit 0' TERM; echo session s1; echo text begun; while :; do sleep 0.01; done";
+    let answer = stage.answer_while(script, 1, async || stage.stop.cancel()).await;
+    assert_snapshot!(told(&answer), @"cancelled: stopped (spent 1)");
+    assert_eq!(answer.unwrap_err().session.as_deref(), Some("s1"));
+}
+
+// Case 12: a success that was read stands.
+#[tokio::test]
+async fn a_reply_that_was_read_before_the_stop_stands() {
+    let (stage, _clock) = by_hand();
+    let script = "trap 'exit 0' TERM; echo text all; echo done; while :; do sleep 0.01; done";
+    let answer = stage.answer_while(script, 2, async || stage.stop.cancel()).await;
+    assert_snapshot!(told(&answer), @"replied: all (session none)");
+}
+
+// Case 12: the end of a turn that failed is no success.
+#[tokio::test]
+async fn a_failure_that_was_read_before_the_stop_does_not_stand() {
+    let (stage, _clock) = by_hand();
+    let script = "echo text part; echo fail slow down; echo done; exec sleep 1000";
+    let answer = stage.answer_while(script, 2, async || stage.stop.cancel()).await;
+    assert_snapshot!(told(&answer), @"cancelled: stopped (spent 1)");
+}
+
+#[tokio::test]
+async fn what_was_stopped_before_it_began_is_not_started() {
+    let stage = Stage::new();
+    stage.stop.cancel();
+    assert_snapshot!(told(&stage.answer("touch x").await), @"cancelled: stopped");
+    assert!(!stage.path().join("x").exists());
+}
+
+// C-59
+#[tokio::test]
+async fn an_agent_that_stays_after_its_turn_is_ended_and_its_reply_stands() {
+    let (stage, clock) = by_hand();
+    let script = "echo text all; echo done; while :; do echo noise; sleep 0.01; done";
+    let answer = stage.answer_while(script, 2, async || clock.advance(Millis::seconds(10))).await;
+    assert_snapshot!(told(&answer), @"replied: all (session none)");
+}
+
+// C-59
+#[tokio::test]
+async fn a_second_end_is_ignored_with_a_warning() {
+    let stage = Stage::new();
+    let answer = stage.answer("echo text one; echo done; echo text two; echo done; echo fail late").await;
+    assert_snapshot!(told(&answer), @"
+    replied: one (session none)
+    warning: it ended its turn twice; the second end was ignored
+    ");
+}
+
+// C-59: the exit code still counts where it exits by itself. Case 30.
+#[tokio::test]
+async fn the_exit_speaks_against_a_reply() {
+    let stage = Stage::new();
+    assert_snapshot!(told(&stage.answer("echo text all; echo done; echo oops >&2; exit 1").await), @"crashed: Code(1) oops (spent 1)");
+    assert_snapshot!(told(&stage.answer("echo text all; echo done; kill -9 $$").await), @"crashed: Signal(9)  (spent 1)");
+    assert_snapshot!(told(&stage.answer("echo text all").await), @"crashed: Code(0)  (spent 1)");
+}
+
+#[tokio::test]
+async fn an_agent_can_be_ended_at_once_by_what_it_says() {
+    let stage = Stage::new();
+    let answer = stage.answer("echo text part; echo abort wrong mode; echo done; exec sleep 1000").await;
+    assert_snapshot!(told(&answer), @"bad_request: wrong mode (spent 1)");
+    let answer = stage.answer("echo abort falling back >&2; exec sleep 1000").await;
+    assert_snapshot!(told(&answer), @"refused: falling back (spent 0)");
+}
+
+// C-32: a program that is no program.
+#[tokio::test]
+async fn what_cannot_be_started_is_missing() {
+    let mut stage = Stage::new();
+    stage.program = stage.path().join("gone");
+    let told = told(&stage.answer("").await).replace(&stage.path().display().to_string(), "");
+    assert_snapshot!(told, @"missing: `/gone` could not be started: No such file or directory (os error 2)");
+}
+
+// C-56, case 31: KILL when the grace has passed, not before.
+#[tokio::test]
+async fn an_agent_that_ignores_being_asked_has_its_grace() {
+    let (mut stage, clock) = by_hand();
+    stage.grace = Millis::seconds(10);
+    let script = "trap 'echo asked >> asked' TERM; echo text begun; while :; do sleep 0.01; done";
+    let asked = stage.path().join("asked");
+    let mut seen = stage.seen.subscribe();
+    let act = async {
+        seen.wait_for(|seen| !seen.is_empty()).await.unwrap();
+        stage.stop.cancel();
+        clock.advance(Millis(0));
+        while !asked.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        clock.advance(Millis::seconds(10));
+    };
+    let (answer, ()) = tokio::join!(stage.answer(script), act);
+    assert_snapshot!(told(&answer), @"cancelled: stopped (spent 1)");
+    assert_eq!(std::fs::read_to_string(&asked).unwrap(), "asked\n", "asked once");
+}
