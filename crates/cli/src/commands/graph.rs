@@ -83,7 +83,7 @@ impl Graph {
         let options = Options { interactive: true, ..Options::default() };
         let wanted = Wanted { definition: &self.what, options: &options, settings: &settings, strict: false };
         let prepared = Prepared::new(project, wanted, streams)?;
-        Ok(graph::Graph::of(&prepared.workflow, None))
+        Ok(graph::Graph::of(&prepared.workflow, None).described(prepared.description))
     }
 }
 

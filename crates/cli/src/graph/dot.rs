@@ -9,8 +9,8 @@ pub(crate) fn dot(graph: &Graph) -> String {
     let mut text = format!("digraph {} {{\n", quoted(&graph.title));
     text.push_str("    node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
     for (index, node) in graph.nodes.iter().enumerate() {
-        let words =
-            std::iter::once(&node.id).chain(&node.lines).map(String::as_str).collect::<Vec<_>>().join("\n");
+        let words = node.lines().collect::<Vec<_>>().join("\n");
+        let tooltip = node.tooltip().map(|text| format!(", tooltip={}", quoted(&text))).unwrap_or_default();
         let shape = match node.kind {
             Kind::Turn => "",
             Kind::Parallel => ", peripheries=2",
@@ -19,7 +19,7 @@ pub(crate) fn dot(graph: &Graph) -> String {
             Kind::Aside => ", style=\"rounded,dashed\"",
             Kind::Complete | Kind::Abort => ", shape=oval",
         };
-        let _ = writeln!(text, "    n{index} [label={}{shape}];", quoted(&words));
+        let _ = writeln!(text, "    n{index} [label={}{shape}{tooltip}];", quoted(&words));
     }
     for edge in &graph.edges {
         let mut words = edge.labels.join("\n");

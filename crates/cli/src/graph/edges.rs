@@ -4,7 +4,7 @@ use saihai_model::{Alarm, Ending, Exit, Holds, Label, Stage, Target, Topics, Wat
 
 use super::{ABORT, COMPLETE, Graph, Way};
 
-/// Adds every edge of a workflow, then says which of them lead back.
+/// Adds every edge of a workflow.
 pub(super) fn draw(graph: &mut Graph, workflow: &Workflow) {
     for (from, stage) in workflow.stages.values().enumerate() {
         match &stage.exit {
@@ -17,7 +17,6 @@ pub(super) fn draw(graph: &mut Graph, workflow: &Workflow) {
         }
     }
     monitors(graph, workflow);
-    mark_loops(graph, workflow);
 }
 
 fn lead(graph: &mut Graph, from: usize, target: &Target, label: String, kind: Way) {
@@ -72,39 +71,5 @@ fn monitors(graph: &mut Graph, workflow: &Workflow) {
         };
         let Some(from) = stages.last().and_then(|stage| graph.index(stage.as_str())) else { continue };
         lead(graph, from, target, format!("×{times}"), Way::Monitor);
-    }
-}
-
-/// An edge that closes a cycle on the way from the entry is a loop.
-fn mark_loops(graph: &mut Graph, workflow: &Workflow) {
-    let entry = graph.index(workflow.entry.as_str()).unwrap_or(0);
-    let mut state = vec![0_u8; graph.nodes.len()];
-    for root in std::iter::once(entry).chain(0..graph.nodes.len()) {
-        if state.get(root) == Some(&0) {
-            walk(graph, root, &mut state);
-        }
-    }
-}
-
-/// Depth first, without recursion: a piece may have thousands of movements.
-fn walk(graph: &mut Graph, root: usize, state: &mut [u8]) {
-    let mut stack = vec![(root, 0_usize)];
-    state[root] = 1;
-    while let Some((node, next)) = stack.pop() {
-        let edge = (next..graph.edges.len()).find(|index| graph.edges[*index].from == node);
-        let Some(index) = edge else {
-            state[node] = 2;
-            continue;
-        };
-        stack.push((node, index + 1));
-        let to = graph.edges[index].to;
-        match state[to] {
-            0 => {
-                state[to] = 1;
-                stack.push((to, 0));
-            }
-            1 if graph.edges[index].kind == Way::Forward => graph.edges[index].kind = Way::Loop,
-            _ => {}
-        }
     }
 }

@@ -8,10 +8,7 @@ use super::{Graph, Kind, Way};
 pub(crate) fn mermaid(graph: &Graph) -> String {
     let mut text = String::from("flowchart TD\n");
     for (index, node) in graph.nodes.iter().enumerate() {
-        let mut words = escape(&node.id);
-        for line in &node.lines {
-            let _ = write!(words, "<br/>{}", escape(line));
-        }
+        let words = node.lines().map(escape).collect::<Vec<_>>().join("<br/>");
         let (open, close) = match node.kind {
             Kind::Turn | Kind::Action => ("[", "]"),
             Kind::Parallel => ("[[", "]]"),

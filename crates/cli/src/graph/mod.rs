@@ -4,13 +4,16 @@ mod dot;
 mod edges;
 mod layout;
 mod mermaid;
+mod order;
 mod overlay;
 mod svg;
+mod wrap;
 
-use saihai_model::{Activity, Workflow};
+use saihai_model::{Activity, Stage, Turn, Workflow};
 
 pub(crate) use dot::dot;
 pub(crate) use mermaid::mermaid;
+use order::Order;
 pub(crate) use overlay::Overlay;
 pub(crate) use svg::svg;
 
@@ -18,10 +21,13 @@ pub(crate) use svg::svg;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Graph {
     pub(crate) title: String,
+    /// What it is for, in its author's words.
+    pub(crate) description: Option<String>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) edges: Vec<Edge>,
     /// Whether a run's path is drawn in.
     pub(crate) traced: bool,
+    pub(crate) order: Order,
 }
 
 /// A stage, or an end.
@@ -29,10 +35,21 @@ pub(crate) struct Graph {
 pub(crate) struct Node {
     pub(crate) id: String,
     pub(crate) kind: Kind,
-    /// What is written below its name: its turns, its visits.
-    pub(crate) lines: Vec<String>,
+    /// What it is for, in its author's words.
+    pub(crate) description: Option<String>,
+    /// Its turns, where there are several.
+    pub(crate) turns: Vec<Part>,
+    /// How often a run was here, and for how long.
+    pub(crate) figures: Option<String>,
     /// How often a run was here.
     pub(crate) visits: u32,
+}
+
+/// One of several turns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
 }
 
 /// What a node is.
@@ -85,35 +102,26 @@ impl Graph {
     pub(crate) fn of(workflow: &Workflow, overlay: Option<&Overlay>) -> Self {
         let mut graph = Self {
             title: workflow.name.clone(),
-            nodes: Vec::new(),
+            description: None,
+            nodes: workflow.stages.iter().map(|(id, stage)| Node::of(id.as_str(), stage)).collect(),
             edges: Vec::new(),
             traced: overlay.is_some(),
+            order: Order::default(),
         };
-        for (id, stage) in &workflow.stages {
-            let (kind, lines) = match &stage.does {
-                _ if stage.aside => (Kind::Aside, Vec::new()),
-                Activity::Turns { turns, .. } if turns.len() > 1 => {
-                    (Kind::Parallel, turns.iter().map(|turn| turn.id.to_string()).collect())
-                }
-                Activity::Turns { .. } => (Kind::Turn, Vec::new()),
-                Activity::Gate(_) => (Kind::Gate, Vec::new()),
-                Activity::Action(_) => (Kind::Action, Vec::new()),
-            };
-            graph.nodes.push(Node { id: id.to_string(), kind, lines, visits: 0 });
-        }
-        graph.nodes.push(Node {
-            id: COMPLETE.to_owned(),
-            kind: Kind::Complete,
-            lines: Vec::new(),
-            visits: 0,
-        });
-        graph.nodes.push(Node { id: ABORT.to_owned(), kind: Kind::Abort, lines: Vec::new(), visits: 0 });
+        graph.nodes.extend([Node::new(COMPLETE, Kind::Complete), Node::new(ABORT, Kind::Abort)]);
         edges::draw(&mut graph, workflow);
         if let Some(overlay) = overlay {
             overlay.lay_over(&mut graph);
         }
         graph.drop_unreached_ends();
+        graph.order = Order::of(&graph, workflow);
+        graph.order.clone().mark_loops(&mut graph);
         graph
+    }
+
+    /// The same with what it is for.
+    pub(crate) fn described(self, description: Option<String>) -> Self {
+        Self { description, ..self }
     }
 
     pub(crate) fn index(&self, id: &str) -> Option<usize> {
@@ -149,6 +157,43 @@ impl Graph {
                 edge.to -= usize::from(edge.to > index);
             }
         }
+    }
+}
+
+impl Node {
+    fn new(id: &str, kind: Kind) -> Self {
+        let id = id.to_owned();
+        Self { id, kind, description: None, turns: Vec::new(), figures: None, visits: 0 }
+    }
+
+    fn of(id: &str, stage: &Stage) -> Self {
+        let (kind, turns) = match &stage.does {
+            _ if stage.aside => (Kind::Aside, &[][..]),
+            Activity::Turns { turns, .. } if turns.len() > 1 => (Kind::Parallel, turns.as_slice()),
+            Activity::Turns { .. } => (Kind::Turn, &[][..]),
+            Activity::Gate(_) => (Kind::Gate, &[][..]),
+            Activity::Action(_) => (Kind::Action, &[][..]),
+        };
+        let part = |turn: &Turn| Part { name: turn.id.to_string(), description: turn.description.clone() };
+        Self {
+            description: stage.description.clone(),
+            turns: turns.iter().map(part).collect(),
+            ..Self::new(id, kind)
+        }
+    }
+
+    /// Its name, its turns and its figures, one a line.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
+        let turns = self.turns.iter().map(|turn| turn.name.as_str());
+        std::iter::once(self.id.as_str()).chain(turns).chain(self.figures.as_deref())
+    }
+
+    /// What it and its turns are for.
+    pub(crate) fn tooltip(&self) -> Option<String> {
+        let of_turn = |turn: &Part| Some(format!("{}: {}", turn.name, turn.description.as_ref()?));
+        let lines: Vec<String> =
+            self.description.iter().cloned().chain(self.turns.iter().filter_map(of_turn)).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 }
 

@@ -48,13 +48,13 @@ impl Overlay {
                 continue;
             }
             let time = self.time.get(&node.id).copied().unwrap_or_default();
-            node.lines.push(format!("×{} · {}", node.visits, seconds(time)));
+            node.figures = Some(format!("×{} · {}", node.visits, seconds(time)));
         }
         for ((from, to), count) in &self.ways {
             let (Some(from), Some(to)) = (graph.index(from), graph.index(to)) else { continue };
             // A run can leave by a way that is no rule (no match, a limit): then the edge is drawn for it.
             if !graph.edges.iter().any(|edge| edge.from == from && edge.to == to) {
-                graph.connect(from, to, String::new(), super::Way::Forward);
+                graph.connect(from, to, "no rule matched".to_owned(), super::Way::Forward);
             }
             if let Some(edge) = graph.edges.iter_mut().find(|edge| edge.from == from && edge.to == to) {
                 edge.taken = *count;

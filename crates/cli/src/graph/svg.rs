@@ -2,210 +2,195 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{LINE, Layout, Place, layout, text_width};
-use super::{Edge, Graph, Kind, Node, Way};
+use super::layout::{Anchor, Area, Layout, NAME, Placed, TURN, WORDS, Wire, layout, text_width};
+use super::{Graph, Kind, Way};
 
 const STYLE: &str = "\
-svg{--ink:#1f2937;--soft:#6b7280;--line:#9ca3af;--paper:#ffffff;--box:#f8fafc;--loop:#b45309;--watch:#7c3aed;--path:#2563eb;--good:#15803d;--bad:#b91c1c}\
-@media (prefers-color-scheme:dark){svg{--ink:#e5e7eb;--soft:#9ca3af;--line:#6b7280;--paper:#0f172a;--box:#1e293b;--loop:#f59e0b;--watch:#a78bfa;--path:#60a5fa;--good:#4ade80;--bad:#f87171}}\
-text{font:13px ui-sans-serif,system-ui,'Noto Sans CJK JP',sans-serif;fill:var(--ink)}\
-.title{font-weight:600;font-size:16px}.name{font-weight:600}.soft{fill:var(--soft);font-size:12px}\
-.box{fill:var(--box);stroke:var(--line);stroke-width:1.2}.turn{fill:none;stroke:var(--line);stroke-width:.8}\
+svg{--ink:#1f2328;--soft:#59636e;--line:#818b98;--paper:#ffffff;--box:#f6f8fa;--part:#ffffff;--loop:#9a6700;--watch:#8250df;--path:#0969da;--good:#1a7f37;--bad:#d1242f}\
+@media (prefers-color-scheme:dark){svg{--ink:#f0f6fc;--soft:#9198a1;--line:#6e7681;--paper:#0d1117;--box:#161b22;--part:#0d1117;--loop:#d29922;--watch:#ab7df8;--path:#4493f8;--good:#3fb950;--bad:#f85149}}\
+text{font:12px ui-sans-serif,system-ui,-apple-system,'Segoe UI','Noto Sans CJK JP','Hiragino Sans',sans-serif;fill:var(--ink)}\
+.title{font-weight:600;font-size:17px}.about{fill:var(--soft)}.name{font-weight:600;font-size:13px;text-anchor:middle}.soft{fill:var(--soft);text-anchor:middle}\
+.box{fill:var(--box);stroke:var(--line);stroke-width:1.2}.part{fill:var(--part);stroke:var(--line)}\
 .gate .box{stroke:var(--watch)}.aside .box{stroke:var(--watch);stroke-dasharray:5 4}\
-.complete .box{stroke:var(--good);stroke-width:2}.abort .box{stroke:var(--bad);stroke-width:2}\
-.way{fill:none;stroke:var(--line);stroke-width:1.4}.loop .way{stroke:var(--loop)}\
-.monitor .way{stroke:var(--watch);stroke-dasharray:5 4}.taken .way{stroke:var(--path);stroke-width:2.6}\
-.taken .box{stroke:var(--path);stroke-width:2.4}.untaken{opacity:.45}\
-.label{font-size:12px;paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}\
-.loop .label{fill:var(--loop)}.monitor .label{fill:var(--watch)}.taken .label{fill:var(--path)}\
-.head{fill:var(--line)}.head-loop{fill:var(--loop)}.head-monitor{fill:var(--watch)}.head-taken{fill:var(--path)}";
+.complete .box{stroke:var(--good);stroke-width:1.6}.abort .box{stroke:var(--bad);stroke-width:1.6}.complete .name{fill:var(--good);font-size:11px}.abort .name{fill:var(--bad);font-size:11px}\
+.way{fill:none;stroke:var(--line);stroke-width:1.4}.loop .way{stroke:var(--loop)}.monitor .way{stroke:var(--watch);stroke-dasharray:5 4}\
+.loop .label{fill:var(--loop)}.monitor .label{fill:var(--watch)}\
+.head{fill:var(--line)}.head-loop{fill:var(--loop)}.head-monitor{fill:var(--watch)}.head-taken{fill:var(--path)}\
+.untaken{opacity:.4}.taken .way{stroke:var(--path);stroke-width:2.6}.taken .label{fill:var(--path)}.taken .box{stroke:var(--path);stroke-width:2.2}\
+.taken.complete .box{stroke:var(--good)}.taken.abort .box{stroke:var(--bad)}";
 
 /// The drawing as an SVG document.
 pub(crate) fn svg(graph: &Graph) -> String {
     let layout = layout(graph);
-    let width = layout.width.max(text_width(&graph.title) * 1.3 + 64.0);
+    let about = graph.description.as_deref().unwrap_or_default();
+    let words = (text_width(&graph.title, 10.5)).max(text_width(about, 6.7));
+    let (width, height) = (layout.width.max(words + 48.0).ceil(), layout.height.ceil());
+    let title = escape(&graph.title);
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {:.0}\" width=\"{width:.0}\" height=\"{:.0}\" role=\"img\" aria-label=\"{}\">\n<style>{STYLE}</style>\n<defs>\n",
-        layout.height,
-        layout.height,
-        escape(&graph.title)
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n<style>{STYLE}</style>\n<defs>\n"
     );
     for class in ["head", "head-loop", "head-monitor", "head-taken"] {
         let _ = writeln!(
             text,
-            "<marker id=\"{class}\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" markerHeight=\"7\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path class=\"{class}\" d=\"M0 0L10 5L0 10z\"/></marker>"
+            "<marker id=\"{class}\" viewBox=\"0 0 10 10\" refX=\"9.5\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path class=\"{class}\" d=\"M0 0L10 5L0 10z\"/></marker>"
         );
     }
     let _ = writeln!(
         text,
-        "</defs>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--paper)\"/>\n<text class=\"title\" x=\"32\" y=\"30\">{}</text>",
-        escape(&graph.title)
+        "</defs>\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"var(--paper)\"/>\n<text class=\"title\" x=\"24\" y=\"34\">{title}</text>"
     );
-    for (edge, points) in graph.edges.iter().zip(&layout.edges) {
-        draw_way(&mut text, graph, edge, points);
+    if !about.is_empty() {
+        let _ = writeln!(text, "<text class=\"about\" x=\"24\" y=\"54\">{}</text>", escape(about));
     }
-    for (node, place) in graph.nodes.iter().zip(&layout.nodes) {
-        draw_node(&mut text, graph, node, place);
+    draw_entry(&mut text, &layout);
+    // What a run took lies over what it did not take.
+    let is_taken = |wire: &&Wire| graph.edges[wire.edge].taken > 0;
+    for wire in layout.wires.iter().filter(|wire| !is_taken(wire)).chain(layout.wires.iter().filter(is_taken))
+    {
+        draw_wire(&mut text, graph, wire);
     }
-    draw_labels(&mut text, graph, &layout);
+    for placed in &layout.boxes {
+        draw_box(&mut text, graph, placed);
+    }
     text.push_str("</svg>\n");
     text
 }
 
-fn classes(graph: &Graph, edge: &Edge) -> String {
-    let kind = match edge.kind {
-        Way::Forward => "forward",
-        Way::Loop => "loop",
-        Way::Monitor => "monitor",
-    };
-    let trace = match (graph.traced, edge.taken) {
-        (false, _) => "",
-        (true, 0) => " untaken",
-        (true, _) => " taken",
-    };
-    format!("{kind}{trace}")
-}
-
-fn draw_way(text: &mut String, graph: &Graph, edge: &Edge, points: &[(f64, f64)]) {
-    let head = match (edge.taken > 0 && graph.traced, edge.kind) {
-        (true, _) => "head-taken",
-        (false, Way::Forward) => "head",
-        (false, Way::Loop) => "head-loop",
-        (false, Way::Monitor) => "head-monitor",
-    };
+/// A dot and an arrow where a run comes in.
+fn draw_entry(text: &mut String, layout: &Layout) {
+    let Some((x, y)) = layout.entry else { return };
     let _ = writeln!(
         text,
-        "<g class=\"{}\"><path class=\"way\" d=\"{}\" marker-end=\"url(#{head})\"/></g>",
-        classes(graph, edge),
-        curve(edge, points)
+        "<g class=\"forward\"><circle class=\"head\" cx=\"{x:.1}\" cy=\"{:.1}\" r=\"4\"/><path class=\"way\" d=\"M{x:.1} {:.1}V{y:.1}\" marker-end=\"url(#head)\"/></g>",
+        y - 18.0,
+        y - 18.0
     );
 }
 
-/// A smooth line through the points: vertical where it leaves and enters a box.
-fn curve(edge: &Edge, points: &[(f64, f64)]) -> String {
-    let Some(first) = points.first() else { return String::new() };
-    let mut path = format!("M{:.1} {:.1}", first.0, first.1);
-    if let ([_, a, b, end], true) = (points, edge.from == edge.to) {
-        let _ = write!(path, "C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}", a.0, a.1, b.0, b.1, end.0, end.1);
-        return path;
-    }
-    for pair in points.windows(2) {
-        let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
-        if (y2 - y1).abs() < 1.0 {
-            let _ = write!(path, "L{x2:.1} {y2:.1}");
-            continue;
-        }
-        let half = (y2 - y1) / 2.0;
-        let _ = write!(path, "C{x1:.1} {:.1} {x2:.1} {:.1} {x2:.1} {y2:.1}", y1 + half, y2 - half);
-    }
-    path
-}
-
-fn draw_node(text: &mut String, graph: &Graph, node: &Node, place: &Place) {
-    let kind = match node.kind {
-        Kind::Turn => "turns",
-        Kind::Parallel => "parallel",
-        Kind::Gate => "gate",
-        Kind::Action => "action",
-        Kind::Aside => "aside",
-        Kind::Complete => "complete",
-        Kind::Abort => "abort",
-    };
-    let trace = match (graph.traced, node.visits) {
+fn trace(graph: &Graph, times: u32) -> &'static str {
+    match (graph.traced, times) {
         (false, _) => "",
         (true, 0) => " untaken",
         (true, _) => " taken",
-    };
-    let (left, top) = (place.x - place.width / 2.0, place.y - place.height / 2.0);
-    let round = match node.kind {
-        Kind::Complete | Kind::Abort => place.height / 2.0,
-        Kind::Turn | Kind::Parallel | Kind::Gate | Kind::Action | Kind::Aside => 8.0,
-    };
-    let _ = write!(text, "<g class=\"{kind}{trace}\">");
-    if node.kind == Kind::Parallel {
-        let _ = write!(
-            text,
-            "<rect class=\"box\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"8\"/>",
-            left + 5.0,
-            top - 5.0,
-            place.width,
-            place.height
-        );
     }
-    let _ = write!(
-        text,
-        "<rect class=\"box\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"{round:.1}\"/>",
-        place.width, place.height
-    );
-    let name = match node.kind {
-        Kind::Gate => format!("? {}", node.id),
-        Kind::Turn | Kind::Parallel | Kind::Action | Kind::Aside | Kind::Complete | Kind::Abort => {
-            node.id.clone()
-        }
+}
+
+/// A line with its words above it.
+fn draw_wire(text: &mut String, graph: &Graph, wire: &Wire) {
+    let edge = &graph.edges[wire.edge];
+    let (kind, head) = match edge.kind {
+        Way::Forward => ("forward", "head"),
+        Way::Loop => ("loop", "head-loop"),
+        Way::Monitor => ("monitor", "head-monitor"),
     };
-    let _ = write!(
-        text,
-        "<text class=\"name\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-        place.x,
-        top + 23.0,
-        escape(&name)
-    );
-    let mut y = top + 23.0;
-    for line in &node.lines {
-        y += LINE;
+    let head = if graph.traced && edge.taken > 0 { "head-taken" } else { head };
+    let _ = write!(text, "<g class=\"{kind}{}\">", trace(graph, edge.taken));
+    if wire.words.cut {
+        let _ = write!(text, "<title>{}</title>", escape(&edge.labels.join(" / ")));
+    }
+    let path = path(&wire.points);
+    let _ = write!(text, "<path class=\"way\" d=\"{path}\" marker-end=\"url(#{head})\"/>");
+    let anchor = match wire.anchor {
+        Anchor::Start => "start",
+        Anchor::End => "end",
+    };
+    let (x, mut y) = wire.at;
+    for line in &wire.words.lines {
         let _ = write!(
             text,
-            "<text class=\"soft\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
-            place.x,
+            "<text class=\"label\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
             escape(line)
         );
+        y += WORDS;
     }
     text.push_str("</g>\n");
 }
 
-/// Words stand over lines and boxes, so they are drawn last.
-fn draw_labels(text: &mut String, graph: &Graph, layout: &Layout) {
-    for (edge, points) in graph.edges.iter().zip(&layout.edges) {
-        let mut lines: Vec<String> = edge.labels.iter().map(|label| cut(label)).collect();
-        if edge.taken > 0 && graph.traced {
-            lines.push(format!("×{}", edge.taken));
-        }
-        let Some((x, y)) = words_at(edge, points).filter(|_| !lines.is_empty()) else { continue };
-        #[expect(clippy::cast_precision_loss, reason = "a few lines")]
-        let mut y = y - (lines.len() as f64 - 1.0) * LINE / 2.0 + 4.0;
-        let _ = write!(text, "<g class=\"{}\">", classes(graph, edge));
-        for line in lines {
-            let anchor = if edge.from == edge.to { "start" } else { "middle" };
-            let _ = write!(
-                text,
-                "<text class=\"label\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
-                escape(&line)
-            );
-            y += LINE - 3.0;
-        }
-        text.push_str("</g>\n");
+/// Straight lines with rounded corners.
+fn path(points: &[(f64, f64)]) -> String {
+    const ROUND: f64 = 7.0;
+    let Some(first) = points.first() else { return String::new() };
+    let mut path = format!("M{:.1} {:.1}", first.0, first.1);
+    for three in points.windows(3) {
+        let (before, corner, after) = (three[0], three[1], three[2]);
+        let near = |to: (f64, f64)| {
+            let (dx, dy) = (to.0 - corner.0, to.1 - corner.1);
+            let length = dx.hypot(dy).max(0.1);
+            let round = ROUND.min(length / 2.0);
+            (corner.0 + dx / length * round, corner.1 + dy / length * round)
+        };
+        let (start, end) = (near(before), near(after));
+        let _ = write!(
+            path,
+            "L{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}",
+            start.0, start.1, corner.0, corner.1, end.0, end.1
+        );
     }
+    if let [.., last] = points {
+        let _ = write!(path, "L{:.1} {:.1}", last.0, last.1);
+    }
+    path
 }
 
-/// On the first point behind the box it comes from.
-fn words_at(edge: &Edge, points: &[(f64, f64)]) -> Option<(f64, f64)> {
-    if edge.from == edge.to {
-        return points.get(1).map(|(x, y)| (x + 2.0, y + 16.0));
+fn draw_box(text: &mut String, graph: &Graph, placed: &Placed) {
+    let node = &graph.nodes[placed.node];
+    let (kind, round) = match node.kind {
+        Kind::Turn => ("turns", 6.0),
+        Kind::Parallel => ("parallel", 6.0),
+        Kind::Gate => ("gate", 6.0),
+        Kind::Action => ("action", 0.0),
+        Kind::Aside => ("aside", 6.0),
+        Kind::Complete => ("complete", placed.area.height / 2.0),
+        Kind::Abort => ("abort", placed.area.height / 2.0),
+    };
+    let _ = write!(text, "<g class=\"{kind}{}\">", trace(graph, node.visits));
+    if let Some(tooltip) = node.tooltip() {
+        let _ = write!(text, "<title>{}</title>", escape_lines(&tooltip));
     }
-    match points {
-        [] | [_] => None,
-        [start, end] => Some((f64::midpoint(start.0, end.0), f64::midpoint(start.1, end.1))),
-        [_, first, ..] => Some(*first),
+    rectangle(text, "box", placed.area, round);
+    let turns = as_number(node.turns.len()) * TURN;
+    let figures = if node.figures.is_some() { WORDS + 3.0 } else { 0.0 };
+    let content = as_number(placed.name.len()) * NAME + turns + figures;
+    let middle = placed.area.x + placed.area.width / 2.0;
+    let mut y = placed.area.y + (placed.area.height - content) / 2.0;
+    for line in &placed.name {
+        y += NAME;
+        say(text, "name", (middle, y - 4.5), line);
     }
+    for turn in &node.turns {
+        let area =
+            Area { x: placed.area.x + 10.0, y: y + 3.0, width: placed.area.width - 20.0, height: TURN - 4.0 };
+        rectangle(text, "part", area, 4.0);
+        y += TURN;
+        say(text, "soft", (middle, y - 7.0), &turn.name);
+    }
+    if let Some(figures) = &node.figures {
+        say(text, "soft", (middle, y + WORDS), figures);
+    }
+    text.push_str("</g>\n");
 }
 
-/// A condition may be a sentence; the drawing shows its beginning.
-fn cut(label: &str) -> String {
-    const MOST: usize = 28;
-    if label.chars().count() <= MOST {
-        return label.to_owned();
-    }
-    label.chars().take(MOST - 1).chain(['…']).collect()
+#[expect(clippy::cast_precision_loss, reason = "a few lines")]
+fn as_number(count: usize) -> f64 {
+    count as f64
+}
+
+fn rectangle(text: &mut String, class: &str, area: Area, round: f64) {
+    let Area { x, y, width, height } = area;
+    let _ = write!(
+        text,
+        "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"{round:.1}\"/>"
+    );
+}
+
+fn say(text: &mut String, class: &str, at: (f64, f64), words: &str) {
+    let _ =
+        write!(text, "<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>", at.0, at.1, escape(words));
+}
+
+/// Escaped, but with its lines.
+fn escape_lines(text: &str) -> String {
+    text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
 fn escape(text: &str) -> String {

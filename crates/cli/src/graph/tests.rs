@@ -8,6 +8,7 @@ use saihai_config::{
 };
 use saihai_model::{By, Decision, Destination, Entry, Moment, Record, Verdict, Workflow};
 
+use super::layout::{Anchor, Area, WORDS, Wire, text_width};
 use super::{Graph, Kind, Overlay, Way, dot, mermaid, svg};
 
 const PIECE: &str = r#"
@@ -26,10 +27,13 @@ loop_monitors:
 "#;
 
 fn workflow() -> Workflow {
-    let source = MemorySource::new([("/p/.saihai/pieces/fix.yaml", PIECE)]);
+    named(&MemorySource::new([("/p/.saihai/pieces/fix.yaml", PIECE)]), "fix", "en")
+}
+
+fn named(source: &MemorySource, name: &str, language: &str) -> Workflow {
     let root = Path::new("/p").to_path_buf();
     let places = Places { root: root.clone(), user: None, home: None, current: root.clone() };
-    let variables = Variables::new([]);
+    let variables = Variables::new([("SAIHAI_LANGUAGE".to_owned(), language.to_owned())]);
     let from = SettingsFrom {
         root: &root,
         user: None,
@@ -38,9 +42,10 @@ fn workflow() -> Workflow {
         flags: &[],
         trust_project: false,
     };
-    let settings = Settings::load(&source, &from, &mut Diagnostics::new());
-    let definition = find(&source, &places, "fix").expect("it is there");
-    load(&source, &places, &definition, &Options::default(), &settings).workflow.expect("it is right")
+    let settings = Settings::load(source, &from, &mut Diagnostics::new());
+    let definition = find(source, &places, name).expect("it is there");
+    let options = Options { interactive: true, ..Options::default() };
+    load(source, &places, &definition, &options, &settings).workflow.expect("it is right")
 }
 
 fn run() -> Overlay {
@@ -124,12 +129,78 @@ fn an_svg_is_well_formed_and_nothing_overlaps() {
     let text = svg(&graph);
     assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"));
     assert!(text.contains("fix &lt;&quot;it&quot;&gt;"), "a title is data");
-    let layout = super::layout::layout(&graph);
-    for (index, one) in layout.nodes.iter().enumerate() {
-        for other in &layout.nodes[index + 1..] {
-            let apart_x = (one.x - other.x).abs() >= f64::midpoint(one.width, other.width);
-            let apart_y = (one.y - other.y).abs() >= f64::midpoint(one.height, other.height);
-            assert!(apart_x || apart_y, "{one:?} stands on {other:?}");
+    check_apart(&graph);
+}
+
+/// No box stands on another, no words on a box, and no way runs through a box or words of another way.
+fn check_apart(graph: &Graph) {
+    let layout = super::layout::layout(graph);
+    let boxes: Vec<Area> = layout.boxes.iter().map(|placed| placed.area).collect();
+    let words: Vec<(usize, Area)> =
+        layout.wires.iter().enumerate().map(|(index, wire)| (index, words_of(wire))).collect();
+    for (index, one) in boxes.iter().enumerate() {
+        for other in &boxes[index + 1..] {
+            assert!(!meet(*one, *other), "{one:?} stands on {other:?}");
+        }
+        for (wire, area) in &words {
+            let said = &layout.wires[*wire].words.lines;
+            assert!(!meet(*one, *area), "{said:?} stand on {one:?}");
+        }
+    }
+    for (index, wire) in layout.wires.iter().enumerate() {
+        for segment in wire.points.windows(2).map(between) {
+            for area in &boxes {
+                assert!(!meet(segment, smaller(*area)), "{segment:?} runs through {area:?}");
+            }
+            for (other, area) in words.iter().filter(|(other, _)| *other != index) {
+                let said = &layout.wires[*other].words.lines;
+                assert!(!meet(segment, *area), "{segment:?} of {:?} runs through {said:?}", wire.words.lines);
+            }
+        }
+    }
+    for area in boxes.iter().chain(words.iter().map(|(_, area)| area)) {
+        let inside =
+            area.x >= 0.0 && area.x + area.width <= layout.width && area.y + area.height <= layout.height;
+        assert!(inside, "{area:?} is cut off");
+    }
+}
+
+fn words_of(wire: &Wire) -> Area {
+    #[expect(clippy::cast_precision_loss, reason = "a few lines")]
+    let height = (wire.words.lines.len() as f64) * WORDS;
+    let width = wire.words.lines.iter().map(|line| text_width(line, 6.4)).fold(0.0, f64::max);
+    let x = match wire.anchor {
+        Anchor::Start => wire.at.0,
+        Anchor::End => wire.at.0 - width,
+    };
+    Area { x, y: wire.at.1 - 11.0, width, height: (height - 2.0).max(0.0) }
+}
+
+fn between(points: &[(f64, f64)]) -> Area {
+    let (one, other) = (points[0], points[1]);
+    let (x, y) = (one.0.min(other.0), one.1.min(other.1));
+    Area { x, y, width: (one.0 - other.0).abs(), height: (one.1 - other.1).abs() }
+}
+
+/// A box less its border, which ways may touch.
+fn smaller(area: Area) -> Area {
+    Area { x: area.x + 1.0, y: area.y + 1.0, width: area.width - 2.0, height: area.height - 2.0 }
+}
+
+fn meet(one: Area, other: Area) -> bool {
+    let apart = |at: f64, length: f64, other: f64, its: f64| at + length <= other || other + its <= at;
+    let apart_x = apart(one.x, one.width, other.x, other.width);
+    !(apart_x || apart(one.y, one.height, other.y, other.height))
+}
+
+const BUILT_IN: [&str; 8] =
+    ["default", "minimal", "test-first", "debug", "review", "review-fix", "docs", "research"];
+
+#[test]
+fn no_built_in_piece_is_drawn_with_anything_over_anything() {
+    for language in ["en", "ja"] {
+        for name in BUILT_IN {
+            check_apart(&Graph::of(&named(&MemorySource::new([]), name, language), None));
         }
     }
 }

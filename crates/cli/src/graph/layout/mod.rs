@@ -1,0 +1,156 @@
+//! Where everything stands.
+//!
+//! The flow is a column of boxes from top to bottom. What follows next is reached straight down; every other way
+//! between stages leaves to the left and runs in a lane of its own. To the right stand the ends, and the gates and judges
+//! that belong to a stage; their ways back run in lanes at the far right. Every way leaves its box at a height of its
+//! own and has its words above its first stretch, so nothing ever runs through words or boxes, whatever the graph.
+
+mod lanes;
+mod rows;
+mod wires;
+
+use super::Graph;
+use super::wrap::Wrapped;
+use crate::terminal::width;
+use rows::{Item, Row};
+
+/// A rectangle.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(super) struct Area {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+/// A node somewhere; an end stands wherever something ends.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Placed {
+    pub(super) node: usize,
+    pub(super) area: Area,
+    pub(super) name: Vec<String>,
+}
+
+/// An edge: the corners it passes, and its words.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Wire {
+    pub(super) edge: usize,
+    pub(super) points: Vec<(f64, f64)>,
+    pub(super) words: Wrapped,
+    /// Where the first line of its words begins, or ends.
+    pub(super) at: (f64, f64),
+    pub(super) anchor: Anchor,
+}
+
+/// From which side words reach a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Anchor {
+    /// They begin there.
+    Start,
+    /// They end there.
+    End,
+}
+
+/// The whole drawing.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layout {
+    pub(super) boxes: Vec<Placed>,
+    pub(super) wires: Vec<Wire>,
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// Where a run comes in.
+    pub(super) entry: Option<(f64, f64)>,
+}
+
+/// The height of a line of words, of a box's name, and of a turn in a box.
+pub(super) const WORDS: f64 = 14.0;
+pub(super) const NAME: f64 = 17.0;
+pub(super) const TURN: f64 = 24.0;
+/// The size of an end.
+const END: (f64, f64) = (76.0, 24.0);
+const MARGIN: f64 = 24.0;
+/// Between two lanes.
+const LANE: f64 = 13.0;
+/// Above everything there is the title.
+const TITLE: f64 = 56.0;
+/// Columns of a label and of a name.
+const LABEL_COLUMNS: usize = 23;
+const NAME_COLUMNS: usize = 20;
+
+/// How wide text is drawn, by the columns it takes: fonts differ, so a little is added.
+pub(super) fn text_width(text: &str, column: f64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "columns of a label")]
+    let columns = width(text) as f64;
+    columns * column
+}
+
+fn widest<'a>(lines: impl IntoIterator<Item = &'a String>, column: f64) -> f64 {
+    lines.into_iter().map(|line| text_width(line, column)).fold(0.0, f64::max)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few lines")]
+fn lines_height(lines: usize, line: f64) -> f64 {
+    lines as f64 * line
+}
+
+/// A column of words at 12 pixels, and of names at 13 and bold.
+const WORD: f64 = 6.7;
+const BOLD: f64 = 7.8;
+
+/// The borders between the parts of the drawing, from left to right; at zero the words to the left begin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Columns {
+    /// The flow's boxes.
+    flow: (f64, f64),
+    /// What belongs to them.
+    beside: (f64, f64),
+    /// The ends of what stands beside.
+    ends: (f64, f64),
+}
+
+/// Lays a graph out.
+pub(super) fn layout(graph: &Graph) -> Layout {
+    let mut rows = Row::all(graph);
+    let columns = columns(graph, &rows);
+    let top = TITLE + if graph.description.is_some() { WORDS + 4.0 } else { 0.0 } + MARGIN;
+    let bottom = Row::stand(&mut rows, top);
+    let (boxes, wires, reach) = wires::draw(graph, &rows, columns);
+    // Lanes to the left may reach beyond the margin; then everything moves.
+    let shift = MARGIN - reach.0;
+    let mut layout = Layout {
+        boxes,
+        wires,
+        width: reach.1 + shift + MARGIN,
+        height: bottom + MARGIN,
+        entry: rows.first().map(|row| (f64::midpoint(columns.flow.0, columns.flow.1), row.top)),
+    };
+    layout.boxes.iter_mut().for_each(|placed| placed.area.x += shift);
+    for wire in &mut layout.wires {
+        wire.points.iter_mut().for_each(|point| point.0 += shift);
+        wire.at.0 += shift;
+    }
+    layout.entry = layout.entry.map(|(x, y)| (x + shift, y));
+    layout
+}
+
+/// How wide each part has to be for its words.
+fn columns(graph: &Graph, rows: &[Row]) -> Columns {
+    let words = |edges: &mut dyn Iterator<Item = &rows::Stub>| {
+        edges.map(|stub| widest(&stub.words.lines, WORD) + 34.0).fold(0.0, f64::max)
+    };
+    let left = words(&mut rows.iter().flat_map(|row| &row.left));
+    let flow = rows.iter().map(|row| row.width(graph)).fold(110.0, f64::max);
+    let items = || rows.iter().flat_map(|row| &row.right);
+    let right = words(&mut items().flat_map(Item::entries)).max(20.0);
+    let beside = items().map(|item| item.width(graph)).fold(0.0, f64::max);
+    let exits = words(&mut items().flat_map(Item::exits));
+    let ends = if items().flat_map(Item::exits).any(|stub| stub.ends) { END.0 } else { 0.0 };
+    let at_flow = left;
+    let at_beside = at_flow + flow + right;
+    let at_ends = at_beside + beside + exits;
+    Columns {
+        flow: (at_flow, at_flow + flow),
+        beside: (at_beside, at_beside + beside),
+        ends: (at_ends, at_ends + ends),
+    }
+}

@@ -1,0 +1,255 @@
+//! The rows of a drawing: a stage of the flow each, with the ways that leave it and what stands beside it.
+
+use super::super::wrap::{Wrapped, wrap};
+use super::super::{Edge, Graph, Kind, Way};
+use super::{
+    BOLD, END, LABEL_COLUMNS, NAME, NAME_COLUMNS, TURN, WORD, WORDS, lines_height, text_width, widest,
+};
+
+/// A way where it leaves its box.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Stub {
+    pub(super) edge: usize,
+    pub(super) words: Wrapped,
+    /// Whether it leads to an end.
+    pub(super) ends: bool,
+    /// Its height, from the top of its row's box.
+    pub(super) y: f64,
+}
+
+/// What stands to the right of a stage.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Item {
+    /// An end.
+    End(Stub),
+    /// A gate or a judge, how it is reached and where it leads.
+    Beside {
+        node: usize,
+        entries: Vec<Stub>,
+        exits: Vec<Stub>,
+        /// Its top, from the top of the row's box, and its height.
+        span: (f64, f64),
+    },
+}
+
+/// A stage of the flow.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    pub(super) node: usize,
+    /// Ways to stages that are not the next.
+    pub(super) left: Vec<Stub>,
+    pub(super) right: Vec<Item>,
+    /// The way to the next row.
+    pub(super) down: Option<Stub>,
+    /// Where ways from the lanes come in, from the top of the box.
+    pub(super) comes_in: (Option<f64>, Option<f64>),
+    pub(super) top: f64,
+    pub(super) height: f64,
+}
+
+/// Between the box's border and its first way, and between two things.
+const PADDING: f64 = 9.0;
+const GAP: f64 = 7.0;
+/// Where the ways from a lane come in.
+const TRACK: f64 = 12.0;
+
+impl Stub {
+    fn new(graph: &Graph, index: usize, columns: usize) -> Self {
+        let edge = &graph.edges[index];
+        let ends = matches!(graph.nodes[edge.to].kind, Kind::Complete | Kind::Abort);
+        Self { edge: index, words: words(graph, edge, columns), ends, y: 0.0 }
+    }
+
+    /// The room its words take above its line.
+    fn above(&self) -> f64 {
+        (lines_height(self.words.lines.len(), WORDS) + 5.0).max(12.0)
+    }
+
+    /// The room below its line.
+    fn below(&self) -> f64 {
+        if self.ends { END.1 / 2.0 + 2.0 } else { 6.0 }
+    }
+}
+
+/// The labels of an edge in lines, and how often it was taken.
+fn words(graph: &Graph, edge: &Edge, columns: usize) -> Wrapped {
+    let mut all = Wrapped::default();
+    for label in &edge.labels {
+        let wrapped = wrap(label, columns, 3);
+        all.cut |= wrapped.cut;
+        all.lines.extend(wrapped.lines);
+    }
+    if graph.traced && edge.taken > 0 {
+        all.lines.push(format!("×{}", edge.taken));
+    }
+    all
+}
+
+impl Item {
+    pub(super) fn entries(&self) -> &[Stub] {
+        match self {
+            Self::End(stub) => std::slice::from_ref(stub),
+            Self::Beside { entries, .. } => entries,
+        }
+    }
+
+    pub(super) fn exits(&self) -> &[Stub] {
+        match self {
+            Self::End(_) => &[],
+            Self::Beside { exits, .. } => exits,
+        }
+    }
+
+    pub(super) fn width(&self, graph: &Graph) -> f64 {
+        match self {
+            Self::End(_) => END.0,
+            Self::Beside { node, .. } => box_width(graph, *node),
+        }
+    }
+
+    /// Puts it below `top`; where it ends.
+    fn stand(&mut self, graph_height: impl Fn(usize) -> f64, top: f64) -> f64 {
+        match self {
+            Self::End(stub) => {
+                stub.y = top + stub.above().max(END.1 / 2.0);
+                stub.y + stub.below()
+            }
+            Self::Beside { node, entries, exits, span } => {
+                let leaving: f64 = exits.iter().map(|stub| stub.above() + stub.below()).sum();
+                let coming = entries.iter().map(Stub::above).fold(0.0, f64::max) * 2.0;
+                let height = (leaving + 8.0).max(coming).max(graph_height(*node));
+                *span = (top, height);
+                let mut y = top + (height - leaving) / 2.0;
+                for stub in exits {
+                    stub.y = y + stub.above();
+                    y = stub.y + stub.below();
+                }
+                let share = height / (lines_height(entries.len(), 1.0) + 1.0);
+                for (index, stub) in entries.iter_mut().enumerate() {
+                    stub.y = top + share * lines_height(index + 1, 1.0);
+                }
+                top + height
+            }
+        }
+    }
+}
+
+impl Row {
+    /// The rows of a graph. If the last stage can complete, its completion is a row too.
+    pub(super) fn all(graph: &Graph) -> Vec<Self> {
+        let mut nodes = graph.order.flow.clone();
+        let last = nodes.last().copied();
+        let completes = graph.edges.iter().find(|edge| {
+            Some(edge.from) == last
+                && edge.kind == Way::Forward
+                && graph.nodes[edge.to].kind == Kind::Complete
+        });
+        nodes.extend(completes.map(|edge| edge.to));
+        let mut rows: Vec<Self> = (0..nodes.len())
+            .map(|place| Self::new(graph, nodes[place], nodes.get(place + 1).copied()))
+            .collect();
+        for index in 0..graph.edges.len() {
+            let edge = &graph.edges[index];
+            let Some(to) = graph.order.in_flow(edge.to) else { continue };
+            let is_down = rows.iter().any(|row| row.down.as_ref().is_some_and(|down| down.edge == index));
+            if !is_down {
+                let from_flow = graph.order.in_flow(edge.from).is_some();
+                let side = if from_flow { &mut rows[to].comes_in.0 } else { &mut rows[to].comes_in.1 };
+                *side = Some(TRACK);
+            }
+        }
+        rows.iter_mut().for_each(|row| row.measure(graph));
+        rows
+    }
+
+    fn new(graph: &Graph, node: usize, next: Option<usize>) -> Self {
+        let mut row = Self {
+            node,
+            left: Vec::new(),
+            right: Vec::new(),
+            down: None,
+            comes_in: (None, None),
+            top: 0.0,
+            height: 0.0,
+        };
+        for (index, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| edge.from == node) {
+            let stub = Stub::new(graph, index, LABEL_COLUMNS);
+            let beside = |item: &Item| matches!(item, Item::Beside { node, .. } if *node == edge.to);
+            if Some(edge.to) == next && edge.kind == Way::Forward && row.down.is_none() {
+                row.down = Some(Stub::new(graph, index, LABEL_COLUMNS + 7));
+            } else if graph.order.in_flow(edge.to).is_some() {
+                row.left.push(stub);
+            } else if stub.ends {
+                row.right.push(Item::End(stub));
+            } else if let Some(Item::Beside { entries, .. }) = row.right.iter_mut().find(|item| beside(item))
+            {
+                entries.push(stub);
+            } else {
+                let exits = graph.edges.iter().enumerate().filter(|(_, exit)| exit.from == edge.to);
+                let exits = exits.map(|(index, _)| Stub::new(graph, index, LABEL_COLUMNS)).collect();
+                row.right.push(Item::Beside { node: edge.to, entries: vec![stub], exits, span: (0.0, 0.0) });
+            }
+        }
+        row
+    }
+
+    /// Gives every way its height, and the box the height it needs for them.
+    fn measure(&mut self, graph: &Graph) {
+        let mut left = PADDING + self.comes_in.0.map_or(0.0, |track| track);
+        for stub in &mut self.left {
+            stub.y = left + stub.above();
+            left = stub.y + stub.below();
+        }
+        let mut right = PADDING + self.comes_in.1.map_or(0.0, |track| track);
+        for item in &mut self.right {
+            right = item.stand(|node| box_height(graph, node), right) + GAP;
+        }
+        let wanted = (left + PADDING).max(right - GAP + PADDING);
+        self.height = box_height(graph, self.node).max(if self.is_plain() { 0.0 } else { wanted });
+    }
+
+    fn is_plain(&self) -> bool {
+        self.left.is_empty() && self.right.is_empty()
+    }
+
+    pub(super) fn width(&self, graph: &Graph) -> f64 {
+        box_width(graph, self.node)
+    }
+
+    /// Stands the rows below each other; where the last one ends.
+    pub(super) fn stand(rows: &mut [Self], top: f64) -> f64 {
+        let mut y = top;
+        for row in rows {
+            row.top = y;
+            let words = row.down.as_ref().map_or(0, |down| down.words.lines.len());
+            y += row.height + (lines_height(words, WORDS) + 18.0).max(30.0);
+        }
+        y - 30.0
+    }
+}
+
+/// The name of a node in lines.
+pub(super) fn name(graph: &Graph, node: usize) -> Vec<String> {
+    let node = &graph.nodes[node];
+    let name = match node.kind {
+        Kind::Gate => format!("? {}", node.id),
+        Kind::Turn | Kind::Parallel | Kind::Action | Kind::Aside | Kind::Complete | Kind::Abort => {
+            node.id.clone()
+        }
+    };
+    wrap(&name, NAME_COLUMNS, 4).lines
+}
+
+fn box_width(graph: &Graph, index: usize) -> f64 {
+    let node = &graph.nodes[index];
+    let turns = node.turns.iter().map(|turn| text_width(&turn.name, WORD) + 20.0).fold(0.0, f64::max);
+    let figures = node.figures.as_ref().map_or(0.0, |figures| text_width(figures, WORD));
+    widest(&name(graph, index), BOLD).max(turns).max(figures) + 26.0
+}
+
+fn box_height(graph: &Graph, index: usize) -> f64 {
+    let node = &graph.nodes[index];
+    let turns = lines_height(node.turns.len(), TURN);
+    let figures = if node.figures.is_some() { WORDS + 3.0 } else { 0.0 };
+    lines_height(name(graph, index).len(), NAME) + turns + figures + 20.0
+}

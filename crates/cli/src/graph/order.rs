@@ -1,0 +1,115 @@
+//! Which stages are the flow, in what order they are drawn, and what stands beside them.
+
+use saihai_model::Workflow;
+
+use super::{Graph, Kind, Way};
+
+/// The order of a drawing.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// The nodes of the flow, from top to bottom.
+    pub(crate) flow: Vec<usize>,
+    /// Where each node stands in the flow, or beside which place of it; ends stand nowhere.
+    pub(crate) places: Vec<Option<usize>>,
+}
+
+impl Order {
+    /// The place of a node in the flow itself.
+    pub(crate) fn in_flow(&self, node: usize) -> Option<usize> {
+        self.places.get(node).copied().flatten().filter(|place| self.flow[*place] == node)
+    }
+
+    /// The order of a graph: as the definition is written, where that reads from top to bottom; else by its edges.
+    pub(super) fn of(graph: &Graph, workflow: &Workflow) -> Self {
+        let sources: Vec<Option<usize>> =
+            (0..graph.nodes.len()).map(|node| beside(graph, node, workflow)).collect();
+        let is_end = |node: usize| matches!(graph.nodes[node].kind, Kind::Complete | Kind::Abort);
+        let written: Vec<usize> =
+            (0..graph.nodes.len()).filter(|node| sources[*node].is_none() && !is_end(*node)).collect();
+        let entry = graph.index(workflow.entry.as_str()).unwrap_or(0);
+        let leads: Vec<(usize, usize)> = graph
+            .edges
+            .iter()
+            .filter(|edge| sources[edge.to].is_none() && !is_end(edge.to))
+            .map(|edge| (sources[edge.from].unwrap_or(edge.from), edge.to))
+            .collect();
+        let flow = if reads_downwards(&written, entry, &leads) {
+            written
+        } else {
+            by_edges(&written, entry, &leads, graph.nodes.len())
+        };
+        let mut places = vec![None; graph.nodes.len()];
+        for (place, node) in flow.iter().enumerate() {
+            places[*node] = Some(place);
+        }
+        for (node, source) in sources.iter().enumerate() {
+            if let Some(source) = source {
+                places[node] = places[*source];
+            }
+        }
+        Self { flow, places }
+    }
+
+    /// An edge that leads up, or to where it comes from, is a loop.
+    pub(super) fn mark_loops(&self, graph: &mut Graph) {
+        for edge in graph.edges.iter_mut().filter(|edge| edge.kind == Way::Forward) {
+            let (Some(from), Some(to)) = (self.places[edge.from], self.in_flow(edge.to)) else { continue };
+            if to <= from {
+                edge.kind = Way::Loop;
+            }
+        }
+    }
+}
+
+/// The one stage of the flow that a gate or a judge belongs to.
+fn beside(graph: &Graph, node: usize, workflow: &Workflow) -> Option<usize> {
+    let is_aside = |node: usize| matches!(graph.nodes[node].kind, Kind::Gate | Kind::Aside);
+    if !is_aside(node) || graph.nodes[node].id == workflow.entry.as_str() {
+        return None;
+    }
+    let mut sources = graph.edges.iter().filter(|edge| edge.to == node).map(|edge| edge.from);
+    let first = sources.next()?;
+    (!is_aside(first) && sources.all(|source| source == first)).then_some(first)
+}
+
+/// Whether the entry stands first, and everything else below something that leads to it.
+fn reads_downwards(written: &[usize], entry: usize, leads: &[(usize, usize)]) -> bool {
+    let [first, others @ ..] = written else { return true };
+    *first == entry && others.iter().all(|node| leads.iter().any(|(from, to)| to == node && from < node))
+}
+
+/// Depth first from the entry: what leads on stands above what it leads to, wherever there is no cycle. What the entry
+/// does not reach comes last.
+fn by_edges(written: &[usize], entry: usize, leads: &[(usize, usize)], count: usize) -> Vec<usize> {
+    let mut next: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for (from, to) in leads {
+        next[*from].push(*to);
+    }
+    let (mut seen, mut flow) = (vec![false; count], Vec::new());
+    for root in std::iter::once(entry).chain(written.iter().copied()) {
+        let mut left = Vec::new();
+        walk(root, &next, &mut seen, &mut left);
+        flow.extend(left.into_iter().rev());
+    }
+    flow
+}
+
+/// Lists nodes as they are left. Without recursion: a definition may have thousands of stages.
+fn walk(root: usize, next: &[Vec<usize>], seen: &mut [bool], left: &mut Vec<usize>) {
+    if std::mem::replace(&mut seen[root], true) {
+        return;
+    }
+    // The first rule is tried last, so that it comes to stand next below.
+    let mut stack = vec![(root, next[root].len())];
+    while let Some((node, rest)) = stack.pop() {
+        let Some(index) = rest.checked_sub(1) else {
+            left.push(node);
+            continue;
+        };
+        stack.push((node, index));
+        let to = next[node][index];
+        if !std::mem::replace(&mut seen[to], true) {
+            stack.push((to, next[to].len()));
+        }
+    }
+}
