@@ -18,6 +18,13 @@ pub(crate) fn file(project: &Project, typed: Option<&Path>, settings: &Settings)
     typed.or_else(|| settings.script_file()).or_else(scenario)
 }
 
+/// Whether a script says that a person sits at the terminal, or that none does. What is wrong with it is said when it is
+/// read for its workflow.
+pub(crate) fn is_interactive(project: &Project, file: &Path) -> Option<bool> {
+    let name = project.shown(file);
+    load_script(&project.source, file, &name, None, &mut Diagnostics::new())?.interactive
+}
+
 /// Reads a script for a workflow; errors end the command.
 pub(crate) fn read(
     project: &Project,

@@ -35,6 +35,7 @@ pub use document::{
 };
 pub use fields::{BadDuration, Cursor, Field, Fields, Kind, Object, parse_duration};
 pub use language::Language;
+pub use piece::PIECE;
 pub use scaffold::{FIRST, NewFile, eject, scaffold};
 pub use schema::{SCHEMAS, schema};
 pub use script::{SCRIPT, load_script, read_script};

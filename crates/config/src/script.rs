@@ -2,6 +2,7 @@
 //!
 //! A mapping with `script: 1` is a script of ours; a list at the top is a mock scenario of TAKT, read as is.
 
+mod answer;
 mod expect;
 mod reply;
 mod scenario;
@@ -62,6 +63,13 @@ fn read_own(document: &Document, names: &Names<'_>, diagnostics: &mut Diagnostic
         replies: replies.iter().filter_map(|one| reply::read(one, names, diagnostics)).collect(),
         task: fields.text("task").map(|task| task.value),
         expect: expect::read(&fields, diagnostics),
+        answers: fields
+            .list("answers")
+            .iter()
+            .filter_map(|one| answer::read(one, names, diagnostics))
+            .collect(),
+        interactive: fields.bool("interactive").map(|interactive| interactive.value),
+        recorded: fields.text("recorded").map(|run| run.value),
     })
 }
 

@@ -49,21 +49,11 @@ pub enum Difference {
         /// The stage that was entered there; none where the run was over.
         came: Option<StageId>,
     },
-    /// A prompt has changed. The run's result stands all the same.
+    /// A prompt has changed.
     Prompt {
         /// Of which call.
         call: CallId,
     },
-}
-
-impl Difference {
-    /// Whether the run went another way, and not only over other words.
-    pub fn is_failure(&self) -> bool {
-        match self {
-            Self::Outcome { .. } | Self::Stages { .. } => true,
-            Self::Prompt { .. } => false,
-        }
-    }
 }
 
 impl Expectation {

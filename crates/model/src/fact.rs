@@ -205,6 +205,8 @@ pub enum AnsweredBy {
     Auto,
     /// Nobody, in time.
     Timeout,
+    /// A script.
+    Script,
 }
 
 /// What a person changes when a run is resumed. Limits are new totals for the whole run.

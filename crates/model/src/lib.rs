@@ -63,8 +63,8 @@ pub use reads::{
 };
 pub use record::{Entry, Record};
 pub use script::{
-    Script, ScriptEdit, ScriptFailure, ScriptReply, ScriptRun, ScriptWrite, Target as ScriptTarget, Times,
-    Visits,
+    Script, ScriptAnswer, ScriptEdit, ScriptFailure, ScriptReply, ScriptRun, ScriptWrite,
+    Target as ScriptTarget, Times, Visits,
 };
 pub use serde_json::Value as Json;
 pub use slug::slug;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Expectation, FailureClass, Json, Millis, Moment, StageId, ToolUse, TurnId, Usage, Usd};
+use crate::{Expectation, FailureClass, Json, Label, Millis, Moment, StageId, ToolUse, TurnId, Usage, Usd};
 
 /// A script, checked.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,37 @@ pub struct Script {
     /// What is expected of a run that plays it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expectation>,
+    /// What is answered at gates, instead of by a person. The first that fits, as often as it fits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<ScriptAnswer>,
+    /// Whether it is played as if a person sat at the terminal; absent: as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactive: Option<bool>,
+    /// The run it was recorded from. What its replies change, they changed in the files of then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<String>,
+}
+
+/// A scripted answer at a gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptAnswer {
+    /// At which gate.
+    pub gate: StageId,
+    /// At which visits of it; absent: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits: Option<Visits>,
+    /// `yes`, `no` or `answered`.
+    pub label: Label,
+    /// What is said with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl ScriptAnswer {
+    /// Whether it is given at a visit of a gate.
+    pub fn is_for(&self, gate: &StageId, visit: u32) -> bool {
+        self.gate == *gate && self.visits.as_ref().is_none_or(|visits| visits.contains(visit))
+    }
 }
 
 /// A scripted reply, or a scripted failure.

@@ -6,7 +6,7 @@ use std::path::Path;
 use saihai_engine::Run;
 use saihai_model::{
     Answer, AnsweredBy, CallFailed, CallId, Effect, Entry, Event, Fact, Failure, FailureClass, Moment,
-    OpenGate, Performance, Record, Request, Start, Text, Usage, Wants, Workflow,
+    OpenGate, Performance, Record, Request, Script, ScriptAnswer, Start, Text, Usage, Wants, Workflow,
 };
 
 use crate::history::History;
@@ -25,6 +25,8 @@ pub(crate) struct Owned {
     workflow: Workflow,
     start: Box<Start>,
     clock: Clock,
+    /// What answers gates instead of a person.
+    answers: Vec<ScriptAnswer>,
 }
 
 /// Whether what the engine asks for will be done.
@@ -94,7 +96,7 @@ impl Owned {
         let path = directory.journal();
         let journal = Journal::create(&path, directory.disk())?;
         directory.disk().sync_directory(directory.path()).map_err(Error::io("sync", directory.path()))?;
-        Ok(Self { directory, lock, journal, run: Run::new(), workflow, start, clock })
+        Ok(Self { directory, lock, journal, run: Run::new(), workflow, start, clock, answers: Vec::new() })
     }
 
     /// A run that was there: its history is folded and what was torn off its journal is cut.
@@ -108,7 +110,13 @@ impl Owned {
         let journal = Journal::reopen(&directory.journal(), directory.disk(), history.end, torn)?;
         clock.not_before(journal.last());
         let History { start, workflow, run, .. } = history;
-        Ok(Self { directory, lock, journal, run, workflow, start, clock })
+        Ok(Self { directory, lock, journal, run, workflow, start, clock, answers: Vec::new() })
+    }
+
+    /// The same with a script that answers gates (C-75).
+    pub(crate) fn answered_by(mut self, script: Option<&Script>) -> Self {
+        self.answers = script.map(|script| script.answers.clone()).unwrap_or_default();
+        self
     }
 
     pub(crate) fn directory(&self) -> &RunDirectory {
@@ -192,6 +200,10 @@ impl Owned {
                     settling.facts.push_back(Fact::Answered(standing_yes(gate.call)));
                     return Ok(());
                 }
+                if let Some(answer) = self.scripted(&gate) {
+                    settling.facts.push_back(Fact::Answered(answer));
+                    return Ok(());
+                }
                 Todo::Gate(gate)
             }
             (Effect::Perform(performance), Way::Drive { .. }) => Todo::Perform(performance),
@@ -200,6 +212,18 @@ impl Owned {
         };
         settling.settled.todo.push(todo);
         Ok(())
+    }
+
+    /// What the script answers at a gate, if it has an answer that the gate takes.
+    fn scripted(&self, gate: &OpenGate) -> Option<Answer> {
+        let is_for = |answer: &&ScriptAnswer| answer.is_for(&gate.call.stage, gate.call.visit);
+        let answer = self.answers.iter().find(is_for)?;
+        let fits = match gate.wants {
+            Wants::YesNo => matches!(answer.label.as_str(), "yes" | "no"),
+            Wants::Text { .. } => answer.label.as_str() == "answered",
+        };
+        let (call, by) = (gate.call.clone(), AnsweredBy::Script);
+        fits.then(|| Answer { call, by, label: answer.label.clone(), text: answer.text.clone() })
     }
 
     /// Renders an ask. Its prompt is the next fact of the batch; so is the reason where it cannot be rendered or kept.

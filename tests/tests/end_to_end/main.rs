@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod drawings;
 mod golden;
 mod input;
 mod leaks;

@@ -92,6 +92,8 @@ fn a_recording_is_a_script_a_person_can_read() {
     # Recorded from run RUN.
     script: 1
     strict: true
+    recorded: "RUN"
+    interactive: false
     task: "The task."
     replies:
       - for: plan
@@ -126,6 +128,8 @@ fn a_recording_is_a_script_a_person_can_read() {
       - for: build
         visit: 2
         text: "[STEP:0]"
+        writes:
+          - {content: whole, path: built.txt}
       - for: review/tests
         visit: 2
         text: "[STEP:0]"
@@ -151,15 +155,116 @@ fn a_recording_is_a_script_a_person_can_read() {
     "#);
 }
 
-// C-75: a changed prompt is a difference, not a failure of the run.
+// C-75: a changed prompt is a difference, and the command says which.
 #[test]
-fn a_changed_prompt_is_warned_of_and_named() {
+fn a_changed_prompt_fails_the_command_and_is_named() {
     let project = recorded();
     project.write(".takt/pieces/it.yaml", PIECE.replace("Plan in", "Plan well in"));
-    let played = play(&project).exits(0);
+    let played = play(&project).exits(1);
     assert_snapshot!(complaints(&played), @"
-    warning: the prompt of `plan.1.1.1` has changed since it was recorded
+    error: the prompt of `plan.1.1.1` has changed since it was recorded
     ");
+}
+
+// C-75, K-3
+#[test]
+fn a_program_is_told_of_every_difference() {
+    let project = recorded();
+    let command = ["rehearse", "it", "--script", "recorded.yaml", "--json"];
+    let result = |outcome: &Outcome| -> serde_json::Value {
+        serde_json::from_str(outcome.stdout.lines().last().expect("a result")).expect("it is JSON")
+    };
+    let same = result(&project.saihai(command).run().exits(0));
+    assert_eq!((same.get("differences"), &same["exit"]), (None, &serde_json::json!(0)));
+    let changed = PIECE.replace("Plan in", "Plan well in").replace("next: COMPLETE", "next: ABORT");
+    project.write(".takt/pieces/it.yaml", changed);
+    let other = result(&project.saihai(command).run().exits(1));
+    assert_eq!(other["exit"], 1);
+    assert_eq!(
+        other["differences"],
+        serde_json::json!([
+            {
+                "kind": "outcome",
+                "message": "the run was expected to be `completed` and is `failed`",
+                "expected": "completed",
+                "came": "failed",
+            },
+            {
+                "kind": "prompt",
+                "message": "the prompt of `plan.1.1.1` has changed since it was recorded",
+                "call": "plan.1.1.1",
+            },
+        ])
+    );
+}
+
+const ASKING: &str = "
+name: it
+movements:
+  - name: ask
+    rules:
+      - {condition: clear, next: COMPLETE}
+      - {condition: unclear, next: use, requires_user_input: true}
+      - {condition: at a terminal only, next: use, interactive_only: true}
+  - name: use
+    edit: true
+    rules: [{condition: done, next: COMPLETE}]
+";
+
+// C-75, P-46
+#[test]
+fn answers_at_gates_are_recorded_and_given_again() {
+    let replies = "  - {for: ask, text: 'What colour? [STEP:1]'}\n  - {for: use, text: '[STEP:0]'}\n";
+    let project = project(ASKING, replies);
+    run(&project).exits(6);
+    project.saihai(["answer", "last", "Blue.\nNot green."]).run().exits(0);
+    project.saihai(["resume", "last"]).run().exits(0);
+    let first = decided(&project);
+    project.saihai(["record", "last", "--out", "recorded.yaml"]).run().exits(0);
+    let text = project.read("recorded.yaml");
+    let answers = text.find("answers:").map(|at| &text[at..]).and_then(|rest| rest.split("expect:").next());
+    assert_snapshot!(answers.expect("answers"), @r#"
+    answers:
+      - for: "ask/input[1]"
+        visit: 1
+        text: |-
+          Blue.
+          Not green.
+    "#);
+    let played = play(&project).exits(0);
+    assert_eq!(complaints(&played), "");
+    assert_eq!(decided(&project), first);
+    let told = project.saihai(["explain", "last"]).run().exits(0);
+    assert!(told.stdout.contains("the script"), "{told}");
+}
+
+// C-75: what was changed is recorded, and a rehearsal does not mind that the files have moved on.
+#[test]
+fn file_changes_are_recorded_and_made_again_only_by_a_run() {
+    let replies = r#"
+  - {for: ask, text: '[STEP:1]'}
+  - {for: use, text: '[STEP:0]', writes: [{path: a.txt, content: "one\n"}], edits: [{path: b.txt, find: old, replace: new}], runs: [{argv: [sh, -c, 'exit 3'], exit: 3}]}
+answers: [{for: 'ask/input[1]', text: Blue.}]
+"#;
+    let project = project(ASKING, replies.trim_start_matches('\n'));
+    project.write("b.txt", "old\n");
+    run(&project).exits(0);
+    assert_eq!(project.read("b.txt"), "new\n");
+    let said = project.saihai(["record", "last", "--out", "recorded.yaml"]).run().exits(0);
+    assert!(!said.stderr.contains("not known"), "{said}");
+    let text = project.read("recorded.yaml");
+    for line in [
+        "{content: \"one\\n\", path: a.txt}",
+        "{find: old, path: b.txt, replace: new}",
+        "{argv: [sh, \"-c\", \"exit 3\"], exit: 3}",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert_eq!(complaints(&play(&project).exits(0)), "");
+    project.write("b.txt", "old again\n");
+    let again = project.saihai(["run", "it", "--script", "recorded.yaml"]).run().exits(0);
+    assert_eq!(complaints(&again), "");
+    assert_eq!(project.read("b.txt"), "new again\n");
 }
 
 // C-75
@@ -175,13 +280,13 @@ fn another_path_and_another_outcome_fail_the_command() {
     let straight = PIECE.replace("{condition: planned, next: build}", "{condition: planned, next: review}");
     project.write(".takt/pieces/it.yaml", straight);
     assert_snapshot!(complaints(&play(&project).exits(1)), @"
-    error: recorded.yaml:35:5: this reply was not used
+    error: recorded.yaml:37:5: this reply was not used
     error: step 2 was expected to be `build` and is `review`
-    warning: the prompt of `build.1.1.1` has changed since it was recorded
-    warning: the prompt of `review.1.1.1` has changed since it was recorded
-    warning: the prompt of `review.1.1.2` has changed since it was recorded
-    warning: the prompt of `review.2.1.1` has changed since it was recorded
-    warning: the prompt of `review.2.1.2` has changed since it was recorded
+    error: the prompt of `build.1.1.1` has changed since it was recorded
+    error: the prompt of `review.1.1.1` has changed since it was recorded
+    error: the prompt of `review.1.1.2` has changed since it was recorded
+    error: the prompt of `review.2.1.1` has changed since it was recorded
+    error: the prompt of `review.2.1.2` has changed since it was recorded
     ");
 }
 

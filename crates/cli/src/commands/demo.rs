@@ -133,20 +133,35 @@ fn conclude(repository: &Repository, directory: &RunDirectory, streams: &mut Str
     let report = std::fs::read_to_string(&report)
         .map_err(|error| Error::unavailable(format!("cannot read `{}`: {error}", report.display())))?;
     streams.out.data(visible_text(&report).trim_end())?;
-    title("To try next", streams)?;
-    streams.out.data(&format!("cd {}", quoted(&repository.path)))?;
-    for (command, what) in NEXT {
-        streams.out.data(&format!("{command:<44}  {what}"))?;
+    title("Three things to try next", streams)?;
+    streams.out.data(&format!("  cd {}", quoted(&repository.path)))?;
+    let program = program();
+    for (arguments, what) in NEXT {
+        streams.out.data(&format!("{what}:\n  {program} {arguments}"))?;
     }
     streams.out.flush()?;
     Ok(())
 }
 
 const NEXT: [(&str, &str); 3] = [
-    ("saihai explain last", "why it went this way, decision for decision"),
-    ("saihai graph last --format svg --out run.svg", "the way it took, as a drawing"),
-    ("saihai record last --out test.yaml", "this run as a test that needs no agent"),
+    ("explain last", "Why it went this way, decision for decision"),
+    ("graph last --format svg --out run.svg", "The way it took, as a drawing to open in a browser"),
+    ("record last --out test.yaml", "This run as a test that needs no agent"),
 ];
+
+/// This program as a shell finds it: its name where that means it, else its path. Whoever has just built it has not
+/// installed it.
+fn program() -> String {
+    const NAME: &str = "saihai";
+    let Some(own) = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()) else {
+        return NAME.to_owned();
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(NAME)).find(|file| file.is_file());
+    let is_own = found.and_then(|file| file.canonicalize().ok()).is_some_and(|file| file == own);
+    if is_own { NAME.to_owned() } else { quoted(&own) }
+}
 
 fn title(text: &str, streams: &mut Streams) -> Result<(), Error> {
     let text = streams.out.paint(style::STRONG, &format!("── {text}"));

@@ -102,6 +102,7 @@ fn evidence_words(directory: &RunDirectory, evidence: &Evidence) -> Result<Strin
                 AnsweredBy::Person => "a person",
                 AnsweredBy::Auto => "`--auto`",
                 AnsweredBy::Timeout => "nobody in time",
+                AnsweredBy::Script => "the script",
             };
             let text = text.as_deref().map(|text| format!(": {}", visible_line(text))).unwrap_or_default();
             let label = match label.as_str() {

@@ -1,5 +1,6 @@
 //! `saihai record`.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -15,10 +16,11 @@ use crate::terminal::{Streams, visible_line};
 /// Turn a run into a script that plays it again, as a test
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The script holds every reply and failure as it was, the task, and what is expected: the outcome, the stages \
-                  entered, and a digest of each prompt. Playing it needs no model: \
-                  `saihai rehearse DEFINITION --script FILE` exits with 1 where the outcome or the path differs, and warns \
-                  where a prompt has changed."
+    after_help = "The script holds every reply and failure as it was, the answers at gates, the task, and what is expected: \
+                  the outcome, the stages entered, and a digest of each prompt. Playing it needs no model: \
+                  `saihai rehearse DEFINITION --script FILE` exits with 1 and says so where the outcome, the path or a \
+                  prompt differs. What agents wrote and edited is recorded too; what they changed by commands is not \
+                  known, and the script says of which turns."
 )]
 pub(crate) struct Record {
     /// The run: its id, a unique beginning of it, or `last`
@@ -55,11 +57,9 @@ impl Record {
                 streams.note(&format!("play it with `{play}`"));
             }
         }
-        if recording.answers > 0 {
-            let answers = count(recording.answers as u64, "answer");
-            streams.warning(&format!(
-                "{answers} at gates had to be left out: whoever plays the script is asked again"
-            ));
+        if !recording.unknown.is_empty() {
+            let turns = count(recording.unknown.len() as u64, "turn");
+            streams.warning(&format!("what {turns} changed in files is not known, or not all of it"));
         }
         Ok(exit::DONE)
     }
@@ -69,7 +69,12 @@ impl Record {
         if self.out.as_ref().is_some_and(is_json) {
             return script_file(&recording.script);
         }
-        format!("# Recorded from run {}.\n{}", visible_line(directory.id()), script_yaml(&recording.script))
+        let mut head = format!("# Recorded from run {}.\n", visible_line(directory.id()));
+        for turn in &recording.unknown {
+            let turn = visible_line(turn);
+            let _ = writeln!(head, "# What {turn} changed in files is not known, or not all of it.");
+        }
+        format!("{head}{}", script_yaml(&recording.script))
     }
 }
 

@@ -87,8 +87,14 @@ impl Rehearse {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
         let settings = project.settings(false, streams)?;
+        let can_ask = streams.can_ask() && !self.json;
         // Generated replies take every exit, also those that are offered only where a person can be asked.
-        let interactive = self.script.is_none() || (streams.can_ask() && !self.json);
+        let interactive = match &self.script {
+            None => true,
+            Some(file) => {
+                script::is_interactive(&project, &project.places.current.join(file)).unwrap_or(can_ask)
+            }
+        };
         let options = Options { provider: Some("script".into()), interactive, ..Options::default() };
         let strict = self.strict || settings.strict;
         let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
@@ -101,7 +107,7 @@ impl Rehearse {
         let beginning = self.beginning(&project, prepared, &settings, script, interactive)?;
         let connections = Connections { dry: true, ..Connections::default() };
         let workflow = beginning.workflow.clone();
-        let showing = Showing { past: Past::None, json: self.json, interactive, auto: false };
+        let showing = Showing { past: Past::None, json: self.json, interactive: can_ask, auto: false };
         block_on(async {
             let driver = Driver::start(&project.runs(), beginning, connections, Clock::system())?;
             drive(driver, &workflow, showing, streams).await

@@ -47,7 +47,11 @@ impl Run {
             interactive: streams.can_ask() && !self.flags.json,
             auto: self.flags.presence.auto,
         };
-        let options = self.flags.options(showing.interactive)?;
+        // A recorded script says how it was played; then it is played so again.
+        let typed = self.flags.script.as_deref().map(|file| project.places.current.join(file));
+        let interactive = typed.and_then(|file| script::is_interactive(&project, &file));
+        let interactive = interactive.unwrap_or(showing.interactive);
+        let options = self.flags.options(interactive)?;
         let strict = self.flags.strict || settings.strict;
         let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
         let prepared = Prepared::new(&project, wanted, streams)?;
@@ -60,7 +64,7 @@ impl Run {
         let script = Self::script(&project, &prepared, file.as_deref(), strict, streams)?;
         let recorded = || script.as_ref().and_then(|script| script.task.clone());
         let task = task.or_else(recorded).ok_or_else(|| self.needs_task())?;
-        let beginning = self.beginning(&project, prepared, &settings, task, script, showing.interactive);
+        let beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
         let workflow = beginning.workflow.clone();
         block_on(async {
             let driver = Driver::start(&project.runs(), beginning, Connections::default(), Clock::system())?;

@@ -7,6 +7,7 @@ use saihai::project::{Outcome, Transition, Transitions, Unmatched};
 use saihai::{RunDirectory, State, open_gate};
 use saihai_model::{By, Ending, Hold, Verdict, Wants, Workflow, exit_code};
 
+use super::Unexpected;
 use crate::error::Error;
 use crate::report::{Names, cost, count, ending_words, exit_words, hold_words, tokens, verdict_words};
 use crate::terminal::{Streams, style, visible_line, visible_text};
@@ -20,6 +21,7 @@ pub(crate) struct Conclusion {
     gate: Option<Wants>,
     most_iterations: Option<u32>,
     pub(super) reports: Vec<PathBuf>,
+    pub(super) unexpected: Unexpected,
 }
 
 /// The last stage that was left.
@@ -51,7 +53,8 @@ impl Conclusion {
         let waits = outcome.reason.as_deref() == Some("person");
         let gate = if waits { Some(open_gate(directory)?.2) } else { None };
         let state = directory.summary()?.state;
-        Ok(Self { outcome, state, last, gate, most_iterations: names.most_iterations(), reports })
+        let (most_iterations, unexpected) = (names.most_iterations(), Unexpected::default());
+        Ok(Self { outcome, state, last, gate, most_iterations, reports, unexpected })
     }
 
     /// The same where the disk failed: what the journal could not take any more is known from the driver alone.
@@ -62,6 +65,13 @@ impl Conclusion {
         outcome.error = Some(why.to_owned());
         self.state = State::Parked { hold };
         self.outcome.outcome = self.state.name().to_owned();
+        self
+    }
+
+    /// The same with what its script expected otherwise, and the exit code of a command that minds.
+    pub(super) fn compared(mut self, unexpected: &Unexpected, exit: u8) -> Self {
+        self.unexpected = unexpected.clone();
+        self.outcome.exit = exit;
         self
     }
 

@@ -5,17 +5,18 @@ mod gate;
 mod keyboard;
 mod result_object;
 mod signals;
+mod unexpected;
 mod watch;
 
 use std::future::Future;
 
-use saihai::project::expectation;
 use saihai::{Driver, Finish, Going, Observed, RunDirectory, State};
-use saihai_model::{Difference, Workflow};
+use saihai_model::Workflow;
 use tokio::sync::mpsc;
 
 use crate::error::{Error, exit};
 use crate::terminal::Streams;
+use unexpected::Unexpected;
 use watch::{Left, Seen, Watch};
 
 pub(crate) use conclusion::{Conclusion, show_result};
@@ -64,17 +65,16 @@ pub(crate) async fn drive(
     let ended = watched(driver, workflow, showing, streams).await?;
     match ended {
         Ended::Finished(finish) => {
-            if let Some(conclusion) = concluded(&directory, &finish, streams)? {
-                show_result(&conclusion, showing.json, streams)?;
-            }
             // A run that was over before stays what it is, whatever its script still holds (T-24).
-            let mut failed = false;
-            if finish.ending.is_some() && !was_over {
-                failed |= complain_of_unused(&finish, streams);
-                failed |= complain_of_differences(&directory, streams)?;
+            let compared = finish.ending.is_some() && !was_over;
+            let unexpected =
+                if compared { Unexpected::of(&finish, &directory)? } else { Unexpected::default() };
+            let code = unexpected.exit(finish.exit_code());
+            if let Some(conclusion) = concluded(&directory, &finish, streams)? {
+                show_result(&conclusion.compared(&unexpected, code), showing.json, streams)?;
             }
-            let code = finish.exit_code();
-            Ok(if failed { code.max(exit::FAILED) } else { code })
+            unexpected.complain(streams);
+            Ok(code)
         }
         Ended::Unheard(finish) => Ok(finish.exit_code()),
         Ended::LeftAtGate => {
@@ -162,32 +162,4 @@ async fn watched(
         (finish, Some(Error::ClosedPipe)) => Ok(Ended::Unheard(finish)),
         (_, Some(error)) => Err(error),
     }
-}
-
-/// Says which replies a script still holds when its run has ended; whether that fails the command (C-75).
-fn complain_of_unused(finish: &Finish, streams: &mut Streams) -> bool {
-    for left in &finish.accounts.left {
-        if finish.accounts.strict {
-            streams.error(&left.to_string(), &[]);
-        } else {
-            streams.warning(&left.to_string());
-        }
-    }
-    finish.accounts.strict && !finish.accounts.left.is_empty()
-}
-
-/// Says how a run that has ended differs from what its script expects; whether that fails the command (C-75).
-fn complain_of_differences(directory: &RunDirectory, streams: &mut Streams) -> Result<bool, Error> {
-    let Some(expected) = directory.script()?.and_then(|script| script.expect) else {
-        return Ok(false);
-    };
-    let differences = expected.differences(&expectation(directory)?);
-    for difference in &differences {
-        if difference.is_failure() {
-            streams.error(&difference.to_string(), &[]);
-        } else {
-            streams.warning(&difference.to_string());
-        }
-    }
-    Ok(differences.iter().any(Difference::is_failure))
 }

@@ -7,6 +7,7 @@ use saihai_model::{By, Label, Usage, Usd};
 use serde::Serialize;
 
 use super::Conclusion;
+use super::unexpected::UnexpectedObject;
 use crate::time;
 
 /// The result object.
@@ -25,6 +26,8 @@ pub(crate) struct ResultObject<'a> {
     unmatched: Vec<UnmatchedObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decided: Option<Decided<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    differences: &'a [UnexpectedObject],
     iterations: u32,
     turns: u64,
     usage: &'a Usage,
@@ -88,6 +91,7 @@ impl Conclusion {
                 condition: last.condition.as_deref(),
                 method: last.by,
             }),
+            differences: self.unexpected.list(),
             iterations: outcome.iterations,
             turns: outcome.turns,
             usage: &outcome.usage,

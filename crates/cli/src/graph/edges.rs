@@ -70,6 +70,7 @@ fn monitors(graph: &mut Graph, workflow: &Workflow) {
             continue;
         };
         let Some(from) = stages.last().and_then(|stage| graph.index(stage.as_str())) else { continue };
-        lead(graph, from, target, format!("×{times}"), Way::Monitor);
+        let rounds = if *times == 1 { "round" } else { "rounds" };
+        lead(graph, from, target, format!("after {times} {rounds}"), Way::Monitor);
     }
 }

@@ -114,9 +114,14 @@ impl Graph {
             overlay.lay_over(&mut graph);
         }
         graph.drop_unreached_ends();
-        graph.order = Order::of(&graph, workflow);
-        graph.order.clone().mark_loops(&mut graph);
-        graph
+        graph.arranged(workflow.entry.as_str())
+    }
+
+    /// The same with its order, and with what leads back marked.
+    fn arranged(mut self, entry: &str) -> Self {
+        self.order = Order::of(&self, entry);
+        self.order.clone().mark_loops(&mut self);
+        self
     }
 
     /// The same with what it is for.

@@ -1,7 +1,5 @@
 //! Which stages are the flow, in what order they are drawn, and what stands beside them.
 
-use saihai_model::Workflow;
-
 use super::{Graph, Kind, Way};
 
 /// The order of a drawing.
@@ -20,13 +18,13 @@ impl Order {
     }
 
     /// The order of a graph: as the definition is written, where that reads from top to bottom; else by its edges.
-    pub(super) fn of(graph: &Graph, workflow: &Workflow) -> Self {
+    pub(super) fn of(graph: &Graph, entry: &str) -> Self {
         let sources: Vec<Option<usize>> =
-            (0..graph.nodes.len()).map(|node| beside(graph, node, workflow)).collect();
+            (0..graph.nodes.len()).map(|node| beside(graph, node, entry)).collect();
         let is_end = |node: usize| matches!(graph.nodes[node].kind, Kind::Complete | Kind::Abort);
         let written: Vec<usize> =
             (0..graph.nodes.len()).filter(|node| sources[*node].is_none() && !is_end(*node)).collect();
-        let entry = graph.index(workflow.entry.as_str()).unwrap_or(0);
+        let entry = graph.index(entry).unwrap_or(0);
         let leads: Vec<(usize, usize)> = graph
             .edges
             .iter()
@@ -62,9 +60,9 @@ impl Order {
 }
 
 /// The one stage of the flow that a gate or a judge belongs to.
-fn beside(graph: &Graph, node: usize, workflow: &Workflow) -> Option<usize> {
+fn beside(graph: &Graph, node: usize, entry: &str) -> Option<usize> {
     let is_aside = |node: usize| matches!(graph.nodes[node].kind, Kind::Gate | Kind::Aside);
-    if !is_aside(node) || graph.nodes[node].id == workflow.entry.as_str() {
+    if !is_aside(node) || graph.nodes[node].id == entry {
         return None;
     }
     let mut sources = graph.edges.iter().filter(|edge| edge.to == node).map(|edge| edge.from);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use insta::assert_snapshot;
+use proptest::prelude::*;
 use saihai_config::{
     Diagnostics, MemorySource, Options, Places, Settings, SettingsFrom, Variables, find, load,
 };
@@ -82,7 +83,7 @@ fn mermaid_shows_every_way_once() {
         n1 ==>|"any(#quot;not ok#quot;)"| n0
         n2 -->|"progress"| n1
         n2 -->|"stuck"| n4
-        n0 -.->|"×3"| n2
+        n0 -.->|"after 3 rounds"| n2
     "#);
 }
 
@@ -102,7 +103,7 @@ fn a_run_is_marked_with_counts_and_times() {
         n1 -> n0 [label="any(\"not ok\")", style=bold, constraint=false];
         n2 -> n1 [label="progress"];
         n2 -> n4 [label="stuck"];
-        n0 -> n2 [label="×3", style=dashed];
+        n0 -> n2 [label="after 3 rounds", style=dashed];
     }
     "##);
 }
@@ -202,5 +203,108 @@ fn no_built_in_piece_is_drawn_with_anything_over_anything() {
         for name in BUILT_IN {
             check_apart(&Graph::of(&named(&MemorySource::new([]), name, language), None));
         }
+    }
+}
+
+const DESCRIBED: &str = r#"
+name: described
+initial_movement: begin
+movements:
+  - {name: end, rules: [{condition: over, next: COMPLETE}]}
+  - name: both
+    description: Two <sides> at once
+    parallel:
+      - {name: a, description: Looks for holes, rules: [{condition: ok}]}
+      - {name: b, rules: [{condition: ok}]}
+    rules: [{condition: 'all("ok")', next: end}]
+  - {name: begin, description: Makes a start, rules: [{condition: begun, next: both}]}
+"#;
+
+fn described() -> Graph {
+    let source = MemorySource::new([("/p/.saihai/pieces/it.yaml", DESCRIBED)]);
+    Graph::of(&named(&source, "it", "en"), None)
+}
+
+// P-10: `description`
+#[test]
+fn what_a_movement_is_for_is_the_tooltip_of_its_box() {
+    let drawn = svg(&described());
+    for title in
+        ["<title>Makes a start</title>", "<title>Two &lt;sides&gt; at once\na: Looks for holes</title>"]
+    {
+        assert!(drawn.contains(title), "{title}\n{drawn}");
+    }
+    assert_snapshot!(dot(&described()), @r#"
+    digraph "described" {
+        node [shape=box, style=rounded, fontname="sans-serif"];
+        n0 [label="end"];
+        n1 [label="both\na\nb", peripheries=2, tooltip="Two <sides> at once\na: Looks for holes"];
+        n2 [label="begin", tooltip="Makes a start"];
+        n3 [label="COMPLETE", shape=oval];
+        n0 -> n3 [label="over"];
+        n1 -> n0 [label="all(\"ok\")"];
+        n2 -> n1 [label="begun"];
+    }
+    "#);
+}
+
+#[test]
+fn a_definition_that_is_not_written_from_top_to_bottom_is_drawn_so() {
+    let graph = described();
+    let flow: Vec<&str> = graph.order.flow.iter().map(|node| graph.nodes[*node].id.as_str()).collect();
+    assert_eq!(flow, ["begin", "both", "end"]);
+    assert!(graph.edges.iter().all(|edge| edge.kind == Way::Forward));
+}
+
+fn any_graph() -> impl Strategy<Value = Graph> {
+    let kinds = [Kind::Turn, Kind::Parallel, Kind::Gate, Kind::Action, Kind::Aside];
+    let node = (prop::sample::select(kinds.to_vec()), 0usize..4, "[a-zあ-ん ]{1,30}");
+    let way = prop::sample::select(vec![Way::Forward, Way::Monitor]);
+    let edges = prop::collection::vec(
+        (any::<prop::sample::Index>(), any::<prop::sample::Index>(), "[a-zあ-ん、 ]{0,80}", way, 0u32..3),
+        0..24,
+    );
+    (prop::collection::vec(node, 1..9), edges, any::<bool>()).prop_map(|(nodes, edges, traced)| {
+        let mut graph = Graph {
+            title: "any".to_owned(),
+            description: None,
+            nodes: nodes
+                .into_iter()
+                .enumerate()
+                .map(|(index, (kind, turns, name))| any_node(index, kind, turns, &name))
+                .collect(),
+            edges: Vec::new(),
+            traced,
+            order: super::Order::default(),
+        };
+        let stages = graph.nodes.len();
+        graph.nodes.extend([
+            super::Node::new(super::COMPLETE, Kind::Complete),
+            super::Node::new(super::ABORT, Kind::Abort),
+        ]);
+        for (from, to, label, kind, taken) in edges {
+            graph.connect(from.index(stages), to.index(stages + 2), label.trim().to_owned(), kind);
+            graph.edges.last_mut().expect("one was just added").taken = taken;
+        }
+        graph.drop_unreached_ends();
+        graph.arranged("0")
+    })
+}
+
+fn any_node(index: usize, kind: Kind, turns: usize, name: &str) -> super::Node {
+    let id = if index == 0 { "0".to_owned() } else { format!("{index} {name}") };
+    let turns = if kind == Kind::Parallel { turns } else { 0 };
+    let part = |turn: usize| super::Part { name: format!("turn {turn}"), description: None };
+    super::Node { turns: (0..turns).map(part).collect(), ..super::Node::new(&id, kind) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn nothing_stands_on_or_runs_through_anything_whatever_the_graph(graph in any_graph()) {
+        check_apart(&graph);
+        let flow: std::collections::BTreeSet<usize> = graph.order.flow.iter().copied().collect();
+        prop_assert_eq!(flow.len(), graph.order.flow.len(), "every stage stands once");
     }
 }

@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn japanese_is_broken_between_characters_but_never_before_a_closing_mark() {
         check("計画を実行し、検査に通った", 12, &["計画を実行", "し、検査に", "通った"]);
-        check("判断が「必要」", 10, &["判断が", "「必要」"]);
+        check("判断が「必要」", 8, &["判断が", "「必要」"]);
     }
 
     proptest! {

@@ -130,6 +130,7 @@ fn answered(answer: &Answer, names: &Names<'_>) -> Line {
         AnsweredBy::Person => "a person",
         AnsweredBy::Auto => "`--auto`",
         AnsweredBy::Timeout => "nobody in time",
+        AnsweredBy::Script => "the script",
     };
     let text = answer.text.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
     let label = match answer.label.as_str() {

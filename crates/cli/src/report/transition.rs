@@ -80,6 +80,7 @@ fn evidence(directory: &RunDirectory, evidence: &Evidence) -> Result<Json, Error
                 AnsweredBy::Person => "person",
                 AnsweredBy::Auto => "auto",
                 AnsweredBy::Timeout => "timeout",
+                AnsweredBy::Script => "script",
             };
             json!({ "kind": "answer", "by": by, "label": label, "text": text })
         }

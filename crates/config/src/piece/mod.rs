@@ -29,7 +29,7 @@ use std::path::Path;
 
 use saihai_model::Workflow;
 
-pub(crate) use self::tables::PIECE;
+pub use self::tables::PIECE;
 
 use self::lower::Lowering;
 use self::read::Piece;

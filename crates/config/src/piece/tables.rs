@@ -7,19 +7,21 @@ use crate::{Field, Kind, Object};
 pub(super) const ITERATIONS: Kind = Kind::Integer { min: 1, max: 100_000 };
 
 /// A piece.
-pub(crate) static PIECE: Object = Object {
+pub static PIECE: Object = Object {
     title: "a piece",
     fields: &[
-        Field::required("name", Kind::Text).about("its name, shown in prompts"),
-        Field::new("description", Kind::Text).about("shown to people, never in a prompt"),
-        Field::new("language", Kind::OneOf(&["ja", "en"])).about("the language of what is added to prompts"),
+        Field::required("name", Kind::Text).about("its name, shown to agents"),
+        Field::new("description", Kind::Text).about("what it is for; shown by `list` and `graph`, never in a prompt"),
+        Field::new("language", Kind::OneOf(&["ja", "en"])).about(
+            "the language of everything that is added to prompts; absent: Japanese if a text of the piece or of its files contains kana, else English",
+        ),
         // `max_steps: infinite` exists, so the reader looks for itself.
         Field::new("max_iterations", Kind::Any)
             .form(ITERATIONS)
             .aliases(&["max_steps"])
             .default("10")
-            .about("the iteration limit"),
-        Field::new("initial_movement", Kind::Text).aliases(&["initial_step"]).about("where a run begins"),
+            .about("how many movements a run may execute; `--max-iterations` wins"),
+        Field::new("initial_movement", Kind::Text).aliases(&["initial_step"]).about("where a run begins; absent: at the first movement"),
         Field::required("movements", Kind::Filled(&Kind::Object(&MOVEMENT)))
             .aliases(&["steps"])
             .about("the movements, in order"),
@@ -54,36 +56,48 @@ const TEXTS_BY_NAME: Kind = Kind::Map(&Kind::Text);
 pub(super) static MOVEMENT: Object = Object {
     title: "a movement",
     fields: &[
-        Field::required("name", Kind::Text).about("its name"),
-        Field::new("description", Kind::Text).about("shown to people, never in a prompt"),
-        Field::new("agent", Kind::Text).aliases(&["persona"]).about("the role: a file or a facet"),
-        Field::new("agent_name", Kind::Text).aliases(&["persona_name"]).about("the role's display name"),
-        Field::new("edit", Kind::Bool).about("whether the turn may change files"),
+        Field::required("name", Kind::Text)
+            .about("its name: up to 80 characters without `/`; `COMPLETE` and `ABORT` are taken"),
+        Field::new("description", Kind::Text).about("what it is for; shown by `graph`, never in a prompt"),
+        Field::new("agent", Kind::Text)
+            .aliases(&["persona"])
+            .about("the role, a file or a name; its whole text stands at the head of the prompt"),
+        Field::new("agent_name", Kind::Text)
+            .aliases(&["persona_name"])
+            .about("the role's display name; absent: the stem of `agent`, else the movement's name"),
+        Field::new("edit", Kind::Bool).default("false").about("whether the agent may change files"),
         Field::new("permission_mode", Kind::OneOf(&["readonly", "edit", "full"]))
             .aliases(&["required_permission_mode"])
-            .about("what the turn may do"),
+            .about("the same in more detail; absent: as `edit` says"),
         // A list exists in newer versions, so the reader looks for itself.
         Field::new("instruction_template", Kind::Any)
             .form(Kind::Text)
             .aliases(&["instruction"])
-            .about("what to do: a text with variables, or a file"),
-        Field::new("pass_previous_response", Kind::Bool).about("whether the previous output is added"),
-        Field::new("report", Kind::Any).form(REPORTS).about("reports the turn must output"),
+            .about("what to do: a text with variables, a file or a name"),
+        Field::new("pass_previous_response", Kind::Bool)
+            .default("true")
+            .about("whether the output of the movement before is added"),
+        Field::new("report", Kind::Any).form(REPORTS).about("what the agent must write down"),
         Field::new("output_contracts", Kind::Object(&OUTPUT_CONTRACTS)).about("the newer place of `report`"),
-        Field::new("rules", Kind::List(&Kind::Object(&RULE))).about("what follows"),
+        Field::new("rules", Kind::List(&Kind::Object(&RULE)))
+            .about("what follows; at least one, except in sub-movements"),
         Field::new("parallel", Kind::Any)
             .form(Kind::Filled(&Kind::Object(&MOVEMENT)))
-            .about("sub-movements asked at once"),
+            .about("sub-movements, all asked at once"),
         // `compact` exists in newer versions, so the reader looks for itself.
         Field::new("session", Kind::Any)
             .form(Kind::OneOf(&["refresh", "continue"]))
+            .default("\"refresh\"")
             .about("whether the turn begins anew or goes on in the last session of its key"),
-        Field::new("session_key", Kind::Text).about("under which name a session is continued"),
-        Field::new("allowed_tools", Kind::List(&Kind::Text)).about("the tools the agent may see"),
-        Field::new("provider", Kind::Text).about("who answers"),
-        Field::new("model", Kind::Text).about("with which model"),
-        Field::new("policy", Kind::TEXTS).about("policies added to the prompt"),
-        Field::new("knowledge", Kind::TEXTS).about("knowledge added to the prompt"),
+        Field::new("session_key", Kind::Text)
+            .about("under which name a session is continued; absent: `agent`, else the movement's name"),
+        Field::new("allowed_tools", Kind::List(&Kind::Text))
+            .about("the only tools the agent may see; it never grants what the permission forbids"),
+        Field::new("provider", Kind::Text).about("who answers; absent: as the settings say"),
+        Field::new("model", Kind::Text).about("with which model; absent: as the settings say"),
+        Field::new("policy", Kind::TEXTS).about("names of texts that are added to the prompt as policies"),
+        Field::new("knowledge", Kind::TEXTS)
+            .about("names of texts that are added to the prompt as knowledge"),
         Field::refused_because("reviewer", "is not supported yet"),
         Field::refused("uses"),
         Field::refused("with"),
@@ -144,11 +158,17 @@ pub(super) static REPORT: Object = Object {
 pub(super) static RULE: Object = Object {
     title: "a rule",
     fields: &[
-        Field::required("condition", Kind::Text).about("when it holds"),
-        Field::new("next", Kind::Text).about("`COMPLETE`, `ABORT` or a movement"),
-        Field::new("requires_user_input", Kind::Bool).about("whether a person is asked first"),
-        Field::new("interactive_only", Kind::Bool).about("offered only where a person can be asked"),
-        Field::new("appendix", Kind::Text).about("what must be output beside the tag"),
+        Field::required("condition", Kind::Text).about("when it holds, in one line"),
+        Field::new("next", Kind::Text).about(
+            "`COMPLETE`, `ABORT` or a movement; required, except in sub-movements, where it has no effect",
+        ),
+        Field::new("requires_user_input", Kind::Bool)
+            .default("false")
+            .about("whether a person is asked for a text first; it joins the prompts that follow"),
+        Field::new("interactive_only", Kind::Bool)
+            .default("false")
+            .about("not offered where no person can be asked; the numbers of the other rules stay"),
+        Field::new("appendix", Kind::Text).about("what the agent must also output if it chooses this rule"),
         Field::refused("return"),
     ],
 };
@@ -160,7 +180,7 @@ pub(super) static MONITOR: Object = Object {
         Field::required("cycle", Kind::Filled(&Kind::Text)).about("the movements watched, in order"),
         Field::new("threshold", Kind::Integer { min: 1, max: 100_000 })
             .default("3")
-            .about("how many times in a row"),
+            .about("how many complete cycles in a row"),
         Field::required("judge", Kind::Object(&JUDGE)).about("who decides how to go on"),
         Field::refused("ignore_steps"),
     ],
@@ -174,7 +194,7 @@ pub(super) static JUDGE: Object = Object {
         Field::new("instruction_template", Kind::Any)
             .form(Kind::Text)
             .aliases(&["instruction"])
-            .about("what to judge: a text with variables, or a file"),
+            .about("what to judge, `{cycle_count}` among its variables; absent: a sentence that names cycle and count"),
         Field::required("rules", Kind::Filled(&Kind::Object(&JUDGE_RULE))).about("what follows"),
         Field::new("provider", Kind::Text).about("who answers"),
         Field::new("model", Kind::Text).about("with which model"),

@@ -48,7 +48,7 @@ fn a_table_becomes_a_schema_with_descriptions_defaults_words_and_spellings() {
         },
         "threshold": {
           "default": 3,
-          "description": "how many times in a row",
+          "description": "how many complete cycles in a row",
           "maximum": 100000,
           "minimum": 1,
           "type": "integer"
@@ -65,7 +65,10 @@ fn a_table_becomes_a_schema_with_descriptions_defaults_words_and_spellings() {
     assert_eq!(movement["permission_mode"]["enum"], json!(["readonly", "edit", "full"]));
     assert_eq!(
         movement["persona"],
-        json!({"type": "string", "description": "another spelling of `agent`: the role: a file or a facet"})
+        json!({
+            "type": "string",
+            "description": "another spelling of `agent`: the role, a file or a name; its whole text stands at the head of the prompt",
+        })
     );
     assert_eq!(movement["team_leader"], Json::Null, "what is refused is no key");
 }

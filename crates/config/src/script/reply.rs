@@ -65,7 +65,7 @@ fn check_conflicts(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
 }
 
 /// A visit, a list of visits, or `"2.."`.
-fn visits(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Visits> {
+pub(super) fn visits(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Visits> {
     match &cursor.node().value {
         Value::Integer(_) => visit(cursor, diagnostics).map(|one| Visits::These(vec![one])),
         Value::List(items) if !items.is_empty() => {

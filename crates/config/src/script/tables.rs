@@ -19,6 +19,11 @@ pub static SCRIPT: Object = Object {
             .about("the replies, tried in this order"),
         Field::new("task", Kind::Text).about("the task, where none is given"),
         Field::new("expect", Kind::Object(&EXPECT)).about("what is expected of a run that plays it"),
+        Field::new("answers", Kind::List(&Kind::Object(&ANSWER))).about("what is answered at gates"),
+        Field::new("interactive", Kind::Bool)
+            .about("played as if a person sat at the terminal, or as if none did; absent: as it is"),
+        Field::new("recorded", Kind::Text)
+            .about("the run it was recorded from; `rehearse` leaves its edits uncompared"),
     ],
 };
 
@@ -32,6 +37,18 @@ pub(super) static EXPECT: Object = Object {
         Field::new("outcome", Kind::OneOf(&OUTCOMES)).about("how the run ends"),
         Field::new("stages", Kind::List(&Kind::Text)).about("the stages it enters, in order"),
         Field::new("prompts", Kind::List(&Kind::Object(&PROMPT))).about("what it asks"),
+    ],
+};
+
+pub(super) static ANSWER: Object = Object {
+    title: "an answer",
+    fields: &[
+        Field::required("for", Kind::Text).about("the gate: a stage, such as `plan/input[1]`"),
+        Field::new("visit", Kind::Any)
+            .form(Kind::Either(&[COUNT, Kind::Filled(&COUNT), Kind::Text]))
+            .about("a visit of the gate, a list of them, or `\"2..\"`; absent: any"),
+        Field::new("answer", Kind::OneOf(&["yes", "no"])).about("at a gate that takes yes or no"),
+        Field::new("text", Kind::Text).about("what is said; required where the gate takes a text"),
     ],
 };
 

@@ -1,6 +1,6 @@
 //! Whom a reply is for.
 
-use saihai_model::{ScriptTarget, StageId, TurnId, Workflow};
+use saihai_model::{Activity, ScriptTarget, Stage, StageId, TurnId, Wants, Workflow};
 
 use crate::diagnostic::{Diagnostics, Located, quoted};
 
@@ -34,6 +34,28 @@ impl<'a> Names<'a> {
             return None;
         };
         Some(ScriptTarget { stage, turn, judge })
+    }
+
+    /// What the gate of that name takes; none where the workflow is not known. A name that is no gate's is reported.
+    pub(super) fn gate(&self, written: &Located<String>, diagnostics: &mut Diagnostics) -> Option<Wants> {
+        let gates = |(id, stage): (&'a StageId, &'a Stage)| match &stage.does {
+            Activity::Gate(gate) => Some((id.as_str(), gate.wants)),
+            Activity::Turns { .. } | Activity::Action(_) => None,
+        };
+        let known: Vec<(&str, Wants)> = self.0?.stages.iter().filter_map(gates).collect();
+        let found = known.iter().find(|(name, _)| *name == written.value).map(|(_, wants)| *wants);
+        if found.is_none() {
+            let message = format!("no gate is named {}", quoted(&written.value));
+            let hint = diagnostics.suggest(&written.value, known.iter().map(|(name, _)| *name));
+            let none = (known.is_empty()).then(|| "this definition has no gates".to_owned());
+            diagnostics.push(
+                written
+                    .error("unknown-stage", message)
+                    .label("nobody is asked here")
+                    .maybe_hint(hint.or(none)),
+            );
+        }
+        found
     }
 
     fn report(&self, name: &str, written: &Located<String>, diagnostics: &mut Diagnostics) {

@@ -3,6 +3,7 @@
 
 mod built_in;
 mod codes;
+mod keys;
 mod page;
 mod pieces;
 mod schemas;

@@ -13,7 +13,10 @@ use crate::page::{blocks, examples, read};
 /// The workflow the examples are for.
 const PIECE: &str = "name: example
 movements:
-  - {name: plan, rules: [{condition: done, next: implement}]}
+  - name: plan
+    rules:
+      - {condition: done, next: implement}
+      - {condition: unclear, next: plan, requires_user_input: true}
   - {name: implement, edit: true, rules: [{condition: done, next: reviewers}]}
   - name: reviewers
     parallel:

@@ -27,6 +27,8 @@ pub(crate) struct Means {
     /// Files that more than one reply of the script touches: where nothing is really written, what stands in
     /// them when the second one comes is not known.
     shared: Vec<String>,
+    /// The script was recorded: its edits were made to the files of then.
+    recorded: bool,
 }
 
 impl Means {
@@ -38,6 +40,7 @@ impl Means {
             environment: environment::allowed(&with.environment, &env_pass(with)),
             launcher: with.launcher.clone(),
             shared: with.script.iter().flat_map(|script| shared_files(&script.replies)).collect(),
+            recorded: with.script.as_ref().is_some_and(|script| script.recorded.is_some()),
         }
     }
 }
@@ -178,8 +181,10 @@ impl Performance {
         let how = if self.again { tree::Edit::MayBeDone } else { tree::Edit::Once };
         let dry = self.means.dry;
         let means = Arc::clone(&self.means);
-        let changed = tokio::task::spawn_blocking(move || {
-            if dry { rehearse(&tree, &reply, &means.shared) } else { change(&tree, &reply, how) }
+        let changed = tokio::task::spawn_blocking(move || match dry {
+            true if means.recorded => Ok(()),
+            true => rehearse(&tree, &reply, &means.shared),
+            false => change(&tree, &reply, how),
         })
         .await;
         shown.into_iter().for_each(|change| progress(Progress::ToolFinished(change)));

@@ -53,7 +53,8 @@ impl Driver {
         clock: Clock,
     ) -> Result<Self, Error> {
         let lock = directory.lock()?;
-        let connections = Connections { script: directory.script()?, ..connections };
+        let script = directory.script()?;
+        let connections = Connections { script: script.clone(), ..connections };
         let mut providers =
             Providers::open(&directory.workflow()?, connections).map_err(Error::Unavailable)?;
         let history = {
@@ -61,7 +62,7 @@ impl Driver {
             History::read(&directory, Check::Content, &mut |seen| recall.see(seen, &directory))?
         };
         let torn = history.torn.map(|torn| torn.warning(&directory.journal()));
-        let owned = Owned::of_history(directory, lock, history, clock)?;
+        let owned = Owned::of_history(directory, lock, history, clock)?.answered_by(script.as_ref());
         let mut driver = Self::with(owned, providers, Opening::Resume(raise));
         driver.warnings.extend(torn);
         Ok(driver)
@@ -121,6 +122,7 @@ fn begin(
     let task = task.map_err(|(path, source)| Error::Io { doing: "write", path, source })?;
     let start = Box::new(beginning.started(task, reports, sha256(&workflow)));
     let owned = Owned::new(directory.clone(), lock, beginning.workflow, start.clone(), clock)?;
+    let owned = owned.answered_by(beginning.script.as_ref());
     Ok((owned, start))
 }
 

@@ -1,5 +1,6 @@
 //! What is said about a run afterwards: folds over its records, without any model call and without a second truth.
 
+mod changes;
 mod expectation;
 mod outcome;
 mod recording;

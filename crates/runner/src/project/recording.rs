@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    CallFailed, CallId, Decision, Entry, Fact, FailureClass, Millis, Place, Record, Replied, Script,
-    ScriptFailure, ScriptReply, ScriptTarget, Text, Visits, Workflow,
+    Answer, CallFailed, CallId, Decision, Entry, Fact, FailureClass, Millis, Permission, Place, Record,
+    Replied, Script, ScriptAnswer, ScriptFailure, ScriptReply, ScriptTarget, Text, Visits, Workflow,
 };
 
+use super::changes::{Changes, Step};
 use super::expectation;
+use crate::script_file::of_target;
 use crate::{Error, RunDirectory};
 
 /// A run as a script, and what of it no script can play.
@@ -15,8 +17,8 @@ use crate::{Error, RunDirectory};
 pub struct Recording {
     /// Its replies in the order of the asks, and what a run that plays them is expected to do.
     pub script: Script,
-    /// How often a gate was answered.
-    pub answers: usize,
+    /// Turns that could change files and of which it is not known what they changed, as a script names them.
+    pub unknown: Vec<String>,
     /// Whether somebody cancelled it.
     pub cancelled: bool,
 }
@@ -33,19 +35,35 @@ impl Recording {
         let mut fold = Fold::default();
         directory.read(&mut |record| fold.see(record))?;
         let workflow = directory.workflow()?;
+        let start = directory.start()?;
+        let changes = Changes::of(directory, &workflow, &fold.steps)?;
         let replies = fold.said.iter().enumerate().filter(|(index, one)| {
             // What was stopped, or died with its process, was asked again as a rule; then that is what counts.
             one.has_spoken() || fold.last.get(&one.call) == Some(index)
         });
-        let replies = replies.map(|(_, one)| one.reply(directory, &workflow, fold.places.get(&one.call)));
+        let mut unknown = Vec::new();
+        let mut said = Vec::new();
+        for (index, one) in replies {
+            let place = fold.places.get(&one.call);
+            let reply = one.reply(directory, &workflow, place)?;
+            let changed = changes.made(index, one.replied(), may_change(&workflow, &one.call, place));
+            if changed.unknown {
+                let name = reply.target.as_ref().map_or_else(String::new, of_target);
+                unknown.push(format!("{name} at visit {}", one.call.visit));
+            }
+            said.push(changed.put_into(reply));
+        }
         let script = Script {
             strict: true,
-            replies: replies.collect::<Result<_, Error>>()?,
-            task: Some(directory.text(&directory.start()?.task)?),
+            lenient_roles: false,
+            replies: said,
+            task: Some(directory.text(&start.task)?),
             expect: Some(expectation(directory)?),
-            ..Script::default()
+            answers: fold.answers.iter().map(answer).collect(),
+            interactive: Some(start.interactive),
+            recorded: Some(directory.id().to_owned()),
         };
-        Ok(Self { script, answers: fold.answers, cancelled: fold.cancelled })
+        Ok(Self { script, unknown, cancelled: fold.cancelled })
     }
 }
 
@@ -55,7 +73,9 @@ struct Fold {
     said: Vec<Said>,
     /// The last ask of each call, by its place in `said`.
     last: BTreeMap<CallId, usize>,
-    answers: usize,
+    /// What was asked and what came back, in order.
+    steps: Vec<Step>,
+    answers: Vec<Answer>,
     cancelled: bool,
 }
 
@@ -79,19 +99,23 @@ impl Fold {
             Entry::Decision(Decision::Called { call, place, .. }) => {
                 self.places.insert(call, place);
             }
-            Entry::Fact(Fact::Asked { call, .. }) => {
+            Entry::Fact(Fact::Asked { call, prompt, .. }) => {
+                let place = self.places.get(&call).copied();
+                self.steps.push(Step::Asked { call: call.clone(), place, prompt });
                 self.last.insert(call.clone(), self.said.len());
                 self.said.push(Said { call, came: Came::Nothing });
             }
             Entry::Fact(Fact::Replied(reply)) => {
                 let call = reply.call.clone();
+                self.steps.push(Step::Ended { call: call.clone(), failure: None });
                 self.came(&call, Came::Reply(reply));
             }
             Entry::Fact(Fact::Failed(failed)) => {
                 let call = failed.call.clone();
+                self.steps.push(Step::Ended { call: call.clone(), failure: Some(failed.failure.clone()) });
                 self.came(&call, Came::Failure(failed));
             }
-            Entry::Fact(Fact::Answered(_)) => self.answers += 1,
+            Entry::Fact(Fact::Answered(answer)) => self.answers.push(answer),
             Entry::Fact(Fact::Cancelled { .. }) => self.cancelled = true,
             Entry::Decision(_) | Entry::Fact(_) => {}
         }
@@ -111,6 +135,13 @@ impl Said {
             Came::Nothing => false,
             Came::Reply(_) => true,
             Came::Failure(failed) => failed.failure.class != FailureClass::Cancelled,
+        }
+    }
+
+    fn replied(&self) -> Option<&Replied> {
+        match &self.came {
+            Came::Reply(reply) => Some(reply),
+            Came::Failure(_) | Came::Nothing => None,
         }
     }
 
@@ -148,6 +179,27 @@ impl Said {
 /// All that was carried on: a script says everything in one message.
 fn said(reply: &Replied) -> &Text {
     reply.spoken.as_ref().unwrap_or(&reply.text)
+}
+
+fn answer(answer: &Answer) -> ScriptAnswer {
+    ScriptAnswer {
+        gate: answer.call.stage.clone(),
+        visits: Some(Visits::These(vec![answer.call.visit])),
+        label: answer.label.clone(),
+        text: answer.text.clone(),
+    }
+}
+
+/// Whether a call was allowed to change files.
+fn may_change(workflow: &Workflow, call: &CallId, place: Option<&Place>) -> bool {
+    let turns = workflow.stage(&call.stage).map(|stage| stage.turns()).unwrap_or_default();
+    match place {
+        Some(Place::Main(index)) => {
+            turns.get(*index).is_some_and(|turn| turn.permission != Permission::ReadOnly)
+        }
+        Some(Place::Check(_) | Place::Exit | Place::Report(_) | Place::Block(_) | Place::Outside(_))
+        | None => false,
+    }
 }
 
 fn failure(failed: &CallFailed) -> ScriptFailure {

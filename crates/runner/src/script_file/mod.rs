@@ -1,9 +1,12 @@
 //! A script as a file that can be read back (C-75). Only what generated and recorded replies hold is written:
-//! conditions, words, values, what they cost, failures and what is expected.
+//! conditions, words, values, what they cost and change, failures, answers and what is expected.
 
 mod yaml;
 
-use saihai_model::{Expectation, Json, Script, ScriptReply, ScriptTarget, Times, Usage, Usd, Visits};
+use saihai_model::{
+    Expectation, Json, Script, ScriptAnswer, ScriptEdit, ScriptReply, ScriptTarget, Times, ToolUse, Usage,
+    Usd, Visits,
+};
 use serde_json::json;
 
 /// The keys of a mapping in the order they are written.
@@ -25,12 +28,18 @@ pub fn script_file(script: &Script) -> String {
 /// The text of a script file: YAML, as a person would write it.
 pub fn script_yaml(script: &Script) -> String {
     let mut text = format!("script: 1\nstrict: {}\n", script.strict);
-    if let Some(task) = &script.task {
-        text.push_str(&yaml::entry(0, "task", &json!(task)));
+    for (key, value) in of_head(script) {
+        text.push_str(&yaml::entry(0, key, &value));
     }
     text.push_str(if script.replies.is_empty() { "replies: []\n" } else { "replies:\n" });
     for reply in &script.replies {
         text.push_str(&yaml::item(2, &of_reply(reply)));
+    }
+    if !script.answers.is_empty() {
+        text.push_str("answers:\n");
+    }
+    for answer in &script.answers {
+        text.push_str(&yaml::item(2, &of_answer(answer)));
     }
     if let Some(expect) = &script.expect {
         text.push_str("expect:\n");
@@ -46,9 +55,31 @@ fn object(keys: Keys) -> Json {
 }
 
 fn of_rest(script: &Script) -> Keys {
-    let task = script.task.as_ref().map(|task| ("task", json!(task)));
+    let answers: Vec<Json> = script.answers.iter().map(|answer| object(of_answer(answer))).collect();
+    let answers = (!answers.is_empty()).then_some(("answers", Json::Array(answers)));
     let expect = script.expect.as_ref().map(|expect| ("expect", object(of_expectation(expect))));
-    task.into_iter().chain(expect).collect()
+    of_head(script).into_iter().chain(answers).chain(expect).collect()
+}
+
+/// What stands before the replies.
+fn of_head(script: &Script) -> Keys {
+    let keys = [
+        ("recorded", script.recorded.as_ref().map(|run| json!(run))),
+        ("interactive", script.interactive.map(Json::Bool)),
+        ("task", script.task.as_ref().map(|task| json!(task))),
+    ];
+    keys.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+}
+
+fn of_answer(answer: &ScriptAnswer) -> Keys {
+    let yes_or_no = matches!(answer.label.as_str(), "yes" | "no").then(|| json!(answer.label));
+    let keys = [
+        ("for", Some(json!(answer.gate))),
+        ("visit", answer.visits.as_ref().map(of_visits)),
+        ("answer", yes_or_no),
+        ("text", answer.text.as_ref().map(|text| json!(text))),
+    ];
+    keys.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
 }
 
 fn of_expectation(expect: &Expectation) -> Keys {
@@ -85,10 +116,32 @@ fn of_reply(reply: &ScriptReply) -> Keys {
         ("structured", reply.structured.clone()),
         ("usage", of_usage(&reply.usage)),
         ("cost", reply.cost.map(|cost| json!(Usd::dollars(cost)))),
+        ("tools_used", list(&reply.tools_used, of_tool)),
+        ("writes", list(&reply.writes, |write| json!({ "path": write.path, "content": write.content }))),
+        ("edits", list(&reply.edits, of_edit)),
+        ("runs", list(&reply.runs, |run| json!({ "argv": run.argv, "exit": run.exit }))),
         ("fail", fail),
         ("hang", reply.hang.then_some(Json::Bool(true))),
     ];
     keys.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+}
+
+fn list<T>(items: &[T], of: impl Fn(&T) -> Json) -> Option<Json> {
+    (!items.is_empty()).then(|| items.iter().map(of).collect())
+}
+
+fn of_edit(edit: &ScriptEdit) -> Json {
+    json!({ "path": edit.path, "find": edit.find, "replace": edit.replace })
+}
+
+fn of_tool(tool: &ToolUse) -> Json {
+    let keys = [
+        ("name", Some(json!(tool.name))),
+        ("input", tool.input.clone()),
+        ("output", tool.output.clone()),
+        ("duration_ms", (tool.duration_ms > 0).then(|| json!(tool.duration_ms))),
+    ];
+    object(keys.into_iter().filter_map(|(key, value)| Some((key, value?))).collect())
 }
 
 fn of_usage(usage: &Usage) -> Option<Json> {
@@ -102,7 +155,8 @@ fn of_usage(usage: &Usage) -> Option<Json> {
     (!known.is_empty()).then(|| object(known))
 }
 
-fn of_target(target: &ScriptTarget) -> String {
+/// A target as a script names it.
+pub(crate) fn of_target(target: &ScriptTarget) -> String {
     let turn = target.turn.as_ref().map(|turn| format!("/{turn}")).unwrap_or_default();
     let judge = if target.judge { "#judge" } else { "" };
     format!("{}{turn}{judge}", target.stage)

@@ -2,8 +2,8 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use saihai_config::{Area, Diagnostics, Document, Format, read_script};
 use saihai_model::{
-    CallId, Expectation, ExpectedPrompt, FailureClass, Json, Millis, Script, ScriptFailure, ScriptReply,
-    ScriptTarget, Usage, Usd, Visits,
+    CallId, Expectation, ExpectedPrompt, FailureClass, Json, Millis, Script, ScriptAnswer, ScriptEdit,
+    ScriptFailure, ScriptReply, ScriptRun, ScriptTarget, ScriptWrite, ToolUse, Usage, Usd, Visits,
 };
 use serde_json::json;
 
@@ -53,6 +53,22 @@ fn everything() -> Script {
             ScriptReply { text: None, fail: Some(fail), ..reply("review", "") },
             judge,
             ScriptReply { text: None, hang: true, ..reply("review", "") },
+            ScriptReply {
+                writes: vec![ScriptWrite { path: "a.txt".to_owned(), content: "one\ntwo\n".to_owned() }],
+                edits: vec![ScriptEdit {
+                    path: "b.txt".to_owned(),
+                    find: "x: y".to_owned(),
+                    replace: String::new(),
+                }],
+                runs: vec![ScriptRun { argv: vec!["make".to_owned()], exit: 2 }],
+                tools_used: vec![ToolUse {
+                    name: "Read".to_owned(),
+                    input: Some(json!({ "path": "a" })),
+                    output: None,
+                    duration_ms: 3,
+                }],
+                ..reply("plan", "done")
+            },
         ],
         task: Some("fix the login".to_owned()),
         expect: Some(Expectation {
@@ -63,6 +79,22 @@ fn everything() -> Script {
                 sha256: "1".repeat(64),
             }],
         }),
+        answers: vec![
+            ScriptAnswer {
+                gate: "ask".into(),
+                visits: Some(Visits::These(vec![2])),
+                label: "yes".into(),
+                text: Some("go on".to_owned()),
+            },
+            ScriptAnswer {
+                gate: "tell".into(),
+                visits: None,
+                label: "answered".into(),
+                text: Some("two\nlines".to_owned()),
+            },
+        ],
+        interactive: Some(false),
+        recorded: Some("20260206-085600-fix".to_owned()),
     }
 }
 
@@ -73,6 +105,8 @@ fn a_script_is_written_as_a_person_would_write_it() {
     assert_snapshot!(script_yaml(&everything()), @r#"
     script: 1
     strict: true
+    recorded: "20260206-085600-fix"
+    interactive: false
     task: "fix the login"
     replies:
       - for: plan
@@ -94,6 +128,26 @@ fn a_script_is_written_as_a_person_would_write_it() {
       - for: review
         visit: 1
         hang: true
+      - for: plan
+        visit: 1
+        text: done
+        tools_used:
+          - {duration_ms: 3, input: {path: a}, name: Read}
+        writes:
+          - {content: "one\ntwo\n", path: a.txt}
+        edits:
+          - {find: "x: y", path: b.txt, replace: ""}
+        runs:
+          - {argv: [make], exit: 2}
+    answers:
+      - for: ask
+        visit: 2
+        answer: "yes"
+        text: "go on"
+      - for: tell
+        text: |-
+          two
+          lines
     expect:
       outcome: completed
       stages: [plan, "no"]

@@ -116,7 +116,11 @@ impl Item {
             }
             Self::Beside { node, entries, exits, span } => {
                 let leaving: f64 = exits.iter().map(|stub| stub.above() + stub.below()).sum();
-                let coming = entries.iter().map(Stub::above).fold(0.0, f64::max) * 2.0;
+                let coming: f64 = match entries.as_slice() {
+                    // A single way comes in at the middle.
+                    [one] => one.above() * 2.0,
+                    several => several.iter().map(|stub| stub.above() + stub.below()).sum(),
+                };
                 let height = (leaving + 8.0).max(coming).max(graph_height(*node));
                 *span = (top, height);
                 let mut y = top + (height - leaving) / 2.0;
@@ -124,9 +128,10 @@ impl Item {
                     stub.y = y + stub.above();
                     y = stub.y + stub.below();
                 }
-                let share = height / (lines_height(entries.len(), 1.0) + 1.0);
-                for (index, stub) in entries.iter_mut().enumerate() {
-                    stub.y = top + share * lines_height(index + 1, 1.0);
+                let mut y = top + (height - coming) / 2.0;
+                for stub in entries {
+                    stub.y = y + stub.above();
+                    y = stub.y + stub.below();
                 }
                 top + height
             }

@@ -1,3 +1,4 @@
+mod answers;
 mod laws;
 mod own;
 mod takt;
@@ -5,8 +6,9 @@ mod takt;
 use indexmap::IndexMap;
 use insta::assert_snapshot;
 use saihai_model::{
-    Activity, Completion, Exit, FailureClass, Limits, Millis, Moment, OnFailure, Permission, Prompt, Reads,
-    Retry, Rounds, ScriptFailure, SessionPolicy, Stage, StageId, Target, Times, Turn, Usd, Visits,
+    Activity, Completion, Exit, FailureClass, Gate, GateMode, Limits, Millis, Moment, OnFailure, Permission,
+    Prompt, Reads, Retry, Rounds, ScriptFailure, SessionPolicy, Stage, StageId, Target, Times, Turn, Usd,
+    Visits, Wants,
 };
 use serde_json::json;
 
@@ -15,12 +17,14 @@ use crate::diagnostic::{Colour, to_human};
 use crate::document::Format;
 use crate::source::MemorySource;
 
-/// `plan`, `implement`, and `reviewers` with the turns `security` and `style`.
+/// `plan`, `implement`, `reviewers` with the turns `security` and `style`, and two gates.
 fn workflow() -> Workflow {
     let stages =
         [("plan", &["plan"][..]), ("implement", &["implement"]), ("reviewers", &["security", "style"])];
-    let stages: IndexMap<StageId, Stage> =
-        stages.into_iter().map(|(name, turns)| (StageId::from(name), stage(name, turns))).collect();
+    let stages = stages.into_iter().map(|(name, turns)| (StageId::from(name), stage(name, turns)));
+    let gates = [("approve", Wants::YesNo), ("plan/input[1]", Wants::Text { max_chars: 20 })];
+    let gates = gates.into_iter().map(|(name, wants)| (StageId::from(name), gate(wants)));
+    let stages: IndexMap<StageId, Stage> = stages.chain(gates).collect();
     Workflow {
         name: "w".to_owned(),
         entry: "plan".into(),
@@ -33,6 +37,11 @@ fn workflow() -> Workflow {
         afterwards: None,
         words: IndexMap::new(),
     }
+}
+
+fn gate(wants: Wants) -> Stage {
+    let gate = Gate { question: Prompt::default(), wants, mode: GateMode::Person, timeout: None };
+    Stage { does: Activity::Gate(gate), ..stage("gate", &[]) }
 }
 
 fn stage(name: &str, turns: &[&str]) -> Stage {
@@ -146,7 +155,7 @@ fn an_empty_file_and_one_of_another_kind_are_told() {
       |
     1 | name: a piece
       | ^^^^ not a key of a script
-      = help: a script has the keys `script`, `strict`, `replies`, `task` and `expect`
+      = help: a script has the keys `script`, `strict`, `replies`, `task`, `expect`, `answers`, `interactive` and `recorded`
 
     error[script/missing-key]: a script needs `script`
     --> s:1:1
@@ -165,6 +174,6 @@ fn an_empty_file_and_one_of_another_kind_are_told() {
       |
     2 | movements: []
       | ^^^^^^^^^ not a key of a script
-      = help: a script has the keys `script`, `strict`, `replies`, `task` and `expect`
+      = help: a script has the keys `script`, `strict`, `replies`, `task`, `expect`, `answers`, `interactive` and `recorded`
     ");
 }

@@ -1,0 +1,136 @@
+//! The tables of keys in the manual are made of the readers' own. Below a line `<!-- keys of a movement -->` stands the table of
+//! what has that title; `SAIHAI_MANUAL=update cargo test -p saihai-config --test manual` writes it anew.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use saihai_config::{Field, Kind, Object, PIECE};
+
+use crate::page::read;
+
+const PAGE: &str = "docs/reference/piece.md";
+
+/// Keys that have a section of their own.
+const SECTIONS: [(&str, &str); 10] = [
+    ("movements", "movements"),
+    ("loop_monitors", "loop-monitors"),
+    ("instruction_template", "templates"),
+    ("agent", "texts-and-files"),
+    ("edit", "permission"),
+    ("report", "reports"),
+    ("rules", "rules"),
+    ("parallel", "parallel-movements"),
+    ("session", "sessions"),
+    ("provider", "providers"),
+];
+
+/// Every table below one, by its title.
+fn tables(object: &'static Object, found: &mut BTreeMap<&'static str, &'static Object>) {
+    if found.insert(object.title, object).is_none() {
+        for field in object.fields {
+            below(field.form.as_ref().unwrap_or(&field.kind), found);
+        }
+    }
+}
+
+fn below(kind: &Kind, found: &mut BTreeMap<&'static str, &'static Object>) {
+    match kind {
+        Kind::Object(object) => tables(object, found),
+        Kind::List(kind) | Kind::Filled(kind) | Kind::Map(kind) | Kind::Single(kind) => below(kind, found),
+        Kind::Either(kinds) => kinds.iter().for_each(|kind| below(kind, found)),
+        Kind::Text
+        | Kind::Path
+        | Kind::Bool
+        | Kind::Integer { .. }
+        | Kind::Number { .. }
+        | Kind::Duration { .. }
+        | Kind::OneOf(_)
+        | Kind::Any
+        | Kind::Refused(_) => {}
+    }
+}
+
+fn table(object: &Object) -> String {
+    let rows = object.fields.iter().filter(|field| !matches!(field.kind, Kind::Refused(_))).map(row);
+    format!("| key (newer spelling) | value | meaning |\n|---|---|---|\n{}", rows.collect::<String>())
+}
+
+fn row(field: &Field) -> String {
+    let aliases: Vec<String> = field.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+    let aliases = if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
+    let mut value = words(field.form.as_ref().unwrap_or(&field.kind));
+    if field.required {
+        value.push_str(", required");
+    }
+    if let Some(default) = field.default {
+        value.push_str(&format!(", default `{}`", default.trim_matches('"')));
+    }
+    let section = SECTIONS.iter().find(|(name, _)| *name == field.name);
+    let section = section.map(|(_, section)| format!(" ([more](#{section}))")).unwrap_or_default();
+    format!("| `{}`{aliases} | {value} | {}{section} |\n", field.name, field.about)
+}
+
+fn words(kind: &Kind) -> String {
+    match kind {
+        Kind::Integer { min, max } => format!("{min} – {max}"),
+        Kind::List(Kind::Object(_)) => "list".to_owned(),
+        Kind::Filled(Kind::Object(_)) => "list of at least one".to_owned(),
+        Kind::Filled(_) => format!("{}, at least one", kind.describe()),
+        Kind::Map(_) => "names with their texts or files".to_owned(),
+        Kind::Either(kinds) if kinds.iter().any(|kind| kind.object().is_some()) => {
+            "a file name, `{name, format}`, or a list".to_owned()
+        }
+        Kind::Text
+        | Kind::Path
+        | Kind::Bool
+        | Kind::Number { .. }
+        | Kind::Duration { .. }
+        | Kind::OneOf(_)
+        | Kind::List(_)
+        | Kind::Single(_)
+        | Kind::Object(_)
+        | Kind::Either(_)
+        | Kind::Any
+        | Kind::Refused(_) => kind.describe(),
+    }
+}
+
+/// The page with every marked table as it should be.
+fn with_tables(page: &str, known: &BTreeMap<&'static str, &'static Object>) -> (String, Vec<String>) {
+    let (mut text, mut shown) = (String::new(), Vec::new());
+    let mut lines = page.lines().peekable();
+    while let Some(line) = lines.next() {
+        text.push_str(line);
+        text.push('\n');
+        let title = line.strip_prefix("<!-- keys of ").and_then(|rest| rest.strip_suffix(" -->"));
+        let Some(title) = title else { continue };
+        let object =
+            known.get(title).unwrap_or_else(|| panic!("nothing is called {title:?}: {:?}", known.keys()));
+        shown.push(title.to_owned());
+        while lines.next_if(|line| line.starts_with('|') || line.is_empty()).is_some() {}
+        text.push('\n');
+        text.push_str(&table(object));
+        text.push('\n');
+    }
+    (text, shown)
+}
+
+// P-10, P-11
+#[test]
+fn the_keys_of_pieces_are_shown_as_they_are_read() {
+    let mut known = BTreeMap::new();
+    tables(&PIECE, &mut known);
+    let page = read(PAGE);
+    let (right, shown) = with_tables(&page, &known);
+    for title in
+        ["a piece", "a movement", "a rule", "a report", "a loop monitor", "a judge", "a judge's rule"]
+    {
+        assert!(shown.iter().any(|one| one == title), "{title} has no table");
+    }
+    if std::env::var_os("SAIHAI_MANUAL").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PAGE);
+        std::fs::write(path, right).expect("a page of the manual");
+        return;
+    }
+    assert!(page == right, "{PAGE} is out of date: write its tables anew with SAIHAI_MANUAL=update");
+}

@@ -1,0 +1,233 @@
+//! What the turns of a run changed in files, as far as its record tells.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use saihai_connect::{Asked, Player, Taken};
+use saihai_model::{
+    CallId, Failure, Json, Place, Replied, ScriptEdit, ScriptReply, ScriptWrite, Text, ToolUse, Workflow,
+};
+
+use crate::{Error, RunDirectory};
+
+/// Something that tells which reply of a script a call was given.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// It was asked.
+    Asked { call: CallId, place: Option<Place>, prompt: Option<Text> },
+    /// Something came of it.
+    Ended { call: CallId, failure: Option<Failure> },
+}
+
+/// What is known of the changes of a run.
+pub(super) struct Changes {
+    /// The replies of the run's script, by the number of the ask.
+    scripted: BTreeMap<usize, ScriptReply>,
+    /// Where its agents worked.
+    directory: String,
+}
+
+/// What a turn changed.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    reply: ScriptReply,
+    /// It may have changed more than that.
+    pub(super) unknown: bool,
+}
+
+/// The name a script goes by as a provider.
+const SCRIPT: &str = "script";
+/// Tools of agents that leave files as they are, by their names in small letters.
+const LOOKS: [&str; 14] = [
+    "read",
+    "grep",
+    "glob",
+    "ls",
+    "list",
+    "search",
+    "view",
+    "webfetch",
+    "websearch",
+    "todowrite",
+    "todoread",
+    "notebookread",
+    "read_file",
+    "list_directory",
+];
+
+impl Changes {
+    /// Plays the script of a run again, if it has one, to learn which reply each ask was given.
+    pub(super) fn of(directory: &RunDirectory, workflow: &Workflow, steps: &[Step]) -> Result<Self, Error> {
+        let mut scripted = BTreeMap::new();
+        let player = directory.script()?.and_then(|script| Player::new(script).ok());
+        if let Some(mut player) = player {
+            let (mut asks, mut prompts) = (0, BTreeMap::new());
+            for step in steps {
+                match step {
+                    Step::Ended { call, failure } => player.ended(call, failure.as_ref()),
+                    Step::Asked { call, place, prompt } => {
+                        if let Some(prompt) = prompt.as_ref().filter(|_| player.reads_prompts()) {
+                            prompts.insert(call.clone(), directory.text(prompt)?);
+                        }
+                        let prompt = prompts.get(call).map_or("", String::as_str);
+                        if let Some(reply) = taken(&mut player, workflow, (call, *place), prompt) {
+                            scripted.insert(asks, reply);
+                        }
+                        asks += 1;
+                    }
+                }
+            }
+        }
+        Ok(Self { scripted, directory: directory.start()?.directory.clone() })
+    }
+
+    /// What the turn of an ask changed.
+    pub(super) fn made(&self, ask: usize, replied: Option<&Replied>, may_change: bool) -> Changed {
+        if let Some(reply) = self.scripted.get(&ask) {
+            let reply = ScriptReply {
+                writes: reply.writes.clone(),
+                edits: reply.edits.clone(),
+                runs: reply.runs.clone(),
+                tools_used: reply.tools_used.clone(),
+                ..ScriptReply::default()
+            };
+            return Changed { reply, unknown: false };
+        }
+        let tools = replied.map(|reply| reply.tools_used.as_slice()).unwrap_or_default();
+        let mut changed = Changed { unknown: may_change && tools.is_empty(), ..Changed::default() };
+        for tool in tools.iter().filter(|_| may_change) {
+            changed.take_in(tool, &self.directory);
+        }
+        changed.reply.tools_used = tools.to_vec();
+        changed
+    }
+}
+
+/// The reply of the script that an ask was given, where the script was asked.
+fn taken(
+    player: &mut Player,
+    workflow: &Workflow,
+    (call, place): (&CallId, Option<Place>),
+    prompt: &str,
+) -> Option<ScriptReply> {
+    let place = place?;
+    let turns = workflow.stage(&call.stage)?.turns();
+    let turn = match place {
+        Place::Main(index) | Place::Check(index) => turns.get(index),
+        Place::Exit | Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+    };
+    if turn.is_some_and(|turn| turn.provider.as_str() != SCRIPT) {
+        return None;
+    }
+    let role = turn.and_then(|turn| turn.role.as_deref());
+    match player.take(&Asked { call, turn: turn.map(|turn| &turn.id), place, role, prompt }) {
+        Taken::Reply { reply, .. } => Some(reply.as_ref().clone()),
+        Taken::Generic { .. } | Taken::Missing(_) => None,
+    }
+}
+
+impl Changed {
+    /// A reply with these changes.
+    pub(super) fn put_into(self, reply: ScriptReply) -> ScriptReply {
+        let ScriptReply { writes, edits, runs, tools_used, .. } = self.reply;
+        ScriptReply { writes, edits, runs, tools_used, ..reply }
+    }
+
+    /// A use of a tool. Writes come before edits when a script is played, so what was written over is left out.
+    fn take_in(&mut self, tool: &ToolUse, directory: &str) {
+        let text = |keys: &[&str]| {
+            let input = tool.input.as_ref()?;
+            keys.iter().find_map(|key| input.get(key).and_then(Json::as_str)).map(str::to_owned)
+        };
+        let path = text(&["file_path", "path", "filePath"]).and_then(|path| inside(&path, directory));
+        let everywhere = ["replace_all", "replaceAll"];
+        let everywhere = everywhere.iter().any(|key| {
+            tool.input.as_ref().and_then(|input| input.get(key)).and_then(Json::as_bool) == Some(true)
+        });
+        let edit =
+            (text(&["old_string", "oldString", "find"]), text(&["new_string", "newString", "replace"]));
+        match (tool.name.to_ascii_lowercase().as_str(), path, text(&["content"]), edit) {
+            ("write" | "write_file", Some(path), Some(content), _) => {
+                self.reply.edits.retain(|edit| edit.path != path);
+                self.reply.writes.retain(|write| write.path != path);
+                self.reply.writes.push(ScriptWrite { path, content });
+            }
+            ("edit" | "replace", Some(path), _, (Some(find), Some(replace)))
+                if !everywhere && !find.is_empty() =>
+            {
+                self.reply.edits.push(ScriptEdit { path, find, replace });
+            }
+            (name, ..) if LOOKS.contains(&name) => {}
+            _ => self.unknown = true,
+        }
+    }
+}
+
+/// A path relative to where the agent worked, if it stays there.
+fn inside(path: &str, directory: &str) -> Option<String> {
+    let path = Path::new(path);
+    let path = if path.is_absolute() { path.strip_prefix(directory).ok()? } else { path };
+    let stays = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    (stays && path.components().next().is_some()).then(|| path.to_str().map(str::to_owned)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use saihai_model::Reading;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(tools: &[(&str, Json)], expected: &str) {
+        let changes = Changes { scripted: BTreeMap::new(), directory: "/work".to_owned() };
+        let tools = tools.iter().map(|(name, input)| ToolUse {
+            name: (*name).to_owned(),
+            input: Some(input.clone()),
+            output: None,
+            duration_ms: 0,
+        });
+        let replied = Replied {
+            call: CallId::parse("build.1.1.1").unwrap(),
+            text: Text::from(""),
+            spoken: None,
+            session: None,
+            usage: saihai_model::Usage::default(),
+            cost: None,
+            tools_used: tools.collect(),
+            denied: 0,
+            duration: saihai_model::Millis(0),
+            revision: None,
+            reading: Reading::default(),
+        };
+        let changed = changes.made(0, Some(&replied), true);
+        let writes =
+            changed.reply.writes.iter().map(|write| format!("write {}={}", write.path, write.content));
+        let edits = changed
+            .reply
+            .edits
+            .iter()
+            .map(|edit| format!("edit {}:{}>{}", edit.path, edit.find, edit.replace));
+        let unknown = changed.unknown.then(|| "unknown".to_owned());
+        let said: Vec<String> = writes.chain(edits).chain(unknown).collect();
+        assert_eq!(said.join(", "), expected);
+    }
+
+    // C-75
+    #[test]
+    fn what_tools_wrote_and_edited_is_known_and_what_commands_did_is_not() {
+        let write = json!({"file_path": "/work/a.txt", "content": "x"});
+        let edit = json!({"file_path": "/work/a.txt", "old_string": "x", "new_string": "y"});
+        check(&[("Write", write.clone()), ("Edit", edit.clone())], "write a.txt=x, edit a.txt:x>y");
+        check(&[("Edit", edit.clone()), ("Write", write.clone())], "write a.txt=x");
+        check(
+            &[("Read", json!({"file_path": "/work/a.txt"})), ("write", json!({"path": "b", "content": ""}))],
+            "write b=",
+        );
+        check(&[("Write", write), ("Bash", json!({"command": "make"}))], "write a.txt=x, unknown");
+        check(&[("Write", json!({"file_path": "/elsewhere/a", "content": "x"}))], "unknown");
+        check(&[("Write", json!({"file_path": "../a", "content": "x"}))], "unknown");
+        let everywhere = json!({"path": "a", "find": "x", "replace": "y", "replace_all": true});
+        check(&[("edit", everywhere)], "unknown");
+        check(&[], "unknown");
+    }
+}

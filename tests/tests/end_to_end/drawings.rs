@@ -1,0 +1,64 @@
+//! The drawings of the manual are what `saihai graph` draws. `SAIHAI_MANUAL=update cargo test -p saihai-tests drawings`
+//! draws them anew; look at them before they are committed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use saihai_tests::Project;
+use serde_json::Value as Json;
+
+use crate::support::PROGRAM;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
+}
+
+fn draw(project: &Project, name: &str, language: &str) -> String {
+    let graph = project.saihai(["graph", name, "--format", "svg"]).env("SAIHAI_LANGUAGE", language);
+    graph.run().exits(0).stdout
+}
+
+fn check(file: &str, drawn: &str) {
+    let path = root().join("docs/graphs").join(file);
+    if std::env::var_os("SAIHAI_MANUAL").is_some() {
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory for drawings");
+        fs::write(&path, drawn).expect("a drawing of the manual");
+        return;
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(kept == drawn, "docs/graphs/{file} is out of date: draw it anew with SAIHAI_MANUAL=update");
+}
+
+/// The names of what is built in.
+fn built_in(project: &Project) -> Vec<String> {
+    let listed = project.saihai(["list", "--json"]).run().exits(0).stdout;
+    let names = listed.lines().map(|line| serde_json::from_str::<Json>(line).expect("it is JSON"));
+    let names: Vec<String> = names
+        .filter(|one| one["dialect"] == "piece")
+        .map(|one| one["name"].as_str().expect("a name").to_owned())
+        .collect();
+    assert!(names.len() > 1, "{listed}");
+    names
+}
+
+#[test]
+fn every_built_in_piece_is_drawn_in_the_manual() {
+    let project = Project::new(PROGRAM);
+    let page = fs::read_to_string(root().join("docs/reference/built-in-pieces.md")).expect("the page");
+    for name in built_in(&project) {
+        check(&format!("{name}.svg"), &draw(&project, &name, "en"));
+        assert!(page.contains(&format!("](../graphs/{name}.svg)")), "{name} is not shown");
+    }
+}
+
+#[test]
+fn both_readmes_show_what_default_does() {
+    let project = Project::new(PROGRAM);
+    check("default.ja.svg", &draw(&project, "default", "ja"));
+    for (page, drawing) in [("README.md", "default.svg"), ("README.ja.md", "default.ja.svg")] {
+        let text = fs::read_to_string(root().join(page)).expect("a readme");
+        assert!(text.contains(&format!("](docs/graphs/{drawing})")), "{page}");
+        let first = text.lines().find(|line| line.starts_with("cargo ")).expect("a command");
+        assert!(first.starts_with("cargo run --release -- demo"), "{page}: {first}");
+    }
+}
