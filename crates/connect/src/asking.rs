@@ -4,6 +4,7 @@ use saihai_model::{Progress, ProviderAnswer, Refusal};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::Attempt;
+use crate::http::Turn;
 use crate::script::Performance;
 
 /// An ask that its provider has accepted; nothing has happened yet.
@@ -14,6 +15,7 @@ enum Way {
     Refused(Box<Refusal>),
     Script(Box<Performance>),
     Agent(Box<Attempt>),
+    Http(Box<Turn>),
 }
 
 impl Asking {
@@ -27,6 +29,10 @@ impl Asking {
 
     pub(crate) fn attempt(attempt: Attempt) -> Self {
         Self(Way::Agent(Box::new(attempt)))
+    }
+
+    pub(crate) fn http(turn: Turn) -> Self {
+        Self(Way::Http(Box::new(turn)))
     }
 
     /// Carries it out. The ask's own deadline is kept here; when `stop` is cancelled it comes back soon, as
@@ -43,6 +49,7 @@ impl Asking {
             Way::Refused(refusal) => Err(*refusal),
             Way::Script(performance) => performance.answer(progress, stop).await,
             Way::Agent(attempt) => attempt.answer(progress, stop).await,
+            Way::Http(turn) => turn.answer(progress, stop).await,
         }
     }
 }

@@ -21,6 +21,7 @@ mod asking;
 mod attempt;
 mod clock;
 mod environment;
+mod http;
 mod lenient;
 mod metering;
 mod process;
@@ -31,9 +32,11 @@ mod structured;
 #[cfg(test)]
 mod testing;
 mod tool_log;
+mod tree;
 
 pub use asking::Asking;
 pub use clock::{Clock, NoTime, RealTime, Sleep};
+pub use http::Unreachable;
 pub use process::{launcher, sweep};
 pub use providers::{Connections, Providers, Unavailable};
 pub use redact::{Redaction, Redactor};

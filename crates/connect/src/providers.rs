@@ -15,6 +15,7 @@ use crate::agents;
 use crate::asking::Asking;
 use crate::attempt::{Attempt, Installed, Means};
 use crate::clock::{Clock, RealTime};
+use crate::http::{Service, Unreachable};
 use crate::process;
 use crate::redact::Redactor;
 use crate::script::{Accounts, Asked, BadScript, Scripted};
@@ -100,6 +101,9 @@ pub enum Unavailable {
         /// Its name.
         name: ProviderName,
     },
+    /// It is on the network, and cannot be reached as things are set.
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
     /// There is nothing for `script` to answer from.
     #[error("provider `script` has nothing to answer from; give `--script FILE`")]
     NoScript,
@@ -113,6 +117,7 @@ impl Unavailable {
     pub fn is_missing(&self) -> bool {
         match self {
             Self::NotInThisVersion { .. } | Self::NotInstalled { .. } => true,
+            Self::Unreachable(unreachable) => unreachable.is_missing(),
             Self::Unknown { .. } | Self::NoProgram { .. } | Self::NoScript | Self::BadScript(_) => false,
         }
     }
@@ -130,6 +135,8 @@ enum Found {
     Script,
     /// A program that is there.
     Agent(Arc<Installed>),
+    /// A service on the network.
+    Http(Box<Service>),
 }
 
 impl Providers {
@@ -166,6 +173,7 @@ impl Providers {
         match (self.found.get(&ask.provider), &mut self.script) {
             (Some(Found::Script), Some(scripted)) => scripted.ask(ask),
             (Some(Found::Agent(installed)), _) => Asking::attempt(Attempt::new(ask, Arc::clone(installed))),
+            (Some(Found::Http(service)), _) => Asking::http(service.ask(ask)),
             // `open` has looked up all that can be reached, so this is an ask of another workflow.
             (Some(Found::Script), None) | (None, _) => Asking::refused(Refusal::from(Failure::new(
                 FailureClass::Missing,
@@ -222,6 +230,9 @@ impl<'a> Search<'a> {
         let settings = self.settings(name)?;
         if settings.kind == ProviderKind::Script {
             return Ok(Found::Script);
+        }
+        if let Some(service) = Service::open(name, &settings, &self.with.environment) {
+            return Ok(Found::Http(Box::new(service?)));
         }
         match agents::of(settings.kind) {
             Some(agent) => self.install(name, agent, settings).map(|found| Found::Agent(Arc::new(found))),

@@ -87,6 +87,10 @@ fn refused(name: &str, kind: ProviderKind) -> String {
             "provider `{name}`: there is no program `{}`; searched: /nowhere; install it with `{}`",
             profile.program, profile.install
         ),
+        None if kind == ProviderKind::Anthropic => {
+            format!("provider `{name}` has no key; set `ANTHROPIC_API_KEY`")
+        }
+        None if kind == ProviderKind::Openai => format!("provider `{name}` has no key; set `OPENAI_API_KEY`"),
         None => {
             format!("provider `{name}` is not available in this version of Saihai; use `--provider script`")
         }

@@ -6,7 +6,6 @@
 mod performance;
 mod player;
 mod scripted;
-mod tree;
 
 #[cfg(test)]
 pub(crate) mod tests;

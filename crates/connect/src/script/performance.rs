@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::environment;
 use crate::process::{self, Mark, Program};
 use crate::providers::Connections;
-use crate::script::tree::{self, Tree};
+use crate::tree::{self, Tree};
 
 /// What replies are performed with.
 pub(crate) struct Means {

@@ -5,4 +5,3 @@ mod replies;
 pub(crate) mod say;
 mod stage;
 mod timing;
-mod tree;

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::script::tree::Tree;
+use super::Tree;
 
 /// A directory with a working directory in it, links that lead out of it, and a file nobody may touch.
 fn world() -> tempfile::TempDir {
@@ -71,7 +71,7 @@ fn a_file_that_is_not_text_cannot_be_edited() {
     let world = world();
     fs::write(world.path().join("inside/raw"), [0xff, 0xfe]).unwrap();
     let edit = saihai_model::ScriptEdit { path: "raw".into(), find: "a".into(), replace: "b".into() };
-    assert_snapshot!(tree(world.path()).edit(&edit, crate::script::tree::Edit::Once).unwrap_err(), @"`raw` cannot be edited because it is not UTF-8 text");
+    assert_snapshot!(tree(world.path()).edit(&edit, super::Edit::Once).unwrap_err(), @"`raw` cannot be edited because it is not UTF-8 text");
 }
 
 #[test]

@@ -133,14 +133,33 @@ impl Tree {
         }
     }
 
-    fn read(&self, path: &str) -> Result<String, Error> {
+    /// A regular file, to be read.
+    pub(crate) fn file(&self, path: &str) -> Result<File, Error> {
         let failed = |error: Errno| Error::io(path, "read", error.into());
         let (directory, name) = self.parent(path, Missing::Stays)?.ok_or_else(|| failed(Errno::NOENT))?;
         self.kind(&directory, name, path)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&directory, name, flags, Mode::empty()).map_err(failed)?;
+        rustix::fs::openat(&directory, name, flags, Mode::empty()).map(File::from).map_err(failed)
+    }
+
+    /// A directory of the tree, to be listed; an empty path and `.` are its root.
+    pub(crate) fn directory(&self, path: &str) -> Result<OwnedFd, Error> {
+        if path.starts_with('/') {
+            return Err(Error::Outside { path: path.to_owned() });
+        }
+        let mut directory = rustix::io::fcntl_dupfd_cloexec(&self.root, 0)
+            .map_err(|error| Error::io(path, "opened", error.into()))?;
+        for name in components(path.trim_end_matches('/'))? {
+            directory = self
+                .descend(&directory, name, path, Missing::Stays)?
+                .ok_or_else(|| Error::io(path, "opened", Errno::NOENT.into()))?;
+        }
+        Ok(directory)
+    }
+
+    fn read(&self, path: &str) -> Result<String, Error> {
         let mut bytes = Vec::new();
-        File::from(file).read_to_end(&mut bytes).map_err(|error| Error::io(path, "read", error))?;
+        self.file(path)?.read_to_end(&mut bytes).map_err(|error| Error::io(path, "read", error))?;
         String::from_utf8(bytes).map_err(|_| Error::NotText { path: path.to_owned() })
     }
 
@@ -247,7 +266,7 @@ impl Error {
 }
 
 /// The names a relative path consists of.
-fn components(path: &str) -> Result<Vec<&str>, Error> {
+pub(crate) fn components(path: &str) -> Result<Vec<&str>, Error> {
     let outside = || Error::Outside { path: path.to_owned() };
     if path.ends_with('/') || path.contains('\0') {
         return Err(outside());
@@ -262,3 +281,6 @@ fn components(path: &str) -> Result<Vec<&str>, Error> {
     }
     Ok(names)
 }
+
+#[cfg(test)]
+mod tests;

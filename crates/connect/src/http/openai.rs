@@ -1,0 +1,179 @@
+//! The Chat Completions interface of OpenAI and of everything like it (C-81): requests as they are sent, answers as
+//! they are streamed.
+
+use saihai_model::{Failure, FailureClass, Usage};
+use serde_json::{Value, json};
+
+use crate::agent::failure;
+use crate::http::api::{Done, Request};
+use crate::http::form::ANSWER;
+use crate::http::kept::Kept;
+use crate::http::spoken::{Call, Heard, Listener, Spoken, Stop};
+use crate::http::trouble::Trouble;
+
+pub(super) fn body(request: &Request<'_>) -> Value {
+    let system = request.system.map(|system| json!({ "role": "system", "content": system }));
+    let messages: Vec<Value> = system.into_iter().chain(request.messages.iter().cloned()).collect();
+    let mut body =
+        json!({ "stream": true, "stream_options": { "include_usage": true }, "messages": messages });
+    if let Some(model) = request.model {
+        body["model"] = json!(model);
+    }
+    let tools = request.tools.iter().map(|tool| {
+        let function =
+            json!({ "name": tool.name, "description": tool.description, "parameters": (tool.schema)() });
+        json!({ "type": "function", "function": function })
+    });
+    if !request.tools.is_empty() {
+        body["tools"] = tools.collect();
+    }
+    if let Some(form) = request.form {
+        let schema = json!({ "name": ANSWER, "schema": form.schema, "strict": form.is_strict() });
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": schema });
+    }
+    body
+}
+
+pub(super) fn results(done: &[Done]) -> Vec<Value> {
+    let message = |done: &Done| {
+        let said = match &done.said {
+            Ok(said) => said.clone(),
+            Err(why) => format!("error: {why}"),
+        };
+        json!({ "role": "tool", "tool_call_id": done.call.id, "content": said })
+    };
+    done.iter().map(message).collect()
+}
+
+/// An answer being streamed.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    text: String,
+    refusal: String,
+    calls: Vec<Part>,
+    stop: Option<String>,
+    usage: Usage,
+    kept: Kept,
+}
+
+/// A tool that is asked for, as far as it has come.
+#[derive(Debug, Default)]
+struct Part {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Listener for Answer {
+    fn hear(&mut self, data: &str, tell: &mut dyn FnMut(&str)) -> Result<Heard, Failure> {
+        if data.trim() == "[DONE]" {
+            return Ok(Heard::End);
+        }
+        let chunk: Value = serde_json::from_str(data)
+            .map_err(|error| failure(FailureClass::Crashed, &format!("an event is not JSON: {error}")))?;
+        if !chunk["error"].is_null() {
+            return Err(Trouble::of(&chunk).in_stream());
+        }
+        self.count(&chunk["usage"]);
+        let choice = &chunk["choices"][0];
+        let delta = &choice["delta"];
+        if let Some(text) = delta["content"].as_str().filter(|text| !text.is_empty()) {
+            self.kept.keep(text.len())?;
+            self.text.push_str(text);
+            tell(text);
+        }
+        if let Some(text) = delta["refusal"].as_str() {
+            self.kept.keep(text.len())?;
+            self.refusal.push_str(text);
+        }
+        for part in delta["tool_calls"].as_array().into_iter().flatten() {
+            self.more(part)?;
+        }
+        if let Some(stop) = choice["finish_reason"].as_str() {
+            self.stop = Some(stop.to_owned());
+        }
+        Ok(Heard::More)
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage.clone()
+    }
+
+    fn spoken(self: Box<Self>) -> Spoken {
+        let calls: Vec<Call> = self.calls.into_iter().enumerate().map(|(n, part)| part.call(n)).collect();
+        let mut message = json!({ "role": "assistant", "content": self.text });
+        if !calls.is_empty() {
+            message["tool_calls"] = calls.iter().map(written).collect();
+            if self.text.is_empty() {
+                message["content"] = Value::Null;
+            }
+        }
+        let stop = match self.stop.as_deref() {
+            Some("length") => Stop::Limit("length".to_owned()),
+            Some("content_filter") => Stop::Declined(self.refusal),
+            Some(_) | None if !self.refusal.is_empty() => Stop::Declined(self.refusal),
+            Some(_) | None => Stop::Complete,
+        };
+        Spoken { message, text: self.text, calls, stop }
+    }
+}
+
+impl Answer {
+    /// A part of a tool call belongs to the call of its number. Servers that do not number them send each whole, or
+    /// begin a new one with a new id.
+    fn more(&mut self, part: &Value) -> Result<(), Failure> {
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (id, function) = (word(&part["id"]), &part["function"]);
+        let (name, arguments) = (word(&function["name"]), word(&function["arguments"]));
+        self.kept.keep(64 + id.len() + name.len() + arguments.len())?;
+        let index = part["index"].as_u64();
+        let known = match index {
+            Some(_) => self.calls.iter().position(|call| call.index == index),
+            None => self.calls.len().checked_sub(1).filter(|_| id.is_empty() && name.is_empty()),
+        };
+        let call = match known {
+            Some(known) => &mut self.calls[known],
+            None => {
+                self.calls.push(Part { index, ..Part::default() });
+                self.calls.last_mut().expect("one was just put there")
+            }
+        };
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        call.name.push_str(&name);
+        call.arguments.push_str(&arguments);
+        Ok(())
+    }
+
+    fn count(&mut self, usage: &Value) {
+        if !usage.is_object() {
+            return;
+        }
+        self.usage = Usage {
+            input: usage["prompt_tokens"].as_u64(),
+            output: usage["completion_tokens"].as_u64(),
+            cached: usage["prompt_tokens_details"]["cached_tokens"].as_u64(),
+            reasoning: usage["completion_tokens_details"]["reasoning_tokens"].as_u64(),
+            cumulative: false,
+        };
+    }
+}
+
+impl Part {
+    fn call(self, n: usize) -> Call {
+        let id = if self.id.is_empty() { format!("call_{n}") } else { self.id };
+        let input = match self.arguments.trim() {
+            "" => Ok(json!({})),
+            text => serde_json::from_str(text).map_err(|_| self.arguments.clone()),
+        };
+        Call { id, name: self.name, input }
+    }
+}
+
+/// A call as it stands in the conversation. Text that is no JSON would make servers refuse all that follows.
+fn written(call: &Call) -> Value {
+    let arguments = call.input.as_ref().map_or_else(|_| "{}".to_owned(), Value::to_string);
+    json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
+}

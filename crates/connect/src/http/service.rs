@@ -1,0 +1,178 @@
+//! One provider that is reached by HTTP: where it is and who we are to it.
+
+use std::ffi::OsString;
+
+use reqwest::Url;
+use saihai_model::{Ask, ProviderName, ProviderSettings};
+
+use crate::http::api::Api;
+use crate::http::turn::Turn;
+
+/// One provider that is reached by HTTP. It holds no state of a run: sessions are files (C-4).
+#[derive(Debug, Clone)]
+pub(crate) struct Service {
+    pub(super) name: ProviderName,
+    pub(super) api: Api,
+    /// Where requests go.
+    pub(super) url: Url,
+    pub(super) key: Option<Key>,
+    pub(super) settings: ProviderSettings,
+}
+
+/// Who we are to it.
+#[derive(Clone)]
+pub(super) struct Key {
+    /// The variable it stood in.
+    pub(super) variable: String,
+    pub(super) value: String,
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[redacted:{}]", self.variable)
+    }
+}
+
+/// Why a provider cannot be reached by HTTP, known before anything is sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreachable {
+    /// There is no key, and it is not on this machine.
+    #[error("provider `{name}` has no key; set `{variable}`")]
+    NoKey {
+        /// Its name.
+        name: ProviderName,
+        /// Where the key should be.
+        variable: String,
+    },
+    /// The key cannot be sent.
+    #[error("the key in `{variable}` has characters that no key has")]
+    BadKey {
+        /// Where it is.
+        variable: String,
+    },
+    /// Its address is none.
+    #[error("provider `{name}`: `{variable}` is not the address of a server: {why}")]
+    BadAddress {
+        /// Its name.
+        name: ProviderName,
+        /// Where the address stood.
+        variable: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Unreachable {
+    /// What is wrong is not written anywhere: this machine has no key for it.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::NoKey { .. } | Self::BadKey { .. } => true,
+            Self::BadAddress { .. } => false,
+        }
+    }
+}
+
+impl Service {
+    /// The provider of these settings, if it is one that is reached by HTTP.
+    pub(crate) fn open(
+        name: &ProviderName,
+        settings: &ProviderSettings,
+        environment: &[(OsString, OsString)],
+    ) -> Option<Result<Self, Unreachable>> {
+        let api = Api::of(settings.kind)?;
+        Some(Self::of(name, api, settings, environment))
+    }
+
+    fn of(
+        name: &ProviderName,
+        api: Api,
+        settings: &ProviderSettings,
+        environment: &[(OsString, OsString)],
+    ) -> Result<Self, Unreachable> {
+        let value = |wanted: &str| {
+            let ours = || {
+                let found = environment.iter().find(|(name, _)| name == wanted);
+                found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+            };
+            let set = settings.env.get(wanted).cloned();
+            set.or_else(ours).filter(|value| !value.trim().is_empty())
+        };
+        let url = address(name, api, settings, value(api.base_variable()))?;
+        let variable = key_variable(api, settings);
+        let key =
+            value(&variable).map(|value| Key { value: value.trim().to_owned(), variable: variable.clone() });
+        match &key {
+            None if !is_loopback(&url) => return Err(Unreachable::NoKey { name: name.clone(), variable }),
+            Some(key) if !key.value.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                return Err(Unreachable::BadKey { variable });
+            }
+            Some(_) | None => {}
+        }
+        Ok(Self { name: name.clone(), api, url, key, settings: settings.clone() })
+    }
+
+    /// Takes an ask; nothing is sent yet.
+    pub(crate) fn ask(&self, ask: Ask) -> Turn {
+        Turn { ask, service: self.clone() }
+    }
+
+    pub(super) fn is_local(&self) -> bool {
+        is_loopback(&self.url)
+    }
+
+    /// The model a turn is asked of.
+    pub(super) fn model<'a>(&'a self, ask: &'a Ask) -> Option<&'a str> {
+        ask.model.as_deref().or(self.settings.model.as_deref())
+    }
+
+    /// A text without our key in it, whoever put it there (C-55).
+    pub(super) fn redacted(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) if key.value.len() >= 8 => {
+                text.replace(&key.value, &format!("[redacted:{}]", key.variable))
+            }
+            Some(_) | None => text.to_owned(),
+        }
+    }
+}
+
+/// The variable that holds the key. A service with a name of its own has one of its own too, which is then the first
+/// that the settings pass on; the key of another company is never sent there.
+fn key_variable(api: Api, settings: &ProviderSettings) -> String {
+    settings.env_pass.first().cloned().unwrap_or_else(|| api.key_variable().to_owned())
+}
+
+fn address(
+    name: &ProviderName,
+    api: Api,
+    settings: &ProviderSettings,
+    variable: Option<String>,
+) -> Result<Url, Unreachable> {
+    let (text, source) = match (&settings.base_url, variable) {
+        (Some(base), _) => (base.clone(), "base_url"),
+        (None, Some(base)) => (base, api.base_variable()),
+        (None, None) => (api.base().to_owned(), "base_url"),
+    };
+    let bad = |why: String| Unreachable::BadAddress { name: name.clone(), variable: source.to_owned(), why };
+    let url = Url::parse(&format!("{}{}", text.trim().trim_end_matches('/'), api.path()))
+        .map_err(|error| bad(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(bad(format!("it begins with `{}:` and not with `https:` or `http:`", url.scheme())));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(bad("a user name or password must not stand in it".to_owned()));
+    }
+    Ok(url)
+}
+
+/// Whether an address is on this machine, without asking anybody.
+fn is_loopback(url: &Url) -> bool {
+    match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => {
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+        None => false,
+    }
+}

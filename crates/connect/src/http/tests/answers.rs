@@ -1,0 +1,225 @@
+//! What is heard.
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use saihai_model::{Ask, Progress};
+use serde_json::json;
+
+use super::server::{HEAD, Piece, Server, stream, written};
+use super::support::{Anthropic, HELLO_ANTHROPIC, HELLO_OPENAI, Openai, World, told};
+use crate::http::api::Api;
+use crate::http::events::Events;
+
+// C-20, C-27: text, and the tokens of this turn.
+#[tokio::test]
+async fn an_answer_is_its_text_and_its_tokens() {
+    assert_snapshot!(told(Anthropic, stream(HELLO_ANTHROPIC)).await, @r#"
+    text: "Hello 計"
+    usage: {"input":16,"output":7,"cached":4}
+    "#);
+    assert_snapshot!(told(Openai, stream(HELLO_OPENAI)).await, @r#"
+    text: "Hello 計"
+    usage: {"input":16,"output":7,"cached":4,"reasoning":3}
+    "#);
+}
+
+// C-28
+#[tokio::test]
+async fn text_is_shown_as_it_comes() {
+    for (kind, hello) in [(Anthropic, HELLO_ANTHROPIC), (Openai, HELLO_OPENAI)] {
+        let world = World::new(kind);
+        let server = Server::start(vec![stream(hello)]).await;
+        let (_, progress) = world.answer(&server, world.ask()).await;
+        assert_eq!(progress, [Progress::Text("Hel".into()), Progress::Text("lo 計".into())]);
+    }
+}
+
+// C-81: pieces of any size, also inside of a character and in the encoding of the connection.
+#[tokio::test]
+async fn a_stream_may_come_in_single_bytes() {
+    let body = written(HELLO_OPENAI);
+    let single = HEAD.bytes().chain(body.bytes()).map(|byte| Piece::Bytes(vec![byte])).collect();
+    assert!(told(Openai, single).await.starts_with("text: \"Hello 計\""));
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunks: String = body
+        .as_bytes()
+        .chunks(7)
+        .map(|chunk| {
+            let text: String = chunk.iter().map(|byte| char::from(*byte)).collect();
+            format!("{:x}\r\n{text}\r\n", chunk.len())
+        })
+        .collect();
+    // Characters stand for bytes here, so that a chunk may end inside of one.
+    let bytes: Vec<u8> =
+        format!("{head}{chunks}0\r\n\r\n").chars().map(|one| u8::try_from(u32::from(one)).unwrap()).collect();
+    assert!(told(Openai, vec![Piece::Bytes(bytes)]).await.starts_with("text: \"Hello 計\""));
+}
+
+// C-81, case 41: what was not ended well is no answer, and nothing of it is kept.
+#[tokio::test]
+async fn a_stream_that_is_cut_anywhere_is_transient_and_its_text_is_dropped() {
+    for (kind, hello) in [(Anthropic, HELLO_ANTHROPIC), (Openai, HELLO_OPENAI)] {
+        let lines: Vec<&str> = hello.lines().filter(|line| !line.trim().is_empty()).collect();
+        for end in 0..lines.len() {
+            let said = told(kind, stream(&lines[..end].join("\n"))).await;
+            assert!(said.starts_with("transient: the stream ended before the answer was complete"), "{said}");
+            assert!(!said.contains("Hel"), "{said}");
+        }
+    }
+    let chunked = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n400\r\ndata: {";
+    let said = told(Openai, vec![Piece::Bytes(chunked.into())]).await;
+    assert!(said.starts_with("transient: `127.0.0.1` broke off: "), "{said}");
+}
+
+// C-26: what a failed attempt spent is known.
+#[tokio::test]
+async fn tokens_of_an_answer_that_failed_are_counted() {
+    let begun = HELLO_ANTHROPIC.lines().take(3).collect::<Vec<_>>().join("\n");
+    assert_snapshot!(told(Anthropic, stream(&begun)).await, @r#"
+    transient: the stream ended before the answer was complete
+    usage: {"input":16,"output":1,"cached":4}
+    "#);
+}
+
+// C-32: `Refused`, and C-81: the limit is named.
+#[tokio::test]
+async fn an_answer_that_was_refused_or_cut_off_is_none() {
+    let stopped = |reason: &str| HELLO_ANTHROPIC.replace("end_turn", reason);
+    assert_snapshot!(told(Anthropic, stream(&stopped("max_tokens"))).await, @r#"
+    bad_request: the answer was cut off by the limit `max_tokens` after 7 tokens
+    usage: {"input":16,"output":7,"cached":4}
+    "#);
+    assert_snapshot!(told(Anthropic, stream(&stopped("refusal"))).await, @r#"
+    refused: Hello 計
+    usage: {"input":16,"output":7,"cached":4}
+    "#);
+    let stopped = |reason: &str| HELLO_OPENAI.replace("\"stop\"", &format!("\"{reason}\""));
+    assert_snapshot!(told(Openai, stream(&stopped("length"))).await, @r#"
+    bad_request: the answer was cut off by the limit `length` after 7 tokens
+    usage: {"input":16,"output":7,"cached":4,"reasoning":3}
+    "#);
+    assert_snapshot!(told(Openai, stream(&stopped("content_filter"))).await, @r#"
+    refused: the model declined to answer
+    usage: {"input":16,"output":7,"cached":4,"reasoning":3}
+    "#);
+    let refusal = r#"
+        {"choices":[{"delta":{"refusal":"I cannot "}}]}
+        {"choices":[{"delta":{"refusal":"do that."},"finish_reason":"stop"}]}
+        [DONE]"#;
+    assert_snapshot!(told(Openai, stream(refusal)).await, @"refused: I cannot do that.");
+}
+
+// C-32: an empty reply is a crash.
+#[tokio::test]
+async fn an_empty_answer_is_a_crash() {
+    let empty = r#"
+        {"choices":[{"delta":{"content":" \n"},"finish_reason":"stop"}]}
+        [DONE]"#;
+    assert_snapshot!(told(Openai, stream(empty)).await, @"crashed: the answer is empty");
+    assert_snapshot!(told(Anthropic, stream(r#"{"type":"message_stop"}"#)).await, @"crashed: the answer is empty");
+}
+
+// C-25: only our own check counts.
+#[tokio::test]
+async fn a_structured_answer_is_checked_by_ourselves() {
+    let schema =
+        json!({ "type": "object", "properties": { "ok": { "type": "boolean" } }, "required": ["ok"] });
+    let said = |text: &str| {
+        let event = json!({ "choices": [{ "delta": { "content": text } }] });
+        stream(&format!("{event}\n[DONE]"))
+    };
+    let world = World::new(Openai);
+    let ask = || Ask { schema: Some(schema.clone()), ..world.ask() };
+    assert_snapshot!(world.told(vec![said("{\"ok\": true}")], ask()).await, @r#"
+    text: "{\"ok\": true}"
+    structured: {"ok":true}
+    "#);
+    assert_snapshot!(world.told(vec![said("{\"ok\": 1}")], ask()).await, @r#"
+    text: "{\"ok\": 1}"
+    structured_error: /ok: 1 is not of type "boolean"
+    "#);
+    assert_snapshot!(world.told(vec![said("Sure!")], ask()).await, @r#"
+    text: "Sure!"
+    structured_error: the reply is not JSON: expected value at line 1 column 1
+    "#);
+    let list =
+        Ask { schema: Some(json!({ "type": "array", "items": { "type": "integer" } })), ..world.ask() };
+    assert_snapshot!(world.told(vec![said("{\"value\": [1, 2]}")], list).await, @r#"
+    text: "[1,2]"
+    structured: [1,2]
+    "#);
+}
+
+// C-82: the forced tool, alone or after a word.
+#[tokio::test]
+async fn anthropic_gives_a_structured_answer_by_a_tool() {
+    let answer = |input: &str| {
+        let delta = json!({ "type": "content_block_delta", "index": 1,
+                            "delta": { "type": "input_json_delta", "partial_json": input } });
+        stream(&format!(
+            r#"
+            {{"type":"content_block_start","index":0,"content_block":{{"type":"text","text":"Here."}}}}
+            {{"type":"content_block_start","index":1,"content_block":{{"type":"tool_use","id":"t1","name":"answer","input":{{}}}}}}
+            {delta}
+            {{"type":"message_delta","delta":{{"stop_reason":"tool_use"}}}}
+            {{"type":"message_stop"}}"#
+        ))
+    };
+    let world = World::new(Anthropic);
+    let schema =
+        json!({ "type": "object", "properties": { "ok": { "type": "boolean" } }, "required": ["ok"] });
+    let ask = || Ask { schema: Some(schema.clone()), ..world.ask() };
+    assert_snapshot!(world.told(vec![answer("{\"ok\":true}")], ask()).await, @r#"
+    text: "{\"ok\":true}"
+    structured: {"ok":true}
+    "#);
+    assert_snapshot!(world.told(vec![answer("{}")], ask()).await, @r#"
+    text: "{}"
+    structured_error: "ok" is a required property
+    "#);
+    assert_snapshot!(world.told(vec![answer("{\"ok")], ask()).await, @r#"
+    text: "Here."
+    structured_error: the reply is not JSON: expected value at line 1 column 1
+    "#);
+}
+
+proptest! {
+    // C-53: whatever a server says, nothing breaks.
+    #[test]
+    fn no_event_can_break_a_listener(
+        events in prop::collection::vec(prop_oneof![
+            any::<String>(),
+            "\\{\"type\":\"(content_block_start|content_block_delta|message_delta|message_start|error)\",\"index\":[0-9],\"(delta|content_block|message|error)\":(\\{\"type\":\"(text_delta|tool_use|input_json_delta)\"\\}|7|null|\"x\")\\}",
+            "\\{\"choices\":\\[(\\{\"delta\":\\{\"tool_calls\":\\[(\\{\"index\":[0-9],\"id\":\"x\"\\}|\\{\\}|3)\\]\\}\\}|7)?\\]\\}",
+        ], 0..12)
+    ) {
+        for api in [Api::Anthropic, Api::Openai] {
+            let mut listener = api.listener();
+            for event in &events {
+                let _ = listener.hear(event, &mut |_| {});
+            }
+            let _ = listener.usage();
+            let spoken = listener.spoken();
+            prop_assert_eq!(spoken.message["role"].as_str(), Some("assistant"));
+        }
+    }
+
+    // C-81: however the bytes of an answer are cut, what is heard is the same.
+    #[test]
+    fn an_answer_does_not_depend_on_how_it_was_cut(cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
+        for (api, hello) in [(Api::Anthropic, HELLO_ANTHROPIC), (Api::Openai, HELLO_OPENAI)] {
+            let bytes = written(hello).into_bytes();
+            let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
+            at.extend([0, bytes.len()]);
+            at.sort_unstable();
+            let (mut events, mut listener, mut told) = (Events::default(), api.listener(), String::new());
+            for pair in at.windows(2) {
+                for data in events.feed(&bytes[pair[0]..pair[1]]).unwrap() {
+                    listener.hear(&data, &mut |text| told.push_str(text)).unwrap();
+                }
+            }
+            prop_assert_eq!(&told, "Hello 計");
+            prop_assert_eq!(listener.spoken().text, "Hello 計");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+mod answers;
+mod conversations;
+mod errors;
+mod requests;
+mod server;
+mod stopping;
+mod support;

@@ -1,0 +1,147 @@
+//! A server on this machine that says exactly what a test has written down.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// One answer, byte for byte.
+#[derive(Debug, Clone)]
+pub(super) enum Piece {
+    /// Sent as it is, and flushed.
+    Bytes(Vec<u8>),
+    /// The same again and again, until the other side goes.
+    Forever(Vec<u8>),
+    /// Nothing more until the other side goes.
+    Hang,
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    /// Method and path.
+    pub(super) line: String,
+    pub(super) headers: Vec<String>,
+    pub(super) body: Value,
+}
+
+impl Seen {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find_map(|header| header.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+/// A server that gives its answers one after the other, each on a connection of its own.
+pub(super) struct Server {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    /// Told when a client has gone while an answer was not over.
+    left: Arc<Notify>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    pub(super) async fn start(answers: Vec<Vec<Piece>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (seen, left) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
+        let (seeing, leaving) = (Arc::clone(&seen), Arc::clone(&left));
+        let task = tokio::spawn(async move {
+            for answer in answers {
+                let (stream, _) = listener.accept().await.unwrap();
+                // A client that goes in the middle of an answer is what some tests are about.
+                if serve(stream, answer, &seeing).await.is_err() {
+                    leaving.notify_one();
+                }
+            }
+        });
+        Self { address, seen, left, task }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// Waits until a client has gone in the middle of an answer.
+    pub(super) async fn left(&self) {
+        self.left.notified().await;
+    }
+}
+
+async fn serve(stream: TcpStream, answer: Vec<Piece>, seen: &Mutex<Vec<Seen>>) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let request = read(&mut stream).await?;
+    seen.lock().unwrap().push(request);
+    for piece in answer {
+        match piece {
+            Piece::Bytes(bytes) => {
+                stream.write_all(&bytes).await?;
+                stream.flush().await?;
+            }
+            Piece::Forever(bytes) => loop {
+                stream.write_all(&bytes).await?;
+            },
+            Piece::Hang => {
+                let gone = stream.read(&mut [0; 1]).await?;
+                return if gone == 0 { Err(std::io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) };
+            }
+        }
+    }
+    stream.shutdown().await
+}
+
+async fn read(stream: &mut BufReader<TcpStream>) -> std::io::Result<Seen> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_owned()),
+        }
+    }
+    let mut seen = Seen { line: lines.remove(0), headers: lines, body: Value::Null };
+    let length = seen.header("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    seen.body = serde_json::from_slice(&body).unwrap_or_default();
+    Ok(seen)
+}
+
+/// An answer that is not a stream.
+pub(super) fn refusal(status: &str, headers: &str, body: &str) -> Vec<Piece> {
+    let text = format!(
+        "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    vec![Piece::Bytes(text.into_bytes())]
+}
+
+/// The head of a stream that ends when the connection does.
+pub(super) const HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
+
+/// A stream of these events, each line one.
+pub(super) fn stream(events: &str) -> Vec<Piece> {
+    vec![Piece::Bytes(format!("{HEAD}{}", written(events)).into_bytes())]
+}
+
+/// Events as they are sent.
+pub(super) fn written(events: &str) -> String {
+    let lines = events.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(|line| format!("data: {line}\n\n")).collect()
+}

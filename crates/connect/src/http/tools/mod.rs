@@ -1,0 +1,93 @@
+//! What a model may look at (C-82): files below the working directory, and nothing else. There is no shell here and
+//! nothing that writes.
+
+mod grep;
+mod ignored;
+mod list_files;
+mod page;
+mod reach;
+mod read_file;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value};
+
+pub(super) use reach::{Halt, Reach};
+
+/// A tool that a model can ask for.
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    pub(super) description: &'static str,
+    /// What it takes, as a JSON Schema.
+    pub(super) schema: fn() -> Value,
+    /// Does it. An error is told to the model, which may try something else.
+    run: fn(&Reach, &Input<'_>) -> Result<String, String>,
+}
+
+/// All of them.
+pub(super) static ALL: [&Tool; 3] = [&read_file::TOOL, &list_files::TOOL, &grep::TOOL];
+
+/// The tools a turn is given, and those of the names that are no tool here.
+pub(super) fn named(names: Option<&[String]>) -> (Vec<&'static Tool>, Vec<String>) {
+    let Some(names) = names else { return (ALL.to_vec(), Vec::new()) };
+    let (known, unknown): (Vec<&String>, Vec<&String>) =
+        names.iter().partition(|name| !ours(name).is_empty());
+    let wanted: Vec<&str> = known.into_iter().flat_map(|name| ours(name)).copied().collect();
+    let tools = ALL.iter().copied().filter(|tool| wanted.contains(&tool.name));
+    (tools.collect(), unknown.into_iter().cloned().collect())
+}
+
+/// What a name means here: our own, a category, or what other agents call the same thing.
+fn ours(name: &str) -> &'static [&'static str] {
+    match name {
+        "file_read" => &["read_file", "list_files", "grep"],
+        "read_file" | "Read" => &["read_file"],
+        "list_files" | "Glob" | "LS" => &["list_files"],
+        "grep" | "Grep" => &["grep"],
+        _ => &[],
+    }
+}
+
+impl Tool {
+    /// Does what is asked, if it is asked rightly.
+    pub(super) fn run(&self, reach: &Reach, input: &Value) -> Result<String, String> {
+        let Value::Object(fields) = input else { return Err("the arguments are not an object".to_owned()) };
+        let schema = (self.schema)();
+        let known = &schema["properties"];
+        if let Some(other) = fields.keys().find(|name| known[name.as_str()].is_null()) {
+            return Err(format!("`{}` has no argument `{other}`", self.name));
+        }
+        (self.run)(reach, &Input(fields))
+    }
+}
+
+/// What a tool is given.
+pub(super) struct Input<'a>(&'a Map<String, Value>);
+
+impl Input<'_> {
+    /// A text; what is empty is as good as absent.
+    fn text(&self, name: &str) -> Result<Option<&str>, String> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+            Some(_) => Err(format!("`{name}` must be a text")),
+        }
+    }
+
+    fn required(&self, name: &str) -> Result<&str, String> {
+        self.text(name)?.ok_or_else(|| format!("`{name}` is missing"))
+    }
+
+    /// A whole number from 1 to `most`.
+    fn number(&self, name: &str, most: u64) -> Result<Option<u64>, String> {
+        let number = match self.0.get(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(value) => value.as_u64(),
+        };
+        let allowed = number.filter(|number| (1..=most).contains(number));
+        allowed.map(Some).ok_or_else(|| format!("`{name}` must be a whole number from 1 to {most}"))
+    }
+}

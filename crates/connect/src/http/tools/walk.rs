@@ -1,0 +1,130 @@
+//! All files below a directory that a model may see, in the order of their names.
+
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+
+use super::Reach;
+use super::ignored::Ignored;
+
+/// A file that was come across.
+pub(super) struct Found<'a> {
+    /// Its path below the root.
+    pub(super) path: &'a str,
+    directory: &'a OwnedFd,
+    name: &'a str,
+}
+
+impl Found<'_> {
+    /// Opens it, without following what may have been put in its place.
+    pub(super) fn open(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(self.directory, self.name, flags, Mode::empty())?.into())
+    }
+}
+
+/// Deeper than any tree that was made on purpose.
+const DEEPEST: usize = 64;
+
+/// Visits every file below a directory. Links, what git ignores and what belongs to git are passed over.
+pub(super) fn walk(
+    reach: &Reach,
+    from: &str,
+    visit: &mut dyn FnMut(&Found<'_>) -> Result<ControlFlow<()>, String>,
+) -> Result<(), String> {
+    let from = reach.allowed(from)?;
+    let mut ignored = Ignored::of(&reach.tree);
+    let mut above = String::new();
+    for name in from.split('/').filter(|name| !name.is_empty()) {
+        above = join(&above, name);
+        ignored.enter(&reach.tree, &above);
+    }
+    let directory = reach.tree.directory(&from).map_err(|error| error.to_string())?;
+    let _: ControlFlow<()> = Walk { reach, ignored, visit }.below(&directory, &from, 0)?;
+    Ok(())
+}
+
+struct Walk<'a> {
+    reach: &'a Reach,
+    ignored: Ignored,
+    visit: &'a mut dyn FnMut(&Found<'_>) -> Result<ControlFlow<()>, String>,
+}
+
+impl Walk<'_> {
+    fn below(&mut self, directory: &OwnedFd, path: &str, depth: usize) -> Result<ControlFlow<()>, String> {
+        // A directory that went away or may not be read hides nothing else.
+        let Ok(entries) = entries(directory) else { return Ok(ControlFlow::Continue(())) };
+        for (name, kind) in entries {
+            self.reach.halt.check()?;
+            let inner = join(path, &name);
+            let is_directory = kind == FileType::Directory;
+            let names: Vec<&str> = inner.split('/').collect();
+            if name == ".git"
+                || (self.ignored.matches(&inner, is_directory) && !self.reach.is_of_this_run(&names))
+            {
+                continue;
+            }
+            let flow = match kind {
+                FileType::Directory if depth < DEEPEST => self.enter(directory, &name, &inner, depth)?,
+                FileType::RegularFile => (self.visit)(&Found { path: &inner, directory, name: &name })?,
+                FileType::Directory
+                | FileType::Symlink
+                | FileType::Fifo
+                | FileType::Socket
+                | FileType::CharacterDevice
+                | FileType::BlockDevice
+                | FileType::Unknown => continue,
+            };
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn enter(
+        &mut self,
+        above: &OwnedFd,
+        name: &str,
+        path: &str,
+        depth: usize,
+    ) -> Result<ControlFlow<()>, String> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(directory) = rustix::fs::openat(above, name, flags, Mode::empty()) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let rules = self.ignored.depth();
+        self.ignored.enter(&self.reach.tree, path);
+        let flow = self.below(&directory, path, depth + 1);
+        self.ignored.leave(rules);
+        flow
+    }
+}
+
+/// What is in a directory, by name. Names that are not UTF-8 cannot be asked for and are left out.
+fn entries(directory: &OwnedFd) -> rustix::io::Result<Vec<(String, FileType)>> {
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if name == "." || name == ".." {
+            continue;
+        }
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown
+            && let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+        {
+            kind = FileType::from_raw_mode(stat.st_mode);
+        }
+        entries.push((name.to_owned(), kind));
+    }
+    entries.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+    Ok(entries)
+}
+
+fn join(above: &str, name: &str) -> String {
+    if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") }
+}

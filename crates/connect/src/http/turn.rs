@@ -1,0 +1,367 @@
+//! One turn: a conversation with a model until it has answered.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use saihai_model::{
+    Ask, Failure, FailureClass, Permission, Progress, ProviderAnswer, Refusal, Reply, ToolUse, Usage,
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::http::api::{Done, Request};
+use crate::http::exchange::{Exchange, timed_out};
+use crate::http::form::{ANSWER, Form};
+use crate::http::service::Service;
+use crate::http::session;
+use crate::http::spoken::{Call, Spoken, Stop, sum};
+use crate::http::tools::{self, Halt, Reach, Tool};
+use crate::structured::Structured;
+
+/// The most model calls of a turn where nothing else is said (C-82).
+const CALLS: u32 = 50;
+/// The longest prompt, in bytes, where nothing else is said: the interfaces take requests of 32 MB.
+const PROMPT: u64 = 30_000_000;
+
+type Tell<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+
+/// An ask and who is asked.
+pub(crate) struct Turn {
+    pub(super) ask: Ask,
+    pub(super) service: Service,
+}
+
+/// What an answered turn comes to.
+struct Told {
+    conversation: Conversation,
+    /// What was given in the slot for a structured answer.
+    given: Option<Value>,
+}
+
+/// What has been said and done so far.
+#[derive(Default)]
+struct Conversation {
+    /// In the interface's own words.
+    messages: Vec<Value>,
+    /// How many of them were said in earlier turns.
+    earlier: usize,
+    responses: Vec<String>,
+    tools_used: Vec<ToolUse>,
+    denied: u32,
+    warnings: Vec<String>,
+}
+
+impl Turn {
+    pub(crate) async fn answer(self, progress: Tell<'_>, stop: CancellationToken) -> ProviderAnswer {
+        let cancelled = || Refusal::from(Failure::new(FailureClass::Cancelled, "stopped"));
+        if stop.is_cancelled() {
+            return Err(cancelled());
+        }
+        let timeout = self.ask.timeout.or(self.service.settings.turn_timeout);
+        let deadline = async {
+            match timeout {
+                Some(timeout) => {
+                    tokio::time::sleep(Duration::from_millis(timeout.0)).await;
+                    timeout
+                }
+                None => std::future::pending().await,
+            }
+        };
+        let mut spent = Usage::default();
+        let form = self.ask.schema.as_ref().map(Form::new);
+        let told = tokio::select! {
+            biased;
+            told = self.converse(form.as_ref(), progress, &mut spent) => told,
+            () = stop.cancelled() => Err(cancelled()),
+            limit = deadline => Err(timed_out(limit).into()),
+        };
+        // From here on nothing stops it: an answer that is complete stands (P2).
+        let answered = match told {
+            Ok(told) => self.reply(told, form.as_ref()).await.map_err(Refusal::from),
+            Err(refusal) => Err(refusal),
+        };
+        answered.map(|reply| Reply { usage: spent.clone(), ..reply }).map_err(|refusal| {
+            let message = self.service.redacted(&refusal.failure.message);
+            Refusal { failure: Failure { message, ..refusal.failure }, usage: spent, ..refusal }
+        })
+    }
+
+    async fn converse(
+        &self,
+        form: Option<&Form>,
+        progress: Tell<'_>,
+        spent: &mut Usage,
+    ) -> Result<Told, Refusal> {
+        self.check()?;
+        let exchange = Exchange::open(&self.service)?;
+        let (tools, unknown) = tools::named(self.tools());
+        let mut conversation = self.begin().await?;
+        conversation.warnings = self.without(&unknown);
+        for _ in 0..self.ask.max_calls.unwrap_or(CALLS).max(1) {
+            let request = Request {
+                model: self.service.model(&self.ask),
+                system: self.system(),
+                messages: &conversation.messages,
+                tools: &tools,
+                form,
+            };
+            let spoken = self.listen(&exchange, &request, progress, spent).await?;
+            let calls = conversation.take(spoken, spent)?;
+            let given = calls.iter().find(|call| call.name == ANSWER && form.is_some()).cloned();
+            if calls.is_empty() || given.is_some() {
+                conversation.close(self, &calls);
+                return Ok(Told { conversation, given: given.and_then(|call| call.input.ok()) });
+            }
+            let done = self.use_tools(calls, &tools, progress, &mut conversation).await;
+            conversation.messages.extend(self.service.api.results(&done));
+        }
+        let most = self.ask.max_calls.unwrap_or(CALLS).max(1);
+        Err(bad_request(format!("the model still asked for tools after {most} calls")).into())
+    }
+
+    /// What can be known to be wrong before anything is sent.
+    fn check(&self) -> Result<(), Failure> {
+        let name = &self.service.name;
+        if self.ask.permission != Permission::ReadOnly {
+            let level = self.ask.permission.name();
+            return Err(bad_request(format!(
+                "`{name}` can only look: permission `{level}` cannot be given there"
+            )));
+        }
+        let (bytes, most) =
+            (self.ask.prompt.len() as u64, self.service.settings.max_prompt.unwrap_or(PROMPT));
+        if bytes > most {
+            return Err(bad_request(format!("prompt is {bytes} bytes, {name} takes {most}")));
+        }
+        if self.service.model(&self.ask).is_none() && !self.service.is_local() {
+            return Err(bad_request(format!(
+                "`{name}` needs a model; set `providers.{name}.model` or give `--model`"
+            )));
+        }
+        Ok(())
+    }
+
+    /// What was said before, and the prompt.
+    async fn begin(&self) -> Result<Conversation, Failure> {
+        let mut messages = match self.ask.session.clone() {
+            None => Vec::new(),
+            Some(id) => {
+                let (scratch, api) = (PathBuf::from(&self.ask.scratch), self.service.api);
+                let loaded = tokio::task::spawn_blocking(move || session::load(&scratch, api, &id)).await;
+                match loaded.map_err(|lost| Failure::new(FailureClass::Crashed, lost.to_string()))? {
+                    Ok(messages) => messages,
+                    Err(lost @ session::Error::Lost { .. }) => {
+                        return Err(Failure::new(FailureClass::SessionLost, lost.to_string()));
+                    }
+                    Err(long @ session::Error::TooLong { .. }) => return Err(bad_request(long.to_string())),
+                }
+            }
+        };
+        let earlier = messages.len();
+        messages.push(self.service.api.prompt(&self.ask.prompt));
+        Ok(Conversation { messages, earlier, ..Conversation::default() })
+    }
+
+    /// The tools it may see: those of the definition, else those of the settings (C-22).
+    fn tools(&self) -> Option<&[String]> {
+        self.ask.tools.as_deref().or(self.service.settings.tools.as_deref())
+    }
+
+    /// The role, for the system slot (C-22, C-23).
+    fn system(&self) -> Option<&str> {
+        let role = self.ask.persona.as_deref().or(self.service.settings.system_prompt.as_deref());
+        role.filter(|role| !role.trim().is_empty())
+    }
+
+    async fn listen(
+        &self,
+        exchange: &Exchange<'_>,
+        request: &Request<'_>,
+        progress: Tell<'_>,
+        spent: &mut Usage,
+    ) -> Result<Spoken, Refusal> {
+        let body = serde_json::to_vec(&self.service.api.body(request)).expect("it has text keys only");
+        let mut listener = self.service.api.listener();
+        let before = spent.clone();
+        let mut hear = |data: &str| {
+            let heard =
+                listener.hear(data, &mut |text| progress(Progress::Text(self.service.redacted(text))));
+            *spent = sum(&before, &listener.usage());
+            heard
+        };
+        exchange.hear(body, &mut hear).await?;
+        Ok(listener.spoken())
+    }
+
+    /// Runs all tools of one answer at the same time. What comes of them is in the order in which they were asked for.
+    async fn use_tools(
+        &self,
+        calls: Vec<Call>,
+        tools: &[&'static Tool],
+        progress: Tell<'_>,
+        conversation: &mut Conversation,
+    ) -> Vec<Done> {
+        let begun = Instant::now();
+        let mut running = Vec::new();
+        for call in calls {
+            let shown = shown(&call);
+            progress(Progress::ToolStarted(shown.clone()));
+            // What nobody waits for any more ends by itself.
+            let (halt, guard) = Halt::after_a_while();
+            let task = start(&self.ask, &call, tools, halt);
+            running.push((call, shown, task, guard));
+        }
+        let mut done = Vec::new();
+        for (call, shown, task, guard) in running {
+            let (said, was_denied) = task.await.unwrap_or_else(|lost| (Err(lost.to_string()), false));
+            drop(guard);
+            if was_denied {
+                conversation.denied += 1;
+                progress(Progress::Denied(shown.clone()));
+            }
+            progress(Progress::ToolFinished(shown));
+            let said = said.map(|text| self.service.redacted(&text));
+            conversation.tools_used.push(ToolUse {
+                name: call.name.clone(),
+                input: Some(call.input.clone().unwrap_or_else(Value::String)),
+                output: Some(match &said {
+                    Ok(text) => json!(text),
+                    Err(why) => json!({ "error": why }),
+                }),
+                duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            });
+            done.push(Done { call, said });
+        }
+        done
+    }
+
+    /// The reply, and the conversation put away so that it can be gone on with.
+    async fn reply(&self, told: Told, form: Option<&Form>) -> Result<Reply, Failure> {
+        let Told { conversation, given } = told;
+        let mut text = conversation.responses.last().cloned().unwrap_or_default();
+        let value = form.and_then(|form| {
+            let object = given.or_else(|| serde_json::from_str(text.trim()).ok())?;
+            Some(form.open(object))
+        });
+        let structured = Structured::of(&self.ask, value.clone(), &text);
+        // A value that came in a slot of its own, or in a wrapping of ours, is also what the text says.
+        if let Some(value) =
+            value.filter(|value| serde_json::from_str(text.trim()).ok().as_ref() != Some(value))
+        {
+            text = value.to_string();
+        }
+        if text.trim().is_empty() && structured.value.is_none() && conversation.tools_used.is_empty() {
+            return Err(Failure::new(FailureClass::Crashed, "the answer is empty"));
+        }
+        let (scratch, api) = (PathBuf::from(&self.ask.scratch), self.service.api);
+        let (after, added) =
+            (self.ask.session.clone(), conversation.messages[conversation.earlier..].to_vec());
+        let saved =
+            tokio::task::spawn_blocking(move || session::save(&scratch, api, after.as_deref(), &added)).await;
+        let saved = saved.map_err(|lost| Failure::new(FailureClass::Crashed, lost.to_string()))?;
+        // An answer that was paid for is not thrown away because it cannot be gone on with.
+        let (session, warning) = match saved {
+            Ok(id) => (Some(id), None),
+            Err(error) => (None, Some(format!("the session was not kept: {error}"))),
+        };
+        let redact = |text: &String| self.service.redacted(text);
+        Ok(Reply {
+            text: redact(&text),
+            responses: conversation.responses.iter().map(redact).collect(),
+            structured: structured.value,
+            structured_error: structured.error,
+            session,
+            tools_used: conversation.tools_used,
+            denied: conversation.denied,
+            warnings: conversation.warnings.into_iter().chain(warning).collect(),
+            ..Reply::default()
+        })
+    }
+
+    /// Tools that a definition names and nobody has here are said once, where a conversation begins.
+    fn without(&self, unknown: &[String]) -> Vec<String> {
+        if unknown.is_empty() || self.ask.session.is_some() {
+            return Vec::new();
+        }
+        let names: Vec<_> = unknown.iter().map(|name| format!("`{name}`")).collect();
+        vec![format!("`{}` has no tool {}", self.service.name, names.join(", "))]
+    }
+}
+
+impl Conversation {
+    /// Takes an answer in and says which tools it asks for.
+    fn take(&mut self, spoken: Spoken, spent: &Usage) -> Result<Vec<Call>, Failure> {
+        match spoken.stop {
+            Stop::Complete => {}
+            Stop::Limit(limit) => {
+                let after = spent.output.map(|output| format!(" after {output} tokens")).unwrap_or_default();
+                return Err(bad_request(format!("the answer was cut off by the limit `{limit}`{after}")));
+            }
+            Stop::Declined(words) if words.trim().is_empty() => {
+                return Err(Failure::new(FailureClass::Refused, "the model declined to answer"));
+            }
+            Stop::Declined(words) => return Err(crate::agent::failure(FailureClass::Refused, &words)),
+        }
+        self.messages.push(spoken.message);
+        if !spoken.text.trim().is_empty() {
+            self.responses.push(spoken.text);
+        }
+        Ok(spoken.calls)
+    }
+
+    /// No call may stay without a result, or the conversation could not be gone on with.
+    fn close(&mut self, turn: &Turn, calls: &[Call]) {
+        if calls.is_empty() {
+            return;
+        }
+        let done: Vec<Done> = calls
+            .iter()
+            .map(|call| match call.name.as_str() {
+                ANSWER => Done { call: call.clone(), said: Ok("received".to_owned()) },
+                _ => Done { call: call.clone(), said: Err("not done: the answer was given".to_owned()) },
+            })
+            .collect();
+        self.messages.extend(turn.service.api.results(&done));
+    }
+}
+
+type Running = tokio::task::JoinHandle<(Result<String, String>, bool)>;
+
+/// Starts a tool. Beside what it says comes whether it was denied.
+fn start(ask: &Ask, call: &Call, tools: &[&'static Tool], halt: Halt) -> Running {
+    let tool = tools.iter().copied().find(|tool| tool.name == call.name);
+    let (call, directory, run) = (call.clone(), ask.directory.clone(), ask.run.clone());
+    let names: Vec<_> = tools.iter().map(|tool| tool.name).collect();
+    tokio::task::spawn_blocking(move || {
+        let Some(tool) = tool else {
+            let known = if names.is_empty() {
+                "there is none at all".to_owned()
+            } else {
+                format!("known: {}", names.join(", "))
+            };
+            return (Err(format!("there is no tool `{}`; {known}", brief(&call.name))), true);
+        };
+        let input = match call.input {
+            Ok(input) => input,
+            Err(text) => return (Err(format!("the arguments are not JSON: {}", brief(&text))), false),
+        };
+        let said = Reach::open(&directory, &run, halt).and_then(|reach| tool.run(&reach, &input));
+        (said, false)
+    })
+}
+
+/// A call in a few words: the tool and what it is about.
+fn shown(call: &Call) -> String {
+    let input = call.input.as_ref().ok();
+    let words = ["path", "pattern", "dir", "glob"].iter().filter_map(|name| input?.get(name)?.as_str());
+    let name = brief(&call.name);
+    words.fold(name, |shown, word| format!("{shown} {}", brief(word)))
+}
+
+fn brief(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).take(100).collect()
+}
+
+fn bad_request(message: String) -> Failure {
+    Failure::new(FailureClass::BadRequest, message)
+}
