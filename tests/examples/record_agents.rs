@@ -66,8 +66,8 @@ enum Session {
     Resume(String),
 }
 
-fn record(agent: &RealAgent, case: &str, transcripts: &Path) -> Result<()> {
-    let here = Surroundings::new(agent, |project| script(agent, case, project));
+fn record(agent: &'static RealAgent, case: &str, transcripts: &Path) -> Result<()> {
+    let here = Surroundings::new(agent, |project, _| script(agent, case, project));
     let started = Instant::now();
     let session = match case {
         "resume" => Session::Resume(begin(agent, &here)?),
@@ -94,7 +94,7 @@ fn record(agent: &RealAgent, case: &str, transcripts: &Path) -> Result<()> {
             requests.iter().map(|one| format!("{} {}\n{:#}", one.method, one.path, one.body)).collect();
         fs::write(Path::new(&place).join(format!("{}-{case}", agent.name)), seen.join("\n\n"))?;
     }
-    let written = fs::read_to_string(here.project().join("greeting.txt")).unwrap_or_default();
+    let written = fs::read_to_string(here.project.root().join("greeting.txt")).unwrap_or_default();
     println!(
         "{:9} {case:17} exit {exit:6} {} asks, {} requests, {:5.1} s, greeting.txt {written:?}",
         agent.name,
@@ -136,9 +136,9 @@ fn begin(agent: &RealAgent, here: &Surroundings) -> Result<String> {
 fn run(agent: &RealAgent, here: &Surroundings, arguments: &[String], prompt: String) -> Result<Output> {
     let mut child = Command::new(RealAgent::programs().join(agent.name))
         .args(arguments)
-        .current_dir(here.project())
+        .current_dir(here.project.root())
         .env_clear()
-        .envs(here.variables(agent))
+        .envs(here.variables())
         .env("NO_COLOR", "1")
         .env("TERM", "dumb")
         .envs(own_variables(agent).iter().copied())
@@ -172,7 +172,7 @@ fn arguments(
     (case, level): (&str, Level),
     session: &Session,
 ) -> Vec<String> {
-    let project = here.project().display().to_string();
+    let project = here.project.root().display().to_string();
     let line = match agent.name {
         "claude" => claude(level, session),
         "codex" => codex(&project, level, session),
@@ -182,7 +182,7 @@ fn arguments(
     };
     let mut arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     if let Some(model) = agent.model {
-        arguments.extend(["-m".to_owned(), model.to_owned()]);
+        arguments.extend(["--model".to_owned(), model.to_owned()]);
     }
     arguments
 }
@@ -265,7 +265,8 @@ fn oversized(agent: &RealAgent) -> String {
     let bytes = match agent.name {
         "claude" => 11_000_000,
         "codex" => 1_048_577,
-        "gemini" => 9_000_000,
+        "gemini" => 5_000_000,
+        "copilot" => 3_000_000,
         _ => 8_000_000,
     };
     let mut prompt = "0123456789abcde\n".repeat(bytes / 16);
@@ -285,10 +286,10 @@ impl Normal {
         let slug = |path: PathBuf| path.display().to_string().replace(['/', '.'], "-");
         let programs = RealAgent::programs();
         let plain = vec![
-            (here.project().display().to_string(), "/project"),
-            (here.home().display().to_string(), "/home/agent"),
-            (slug(here.project()), "-project"),
-            (slug(here.home()), "-home-agent"),
+            (here.project.root().display().to_string(), "/project"),
+            (here.project.home().display().to_string(), "/home/agent"),
+            (slug(here.project.root()), "-project"),
+            (slug(here.project.home()), "-home-agent"),
             (programs.parent().unwrap_or(&programs).display().to_string(), "/programs"),
         ];
         let patterns = [

@@ -16,10 +16,14 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 pub use answer::{Answer, Refusal};
 pub use http::Request;
 pub use wire::Wire;
+
+/// Longer means that a request does not come; an agent on a busy machine takes half a minute to begin.
+const LONGEST_WAIT: Duration = Duration::from_secs(180);
 
 /// The server. Dropping it ends every connection and waits for them.
 #[derive(Debug)]
@@ -30,10 +34,14 @@ pub struct ApiServer {
     clerk: Option<JoinHandle<()>>,
 }
 
+/// Which request somebody waits for.
+type Wanted = Box<dyn Fn(&Request) -> bool + Send>;
+
 /// What the owner of the script is told.
 enum Message {
     Arrived(Box<Request>, Sender<Reply>),
     Show(Sender<Vec<Request>>),
+    Tell(Wanted, Sender<Request>),
     Close,
 }
 
@@ -44,15 +52,15 @@ enum Reply {
 }
 
 impl ApiServer {
-    /// Starts one that gives these answers in order, the last of them for ever.
+    /// Starts one that gives these answers in order, the last of them for ever. They may name the server's address.
     ///
     /// # Panics
     /// There is no port, or no answer.
-    pub fn start(script: impl IntoIterator<Item = Answer>) -> Self {
-        let script: Vec<Answer> = script.into_iter().collect();
-        assert!(!script.is_empty(), "a script needs an answer");
+    pub fn start<S: IntoIterator<Item = Answer>>(script: impl FnOnce(SocketAddr) -> S) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on the loopback");
         let address = listener.local_addr().expect("it is bound");
+        let script: Vec<Answer> = script(address).into_iter().collect();
+        assert!(!script.is_empty(), "a script needs an answer");
         let (desk, messages) = mpsc::channel();
         let clerk = thread::spawn(move || answer_by(script, &messages));
         let to_desk = desk.clone();
@@ -73,6 +81,19 @@ impl ApiServer {
         let (sender, receiver) = mpsc::channel();
         self.desk.send(Message::Show(sender)).expect("the clerk is there");
         receiver.recv().expect("the clerk answers")
+    }
+
+    /// Waits for a request, which may have come already.
+    ///
+    /// # Panics
+    /// It does not come.
+    pub fn wait_for(&self, wanted: impl Fn(&Request) -> bool + Send + 'static) -> Request {
+        let (sender, receiver) = mpsc::channel();
+        self.desk.send(Message::Tell(Box::new(wanted), sender)).expect("the clerk is there");
+        receiver.recv_timeout(LONGEST_WAIT).unwrap_or_else(|_| {
+            let seen: Vec<_> = self.requests().into_iter().map(|one| (one.method, one.path)).collect();
+            panic!("nobody asked for it: {seen:?}");
+        })
     }
 
     /// The requests that were answered by the script.
@@ -99,7 +120,8 @@ impl Drop for ApiServer {
 fn answer_by(script: Vec<Answer>, messages: &Receiver<Message>) {
     let mut script = script.into_iter().peekable();
     let mut last = None;
-    let mut seen = Vec::new();
+    let mut seen: Vec<Request> = Vec::new();
+    let mut waiting: Vec<(Wanted, Sender<Request>)> = Vec::new();
     for message in messages {
         match message {
             Message::Arrived(request, to) => {
@@ -111,10 +133,17 @@ fn answer_by(script: Vec<Answer>, messages: &Receiver<Message>) {
                     }
                     Some(_) | None => Reply::Other(wire::beside(&request)),
                 };
+                for (_, waiter) in waiting.extract_if(.., |(wanted, _)| wanted(&request)) {
+                    let _ = waiter.send((*request).clone());
+                }
                 seen.push(*request);
                 let _ = to.send(reply);
             }
             Message::Show(to) => drop(to.send(seen.clone())),
+            Message::Tell(wanted, to) => match seen.iter().find(|one| wanted(one)) {
+                Some(found) => drop(to.send(found.clone())),
+                None => waiting.push((wanted, to)),
+            },
             Message::Close => return,
         }
     }

@@ -23,6 +23,7 @@ pub struct Invocation {
     command: Command,
     shown: String,
     input: Option<Vec<u8>>,
+    patience: Duration,
 }
 
 /// What came of a call.
@@ -58,7 +59,7 @@ impl Invocation {
             .env("TZ", "UTC")
             .env("NO_COLOR", "1");
         let words: Vec<String> = arguments.iter().map(|one| one.to_string_lossy().into_owned()).collect();
-        Self { command, shown: format!("saihai {}", words.join(" ")), input: None }
+        Self { command, shown: format!("saihai {}", words.join(" ")), input: None, patience: WATCHDOG }
     }
 
     /// Sets a variable.
@@ -79,6 +80,13 @@ impl Invocation {
     #[must_use]
     pub fn input(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.input = Some(text.into());
+        self
+    }
+
+    /// How long it may take, where a foreign program makes it longer than anything of ours.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -160,7 +168,7 @@ impl Invocation {
         let writer = thread::spawn(move || drop(stdin.write_all(&input)));
         let (sender, receiver) = mpsc::channel();
         let waiter = thread::spawn(move || drop(sender.send(child.wait_with_output())));
-        let output = receiver.recv_timeout(WATCHDOG).unwrap_or_else(|_| {
+        let output = receiver.recv_timeout(self.patience).unwrap_or_else(|_| {
             let _ = kill_process(pid, Signal::KILL);
             panic!("`{}` hangs", self.shown);
         });

@@ -1,13 +1,13 @@
 //! An agent program as its vendor ships it: how it is pointed at our API server, and how its model would have it write
 //! a file (C-85). One row each, in [`RealAgent::all`].
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::{Answer, ApiServer};
+use crate::{Answer, ApiServer, Project};
 
 /// The variable that names the directory with the programs. It is set by `cargo xtask` inside the namespace, so its
 /// absence means that nothing keeps an agent from the real network.
@@ -24,60 +24,72 @@ pub struct RealAgent {
     pub files: fn(&str) -> Vec<(&'static str, String)>,
     /// Which model our settings name, where the program must be told.
     pub model: Option<&'static str>,
+    /// What our settings say of it beside the model: lines of its table.
+    pub settings: &'static str,
+    /// Whether it says what a turn took, in tokens.
+    pub tells_usage: bool,
     /// How its model asks for a file to be written.
     pub write: fn(&Path, &str) -> Answer,
+    /// How its model asks for a command to be run by a shell.
+    pub run: fn(&str) -> Answer,
 }
 
 /// Where one agent works: a home and a project of its own, and the server it talks to.
 #[derive(Debug)]
 pub struct Surroundings {
-    directory: TempDir,
-    /// The server it talks to.
+    agent: &'static RealAgent,
+    /// The project.
+    pub project: Project,
+    /// The server.
     pub server: ApiServer,
 }
 
 impl Surroundings {
-    /// A new home and a new project, prepared for an agent; the script of the server may name the project.
+    /// A new home and a new project, prepared for an agent; the script of the server may name the project and the
+    /// server's own address.
     ///
     /// # Panics
     /// They cannot be made.
-    pub fn new<S: IntoIterator<Item = Answer>>(agent: &RealAgent, script: impl FnOnce(&Path) -> S) -> Self {
+    pub fn new<S: IntoIterator<Item = Answer>>(
+        agent: &'static RealAgent,
+        script: impl FnOnce(&Path, SocketAddr) -> S,
+    ) -> Self {
         // Not `/tmp`, where codex holds back and says so.
-        let place = Path::new("/var/tmp");
-        let directory =
-            tempfile::Builder::new().prefix("saihai-agent-").tempdir_in(place).expect("a directory");
-        let project = directory.path().join("project");
-        fs::create_dir(&project).expect("a project");
-        let surroundings = Self { directory, server: ApiServer::start(script(&project)) };
-        fs::create_dir(surroundings.home()).expect("a home");
-        for (path, content) in (agent.files)(&surroundings.server.url()) {
-            let path = surroundings.home().join(path);
-            fs::create_dir_all(path.parent().expect("it is below the home")).expect("its directory");
-            fs::write(path, content).expect("a file of the home");
-        }
+        let project = Project::below(Path::new("/var/tmp"), RealAgent::programs().join("saihai"));
+        let server = ApiServer::start(|address| script(&project.root(), address));
+        let surroundings = Self { agent, project, server };
+        surroundings.furnish();
         surroundings
     }
 
-    /// The agent's home.
-    pub fn home(&self) -> PathBuf {
-        self.directory.path().join("home")
+    /// Makes the home as it was before the agent ever ran.
+    ///
+    /// # Panics
+    /// It cannot be made.
+    pub fn forget_everything(&self) {
+        fs::remove_dir_all(self.project.home()).expect("the home goes");
+        fs::create_dir(self.project.home()).expect("a new home");
+        self.furnish();
     }
 
-    /// Where it works.
-    pub fn project(&self) -> PathBuf {
-        self.directory.path().join("project")
+    fn furnish(&self) {
+        for (path, content) in (self.agent.files)(&self.server.url()) {
+            let path = self.project.home().join(path);
+            fs::create_dir_all(path.parent().expect("it is below the home")).expect("its directory");
+            fs::write(path, content).expect("a file of the home");
+        }
     }
 
     /// Every variable the agent has.
-    pub fn variables(&self, agent: &RealAgent) -> Vec<(&'static str, String)> {
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
         let programs = RealAgent::programs();
         let mut variables = vec![
-            ("HOME", self.home().display().to_string()),
+            ("HOME", self.project.home().display().to_string()),
             ("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display())),
             ("LANG", "C.UTF-8".to_owned()),
             ("TZ", "UTC".to_owned()),
         ];
-        variables.extend((agent.environment)(&self.server.url()));
+        variables.extend((self.agent.environment)(&self.server.url()));
         variables
     }
 }
@@ -117,7 +129,10 @@ const CLAUDE: RealAgent = RealAgent {
     environment: |url| vec![("ANTHROPIC_API_KEY", KEY.to_owned()), ("ANTHROPIC_BASE_URL", url.to_owned())],
     files: |_| Vec::new(),
     model: None,
+    settings: "",
+    tells_usage: true,
     write: |path, content| Answer::tool("Write", json!({"file_path": path, "content": content})),
+    run: |command| Answer::tool("Bash", json!({"command": command, "description": "it"})),
 };
 
 const CODEX: RealAgent = RealAgent {
@@ -131,11 +146,14 @@ const CODEX: RealAgent = RealAgent {
         vec![(".codex/config.toml", config)]
     },
     model: None,
+    settings: "",
+    tells_usage: true,
     write: |path, content| {
         // A model whose tools codex does not know is offered a shell and nothing else to write with.
         let command = format!("printf '{content}' > '{}'", path.display());
         Answer::tool("exec_command", json!({"cmd": command}))
     },
+    run: |command| Answer::tool("exec_command", json!({"cmd": command})),
 };
 
 const OPENCODE: RealAgent = RealAgent {
@@ -154,7 +172,10 @@ const OPENCODE: RealAgent = RealAgent {
         vec![(".config/opencode/opencode.json", config.to_string())]
     },
     model: Some("x/test-model"),
+    settings: "",
+    tells_usage: true,
     write: |path, content| Answer::tool("write", json!({"filePath": path, "content": content})),
+    run: |command| Answer::tool("bash", json!({"command": command, "description": "it"})),
 };
 
 const GEMINI: RealAgent = RealAgent {
@@ -165,7 +186,10 @@ const GEMINI: RealAgent = RealAgent {
         vec![(".gemini/settings.json", settings.to_string())]
     },
     model: Some("gemini-2.5-pro"),
+    settings: "trust = true",
+    tells_usage: true,
     write: |path, content| Answer::tool("write_file", json!({"file_path": path, "content": content})),
+    run: |command| Answer::tool("run_shell_command", json!({"command": command, "description": "it"})),
 };
 
 const COPILOT: RealAgent = RealAgent {
@@ -175,11 +199,15 @@ const COPILOT: RealAgent = RealAgent {
             ("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1")),
             ("COPILOT_PROVIDER_TYPE", "openai".to_owned()),
             ("COPILOT_PROVIDER_API_KEY", KEY.to_owned()),
-            ("COPILOT_MODEL", "gpt-4.1".to_owned()),
+            // Otherwise it believes the model to take far less than we send.
+            ("COPILOT_PROVIDER_MAX_PROMPT_TOKENS", "1000000".to_owned()),
             ("COPILOT_OFFLINE", "true".to_owned()),
         ]
     },
     files: |_| Vec::new(),
-    model: None,
+    model: Some("gpt-4.1"),
+    settings: "env_pass = [\"COPILOT_OFFLINE\"]",
+    tells_usage: false,
     write: |path, content| Answer::tool("create", json!({"path": path, "file_text": content})),
+    run: |command| Answer::tool("bash", json!({"command": command, "description": "it"})),
 };

@@ -18,8 +18,8 @@ pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Builds something and says where its last program is.
-pub(crate) fn executable(arguments: &[&str]) -> Result<PathBuf> {
+/// Builds something and says where the program of a target is.
+pub(crate) fn executable(arguments: &[&str], target: &str) -> Result<PathBuf> {
     let shown = arguments.join(" ");
     eprintln!("xtask: cargo {shown}");
     let output = command()
@@ -30,11 +30,11 @@ pub(crate) fn executable(arguments: &[&str]) -> Result<PathBuf> {
         .with_context(|| format!("`cargo {shown}` could not be started"))?;
     ensure!(output.status.success(), "`cargo {shown}` failed ({})", output.status);
     let told = String::from_utf8(output.stdout)?;
-    let programs = told.lines().filter_map(|line| {
-        let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        Some(PathBuf::from(message["executable"].as_str()?))
-    });
-    programs.last().with_context(|| format!("`cargo {shown}` made no program"))
+    let messages = told.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut programs = messages
+        .filter(|message| message["target"]["name"] == target)
+        .filter_map(|message| message["executable"].as_str().map(PathBuf::from));
+    programs.next().with_context(|| format!("`cargo {shown}` made no program `{target}`"))
 }
 
 /// Where cargo puts what it builds.

@@ -21,6 +21,7 @@ usage: cargo xtask TASK
                                     vendors' agent programs, against a scripted API and without a network
   bench [--only T-n]                the laws of cost, as ratios, with the law beside each
   coverage [--area A] [--all]       requirements that no test names, by area
+  real-agents [NAME…]               only the suite of the vendors' agent programs, or its tests of these names
   record-agents [AGENT [CASE]]      what the vendors' programs say, for the tests of the providers
 ";
 
@@ -41,6 +42,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "test" => test::run(rest),
         "bench" => bench::run(rest),
         "coverage" => coverage::run(rest),
+        "real-agents" => real_agents::test(rest).map(|()| ExitCode::SUCCESS),
         "record-agents" => real_agents::record(rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");

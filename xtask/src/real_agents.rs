@@ -22,8 +22,10 @@ const TRANSCRIPTS: &str = "crates/connect/src/agents/transcripts";
 /// Drives every program through Saihai, or only the tests whose names contain one of `filters`.
 pub(crate) fn test(filters: &[String]) -> Result<()> {
     let (installation, confinement) = prepare()?;
-    let test =
-        cargo::executable(&["test", "--no-run", "--package", "saihai-tests", "--test", "real_agents"])?;
+    let test = cargo::executable(
+        &["test", "--no-run", "--package", "saihai-tests", "--test", "real_agents"],
+        "real_agents",
+    )?;
     let saihai = cargo::target_directory()?.join("debug/saihai-faulty");
     installation.take_in(&saihai, "saihai")?;
     installation.take_in(&test, "real_agents")?;
@@ -38,7 +40,10 @@ pub(crate) fn test(filters: &[String]) -> Result<()> {
 /// Records what the programs say, for the tests of the providers: `record-agents [AGENT [CASE]]`.
 pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
     let (installation, confinement) = prepare()?;
-    let recorder = cargo::executable(&["build", "--package", "saihai-tests", "--example", "record_agents"])?;
+    let recorder = cargo::executable(
+        &["build", "--package", "saihai-tests", "--example", "record_agents"],
+        "record_agents",
+    )?;
     installation.take_in(&recorder, "record_agents")?;
     let recorded = installation.directory().join("recorded");
     if recorded.exists() {

@@ -47,7 +47,11 @@ pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line
             if *new_session {
                 text.push_str(", in a new session");
             }
-            vec![Line::step(text)]
+            // A substitute begins anew because it is another; only a lost session is worth a warning (C-29).
+            let lost = *new_session && provider.is_none();
+            let warning =
+                lost.then(|| Line::warning("Session disconnected, starting new session".to_owned()));
+            warning.into_iter().chain([Line::step(text)]).collect()
         }
         Decision::Repeated { call, attempt } => vec![Line::step(format!(
             "`{}` is asked again because its process died (attempt {attempt})",

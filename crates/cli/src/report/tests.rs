@@ -251,6 +251,22 @@ fn failures_retries_and_limits_are_told_with_their_numbers() {
     ");
 }
 
+// C-29
+#[test]
+fn a_lost_session_is_warned_about_in_the_words_people_know() {
+    let retry = Decision::Retry {
+        call: call("verify", 2),
+        attempt: 2,
+        not_before: Moment(0),
+        provider: None,
+        new_session: true,
+    };
+    insta::assert_snapshot!(told(vec![Entry::Decision(retry)]), @r"
+    Warning Session disconnected, starting new session
+    Step    `verify` is tried again, attempt 2, in a new session
+    ");
+}
+
 // K-1
 #[test]
 fn parallel_turns_have_lines_of_their_own() {

@@ -1,0 +1,169 @@
+//! What every program is put through.
+
+use std::path::Path;
+
+use rustix::process::Signal;
+use saihai_tests::{Answer, RealAgent, Request};
+use serde_json::Value;
+
+use crate::processes;
+use crate::scene::{Scene, TASK};
+
+/// A reply that ends a movement.
+pub(crate) const DONE: &str = "All is done. [STEP:0]";
+
+const READONLY: &str = "
+name: it
+movements:
+  - {name: work, rules: [{condition: done, next: COMPLETE}]}
+";
+
+const EDIT: &str = "
+name: it
+movements:
+  - {name: work, edit: true, rules: [{condition: done, next: COMPLETE}]}
+";
+
+const FULL: &str = "
+name: it
+movements:
+  - {name: work, edit: true, permission_mode: full, rules: [{condition: done, next: COMPLETE}]}
+";
+
+const TWO_TURNS: &str = "
+name: it
+movements:
+  - {name: first, session: continue, session_key: one, rules: [{condition: on, next: second}]}
+  - {name: second, session: continue, session_key: one, rules: [{condition: done, next: COMPLETE}]}
+";
+
+/// Between the turns a person is asked, so that something can happen to the session.
+const TWO_TURNS_WITH_A_GATE: &str = "
+name: it
+movements:
+  - {name: first, session: continue, session_key: one, rules: [{condition: on, next: second, requires_user_input: true}]}
+  - {name: second, session: continue, session_key: one, rules: [{condition: done, next: COMPLETE}]}
+";
+
+pub(crate) fn a_plain_turn(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::text(DONE)]);
+    let outcome = scene.run().run().exits(0);
+    assert!(
+        outcome.result()["output"].as_str().is_some_and(|text| text.contains("All is done.")),
+        "{outcome}"
+    );
+    let asked = scene.here.server.asked().len();
+    assert_eq!(asked, 1, "the model is asked once");
+    assert!(scene.told(0).contains(TASK), "the task arrives byte for byte: {}", scene.told(0));
+    let journal = scene.here.project.journal();
+    let replied: Vec<&Value> = journal.facts("replied").collect();
+    let [replied] = replied.as_slice() else { panic!("{replied:?}") };
+    assert!(replied["session"].is_string(), "{replied}");
+    let tokens = (&replied["usage"]["input"], &replied["usage"]["output"]);
+    if agent.tells_usage {
+        assert_eq!(tokens, (&100.into(), &20.into()), "{replied}");
+    } else {
+        assert_eq!(tokens, (&Value::Null, &Value::Null), "unknown is absent: {replied}");
+    }
+}
+
+pub(crate) fn a_turn_that_edits(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, EDIT, |root, _| write_and_finish(agent, root));
+    let outcome = scene.run().run().exits(0);
+    let file = scene.here.project.root().join("greeting.txt");
+    assert_eq!(std::fs::read_to_string(file).unwrap_or_default(), "hello", "{outcome}");
+    let journal = scene.here.project.journal();
+    let replied = journal.facts("replied").next().expect("a reply");
+    assert_eq!(replied["tools_used"].as_array().map(Vec::len), Some(1), "{replied}");
+}
+
+pub(crate) fn a_turn_that_may_only_read(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, READONLY, |root, _| write_and_finish(agent, root));
+    let outcome = scene.run().run().exits(0);
+    assert_eq!(scene.here.server.asked().len(), 2, "the model did try: {outcome}");
+    assert!(!scene.here.project.root().join("greeting.txt").exists(), "{outcome}");
+}
+
+pub(crate) fn a_session_that_goes_on(agent: &'static RealAgent) {
+    let scene =
+        Scene::new(agent, TWO_TURNS, |_, _| [Answer::text("The word is owl. [STEP:0]"), Answer::text(DONE)]);
+    scene.run().run().exits(0);
+    assert!(!scene.told(0).contains("The word is owl."), "the control: a new session knows nothing");
+    assert!(scene.told(1).contains("The word is owl."), "the second turn knows the first: {}", scene.told(1));
+}
+
+pub(crate) fn a_rate_limit_that_passes(agent: &'static RealAgent) {
+    let script = [Answer::slow_down(1), Answer::slow_down(1), Answer::text(DONE)];
+    let scene = Scene::new(agent, READONLY, |_, _| script);
+    scene.run().run().exits(0);
+    assert_eq!(scene.here.server.asked().len(), 3);
+    let journal = scene.here.project.journal();
+    assert_eq!(journal.facts("asked").count(), 1, "it was the agent that tried again");
+}
+
+pub(crate) fn failing(agent: &'static RealAgent, answer: Answer, class: &str) {
+    let scene = Scene::new(agent, READONLY, |_, _| [answer]);
+    let outcome = scene.run().run().exits(4);
+    let journal = scene.here.project.journal();
+    let classes: Vec<&Value> = journal.facts("failed").map(|fact| &fact["failure"]["class"]).collect();
+    assert_eq!(classes, [class], "{outcome}");
+    assert_eq!(journal.facts("replied").count(), 0, "half a reply is none: {outcome}");
+    let left = processes::marked(&scene.here.project.home());
+    assert!(left.is_empty(), "{left:?} is left");
+}
+
+pub(crate) fn a_session_that_is_lost(agent: &'static RealAgent) {
+    let script = [Answer::text("The word is owl. [STEP:0]"), Answer::text(DONE)];
+    let scene = Scene::new(agent, TWO_TURNS_WITH_A_GATE, |_, _| script);
+    scene.run().run().exits(6);
+    scene.saihai(&["answer", "last", "Go on."]).run().exits(0);
+    scene.forget_sessions();
+    let outcome = scene.saihai(&["resume", "last"]).run().exits(0);
+    assert!(outcome.stderr.contains("Session disconnected, starting new session"), "{outcome}");
+    let journal = scene.here.project.journal();
+    let classes: Vec<&Value> = journal.facts("failed").map(|fact| &fact["failure"]["class"]).collect();
+    assert_eq!(classes, ["session_lost"], "{outcome}");
+    assert_eq!(scene.here.server.asked().len(), 2, "{outcome}");
+}
+
+pub(crate) fn a_long_prompt(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::text(DONE)]);
+    let task: String = (0..).map(|line| format!("line {line} — 行\n")).take(900_000 / 17).collect();
+    assert!(task.len() >= 900_000, "{}", task.len());
+    scene.saihai(&["run", "it", "-", "--json"]).input(task.clone()).run().exits(0);
+    assert!(scene.told(0).contains(task.trim_end()), "it arrives whole");
+}
+
+/// The model has begun to speak and says nothing more.
+pub(crate) fn an_interruption(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::Endless]);
+    interrupt(&scene, Request::is_ask);
+}
+
+/// A command of the model goes on, so there is a tree of processes to be ended.
+pub(crate) fn an_interruption_of_a_command(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, FULL, |_, server| {
+        let tell = format!(
+            "exec 3<>/dev/tcp/{}/{} && printf \"GET /started HTTP/1.1\\r\\n\\r\\n\" >&3",
+            server.ip(),
+            server.port()
+        );
+        [(agent.run)(&format!("bash -c '{tell} && sleep 4711'"))]
+    });
+    interrupt(&scene, |request| request.path == "/started");
+}
+
+fn interrupt(scene: &Scene, wanted: fn(&Request) -> bool) {
+    let live = scene.run().start();
+    scene.here.server.wait_for(wanted);
+    let home = scene.here.project.home();
+    assert!(!processes::marked(&home).is_empty(), "the control: while it goes on, its processes are found");
+    live.signal(Signal::INT);
+    let outcome = live.finish().exits(3);
+    let left = processes::marked(&home);
+    assert!(left.is_empty(), "{left:?} is left: {outcome}");
+}
+
+fn write_and_finish(agent: &RealAgent, root: &Path) -> [Answer; 2] {
+    [(agent.write)(&root.join("greeting.txt"), "hello"), Answer::text(DONE)]
+}

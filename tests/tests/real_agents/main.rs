@@ -1,0 +1,102 @@
+//! The five agent programs as their vendors ship them, driven by Saihai against a scripted API (C-85).
+//!
+//! `cargo xtask test --real-agents` runs this as an ordinary user where nothing but the loopback can be reached. Every
+//! test has a project, a home and a server of its own. What is particular to a program is its row in
+//! `saihai_tests::RealAgent`; the cases are the same for all.
+
+mod cases;
+mod processes;
+mod scene;
+
+use saihai_tests::RealAgent;
+
+/// The cases, once for each program.
+macro_rules! each_drives {
+    ($($agent:ident)*) => { $(
+        mod $agent {
+            use super::{RealAgent, cases};
+
+            fn agent() -> &'static RealAgent {
+                RealAgent::named(stringify!($agent))
+            }
+
+            // C-20, C-24, C-27
+            #[test]
+            fn answers_a_plain_turn() {
+                cases::a_plain_turn(agent());
+            }
+
+            // C-40, C-42
+            #[test]
+            fn writes_a_file_in_a_turn_that_may_edit() {
+                cases::a_turn_that_edits(agent());
+            }
+
+            // C-41, C-43
+            #[test]
+            fn writes_nothing_in_a_turn_that_may_only_read() {
+                cases::a_turn_that_may_only_read(agent());
+            }
+
+            // C-4, C-22
+            #[test]
+            fn goes_on_in_its_session() {
+                cases::a_session_that_goes_on(agent());
+            }
+
+            // C-37
+            #[test]
+            fn survives_a_rate_limit_that_passes() {
+                cases::a_rate_limit_that_passes(agent());
+            }
+
+            // C-32, C-33
+            #[test]
+            fn parks_the_run_at_a_rate_limit_without_end() {
+                cases::failing(agent(), super::endless(429), "rate_limited");
+            }
+
+            // C-32, C-33
+            #[test]
+            fn parks_the_run_at_a_bad_key() {
+                cases::failing(agent(), super::endless(401), "auth");
+            }
+
+            // C-32
+            #[test]
+            fn loses_nothing_but_the_turn_when_a_stream_is_cut() {
+                cases::failing(agent(), saihai_tests::Answer::Cut(cases::DONE.to_owned()), "transient");
+            }
+
+            // C-29
+            #[test]
+            fn begins_anew_when_its_session_is_lost() {
+                cases::a_session_that_is_lost(agent());
+            }
+
+            // C-24, C-51
+            #[test]
+            fn is_sent_a_prompt_of_900_kilobytes_whole() {
+                cases::a_long_prompt(agent());
+            }
+
+            // C-56, C-57
+            #[test]
+            fn leaves_no_process_behind_when_it_is_interrupted() {
+                cases::an_interruption(agent());
+            }
+
+            // C-42, C-56, C-57
+            #[test]
+            fn leaves_no_command_behind_when_it_is_interrupted() {
+                cases::an_interruption_of_a_command(agent());
+            }
+        }
+    )* };
+}
+
+each_drives! { claude codex opencode gemini copilot }
+
+fn endless(status: u16) -> saihai_tests::Answer {
+    saihai_tests::Answer::status(status)
+}

@@ -1,0 +1,88 @@
+//! A run of a small piece on one of the programs.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use saihai_tests::{Answer, Invocation, RealAgent, Surroundings};
+use serde_json::Value;
+
+/// An agent may take a minute for its own retries, and this machine as long again to start it.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Surroundings with our settings and a piece in them.
+pub(crate) struct Scene {
+    pub(crate) here: Surroundings,
+}
+
+impl Scene {
+    pub(crate) fn new<S: IntoIterator<Item = Answer>>(
+        agent: &'static RealAgent,
+        piece: &str,
+        script: impl FnOnce(&Path, SocketAddr) -> S,
+    ) -> Self {
+        let here = Surroundings::new(agent, script);
+        here.project.write(".takt/pieces/it.yaml", piece);
+        let model = agent.model.map(|model| format!("model = \"{model}\"\n")).unwrap_or_default();
+        // One attempt of ours each: the agents have their own.
+        let settings = format!(
+            "provider = \"{0}\"\n[retry]\ntransient = 1\nrate_limited = 1\ncrashed = 1\n[providers.{0}]\n{model}{1}\n",
+            agent.name, agent.settings
+        );
+        let scene = Self { here };
+        scene.write_settings(&settings);
+        scene
+    }
+
+    /// In the user's own file, which needs no trust.
+    fn write_settings(&self, settings: &str) {
+        let directory = self.here.project.home().join(".config/saihai");
+        fs::create_dir_all(&directory).expect("a directory for settings");
+        fs::write(directory.join("config.toml"), settings).expect("settings");
+    }
+
+    /// The agent's home as it was before it ever ran, with our settings kept.
+    pub(crate) fn forget_sessions(&self) {
+        let file = self.here.project.home().join(".config/saihai/config.toml");
+        let settings = fs::read_to_string(file).expect("settings");
+        self.here.forget_everything();
+        self.write_settings(&settings);
+    }
+
+    /// A call of Saihai with everything the agent needs.
+    pub(crate) fn saihai(&self, arguments: &[&str]) -> Invocation {
+        let mut call = self.here.project.saihai(arguments).patience(PATIENCE);
+        for (name, value) in self.here.variables() {
+            call = call.env(name, value);
+        }
+        call
+    }
+
+    /// A call that runs the piece.
+    pub(crate) fn run(&self) -> Invocation {
+        self.saihai(&["run", "it", TASK, "--json"])
+    }
+
+    /// What the model was sent with the given ask, as text.
+    pub(crate) fn told(&self, ask: usize) -> String {
+        let asked = self.here.server.asked();
+        let request = asked.get(ask).unwrap_or_else(|| panic!("it was asked only {} times", asked.len()));
+        let mut said = Vec::new();
+        texts(&request.body, &mut said);
+        said.join("\n")
+    }
+}
+
+/// What is to be done: with bytes that a careless path would change.
+pub(crate) const TASK: &str = "Say \"done\" — 終わったら $(touch x) `y` \\n";
+
+/// Every text in a value, in order.
+fn texts(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.clone()),
+        Value::Array(values) => values.iter().for_each(|value| texts(value, into)),
+        Value::Object(fields) => fields.values().for_each(|value| texts(value, into)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
