@@ -6,6 +6,7 @@
 
 mod api_server;
 mod example;
+mod fake_agent;
 mod fault;
 mod invocation;
 mod journal;
@@ -20,6 +21,7 @@ mod workload;
 
 pub use api_server::{Answer, ApiServer, Refusal, Request, Wire};
 pub use example::Example;
+pub use fake_agent::{FakeAgent, FakeCall};
 pub use fault::{At, Fault, Moment};
 pub use invocation::{Invocation, Outcome};
 pub use journal::{Journal, Line};

@@ -2,6 +2,7 @@
 //!
 //! One program, so that it is linked once. Each suite is one promise, one dialect or one kind of trouble.
 
+mod agents;
 mod crash;
 mod damage;
 mod drawings;

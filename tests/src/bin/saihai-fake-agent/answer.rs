@@ -1,0 +1,36 @@
+//! What the script says of one call.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One answer.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Answer {
+    /// What is said in the end.
+    pub(crate) text: String,
+    /// Tools that are used before that.
+    pub(crate) tools: Vec<Tool>,
+    /// The structured answer.
+    pub(crate) structured: Option<Value>,
+    /// What the API said instead of an answer.
+    pub(crate) status: Option<u16>,
+    /// With which code it ends, whatever it has said.
+    pub(crate) exit: Option<u8>,
+    /// Its session is gone afterwards, as if somebody had cleaned up.
+    pub(crate) forget: bool,
+    /// It ends without saying how.
+    pub(crate) no_end: bool,
+}
+
+/// A tool that is used.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tool {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it is given.
+    pub(crate) input: Value,
+    /// What it answers.
+    pub(crate) output: String,
+}

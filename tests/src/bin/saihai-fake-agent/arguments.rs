@@ -1,0 +1,51 @@
+//! Reading arguments as strictly as the real programs do.
+
+use std::collections::BTreeMap;
+
+/// What a program takes.
+pub(crate) struct Grammar {
+    /// Flags that stand alone.
+    pub(crate) alone: &'static [&'static str],
+    /// Flags with a value.
+    pub(crate) valued: &'static [&'static str],
+}
+
+/// What it was given.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) flags: Vec<String>,
+    pub(crate) values: BTreeMap<String, String>,
+    /// All that is no flag, in order.
+    pub(crate) rest: Vec<String>,
+}
+
+impl Given {
+    /// The value of a flag.
+    pub(crate) fn value(&self, flag: &str) -> Option<&str> {
+        self.values.get(flag).map(String::as_str)
+    }
+}
+
+impl Grammar {
+    /// Reads arguments.
+    ///
+    /// # Errors
+    /// The first flag that the program does not know.
+    pub(crate) fn read(&self, words: &[String]) -> Result<Given, String> {
+        let mut given = Given::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if self.alone.contains(&word.as_str()) {
+                given.flags.push(word.clone());
+            } else if self.valued.contains(&word.as_str()) {
+                let value = words.next().ok_or_else(|| word.clone())?;
+                given.values.insert(word.clone(), value.clone());
+            } else if word.starts_with('-') && word != "-" {
+                return Err(word.clone());
+            } else {
+                given.rest.push(word.clone());
+            }
+        }
+        Ok(given)
+    }
+}

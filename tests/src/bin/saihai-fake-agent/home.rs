@@ -1,0 +1,65 @@
+//! What the fake knows between calls, and what it is told.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+
+/// The directory that steers it.
+pub(crate) struct Home(PathBuf);
+
+impl Home {
+    pub(crate) fn of_environment() -> Self {
+        Self(PathBuf::from(std::env::var_os("HOME").expect("HOME is always passed on")).join(".fake-agent"))
+    }
+
+    /// Takes the next answer and leaves behind what was asked. Calls at the same time get different ones.
+    pub(crate) fn next(&self, words: &[String], input: &str, persona: Option<String>) -> Answer {
+        let number = self.claim();
+        let variables: serde_json::Map<String, Value> =
+            std::env::vars().map(|(name, value)| (name, Value::String(value))).collect();
+        let call = json!({
+            "arguments": words, "input": input, "persona": persona, "variables": variables,
+            "directory": std::env::current_dir().ok(),
+        });
+        fs::write(self.0.join(format!("calls/{number:04}.json")), call.to_string())
+            .expect("the call is kept");
+        let script = fs::read_to_string(self.0.join("script.json")).expect("there is a script");
+        let answers: Vec<Answer> = serde_json::from_str(&script).expect("the script can be read");
+        answers.into_iter().nth(number).unwrap_or_else(|| panic!("the script has no answer to call {number}"))
+    }
+
+    fn claim(&self) -> usize {
+        let calls = self.0.join("calls");
+        fs::create_dir_all(&calls).expect("calls can be kept");
+        for number in 0.. {
+            match fs::File::create_new(calls.join(format!("{number:04}.json"))) {
+                Ok(_) => return number,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => panic!("a call could not be kept: {error}"),
+            }
+        }
+        unreachable!("there are fewer calls than numbers")
+    }
+
+    /// How many answers a session has had; `None` if there is none of that name.
+    pub(crate) fn session(&self, id: &str) -> Option<u64> {
+        fs::read_to_string(self.0.join("sessions").join(id)).ok()?.trim().parse().ok()
+    }
+
+    /// Remembers how many answers a session has had.
+    pub(crate) fn remember(&self, id: &str, answers: u64) {
+        let sessions = self.0.join("sessions");
+        fs::create_dir_all(&sessions).expect("sessions can be kept");
+        fs::write(sessions.join(id), answers.to_string()).expect("the session is kept");
+    }
+
+    /// A name for a new session.
+    pub(crate) fn new_session(&self) -> String {
+        let known = fs::read_dir(self.0.join("sessions")).map_or(0, Iterator::count);
+        format!("01a1e076-0000-7000-8000-{:012}", known + 1)
+    }
+}

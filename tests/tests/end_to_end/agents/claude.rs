@@ -1,0 +1,77 @@
+//! Claude Code. C-60.
+
+use serde_json::json;
+
+use super::{fake, two_movements};
+
+const DONE: &str = "done\n[STEP:0]";
+
+// C-4, C-27, C-54: a session goes on by its id, and what it counts as a whole is counted once.
+#[test]
+fn a_session_goes_on_over_two_movements() {
+    let project = two_movements("claude");
+    let answers = json!([
+        {"text": DONE, "tools": [{"name": "Read", "input": {"file_path": "a"}, "output": "text"}]},
+        {"text": DONE},
+    ]);
+    let fake = fake(&project, "claude", &answers);
+    fake.saihai(["run", "it", "The task."]).env("GH_TOKEN", "not for agents").run().exits(0);
+    let calls = fake.calls();
+    assert_eq!(calls.len(), 2);
+    let session = calls[0].after("--session-id").expect("a session of its own");
+    assert_eq!(calls[1].after("--resume"), Some(session));
+    assert!(calls[0].input().contains("The task."), "{}", calls[0].input());
+    assert!(!calls[0].arguments().contains("The task."), "{}", calls[0].arguments());
+    assert_eq!(calls[0].after("--permission-mode").as_deref(), Some("default"));
+    assert_eq!((calls[0].variable("GH_TOKEN"), calls[0].variable("TERM")), (None, Some("dumb")));
+    let journal = project.journal();
+    let replied: Vec<_> = journal.facts("replied").collect();
+    assert_eq!(replied[0]["tools_used"][0]["name"], "Read");
+}
+
+// C-29, case 18
+#[test]
+fn a_lost_session_is_begun_anew_once_with_a_warning() {
+    let project = two_movements("claude");
+    let fake = fake(&project, "claude", &json!([{"text": DONE, "forget": true}, {}, {"text": DONE}]));
+    fake.saihai(["run", "it", "T"]).run().exits(0);
+    let calls = fake.calls();
+    assert_eq!(calls.len(), 3);
+    assert_eq!(calls[1].after("--resume"), calls[0].after("--session-id"));
+    assert_eq!(calls[2].after("--resume"), None);
+    assert_eq!(project.journal().decisions("retry").filter(|retry| retry["new_session"] == true).count(), 1);
+}
+
+// C-33: what was too much for now is asked again, with the same prompt and an id of its own (C-38).
+#[test]
+fn a_rate_limit_is_waited_for() {
+    let project = two_movements("claude");
+    let fake = fake(&project, "claude", &json!([{"status": 429}, {"text": DONE}, {"text": DONE}]));
+    fake.saihai(["run", "it", "T"]).run().exits(0);
+    let calls = fake.calls();
+    assert_eq!(calls.len(), 3);
+    assert_eq!(calls[0].input(), calls[1].input());
+    assert_ne!(calls[0].after("--session-id"), calls[1].after("--session-id"));
+    assert_eq!(calls[2].after("--resume"), calls[1].after("--session-id"));
+}
+
+// C-31, C-33: a refused key is asked with once, and the run can go on when there is a better one.
+#[test]
+fn a_refused_key_parks_the_run() {
+    let project = two_movements("claude");
+    let fake = fake(&project, "claude", &json!([{"status": 401}, {"text": DONE}, {"text": DONE}]));
+    let outcome = fake.saihai(["run", "it", "T"]).run().exits(4);
+    assert!(outcome.stderr.contains("API Error: 401"), "{outcome}");
+    assert_eq!(fake.calls().len(), 1);
+    fake.saihai(["resume", "last"]).run().exits(0);
+    assert_eq!(fake.calls().len(), 3);
+}
+
+// Case 30
+#[test]
+fn a_process_that_ends_without_an_end_of_the_turn_is_asked_once_more() {
+    let project = two_movements("claude");
+    let fake = fake(&project, "claude", &json!([{"text": DONE, "no_end": true}, {"text": DONE, "exit": 1}]));
+    fake.saihai(["run", "it", "T"]).run().exits(4);
+    assert_eq!(fake.calls().len(), 2);
+}

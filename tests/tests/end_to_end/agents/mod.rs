@@ -1,0 +1,29 @@
+//! Runs on agent programs, each played by the fake agent under the program's own name. C-84.
+
+mod claude;
+mod codex;
+
+use std::path::Path;
+
+use saihai_tests::{FakeAgent, Project};
+use serde_json::Value;
+
+use crate::support::PROGRAM;
+
+/// A project with two movements that go on in one session of a provider.
+fn two_movements(provider: &str) -> Project {
+    let movement = |name: &str, next: &str| {
+        format!(
+            "  - name: {name}\n    provider: {provider}\n    instruction_template: Do {name}.\n    session: continue\n    session_key: one\n    rules: [{{condition: ok, next: {next}}}]\n"
+        )
+    };
+    let project = Project::new(PROGRAM);
+    let movements = movement("plan", "fix") + &movement("fix", "COMPLETE");
+    project.write(".takt/pieces/it.yaml", format!("name: it\nmovements:\n{movements}"));
+    project
+}
+
+/// The fake agent under one name, with these answers.
+fn fake<'a>(project: &'a Project, name: &str, answers: &Value) -> FakeAgent<'a> {
+    FakeAgent::install(project, Path::new(env!("CARGO_BIN_EXE_saihai-fake-agent")), &[name], answers)
+}
