@@ -6,7 +6,7 @@
 //! `attempt`. So a vendor's flag, event name or status code stands in one file (C-2), and its tests need no process.
 
 use saihai_model::{
-    Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
+    Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -20,6 +20,12 @@ pub(crate) trait Agent: Send + Sync {
     /// # Errors
     /// The ask can never succeed there: a prompt that is too long, a permission it cannot enforce.
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure>;
+
+    /// Whether it would refuse to work with such a permission for root (C-44).
+    fn refuses_root(&self, permission: Permission, settings: &ProviderSettings) -> bool {
+        let _ = (permission, settings);
+        false
+    }
 
     /// Who listens to what it prints.
     fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener>;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use saihai_model::{
     Ask, CallId, Choice, Failure, FailureClass, Millis, ProviderKind, ProviderName, ProviderSettings,
-    Refusal, Script, Workflow,
+    Refusal, Script, StageId, Workflow,
 };
 
 use crate::agent::Agent;
@@ -101,6 +101,17 @@ pub enum Unavailable {
         /// Its name.
         name: ProviderName,
     },
+    /// It would refuse to work for root.
+    #[error(
+        "provider `{name}` does not let root run what `{stage}` may do without asking; run as another user, or set \
+         `providers.{name}.edit_mode = \"acceptEdits\"`"
+    )]
+    NotForRoot {
+        /// Its name.
+        name: ProviderName,
+        /// The stage that needs it.
+        stage: StageId,
+    },
     /// It is on the network, and cannot be reached as things are set.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
@@ -116,7 +127,7 @@ impl Unavailable {
     /// The provider itself is missing; otherwise what was written is wrong.
     pub fn is_missing(&self) -> bool {
         match self {
-            Self::NotInThisVersion { .. } | Self::NotInstalled { .. } => true,
+            Self::NotInThisVersion { .. } | Self::NotInstalled { .. } | Self::NotForRoot { .. } => true,
             Self::Unreachable(unreachable) => unreachable.is_missing(),
             Self::Unknown { .. } | Self::NoProgram { .. } | Self::NoScript | Self::BadScript(_) => false,
         }
@@ -153,6 +164,9 @@ impl Providers {
                 Ok(one) => drop(found.insert(name, one)),
                 Err(missing) => unavailable.push(missing),
             }
+        }
+        if rustix::process::geteuid().is_root() {
+            unavailable.extend(not_for_root(workflow, &found));
         }
         let wants_script = found.values().any(|one| matches!(one, Found::Script));
         let script = match (wants_script, with.script.is_some()) {
@@ -206,6 +220,25 @@ impl Providers {
     pub fn accounts(&self) -> Accounts {
         self.script.as_ref().map(Scripted::accounts).unwrap_or_default()
     }
+}
+
+/// The providers that would refuse to work for root, each with the first stage that needs it (C-44).
+fn not_for_root(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> Vec<Unavailable> {
+    let mut refusing: BTreeMap<&ProviderName, &StageId> = BTreeMap::new();
+    for (id, stage) in &workflow.stages {
+        for turn in stage.turns() {
+            if let Some(Found::Agent(installed)) = found.get(&turn.provider)
+                && installed.agent.refuses_root(turn.permission, &installed.settings)
+            {
+                refusing.entry(&turn.provider).or_insert(id);
+            }
+        }
+    }
+    let named = |(name, stage): (&ProviderName, &StageId)| Unavailable::NotForRoot {
+        name: name.clone(),
+        stage: stage.clone(),
+    };
+    refusing.into_iter().map(named).collect()
 }
 
 /// Looks providers up.

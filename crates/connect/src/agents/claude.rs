@@ -34,6 +34,10 @@ const LONGEST_SCHEMA: usize = 120 * 1024;
 const LOOKING: [&str; 3] = ["Read", "Grep", "Glob"];
 /// What a turn that only looks is never given.
 const WRITING: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
+/// The mode in which nobody is asked.
+const BYPASSING: &str = "bypassPermissions";
+/// The variable by which it believes to be in a container.
+const CONTAINED: &str = "IS_SANDBOX";
 /// How tools of servers that the user has connected are called.
 const CONNECTED: &str = "mcp__";
 
@@ -75,6 +79,13 @@ impl Agent for Claude {
         Ok(Invocation { arguments, environment: environment(ask), files, input: ask.prompt.clone() })
     }
 
+    fn refuses_root(&self, permission: Permission, settings: &ProviderSettings) -> bool {
+        // Whoever works in a real container can say so; we never do.
+        let contained =
+            settings.env.contains_key(CONTAINED) || settings.env_pass.iter().any(|name| name == CONTAINED);
+        mode(permission, settings) == BYPASSING && !contained
+    }
+
     fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener> {
         Box::new(Ears::new(ask, Allowed::of(ask, settings)))
     }
@@ -112,26 +123,10 @@ struct Allowed {
 
 impl Allowed {
     fn of(ask: &Ask, settings: &ProviderSettings) -> Self {
-        let answers_by_tool = ask.schema.is_some();
-        match ask.permission {
-            Permission::ReadOnly => Self {
-                mode: "default",
-                tools: Some(looking_tools(ask.tools.as_deref())),
-                only_these: true,
-                answers_by_tool,
-            },
-            Permission::Edit { commands } => {
-                let mode =
-                    if commands && !settings.accept_edits { "bypassPermissions" } else { "acceptEdits" };
-                Self { mode, tools: ask.tools.clone(), only_these: false, answers_by_tool }
-            }
-            Permission::Full => Self {
-                mode: "bypassPermissions",
-                tools: ask.tools.clone(),
-                only_these: false,
-                answers_by_tool,
-            },
-        }
+        let only_these = ask.permission == Permission::ReadOnly;
+        let tools = if only_these { Some(looking_tools(ask.tools.as_deref())) } else { ask.tools.clone() };
+        let mode = mode(ask.permission, settings);
+        Self { mode, tools, only_these, answers_by_tool: ask.schema.is_some() }
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -170,6 +165,15 @@ impl Allowed {
     /// Tools of connected servers are denied in this mode unless the user allowed them beforehand.
     fn is_harmless(&self, tool: &str) -> bool {
         self.is_answer(tool) || (self.names_connected() && tool.starts_with(CONNECTED))
+    }
+}
+
+fn mode(permission: Permission, settings: &ProviderSettings) -> &'static str {
+    match permission {
+        Permission::ReadOnly => "default",
+        Permission::Edit { commands: true } if !settings.accept_edits => BYPASSING,
+        Permission::Edit { .. } => "acceptEdits",
+        Permission::Full => BYPASSING,
     }
 }
 

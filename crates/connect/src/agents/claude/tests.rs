@@ -74,6 +74,18 @@ fn every_level_is_a_mode_of_its_own_and_a_list_of_tools() {
     "#);
 }
 
+// C-44, cases 1 and 2
+#[test]
+fn root_is_refused_what_bypasses_permissions_unless_it_says_to_be_contained() {
+    let careful = ProviderSettings { accept_edits: true, ..settings() };
+    let contained = ProviderSettings { env_pass: vec!["IS_SANDBOX".into()], ..settings() };
+    let levels = [Permission::ReadOnly, EDIT_ONLY, EDIT, Permission::Full];
+    let refused = |settings: &ProviderSettings| levels.map(|level| Claude.refuses_root(level, settings));
+    assert_eq!(refused(&settings()), [false, false, true, true]);
+    assert_eq!(refused(&careful), [false, false, false, true]);
+    assert_eq!(refused(&contained), [false; 4]);
+}
+
 // C-23: without the second flag a resumed session keeps the persona it began with.
 #[test]
 fn a_persona_is_a_file_of_the_run_that_also_a_resumed_session_reads() {
