@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::published::wrong_output;
 use crate::{Fault, Live};
 
 /// Longer means that it hangs, and nothing else (T-3).
@@ -175,13 +176,15 @@ impl Invocation {
         writer.join().expect("the writer");
         waiter.join().expect("the waiter");
         let output = output.expect("its output");
-        Outcome {
+        let outcome = Outcome {
             call: self.shown,
             code: output.status.code(),
             signal: output.status.signal(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        };
+        outcome.must_be_as_published();
+        outcome
     }
 
     /// Makes the call and stays with it while it goes on.
@@ -208,6 +211,18 @@ impl Outcome {
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self}");
         self
+    }
+
+    /// Whatever a test is about, JSON that the program writes is what is published about it. A line that was cut off by a
+    /// signal or another program is no JSON, and none of its business.
+    fn must_be_as_published(&self) {
+        if !self.call.contains(" --json") && !self.call.contains(" --format json") {
+            return;
+        }
+        for object in self.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+            let wrong = wrong_output(&object);
+            assert!(wrong.is_empty(), "not as the schema says: {wrong:#?}\n{object}\n{self}");
+        }
     }
 
     /// The objects it wrote to stdout, one a line.

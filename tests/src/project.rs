@@ -7,6 +7,7 @@ use std::{fmt, fs};
 
 use tempfile::TempDir;
 
+use crate::published::wrong_lines;
 use crate::{Invocation, Journal};
 
 /// A project in a temporary directory, with a home of its own and the program that is run in it.
@@ -137,6 +138,12 @@ impl Project {
         reports
     }
 
+    /// Whether any file below the root holds this text.
+    pub fn snapshot_contains(&self, text: &str) -> bool {
+        let holds = |bytes: &Vec<u8>| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+        self.snapshot().files.values().any(holds)
+    }
+
     /// Every file below the root, to see that nothing was changed. The lock is left out: it names whoever looked last.
     ///
     /// # Panics
@@ -156,6 +163,21 @@ impl Project {
             }
         }
         Snapshot { files }
+    }
+}
+
+/// Whatever a test is about, the journals it leaves behind are what is published about journals.
+impl Drop for Project {
+    fn drop(&mut self) {
+        // A test that has failed already need not hear of its consequences.
+        if std::thread::panicking() {
+            return;
+        }
+        for run in self.runs() {
+            let path = self.root().join(".saihai/runs").join(run).join("journal.ndjson");
+            let wrong = fs::read(&path).map(|journal| wrong_lines(&journal)).unwrap_or_default();
+            assert!(wrong.is_empty(), "{}: not as the schema says\n{}", path.display(), wrong.join("\n"));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calling cargo from a task.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -8,10 +9,16 @@ use xtask::source;
 
 /// Runs cargo at the root of the workspace and fails unless it succeeds.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
+    cargo_with(arguments, &[])
+}
+
+/// The same, with variables set.
+pub(crate) fn cargo_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Result<()> {
     let shown = arguments.join(" ");
     eprintln!("xtask: cargo {shown}");
     let status = command()
         .args(arguments)
+        .envs(variables.iter().copied())
         .status()
         .with_context(|| format!("`cargo {shown}` could not be started"))?;
     ensure!(status.success(), "`cargo {shown}` failed ({status})");
@@ -53,5 +60,13 @@ pub(crate) fn target_directory() -> Result<PathBuf> {
 fn command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(source::root());
+    // What cargo says about xtask to xtask would make build scripts that look at it (ring's) think that all has changed.
+    let about_us = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    };
+    for (name, _) in std::env::vars_os().filter(|(name, _)| about_us(name)) {
+        command.env_remove(name);
+    }
     command
 }

@@ -1,4 +1,4 @@
-//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`, `record-agents`.
+//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`, `record-agents`, `real-model`.
 //!
 //! Each task is a thin order of cargo calls plus what cargo cannot tell: whether the release binary knows how to
 //! fail on purpose, what a test run left out, which requirements no test names. It uses no crate of ours, so that
@@ -8,6 +8,7 @@ mod bench;
 mod cargo;
 mod coverage;
 mod real_agents;
+mod real_model;
 mod test;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ usage: cargo xtask TASK
   bench [--only T-n]                the laws of cost, as ratios, with the law beside each
   coverage [--area A] [--all]       requirements that no test names, by area
   real-agents [NAME…]               only the suite of the vendors' agent programs, or its tests of these names
+  real-model [NAME…]                only a real, small model on the loopback, for the providers by HTTP
   record-agents [AGENT [CASE]]      what the vendors' programs say, for the tests of the providers
 ";
 
@@ -44,6 +46,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "coverage" => coverage::run(rest),
         "real-agents" => real_agents::test(rest).map(|()| ExitCode::SUCCESS),
         "record-agents" => real_agents::record(rest),
+        "real-model" => real_model::test(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{cargo, real_agents};
+use crate::{cargo, real_agents, real_model};
 
 /// The variable that only the build for tests may know (T-2).
 const FAULT: &str = concat!("SAIHAI", "_FAULT");
@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     the_release_binary_has_no_faults()?;
     if real_agents {
         real_agents::test(&[])?;
+        real_model::test(&[])?;
     }
     println!("\nall tests passed\n\n{LEFT_OUT}");
     if !real_agents {

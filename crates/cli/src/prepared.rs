@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use saihai_config::{Area, Definition, Diagnostic, Diagnostics, Loaded, Options, Settings, Use, find, load};
+use saihai_connect::Connections;
 use saihai_model::{ProviderName, Stage, StageId, TurnId, Workflow};
 
 use crate::diagnostics;
@@ -81,6 +82,10 @@ pub(crate) fn unusable(workflow: &Workflow, settings: &Settings) -> Diagnostics 
     let uses: Vec<Use<'_>> = providers.iter().map(|name| Use::Provider(name.as_str())).collect();
     let mut found = settings.check_trust(&uses);
     found.append(settings.check_budget(&workflow.limits.budget, providers));
+    // What is not honoured cannot be judged.
+    if found.is_empty() {
+        found.append(settings.check_enforcement(workflow));
+    }
     found
 }
 
@@ -105,5 +110,22 @@ fn providers(workflow: &Workflow) -> BTreeSet<&ProviderName> {
     });
     let exits =
         workflow.stages.values().filter_map(|stage| stage.exit.question()?.question()?.provider.as_ref());
-    asked.chain(exits).collect()
+    let mut all: BTreeSet<&ProviderName> = asked.chain(exits).collect();
+    // Whoever they fall back on can be asked too; the list holds no cycle that could add names for ever.
+    loop {
+        let more =
+            workflow.retry.fallback.iter().filter(|(from, to)| all.contains(from) && !all.contains(to));
+        let more: Vec<&ProviderName> = more.map(|(_, to)| to).collect();
+        if more.is_empty() {
+            return all;
+        }
+        all.extend(more);
+    }
+}
+
+/// How the providers of a run are reached. What decides its course is frozen in the workflow; programs, addresses and
+/// variables belong to the machine and are looked up each time, so that a corrected path helps a run that waits for it.
+pub(crate) fn connections(settings: &Settings) -> Connections {
+    let set = settings.providers.iter().map(|(name, provider)| (name.clone(), provider.clone()));
+    Connections { settings: set.collect(), launcher: std::env::current_exe().ok(), ..Connections::default() }
 }

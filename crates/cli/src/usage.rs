@@ -11,7 +11,7 @@ use crate::error::{Error, exit};
 use crate::terminal::Streams;
 
 /// Commands that later versions have.
-const LATER_COMMANDS: [&str; 6] = ["review", "work", "doctor", "export", "serve", "worker"];
+const LATER_COMMANDS: [&str; 5] = ["review", "work", "export", "serve", "worker"];
 
 /// Flags that later versions have, with the commands that have them.
 const LATER_FLAGS: [(&str, &[&str]); 8] = [

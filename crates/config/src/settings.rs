@@ -4,6 +4,7 @@
 //! They are merged key by key, and each value remembers where it comes from.
 
 mod budget;
+mod enforcement;
 mod environment;
 mod later;
 mod layer;
@@ -128,7 +129,9 @@ impl Settings {
         let fallback = self.providers.iter().filter_map(|(name, provider)| {
             provider.fallback.as_ref().map(|fallback| (name.clone(), fallback.clone()))
         });
-        Retry { fallback: fallback.collect(), ..self.retry.clone() }
+        let fallback: Vec<(ProviderName, ProviderName)> = fallback.collect();
+        let unfit = fallback.iter().flat_map(|(_, to)| self.unfit(to));
+        Retry { unfit: unfit.collect(), fallback, ..self.retry.clone() }
     }
 
     /// Whether a provider of that name exists.
@@ -161,6 +164,16 @@ impl Settings {
     /// What a turn at a provider is taken to cost before any has been settled.
     pub fn price_of(&self, provider: &ProviderName) -> Option<Usd> {
         self.provider(provider.as_str())?.price.turn
+    }
+
+    /// What stands in a provider's system slot where a definition says nothing of a role (C-22).
+    pub fn system_prompt_of(&self, provider: &ProviderName) -> Option<String> {
+        self.provider(provider.as_str())?.system_prompt
+    }
+
+    /// The tools a provider's agents may see where a definition names none (C-22).
+    pub fn tools_of(&self, provider: &ProviderName) -> Option<Vec<String>> {
+        self.provider(provider.as_str())?.tools
     }
 
     /// What `script` answers from, if the settings say so.

@@ -27,8 +27,55 @@ pub(crate) trait Agent: Send + Sync {
         false
     }
 
+    /// What must be seen to be so before the first ask, where that takes a process.
+    fn probe(&self, ask: &Ask, settings: &ProviderSettings) -> Option<Probe> {
+        let _ = (ask, settings);
+        None
+    }
+
     /// Who listens to what it prints.
     fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener>;
+
+    /// How one learns, without a network, whether somebody is logged in there (C-86).
+    fn login(&self) -> Option<LoginProbe> {
+        None
+    }
+
+    /// The variables in which a key for it may stand instead.
+    fn keys(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// How one learns whether somebody is logged in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoginProbe {
+    /// With what the program is started.
+    pub(crate) arguments: &'static [&'static str],
+    /// What it means that it says so.
+    pub(crate) read: fn(&Probed) -> Login,
+}
+
+/// What a program said that was asked something about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Probed {
+    /// Its exit code; absent where a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// What it printed on its standard output and then on its standard error.
+    pub(crate) output: String,
+}
+
+/// Whether somebody is logged in at a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    /// Yes.
+    In,
+    /// No.
+    Out,
+    /// This variable holds a key; whether it is a good one is not known.
+    Key(String),
+    /// There is no way to tell without asking.
+    Unknown,
 }
 
 /// What is always so of an agent program.
@@ -61,6 +108,19 @@ pub(crate) struct Invocation {
     pub(crate) files: Vec<(String, String)>,
     /// What is written to its standard input, which is then closed unless it is spoken with.
     pub(crate) input: String,
+}
+
+/// A short run of a program that shows whether it can be trusted with an ask. It is not repeated once it has passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Probe {
+    /// The arguments after the program's name.
+    pub(crate) arguments: Vec<String>,
+    /// Variables that are set for it, as in an [`Invocation`].
+    pub(crate) environment: Vec<(String, String)>,
+    /// A line of its standard output that must be there.
+    pub(crate) expected: String,
+    /// What is said if it is not.
+    pub(crate) otherwise: String,
 }
 
 /// Listens to one process.

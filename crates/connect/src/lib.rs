@@ -15,11 +15,13 @@
 //! What is deliberately absent: retries, waiting, sessions kept between asks and any memory of a run beyond the
 //! script's place in its file. A provider classifies a failure; what follows is the engine's decision.
 
+mod acp;
 mod agent;
 mod agents;
 mod asking;
 mod attempt;
 mod clock;
+mod doctor;
 mod environment;
 mod http;
 mod lenient;
@@ -34,8 +36,10 @@ mod testing;
 mod tool_log;
 mod tree;
 
+pub use agent::Login;
 pub use asking::Asking;
 pub use clock::{Clock, NoTime, RealTime, Sleep};
+pub use doctor::{Examined, examine, program};
 pub use http::Unreachable;
 pub use process::{launcher, sweep};
 pub use providers::{Connections, Providers, Unavailable};

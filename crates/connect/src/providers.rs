@@ -9,6 +9,7 @@ use saihai_model::{
     Ask, CallId, Choice, Failure, FailureClass, Millis, ProviderKind, ProviderName, ProviderSettings,
     Refusal, Script, StageId, Workflow,
 };
+use tokio::sync::OnceCell;
 
 use crate::agent::Agent;
 use crate::agents;
@@ -38,6 +39,8 @@ pub struct Connections {
     /// The program through which others are started, so that they do not outlive us: one that answers to
     /// [`crate::launcher::ARGUMENT`]. Without it they are started directly.
     pub launcher: Option<PathBuf>,
+    /// Whether we are root: some programs then refuse part of what they can do.
+    pub root: bool,
 }
 
 impl Default for Connections {
@@ -50,6 +53,7 @@ impl Default for Connections {
             grace: Millis::seconds(10),
             environment: std::env::vars_os().collect(),
             launcher: None,
+            root: rustix::process::geteuid().is_root(),
         }
     }
 }
@@ -165,7 +169,7 @@ impl Providers {
                 Err(missing) => unavailable.push(missing),
             }
         }
-        if rustix::process::geteuid().is_root() {
+        if with.root {
             unavailable.extend(not_for_root(workflow, &found));
         }
         let wants_script = found.values().any(|one| matches!(one, Found::Script));
@@ -264,7 +268,7 @@ impl<'a> Search<'a> {
         if settings.kind == ProviderKind::Script {
             return Ok(Found::Script);
         }
-        if let Some(service) = Service::open(name, &settings, &self.with.environment) {
+        if let Some(service) = Service::open(name, &settings, &self.with.environment, &self.means.redactor) {
             return Ok(Found::Http(Box::new(service?)));
         }
         match agents::of(settings.kind) {
@@ -308,7 +312,13 @@ impl<'a> Search<'a> {
             // Another program than the usual one is gotten in another way.
             install: (program == profile.program).then(|| profile.install.to_owned()),
         })?;
-        Ok(Installed { agent, settings, program: file, means: Arc::clone(&self.means) })
+        Ok(Installed {
+            agent,
+            settings,
+            program: file,
+            means: Arc::clone(&self.means),
+            probed: OnceCell::new(),
+        })
     }
 }
 

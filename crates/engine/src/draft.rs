@@ -109,7 +109,7 @@ impl Run {
             ),
             Variable::Output { stage, key } => {
                 let value = self.carry.outputs.get(stage).and_then(|outputs| outputs.get(key));
-                value.map(|value| words(&shown(value, form))).unwrap_or_default()
+                value.map(|value| shown(value, form)).unwrap_or_default()
             }
             Variable::Word(key) => words(workflow.words.get(key).map_or("", String::as_str)),
             Variable::Subject(name) => self.carry.subject.get(name).map(text).unwrap_or_default(),
@@ -240,13 +240,14 @@ fn flat(draft: &Draft) -> Vec<Splice> {
     splices
 }
 
-/// Text as it is, everything else as compact JSON; nothing for null.
-fn shown(value: &Json, form: Form) -> String {
-    match value {
-        Json::Null => String::new(),
-        Json::String(text) if form != Form::Json => text.clone(),
-        Json::String(_) | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => {
-            value.to_string()
+/// Text as it is, everything else as compact JSON; nothing for null. What is JSON already is not made JSON once more.
+fn shown(value: &Json, form: Form) -> Vec<Splice> {
+    match (value, form) {
+        (Json::Null, _) => Vec::new(),
+        (_, Form::Json) => vec![Splice::Text(value.to_string().into(), Form::Plain)],
+        (Json::String(text), _) => vec![Splice::Text(text.as_str().into(), form)],
+        (Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_), _) => {
+            vec![Splice::Text(value.to_string().into(), form)]
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use saihai_model::{
     Activity, CallFailed, CallId, Cost, Decision, Effect, Failure, FailureClass, Hold, Moment, OnFailure,
-    Place, ProviderName, SessionPolicy, Workflow,
+    Permission, Place, ProviderName, SessionPolicy, Wanted, Workflow,
 };
 
 use crate::facts::Taken;
@@ -37,6 +37,9 @@ impl Run {
             taken.call.repeat = true;
             return self.put(taken.place, Slot::Waiting { call: taken.call, until: None });
         }
+        if failure.by_budget {
+            return self.outspent(workflow, taken, failure);
+        }
         match self.after(workflow, &mut taken.call, failure) {
             Next::Again(at) => self.retry(taken, Some(at), out),
             Next::NewSession => {
@@ -49,6 +52,16 @@ impl Run {
             Next::SpentUntil(at) => self.give_up(workflow, taken, failure, Later::At(at), out),
             Next::TooLong(at) => self.give_up(workflow, taken, failure, Later::Park(at), out),
         }
+    }
+
+    /// The provider stopped where the budget ends: whoever raises it goes on with this very call.
+    fn outspent(&mut self, workflow: &Workflow, taken: Taken, failure: &Failure) {
+        if keeps_going(workflow, &taken) {
+            let done = Done { failure: Some(failure.clone()), ..Done::default() };
+            return self.put(taken.place, Slot::Done(Box::new(done)));
+        }
+        self.set_hold(Hold::Budget);
+        self.put(taken.place, Slot::Waiting { call: taken.call, until: None });
     }
 
     /// What the policy says after this failure, which is counted here.
@@ -81,7 +94,7 @@ impl Run {
         later: Later,
         out: &mut Vec<Effect>,
     ) {
-        if let Some(other) = self.fallback(workflow, &taken, failure.class) {
+        if let Some(other) = self.fallback(workflow, &taken, failure.class, out) {
             taken.call.failures.clear();
             taken.call.new_session = true;
             taken.call.prompt = None;
@@ -107,23 +120,34 @@ impl Run {
         }
     }
 
-    fn fallback(&self, workflow: &Workflow, taken: &Taken, class: FailureClass) -> Option<ProviderName> {
-        let helps = match class {
-            FailureClass::Transient
-            | FailureClass::RateLimited
-            | FailureClass::Quota
-            | FailureClass::Auth
-            | FailureClass::Missing
-            | FailureClass::Crashed => true,
-            FailureClass::BadRequest
-            | FailureClass::SessionLost
-            | FailureClass::Refused
-            | FailureClass::Cancelled => false,
-        };
-        let (provider, _) = self.asked_of(workflow, taken.place, &taken.call)?;
-        let other = workflow.retry.fallback.iter().find(|(from, _)| *from == provider);
-        let other = other.map(|(_, to)| to).filter(|to| !taken.call.tried.contains(to));
-        other.filter(|_| helps && taken.call.purpose.is_some()).cloned()
+    /// The next in line who has not been tried. One that cannot hold the agent to its permission is passed over.
+    fn fallback(
+        &self,
+        workflow: &Workflow,
+        taken: &Taken,
+        class: FailureClass,
+        out: &mut Vec<Effect>,
+    ) -> Option<ProviderName> {
+        if taken.call.purpose.is_none() || !somebody_else_helps(class) {
+            return None;
+        }
+        let (mut provider, _) = self.asked_of(workflow, taken.place, &taken.call)?;
+        let permission = permission_at(workflow, taken)?;
+        let mut passed_over = Vec::new();
+        loop {
+            let next = workflow.retry.fallback.iter().find(|(from, _)| *from == provider);
+            let next = next.map(|(_, to)| to).filter(|to| !taken.call.tried.contains(to))?;
+            if passed_over.contains(next) {
+                return None;
+            }
+            if !workflow.retry.unfit.contains(&(next.clone(), permission)) {
+                return Some(next.clone());
+            }
+            let call = taken.call.id.clone();
+            out.push(Effect::Record(Decision::Unfit { call, provider: next.clone() }));
+            passed_over.push(next.clone());
+            provider = next.clone();
+        }
     }
 
     fn forget_session(&mut self, workflow: &Workflow, taken: &Taken) {
@@ -132,6 +156,32 @@ impl Run {
         if let Some(SessionPolicy::Continue(key)) = turn.map(|turn| &turn.session) {
             self.sessions.remove(key);
         }
+    }
+}
+
+/// Whether a failure is one provider's own trouble (C-35).
+fn somebody_else_helps(class: FailureClass) -> bool {
+    match class {
+        FailureClass::Transient
+        | FailureClass::RateLimited
+        | FailureClass::Quota
+        | FailureClass::Auth
+        | FailureClass::Missing
+        | FailureClass::Crashed => true,
+        FailureClass::BadRequest
+        | FailureClass::SessionLost
+        | FailureClass::Refused
+        | FailureClass::Cancelled => false,
+    }
+}
+
+/// What the agent of a call may do.
+fn permission_at(workflow: &Workflow, taken: &Taken) -> Option<Permission> {
+    match (workflow.wanted(&taken.call.id.stage, taken.place)?, taken.place) {
+        (Wanted::Work(_), Place::Main(index)) => {
+            Some(workflow.stage(&taken.call.id.stage)?.turns().get(index)?.permission)
+        }
+        (Wanted::Work(_) | Wanted::Answer(..), _) => Some(Permission::ReadOnly),
     }
 }
 

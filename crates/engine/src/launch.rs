@@ -112,12 +112,13 @@ impl Run {
         mut call: Call,
         out: &mut Vec<Effect>,
     ) -> bool {
-        let Some(request) = self.request(workflow, stage, place, &call) else { return false };
+        let Some(mut request) = self.request(workflow, stage, place, &call) else { return false };
         let price = turn_of(stage, place).and_then(|turn| turn.price);
         let next = self.ledger.estimate(&request.provider, request.model.as_deref(), price);
         if !self.ledger.fits(&self.limits.budget, self.reserved(), next, self.driven) {
             return self.over_budget(stage, place);
         }
+        request.money = self.ledger.money_left(&self.limits.budget, self.reserved());
         self.record_call(place, &call, out);
         call.attempt += 1;
         call.repeat = false;
@@ -234,6 +235,7 @@ impl Run {
             session,
             timeout: turn.timeout,
             max_calls: turn.max_calls,
+            money: None,
         })
     }
 

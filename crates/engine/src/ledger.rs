@@ -22,9 +22,19 @@ impl Ledger {
         }
     }
 
-    /// Whether a call fits beside what is under way.
+    /// Whether a call fits beside what is under way. Where all is spent nothing does, though nothing be known of what
+    /// the call will cost.
     pub(crate) fn fits(&self, budget: &Budget, reserved: Cost, next: Cost, driven: Millis) -> bool {
-        budget.allows(self.spent.plus(reserved).plus(next), driven)
+        let taken = self.spent.plus(reserved);
+        budget.usd.is_none_or(|most| taken.usd < most)
+            && budget.tokens.is_none_or(|most| taken.tokens < most)
+            && budget.allows(taken.plus(next), driven)
+    }
+
+    /// What is left of a budget in money beside what is under way.
+    pub(crate) fn money_left(&self, budget: &Budget, reserved: Cost) -> Option<Usd> {
+        let taken = self.spent.plus(reserved).usd;
+        budget.usd.map(|most| Usd(most.0.saturating_sub(taken.0)))
     }
 
     /// Books what a call has cost.

@@ -44,7 +44,7 @@ impl Attempt<'_> {
             FailureClass::Crashed => self.bounded(self.policy.crashed, Millis(2_000)),
             FailureClass::SessionLost if self.count == 1 => Next::NewSession,
             FailureClass::RateLimited => self.rate_limited(),
-            FailureClass::Quota => self.quota(),
+            FailureClass::Quota => self.quota(self.count),
             FailureClass::SessionLost
             | FailureClass::Auth
             | FailureClass::BadRequest
@@ -73,7 +73,9 @@ impl Attempt<'_> {
         match self.failure.until.filter(|until| *until > self.now) {
             Some(until) if until.since(self.since) > self.policy.max_wait => Next::TooLong(until),
             Some(until) => Next::Again(until.plus(self.jitter(until.since(self.now)))),
-            None if self.count >= self.policy.rate_limited => self.quota(),
+            None if self.count >= self.policy.rate_limited => {
+                self.quota(self.count - self.policy.rate_limited + 1)
+            }
             None => {
                 let wait =
                     Millis(5_000_u64.saturating_mul(1 << self.count.saturating_sub(1).min(5)).min(60_000));
@@ -82,13 +84,14 @@ impl Attempt<'_> {
         }
     }
 
-    fn quota(&self) -> Next {
+    /// `probe` counts how often it was looked whether the quota is filled again, this time included.
+    fn quota(&self, probe: u32) -> Next {
         if !self.policy.wait_for_quota {
             return Next::Spent;
         }
         match self.failure.until.filter(|until| *until > self.now) {
             Some(until) => Next::SpentUntil(until),
-            None if self.count <= QUOTA_PROBES => Next::SpentUntil(self.now.plus(QUOTA_PROBE)),
+            None if probe <= QUOTA_PROBES => Next::SpentUntil(self.now.plus(QUOTA_PROBE)),
             None => Next::Spent,
         }
     }
@@ -113,73 +116,4 @@ impl Attempt<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn next(failure: &Failure, count: u32) -> Next {
-        let policy = Retry::default();
-        let call = CallId { stage: "plan".into(), visit: 1, round: 1, n: 1 };
-        let now = Moment(1_000_000);
-        Attempt { policy: &policy, call: &call, attempt: count, failure, count, since: now, now, seed: 7 }
-            .next()
-    }
-
-    fn wait(failure: &Failure, count: u32) -> Option<u64> {
-        match next(failure, count) {
-            Next::Again(at) => Some(at.since(Moment(1_000_000)).0),
-            Next::NewSession | Next::SpentUntil(_) | Next::TooLong(_) | Next::Spent => None,
-        }
-    }
-
-    #[test]
-    fn transient_failures_back_off_with_jitter_and_end_after_four_attempts() {
-        // C-33, C case 23
-        let failure = Failure::new(FailureClass::Transient, "503");
-        for (count, most) in [(1, 1_000), (2, 2_000), (3, 4_000)] {
-            assert!(wait(&failure, count).is_some_and(|wait| wait <= most), "attempt {count}");
-        }
-        assert_eq!(next(&failure, 4), Next::Spent);
-        assert_eq!(wait(&failure, 2), wait(&failure, 2), "the same seed waits the same time");
-    }
-
-    #[test]
-    fn a_named_time_is_waited_for_but_not_beyond_the_longest_wait() {
-        // C-33, C-34, C case 21
-        let mut failure = Failure::new(FailureClass::RateLimited, "slow down");
-        failure.until = Some(Moment(1_030_000));
-        assert!(wait(&failure, 1).is_some_and(|wait| (30_000..=33_000).contains(&wait)));
-        let far = Moment(1_000_000 + 7 * 3_600_000);
-        failure.until = Some(far);
-        assert_eq!(next(&failure, 1), Next::TooLong(far));
-    }
-
-    #[test]
-    fn a_rate_limit_without_a_time_doubles_and_then_counts_as_a_quota() {
-        // C-33
-        let failure = Failure::new(FailureClass::RateLimited, "slow down");
-        assert!(wait(&failure, 1).is_some_and(|wait| (5_000..=5_500).contains(&wait)));
-        assert!(wait(&failure, 5).is_some_and(|wait| (60_000..=66_000).contains(&wait)));
-        assert_eq!(next(&failure, 6), Next::SpentUntil(Moment(1_000_000 + 3_600_000)));
-    }
-
-    #[test]
-    fn what_can_never_succeed_is_never_tried_again() {
-        // C-33
-        for class in FailureClass::ALL {
-            let failure = Failure::new(class, "x");
-            let expected = match class {
-                FailureClass::Auth
-                | FailureClass::BadRequest
-                | FailureClass::Missing
-                | FailureClass::Refused
-                | FailureClass::Cancelled => Next::Spent,
-                FailureClass::SessionLost => Next::NewSession,
-                FailureClass::Crashed => Next::Again(Moment(1_002_000)),
-                FailureClass::Transient | FailureClass::RateLimited | FailureClass::Quota => continue,
-            };
-            assert_eq!(next(&failure, 1), expected, "{class:?}");
-        }
-        assert_eq!(next(&Failure::new(FailureClass::SessionLost, "x"), 2), Next::Spent);
-        assert_eq!(next(&Failure::new(FailureClass::Crashed, "x"), 2), Next::Spent);
-    }
-}
+mod tests;

@@ -162,6 +162,19 @@ impl Run {
         self.now
     }
 
+    /// The sessions that a call to come may continue.
+    pub fn sessions(&self) -> impl Iterator<Item = &str> {
+        let kept = self.sessions.values().map(|(_, session)| session.as_str());
+        let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
+        let said = slots.filter_map(|(_, slot)| match slot {
+            Slot::Busy(call) | Slot::Waiting { call, .. } | Slot::Open { call, .. } => {
+                call.first.as_ref().and_then(|first| first.session.as_deref())
+            }
+            Slot::Done(done) => done.session.as_deref(),
+        });
+        kept.chain(said)
+    }
+
     /// SHA-256 of the last saved version of each report, by file.
     pub fn reports(&self) -> &BTreeMap<String, String> {
         &self.reports

@@ -57,6 +57,13 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         new_session: bool,
     },
+    /// A fall-back was passed over: it cannot hold an agent to the permission (C-35).
+    Unfit {
+        /// For which call.
+        call: CallId,
+        /// Who.
+        provider: ProviderName,
+    },
     /// A call whose process died is made again.
     Repeated {
         /// Which.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ActionSpec, Block, CallId, Decision, Draft, Found, Json, Millis, Moment, Permission, Place, ProviderName,
-    Purpose, Text, TurnId, Wants,
+    Purpose, Text, TurnId, Usd, Wants,
 };
 
 /// Something the world must be asked to do.
@@ -72,6 +72,8 @@ pub struct Request {
     pub timeout: Option<Millis>,
     /// The most model calls inside it.
     pub max_calls: Option<u32>,
+    /// What is left of a budget in money beside what is under way.
+    pub money: Option<Usd>,
 }
 
 /// An action to be done.

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Budget, CallId, Failure, Json, Label, Millis, Moment, Reading, Text, ToolUse, Usage, Usd};
+use crate::{
+    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, ProviderName, Reading, Text, ToolUse, Usage,
+    Usd,
+};
 
 /// A fact and when it was recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,6 +133,9 @@ pub struct Replied {
     /// Tools the agent used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_used: Vec<ToolUse>,
+    /// The session's counters after it, where the provider counts sessions (C-27).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metered: Option<Meter>,
     /// How often it was denied something.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub denied: u32,
@@ -149,12 +155,36 @@ pub struct CallFailed {
     pub call: CallId,
     /// How.
     pub failure: Failure,
+    /// Who was asked; absent where nobody could be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderName>,
     /// Tokens it spent all the same.
     #[serde(default)]
     pub usage: Usage,
     /// Money likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
+    /// The session it had begun. Never continued: what is known of it only keeps the accounts right (C-38).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The session's counters after it, where the provider counts sessions (C-27).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metered: Option<Meter>,
+}
+
+impl CallFailed {
+    /// An attempt that failed before anything could be spent.
+    pub fn new(call: CallId, failure: Failure) -> Self {
+        Self {
+            call,
+            failure,
+            provider: None,
+            usage: Usage::default(),
+            cost: None,
+            session: None,
+            metered: None,
+        }
+    }
 }
 
 /// What came of an action.

@@ -72,6 +72,9 @@ pub struct Failure {
     /// It was our own deadline that ended it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_deadline: bool,
+    /// It was what is left of the run's own budget that ended it: asking again would cost more than there is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_budget: bool,
     /// When asking again makes sense, if the provider said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Moment>,
@@ -80,6 +83,6 @@ pub struct Failure {
 impl Failure {
     /// A failure of a class with a message and nothing else known.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), by_deadline: false, until: None }
+        Self { class, message: message.into(), by_deadline: false, by_budget: false, until: None }
     }
 }

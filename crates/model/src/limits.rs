@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Budget, Millis, ProviderName};
+use crate::{Budget, Millis, Permission, ProviderName};
 
 /// How far a run may go.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct Retry {
     /// Who answers when all attempts are spent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<(ProviderName, ProviderName)>,
+    /// What a fall-back cannot hold an agent to: with such a permission it is not asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unfit: Vec<(ProviderName, Permission)>,
 }
 
 impl Default for Retry {
@@ -53,6 +56,7 @@ impl Default for Retry {
             max_wait: Millis::seconds(6 * 3600),
             wait_for_quota: true,
             fallback: Vec::new(),
+            unfit: Vec::new(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
-use crate::{Millis, ProviderName, Usd};
+use crate::{Millis, Permission, ProviderName, Usage, Usd};
 
 /// Which built-in provider a provider is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,6 +96,25 @@ impl Price {
     pub fn is_unset(&self) -> bool {
         *self == Self::default()
     }
+
+    /// What a turn of so many tokens costs; absent where nothing is priced that is known of it. Where cached tokens have
+    /// no price of their own they cost what the others do.
+    pub fn cost(&self, usage: &Usage) -> Option<Usd> {
+        let cached = usage
+            .cached
+            .filter(|_| self.cached.is_some())
+            .map(|cached| cached.min(usage.input.unwrap_or(cached)));
+        let fresh = usage.input.map(|input| input.saturating_sub(cached.unwrap_or(0)));
+        let tokens = [(self.input, fresh), (self.cached, cached), (self.output, usage.output)];
+        let parts = tokens.into_iter().filter_map(|(price, tokens)| Some(per_million(price?, tokens?)));
+        parts.chain(self.turn).reduce(|sum, part| Usd(sum.0.saturating_add(part.0)))
+    }
+}
+
+/// Rounded up: a sum of small turns must not come to nothing.
+fn per_million(price: Usd, tokens: u64) -> Usd {
+    let micros = (u128::from(price.0) * u128::from(tokens)).div_ceil(1_000_000);
+    Usd(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
 /// One provider, as the settings describe it.
@@ -164,6 +183,31 @@ impl ProviderSettings {
             protocol: Protocol::Text,
             file: None,
             trust: false,
+        }
+    }
+
+    /// Whether an agent behind it can be held to a permission (C-43): by its own means, or because the settings say so.
+    pub fn can_enforce(&self, permission: Permission) -> bool {
+        match self.kind {
+            ProviderKind::Claude
+            | ProviderKind::Codex
+            | ProviderKind::Opencode
+            | ProviderKind::Gemini
+            | ProviderKind::Copilot
+            | ProviderKind::Script => true,
+            ProviderKind::Anthropic | ProviderKind::Openai => permission == Permission::ReadOnly,
+            ProviderKind::Acp | ProviderKind::Command => self.honours_level(permission),
+        }
+    }
+
+    /// Whoever honours `edit` honours what is less of it.
+    fn honours_level(&self, permission: Permission) -> bool {
+        let honoured = |level: &str| self.honours.iter().any(|one| one == level);
+        match permission {
+            Permission::ReadOnly => honoured("readonly"),
+            Permission::Edit { commands: false } => honoured("edit-only") || honoured("edit"),
+            Permission::Edit { commands: true } => honoured("edit"),
+            Permission::Full => true,
         }
     }
 

@@ -70,6 +70,10 @@ pub enum Permission {
 }
 
 impl Permission {
+    /// All of them, the smallest first.
+    pub const ALL: [Self; 4] =
+        [Self::ReadOnly, Self::Edit { commands: false }, Self::Edit { commands: true }, Self::Full];
+
     /// The smaller of two.
     #[must_use]
     pub fn at_most(self, ceiling: Self) -> Self {

@@ -6,7 +6,7 @@ use std::path::Path;
 use saihai_engine::Run;
 use saihai_model::{
     Answer, AnsweredBy, CallFailed, CallId, Effect, Entry, Event, Fact, Failure, FailureClass, Moment,
-    OpenGate, Performance, Record, Request, Script, ScriptAnswer, Start, Text, Usage, Wants, Workflow,
+    OpenGate, Performance, Record, Request, Script, ScriptAnswer, Start, Text, Wants, Workflow,
 };
 
 use crate::history::History;
@@ -295,5 +295,5 @@ fn standing_yes(call: CallId) -> Answer {
 
 /// The fact that an attempt failed before or without its provider.
 pub(crate) fn failed(call: CallId, failure: Failure) -> Fact {
-    Fact::Failed(Box::new(CallFailed { call, failure, usage: Usage::default(), cost: None }))
+    Fact::Failed(Box::new(CallFailed::new(call, failure)))
 }

@@ -7,10 +7,10 @@ use saihai_model::{Entry, Fact, Record, Script, Start, Text, Workflow};
 use crate::blobs::{Blobs, sha256};
 use crate::journal::Reader;
 use crate::lock::Lock;
-use crate::{Disk, Error, Summary, Warning};
+use crate::{Disk, Error, Glimpses, Summary, Warning};
 
-/// One run on disk: `journal.ndjson`, `workflow.json`, `script.json`, `blobs/`, `lock`, `inbox/`. To have this is to
-/// know where the run is, not to own it.
+/// One run on disk: `journal.ndjson`, `workflow.json`, `script.json`, `blobs/`, `lock`, `inbox/`, `scratch/` and, while
+/// it is driven, `live/`. To have this is to know where the run is, not to own it.
 #[derive(Debug, Clone)]
 pub struct RunDirectory {
     path: PathBuf,
@@ -83,6 +83,11 @@ impl RunDirectory {
         self.blobs().read(text).map_err(|bad| self.bad_text(text, &bad.to_string()))
     }
 
+    /// For looking on while somebody drives the run.
+    pub fn glimpses(&self) -> Glimpses {
+        Glimpses::new(self.live())
+    }
+
     /// The run in one line.
     ///
     /// # Errors
@@ -112,6 +117,11 @@ impl RunDirectory {
     /// Where providers put what they need and what they said raw.
     pub(crate) fn scratch(&self) -> PathBuf {
         self.path.join(SCRATCH)
+    }
+
+    /// Where turns under way show what they do.
+    pub(crate) fn live(&self) -> PathBuf {
+        self.path.join(LIVE)
     }
 
     pub(crate) fn lock(&self) -> Result<Lock, Error> {
@@ -186,6 +196,7 @@ const SCRIPT: &str = "script.json";
 const BLOBS: &str = "blobs";
 const INBOX: &str = "inbox";
 const SCRATCH: &str = "scratch";
+const LIVE: &str = "live";
 
 pub(crate) fn damaged(path: &Path, line: u64, why: &str) -> Error {
     Error::Damaged { path: path.to_path_buf(), line, why: why.to_owned() }

@@ -155,7 +155,7 @@ fn a_quota_names_the_time_and_is_asked_before_it_only_on_demand() {
     let quota = "  - {for: plan, fail: {class: quota, message: used up, until: '2099-01-01T14:00:00Z'}}\n  \
                  - {for: plan, text: '[STEP:0]'}";
     insta::assert_snapshot!(after(ONE, quota, &[]), @r"
-    parked: waiting until TIME (quota)
+    parked: waiting until TIME (quota, script)
     run RUN: 1 iteration, 0 turns
     -- stderr
     run RUN
@@ -169,7 +169,7 @@ fn a_quota_names_the_time_and_is_asked_before_it_only_on_demand() {
     ? 4
     ");
     insta::assert_snapshot!(after(ONE, quota, &[&["resume", "last"]]), @r"
-    parked: waiting until TIME (quota)
+    parked: waiting until TIME (quota, script)
     run RUN: 1 iteration, 0 turns
     -- stderr
     run RUN
@@ -302,7 +302,7 @@ fn a_flag_wins_over_the_definition_and_that_over_a_setting() {
     let project = project(&claude, "  - {for: plan, text: '[STEP:0]'}");
     let with_variable = |arguments: &[&str]| project.saihai(arguments).env("SAIHAI_PROVIDER", "script").run();
     let outcome = with_variable(&["run", "it", "x"]).exits(4);
-    assert!(outcome.stderr.contains("provider `claude` is not available"), "{outcome}");
+    assert!(outcome.stderr.contains("provider `claude`: there is no program `claude`"), "{outcome}");
     run(&project, &[]).exits(0);
     let outcome = with_variable(&["config", "--explain", "provider"]).exits(0);
     insta::assert_snapshot!(outcome.stdout, @r#"

@@ -62,6 +62,7 @@ fn the_help_lists_every_command_and_exit_code() {
       cancel       Cancel a run for good
       config       Show the settings in force
       trust        Honour what a project's settings say about programs and addresses
+      doctor       Say which agents can be asked on this machine, and what is missing
       eject        Copy a built-in definition into the project, to change it
       schema       Print a JSON Schema, or the list of them
       demo         Watch a process at work: a tour of a minute, without an agent
@@ -180,7 +181,8 @@ fn commands_that_try_a_definition_explain_themselves() {
       -h, --help             Print help
       -V, --version          Print version
 
-    Then prints, for each definition, an upper bound on the calls to providers, retries not counted.
+    Then prints, for each definition, an upper bound on the calls to providers and, where all of them
+    have a price, on what they cost; retries not counted.
     ");
 }
 

@@ -228,6 +228,29 @@ fn check_gives_one_object_with_everything() {
     assert_eq!(json(&project, &["check", "--format", "json"]), json(&project, &["check", "--json"]));
 }
 
+// K-43
+#[test]
+fn check_gives_a_log_for_code_scanning() {
+    let project = project(ONE, "");
+    project.write(".takt/pieces/bad.yaml", "name: bad\nmovments: []\n");
+    let outcome = project.saihai(["check", "--format", "sarif"]).run().exits(2);
+    let log: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let lines: Vec<String> = results
+        .iter()
+        .map(|result| {
+            let place = &result["locations"][0]["physicalLocation"];
+            let (file, line) = (&place["artifactLocation"], &place["region"]["startLine"]);
+            format!("{} {} {} {line}", result["ruleId"], file["uriBaseId"], file["uri"])
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    "piece/missing-key" "%SRCROOT%" ".takt/pieces/bad.yaml" 1
+    "piece/unknown-key" "%SRCROOT%" ".takt/pieces/bad.yaml" 2
+    "workflow/unmonitored-cycle" "%SRCROOT%" ".takt/pieces/it.yaml" 4
+    "#);
+}
+
 // K-3, P-60
 #[test]
 fn prompt_gives_the_text_and_what_we_added() {

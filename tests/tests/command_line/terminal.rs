@@ -179,6 +179,31 @@ fn a_log_that_is_followed_ends_with_its_run() {
     assert_eq!(followed.json(), events);
 }
 
+// C-28: what a turn says while it runs is seen from another terminal, and leaves nothing behind.
+#[test]
+fn a_log_that_is_followed_shows_what_a_turn_says_while_it_runs() {
+    let project = project(ONE, "");
+    let said = r#"[{"content": "[STEP:0]", "text_chunks": ["look", "ing at\u001b[2J it\nnow the te"], "wait_for_abort": true}]"#;
+    project.write("mock.json", said);
+    let mut live = project.saihai(["run", "it", "x", "--script", "mock.json", "--json"]).start();
+    live.wait_for("\"asked\"");
+    let mut followed = project.saihai(["log", "last", "-f"]).start();
+    let line = followed.wait_for("looking at");
+    assert_eq!(line.trim(), r"plan | looking at\x1b[2J it");
+    let live_files = project.run_directory().join("live");
+    assert!(live_files.is_dir());
+    live.signal(rustix::process::Signal::INT);
+    live.finish().exits(3);
+    let followed = followed.finish().exits(0);
+    assert!(
+        followed.stdout.contains("plan | now the te\n"),
+        "a line that never ended is shown too: {followed}"
+    );
+    assert!(!live_files.exists());
+    let journal = project.read(&format!(".saihai/runs/{}/journal.ndjson", project.runs()[0]));
+    assert!(!journal.contains("looking"), "it is never journaled");
+}
+
 // T-85: only our own styling reaches a terminal, whatever agents and files say
 #[test]
 fn nothing_that_others_wrote_steers_a_real_terminal() {

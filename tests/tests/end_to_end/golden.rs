@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use saihai_tests::Project;
+use saihai_tests::{Project, wrong_line, wrong_output};
 
 use crate::support::PROGRAM;
 
@@ -51,6 +51,21 @@ fn t17_runs_of_earlier_releases_are_read_as_they_were_written() {
         // It waits at a gate, and can still be answered and ended.
         project.saihai(["answer", &id, "Go on."]).run().exits(0);
         project.saihai(["resume", &id]).run().exits(0);
+    }
+}
+
+// K-3: what is published describes what was written before it
+#[test]
+fn t17_what_earlier_releases_wrote_is_described_by_the_schemas_of_today() {
+    for run in golden() {
+        let lines = |file: &str| -> Vec<serde_json::Value> {
+            let text = fs::read_to_string(run.join(file)).expect("a file of the run");
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+        };
+        let outputs = ["show.json", "explain.json", "log.json"];
+        let mut wrong: Vec<String> = lines("run/journal.ndjson").iter().flat_map(wrong_line).collect();
+        wrong.extend(outputs.iter().flat_map(|file| lines(file)).flat_map(|object| wrong_output(&object)));
+        assert!(wrong.is_empty(), "{}: {wrong:#?}", run.display());
     }
 }
 

@@ -3,10 +3,12 @@
 //! One program, so that it is linked once. Each suite is one promise, one dialect or one kind of trouble.
 
 mod agents;
+mod budgets;
 mod crash;
 mod damage;
 mod drawings;
 mod golden;
+mod http;
 mod input;
 mod leaks;
 mod limits;
@@ -19,9 +21,11 @@ mod ownership;
 mod people;
 mod prompts;
 mod record;
+mod recorded;
 mod reports;
 mod resume;
 mod rules;
 mod signals;
 mod storage;
 mod support;
+mod waiting;

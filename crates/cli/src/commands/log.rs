@@ -1,20 +1,25 @@
 //! `saihai log`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use saihai::{RunDirectory, State};
-use saihai_model::{Record, Workflow};
+use saihai::{Glimpse, Glimpses, RunDirectory, State};
+use saihai_model::{CallId, Entry, Fact, Record, Workflow};
 
 use crate::driving::{EventObject, Signals, block_on};
 use crate::error::{Error, exit};
 use crate::project::Project;
 use crate::report::{Names, words};
-use crate::terminal::{Streams, style};
+use crate::terminal::{Streams, style, visible_line};
 use crate::{json, time};
 
 /// How often a followed journal is looked at.
 const LOOK: Duration = Duration::from_millis(200);
+/// Where the words of an event begin.
+const MARGIN: &str = "                 ";
+/// A line that does not end is shown in parts of about this many bytes.
+const LONGEST: usize = 2_000;
 
 /// Show every event of a run in words
 #[derive(Debug, Args)]
@@ -53,11 +58,15 @@ struct Teller<'a> {
     names: Names<'a>,
     json: bool,
     told: u64,
+    glimpses: Glimpses,
+    /// What each turn under way has said of a line that is not ended.
+    begun: BTreeMap<CallId, String>,
 }
 
 impl<'a> Teller<'a> {
     fn new(directory: &'a RunDirectory, workflow: &'a Workflow, json: bool) -> Self {
-        Self { directory, names: Names::new(workflow), json, told: 0 }
+        let (names, glimpses) = (Names::new(workflow), directory.glimpses());
+        Self { directory, names, json, told: 0, glimpses, begun: BTreeMap::new() }
     }
 
     /// Tells the records after the last one told; what was torn off the end comes back.
@@ -77,6 +86,7 @@ impl<'a> Teller<'a> {
 
     fn record(&mut self, record: &Record, streams: &mut Streams) -> std::io::Result<()> {
         self.names.learn(record);
+        self.end_lines(record, streams)?;
         if self.json {
             return json::line(&mut streams.out, "event", EventObject::new(self.directory.id(), record));
         }
@@ -90,12 +100,64 @@ impl<'a> Teller<'a> {
     }
 }
 
+impl Teller<'_> {
+    /// Tells what turns under way show, line by line. It is not journaled, so programs are not told.
+    fn look_on(&mut self, streams: &mut Streams) -> std::io::Result<()> {
+        if self.json {
+            return Ok(());
+        }
+        for (call, shows) in self.glimpses.look() {
+            let said = match shows {
+                Glimpse::Does(what) => format!("[{what}]\n"),
+                Glimpse::Text(text) => text,
+            };
+            let mut said = self.begun.remove(&call).unwrap_or_default() + &said;
+            while let Some(end) = said.find('\n') {
+                let rest = said.split_off(end + 1);
+                self.say(&call, &said, streams)?;
+                said = rest;
+            }
+            if said.len() > LONGEST {
+                self.say(&call, &said, streams)?;
+                said.clear();
+            }
+            if !said.is_empty() {
+                self.begun.insert(call, said);
+            }
+        }
+        streams.out.flush()
+    }
+
+    /// What a turn has said of a line that it will not end any more.
+    fn end_lines(&mut self, record: &Record, streams: &mut Streams) -> std::io::Result<()> {
+        let over = match &record.entry {
+            Entry::Fact(Fact::Replied(reply)) => &reply.call,
+            Entry::Fact(Fact::Failed(failed)) => &failed.call,
+            Entry::Fact(_) | Entry::Decision(_) => return Ok(()),
+        };
+        match self.begun.remove(over) {
+            Some(said) => self.say(over, &said, streams),
+            None => Ok(()),
+        }
+    }
+
+    fn say(&self, call: &CallId, said: &str, streams: &mut Streams) -> std::io::Result<()> {
+        if said.trim().is_empty() {
+            return Ok(());
+        }
+        let line = format!("{MARGIN}{} | {}", self.names.call(call), visible_line(said.trim_end()));
+        let line = streams.out.paint(style::QUIET, &line);
+        streams.out.data(&line)
+    }
+}
+
 /// Tells what happens until the run is left alone. Ctrl-C is the usual way to stop watching and no failure.
 async fn follow(teller: &mut Teller<'_>, streams: &mut Streams) -> Result<(), Error> {
     let mut signals = Signals::listen()?;
     loop {
         let over = !matches!(teller.directory.summary()?.state, State::Running { .. });
         // Looked at before the last telling, so that nothing said at the very end is missed.
+        teller.look_on(streams)?;
         teller.tell(streams)?;
         if over {
             return Ok(());

@@ -11,6 +11,7 @@ mod check;
 mod completions;
 mod config;
 mod demo;
+mod doctor;
 mod eject;
 mod explain;
 mod flags;
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Cancel(cancel::Cancel),
     Config(config::Config),
     Trust(trust::Trust),
+    Doctor(doctor::Doctor),
     Eject(eject::Eject),
     Schema(schema::Schema),
     Demo(demo::Demo),
@@ -102,6 +104,7 @@ impl Command {
             Self::Cancel(command) => command.execute(streams),
             Self::Config(command) => command.execute(streams),
             Self::Trust(command) => command.execute(streams),
+            Self::Doctor(command) => command.execute(streams),
             Self::Demo(command) => command.execute(streams),
             Self::Eject(command) => command.execute(streams),
             Self::Schema(command) => command.execute(streams),

@@ -85,7 +85,7 @@ fn insist_on_end(directory: &RunDirectory) -> Result<String, Error> {
     match summary.state {
         State::Ended { .. } => Ok(summary.definition),
         State::Running { .. } => Err(Error::usage(message).hint("record it when it has ended")),
-        State::Interrupted | State::Parked { .. } => {
+        State::Interrupted | State::Ready | State::Parked { .. } => {
             Err(Error::usage(message).hint(format!("continue with `saihai resume {}`", directory.id())))
         }
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
-use crate::prepared::{Prepared, Wanted};
+use crate::prepared::{Prepared, Wanted, connections};
 use crate::project::Project;
 use crate::report::count;
 use crate::terminal::{Streams, visible_line};
@@ -105,7 +105,7 @@ impl Rehearse {
         let script =
             script::read(&project, &project.places.current.join(file), &prepared.workflow, strict, streams)?;
         let beginning = self.beginning(&project, prepared, &settings, script, interactive)?;
-        let connections = Connections { dry: true, ..Connections::default() };
+        let connections = Connections { dry: true, ..connections(&settings) };
         let workflow = beginning.workflow.clone();
         let showing = Showing { past: Past::None, json: self.json, interactive: can_ask, auto: false };
         block_on(async {

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use saihai::{Clock, Driver};
-use saihai_connect::Connections;
-use saihai_model::Raise;
+use saihai_model::{Limits, Raise, Workflow};
 
 use super::flags::{LimitFlags, PresenceFlags};
+use crate::diagnostics;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
+use crate::prepared::{connections, unusable};
 use crate::project::Project;
 use crate::terminal::Streams;
 
@@ -41,11 +42,17 @@ impl Resume {
         let project = Project::find()?;
         let directory = project.runs().find(&self.run)?;
         let workflow = directory.workflow()?;
-        let patience =
-            if self.presence.wait { workflow.retry.max_wait } else { saihai_model::Millis::seconds(60) };
+        let settings = project.settings(false, streams)?;
+        let budget = self.limits.budget.clone().unwrap_or_default();
+        let raised = Workflow {
+            limits: Limits { budget: workflow.limits.budget.replaced_by(&budget), ..workflow.limits.clone() },
+            ..workflow.clone()
+        };
+        diagnostics::insist(&unusable(&raised, &settings), settings.strict, streams)?;
+        let patience = if self.presence.wait { workflow.retry.max_wait } else { settings.short_wait };
         let raise = Raise {
             rounds: self.limits.max_iterations,
-            budget: self.limits.budget.clone().unwrap_or_default(),
+            budget,
             runtime: self.limits.run_timeout,
             patience,
             now: self.now,
@@ -57,7 +64,7 @@ impl Resume {
             auto: self.presence.auto,
         };
         block_on(async {
-            let driver = Driver::resume(directory, raise, Connections::default(), Clock::system())?;
+            let driver = Driver::resume(directory, raise, connections(&settings), Clock::system())?;
             drive(driver, &workflow, showing, streams).await
         })
     }

@@ -7,14 +7,15 @@ use clap::Args;
 use saihai::rehearse::way_to_completion;
 use saihai::{Beginning, Clock, Driver};
 use saihai_config::Settings;
-use saihai_connect::Connections;
-use saihai_model::{Script, slug};
+use saihai_config::check::most_calls;
+use saihai_model::{Script, Workflow, slug};
 
 use super::flags::RunFlags;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
-use crate::prepared::{Prepared, Wanted, unready};
+use crate::prepared::{Prepared, Wanted, connections, unready};
 use crate::project::Project;
+use crate::report::{budget_words, count};
 use crate::terminal::Streams;
 use crate::{diagnostics, script, task};
 
@@ -67,7 +68,8 @@ impl Run {
         let beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
         let workflow = beginning.workflow.clone();
         block_on(async {
-            let driver = Driver::start(&project.runs(), beginning, Connections::default(), Clock::system())?;
+            let driver = Driver::start(&project.runs(), beginning, connections(&settings), Clock::system())?;
+            announce(&workflow, streams);
             drive(driver, &workflow, showing, streams).await
         })
     }
@@ -120,4 +122,13 @@ impl Run {
             reports: settings.reports_dir.clone(),
         }
     }
+}
+
+/// Says what a run with a budget may cost before anything is asked: the budget, and the most calls
+/// there can be.
+fn announce(workflow: &Workflow, streams: &mut Streams) {
+    let Some(budget) = budget_words(&workflow.limits.budget) else { return };
+    let calls =
+        most_calls(workflow).map(|calls| format!("; at most {}, retries not counted", count(calls, "call")));
+    streams.note(&format!("the budget is {budget}{}", calls.unwrap_or_default()));
 }

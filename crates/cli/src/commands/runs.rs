@@ -5,9 +5,10 @@ use saihai::{Listed, State, Summary};
 use saihai_model::Usd;
 use serde::Serialize;
 
+use crate::driving::READY;
 use crate::error::{Error, exit};
 use crate::project::Project;
-use crate::report::hold_words;
+use crate::report::parked_words;
 use crate::terminal::{Streams, Table, visible_line};
 use crate::{json, time};
 
@@ -39,6 +40,8 @@ struct RunObject<'a> {
     state: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<String>,
     started: String,
@@ -89,6 +92,7 @@ fn object<'a>(run: &'a str, summary: &'a Summary) -> RunObject<'a> {
         dialect: &summary.dialect,
         state: summary.state.name(),
         reason: summary.state.reason(),
+        provider: summary.state.provider(),
         until: summary.state.until().map(time::rfc3339),
         started: time::rfc3339(summary.started),
         turns: summary.turns,
@@ -121,7 +125,10 @@ fn state_words(state: &State) -> String {
         State::Running { owner: Some(process) } => format!("running (process {process})"),
         State::Running { owner: None } => "running".to_owned(),
         State::Interrupted => "interrupted: resume it".to_owned(),
-        State::Parked { hold } => format!("parked: {}", hold_words(hold, time::now())),
+        State::Ready => READY.to_owned(),
+        State::Parked { hold, provider } => {
+            format!("parked: {}", parked_words(hold, provider.as_ref(), time::now()))
+        }
         State::Ended { ending } => crate::report::ending_words(ending),
     };
     visible_line(&words).into_owned()

@@ -3,14 +3,14 @@
 use clap::Args;
 use saihai::RunDirectory;
 use saihai::project::{ReportVersion, ReportVersions, StageTold, Stages};
-use saihai_model::{Budget, Entry, Fact, How};
+use saihai_model::How;
 use serde::Serialize;
 
 use crate::driving::{Conclusion, ResultObject, show_result};
 use crate::error::{Error, exit};
 use crate::json::{self, Typed};
 use crate::project::Project;
-use crate::report::{BudgetObject, budget_words, grouped};
+use crate::report::{SpendingObject, grouped, spending_words};
 use crate::terminal::{Streams, Table, visible_line};
 use crate::time;
 
@@ -47,18 +47,13 @@ struct Told {
     conclusion: Conclusion,
     stages: Vec<StageTold>,
     reports: Vec<ReportVersion>,
-    budget: Budget,
 }
 
 impl Told {
     fn of(directory: &RunDirectory, streams: &mut Streams) -> Result<Self, Error> {
         let mut stages = Stages::default();
         let mut reports = ReportVersions::default();
-        let mut budget = directory.workflow()?.limits.budget;
         let torn = directory.read(&mut |record| {
-            if let Entry::Fact(Fact::Resumed(raise)) = &record.entry {
-                budget = budget.replaced_by(&raise.budget);
-            }
             stages.see(&record);
             reports.see(&record);
         })?;
@@ -69,7 +64,6 @@ impl Told {
             conclusion: Conclusion::of(directory)?,
             stages: stages.finish(),
             reports: reports.finish(),
-            budget,
         })
     }
 
@@ -78,7 +72,7 @@ impl Told {
             result: Typed::new("result", self.conclusion.object()),
             stages: self.stages.iter().map(StageObject::new).collect(),
             reports: self.reports.iter().map(ReportObject::new).collect(),
-            budget: BudgetObject::new(&self.budget),
+            budget: self.conclusion.spending().and_then(SpendingObject::of),
         }
     }
 
@@ -125,7 +119,8 @@ impl Told {
     }
 
     fn budget_line(&self) -> Option<String> {
-        budget_words(&self.budget).map(|words| format!("\nbudget: at most {words}"))
+        let words = self.conclusion.spending().and_then(spending_words);
+        words.map(|words| format!("\nbudget: {words}"))
     }
 }
 
@@ -135,7 +130,7 @@ struct ShowObject<'a> {
     stages: Vec<StageObject<'a>>,
     reports: Vec<ReportObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    budget: Option<BudgetObject>,
+    budget: Option<SpendingObject>,
 }
 
 #[derive(Serialize)]

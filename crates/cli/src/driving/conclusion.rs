@@ -3,15 +3,18 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use saihai::project::{Outcome, Transition, Transitions, Unmatched};
+use saihai::project::{Outcome, Spending, Transition, Transitions, Unmatched};
 use saihai::{RunDirectory, State, open_gate};
-use saihai_model::{By, Ending, Hold, Verdict, Wants, Workflow, exit_code};
+use saihai_model::{By, Ending, Entry, Fact, Hold, Verdict, Wants, Workflow, exit_code};
 
 use super::Unexpected;
 use crate::error::Error;
-use crate::report::{Names, cost, count, ending_words, exit_words, hold_words, tokens, verdict_words};
+use crate::report::{Names, cost, count, ending_words, exit_words, parked_words, tokens, verdict_words};
 use crate::terminal::{Streams, style, visible_line, visible_text};
 use crate::{json, time};
+
+/// What is said of a run that was answered and that nobody drives.
+pub(crate) const READY: &str = "answered, ready to be resumed";
 
 /// How a run stands, and what led there.
 pub(crate) struct Conclusion {
@@ -22,6 +25,7 @@ pub(crate) struct Conclusion {
     most_iterations: Option<u32>,
     pub(super) reports: Vec<PathBuf>,
     pub(super) unexpected: Unexpected,
+    pub(super) spending: Option<Spending>,
 }
 
 /// The last stage that was left.
@@ -43,9 +47,13 @@ impl Conclusion {
         let workflow = directory.workflow()?;
         let mut names = Names::new(&workflow);
         let mut transitions = Transitions::new(&workflow);
+        let mut budgeted = !workflow.limits.budget.is_unlimited();
         directory.read(&mut |record| {
             names.learn(&record);
             transitions.see(&record);
+            if let Entry::Fact(Fact::Resumed(raise)) = &record.entry {
+                budgeted |= !raise.budget.is_unlimited();
+            }
         })?;
         let report_directory = Path::new(&outcome.report_directory);
         let reports = outcome.reports.iter().map(|file| report_directory.join(file)).collect();
@@ -53,8 +61,9 @@ impl Conclusion {
         let waits = outcome.reason.as_deref() == Some("person");
         let gate = if waits { Some(open_gate(directory)?.2) } else { None };
         let state = directory.summary()?.state;
+        let spending = if budgeted { Some(Spending::of(directory)?) } else { None };
         let (most_iterations, unexpected) = (names.most_iterations(), Unexpected::default());
-        Ok(Self { outcome, state, last, gate, most_iterations, reports, unexpected })
+        Ok(Self { outcome, state, last, gate, most_iterations, reports, spending, unexpected })
     }
 
     /// The same where the disk failed: what the journal could not take any more is known from the driver alone.
@@ -63,7 +72,7 @@ impl Conclusion {
         outcome.exit = exit_code(None, Some(&hold));
         outcome.reason = Some(hold.reason().to_owned());
         outcome.error = Some(why.to_owned());
-        self.state = State::Parked { hold };
+        self.state = State::Parked { hold, provider: None };
         self.outcome.outcome = self.state.name().to_owned();
         self
     }
@@ -73,6 +82,11 @@ impl Conclusion {
         self.unexpected = unexpected.clone();
         self.outcome.exit = exit;
         self
+    }
+
+    /// What it may spend and has spent, where it has a budget.
+    pub(crate) fn spending(&self) -> Option<&Spending> {
+        self.spending.as_ref()
     }
 
     /// The exit code that goes with it.
@@ -193,8 +207,9 @@ impl Conclusion {
             State::Ended { ending } => ending_words(ending),
             State::Running { .. } => "running".to_owned(),
             State::Interrupted => "interrupted: nobody drives it".to_owned(),
-            State::Parked { hold } => {
-                format!("parked: {}", visible_line(&hold_words(hold, time::now())))
+            State::Ready => READY.to_owned(),
+            State::Parked { hold, provider } => {
+                format!("parked: {}", visible_line(&parked_words(hold, provider.as_ref(), time::now())))
             }
         };
         std::iter::once(stands).chain(last.map(|last| format!("last: {last}"))).collect()

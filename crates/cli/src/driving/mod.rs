@@ -19,7 +19,7 @@ use crate::terminal::Streams;
 use unexpected::Unexpected;
 use watch::{Left, Seen, Watch};
 
-pub(crate) use conclusion::{Conclusion, show_result};
+pub(crate) use conclusion::{Conclusion, READY, show_result};
 pub(crate) use result_object::ResultObject;
 pub(crate) use signals::Signals;
 pub(crate) use watch::EventObject;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Conclusion;
 use super::unexpected::UnexpectedObject;
+use crate::report::SpendingObject;
 use crate::time;
 
 /// The result object.
@@ -33,6 +34,8 @@ pub(crate) struct ResultObject<'a> {
     usage: &'a Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<SpendingObject>,
     reports: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a str>,
@@ -96,6 +99,7 @@ impl Conclusion {
             turns: outcome.turns,
             usage: &outcome.usage,
             cost_usd: outcome.cost.map(Usd::dollars),
+            budget: self.spending.as_ref().and_then(SpendingObject::of),
             reports: self.reports.iter().map(|path| path.to_string_lossy()).collect(),
             output: outcome.output.as_deref(),
             rehearsal: outcome.rehearsal,

@@ -181,6 +181,7 @@ impl Board {
             // Gates and actions show themselves, or are over at once.
             Decision::Called { purpose: None, .. }
             | Decision::Correct { .. }
+            | Decision::Unfit { .. }
             | Decision::Reports { .. }
             | Decision::Alarm { .. }
             | Decision::Refused { .. } => {}

@@ -47,12 +47,16 @@ pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line
             if *new_session {
                 text.push_str(", in a new session");
             }
-            // A substitute begins anew because it is another; only a lost session is worth a warning (C-29).
-            let lost = *new_session && provider.is_none();
-            let warning =
-                lost.then(|| Line::warning("Session disconnected, starting new session".to_owned()));
-            warning.into_iter().chain([Line::step(text)]).collect()
+            // C-29 fixes the words.
+            let lost = *new_session && names.has_lost_session(call);
+            let lost = lost.then(|| Line::warning("Session disconnected, starting new session"));
+            lost.into_iter().chain([Line::step(text)]).collect()
         }
+        Decision::Unfit { call, provider } => vec![Line::warning(format!(
+            "`{}` is not handed to `{}`, which cannot hold an agent to its permission",
+            names.call(call),
+            visible_line(provider.as_str())
+        ))],
         Decision::Repeated { call, attempt } => vec![Line::step(format!(
             "`{}` is asked again because its process died (attempt {attempt})",
             names.call(call)

@@ -7,6 +7,7 @@ mod fact_words;
 mod live;
 mod names;
 mod numbers;
+mod spending;
 mod transition;
 mod words;
 
@@ -19,5 +20,6 @@ pub(crate) use decision_words::{ending_words, exit_words, verdict_words};
 pub(crate) use live::Live;
 pub(crate) use names::Names;
 pub(crate) use numbers::{cost, count, grouped, tokens};
+pub(crate) use spending::{SpendingObject, spending_words};
 pub(crate) use transition::TransitionObject;
-pub(crate) use words::{Weight, hold_words, words};
+pub(crate) use words::{Weight, parked_words, words};

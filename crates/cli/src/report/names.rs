@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    CallId, Decision, Entry, Exit, Fact, Holds, Place, Purpose, Record, Stage, StageId, Workflow,
+    CallId, Decision, Entry, Exit, Fact, FailureClass, Holds, Place, Purpose, Record, Stage, StageId,
+    Workflow,
 };
 
 use crate::terminal::visible_line;
@@ -15,6 +16,7 @@ pub(crate) struct Names<'a> {
     stage: Option<StageId>,
     in_a_row: u32,
     most_iterations: Option<u32>,
+    lost_session: Option<CallId>,
 }
 
 impl<'a> Names<'a> {
@@ -25,6 +27,7 @@ impl<'a> Names<'a> {
             stage: None,
             in_a_row: 0,
             most_iterations: workflow.limits.rounds,
+            lost_session: None,
         }
     }
 
@@ -41,8 +44,17 @@ impl<'a> Names<'a> {
                 self.calls.insert(call.clone(), (*place, *purpose));
             }
             Entry::Fact(Fact::Resumed(raise)) => self.most_iterations = raise.rounds.or(self.most_iterations),
+            Entry::Fact(Fact::Failed(failed)) => {
+                let lost = failed.failure.class == FailureClass::SessionLost;
+                self.lost_session = lost.then(|| failed.call.clone());
+            }
             Entry::Decision(_) | Entry::Fact(_) => {}
         }
+    }
+
+    /// Whether a call failed just now because its session does not exist any more.
+    pub(crate) fn has_lost_session(&self, call: &CallId) -> bool {
+        self.lost_session.as_ref() == Some(call)
     }
 
     /// The limit on iterations, as last raised.

@@ -65,6 +65,7 @@ fn replied(stage: &str, n: u32, seconds: u64) -> Replied {
         usage: Usage { input: Some(900), output: Some(120), ..Usage::default() },
         cost: Some(Usd(12_300)),
         tools_used: Vec::new(),
+        metered: None,
         denied: 0,
         duration: Millis::seconds(seconds),
         revision: None,
@@ -213,12 +214,7 @@ fn failures_retries_and_limits_are_told_with_their_numbers() {
     failure.until = None;
     insta::assert_snapshot!(told(vec![
         called("verify", 2, Place::Main(1)),
-        Entry::Fact(Fact::Failed(Box::new(saihai_model::CallFailed {
-            call: call("verify", 2),
-            failure,
-            usage: Usage::default(),
-            cost: None,
-        }))),
+        Entry::Fact(Fact::Failed(Box::new(saihai_model::CallFailed::new(call("verify", 2), failure)))),
         Entry::Decision(Decision::Retry {
             call: call("verify", 2),
             attempt: 2,
@@ -261,7 +257,10 @@ fn a_lost_session_is_warned_about_in_the_words_people_know() {
         provider: None,
         new_session: true,
     };
-    insta::assert_snapshot!(told(vec![Entry::Decision(retry)]), @r"
+    let lost = Failure::new(FailureClass::SessionLost, "no conversation found");
+    let lost = Fact::Failed(Box::new(saihai_model::CallFailed::new(call("verify", 2), lost)));
+    insta::assert_snapshot!(told(vec![Entry::Fact(lost), Entry::Decision(retry)]), @r"
+    Warning `verify` failed (session_lost): no conversation found
     Warning Session disconnected, starting new session
     Step    `verify` is tried again, attempt 2, in a new session
     ");

@@ -1,6 +1,6 @@
 //! Records in words.
 
-use saihai_model::{Entry, FailureClass, Hold, Moment, Record};
+use saihai_model::{Entry, FailureClass, Hold, Moment, ProviderName, Record};
 
 use super::Names;
 use super::{decision_words, fact_words};
@@ -65,15 +65,24 @@ pub(crate) fn words(record: &Record, names: &Names<'_>) -> Vec<Line> {
 
 /// Why a run waits, in words that follow "parked: ".
 pub(crate) fn hold_words(hold: &Hold, now: Moment) -> String {
+    parked_words(hold, None, now)
+}
+
+/// The same, where it is known which provider is to blame.
+pub(crate) fn parked_words(hold: &Hold, provider: Option<&ProviderName>, now: Moment) -> String {
+    let blamed = |why: &str| match provider {
+        Some(provider) => format!("{why}, {provider}"),
+        None => why.to_owned(),
+    };
     match hold {
         Hold::Person(call) => format!("waiting for a person at `{}`", call.stage),
         Hold::Outside(call, reason) => format!("waiting at `{}`: {reason}", call.stage),
         Hold::Until(at, class) => {
             let why = if *class == FailureClass::Quota { "quota" } else { class.name() };
-            format!("waiting until {} ({why})", time::local_until(*at, now))
+            format!("waiting until {} ({})", time::local_until(*at, now), blamed(why))
         }
         Hold::Provider(call, class) => {
-            format!("a provider could not serve `{}` ({})", call.stage, class.name())
+            format!("a provider could not serve `{}` ({})", call.stage, blamed(class.name()))
         }
         Hold::Limit(word) => format!("limit `{word}` reached"),
         Hold::Budget => "the budget is spent".to_owned(),

@@ -17,7 +17,12 @@ pub fn to_sarif(diagnostics: &Diagnostics) -> String {
         version: env!("CARGO_PKG_VERSION"),
         rules: codes.iter().map(|code| Rule::new(*code)).collect(),
     };
-    let run = Run { tool: Tool { driver }, column_kind: "unicodeCodePoints", results };
+    let run = Run {
+        tool: Tool { driver },
+        original_uri_base_ids: Bases::default(),
+        column_kind: "unicodeCodePoints",
+        results,
+    };
     let log =
         Log { schema: "https://json.schemastore.org/sarif-2.1.0.json", version: "2.1.0", runs: vec![run] };
     let text = serde_json::to_string_pretty(&log).expect("texts and numbers only");
@@ -36,6 +41,7 @@ struct Log {
 #[serde(rename_all = "camelCase")]
 struct Run {
     tool: Tool,
+    original_uri_base_ids: Bases,
     column_kind: &'static str,
     results: Vec<Outcome>,
 }
@@ -95,8 +101,40 @@ struct Physical {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Artifact {
     uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri_base_id: Option<&'static str>,
+}
+
+/// What relative paths are relative to: where the command was called. Code scanning knows it under this name.
+const PROJECT: &str = "%SRCROOT%";
+/// What paths that begin with `~/` are relative to.
+const HOME: &str = "HOME";
+
+/// The bases, described but not resolved: a log is read on another machine than the one it was made on.
+#[derive(Serialize)]
+struct Bases {
+    #[serde(rename = "%SRCROOT%")]
+    project: Base,
+    #[serde(rename = "HOME")]
+    home: Base,
+}
+
+#[derive(Serialize)]
+struct Base {
+    description: Message,
+}
+
+impl Default for Bases {
+    fn default() -> Self {
+        let base = |text: &str| Base { description: Message { text: text.to_owned() } };
+        Self {
+            project: base("the directory in which the check was called"),
+            home: base("the home directory of whoever called it"),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -160,10 +198,7 @@ impl Place {
         });
         let path = Some(&location.path).filter(|path| !path.is_root());
         Self {
-            physical_location: Physical {
-                artifact_location: Artifact { uri: uri(location.file.name()) },
-                region,
-            },
+            physical_location: Physical { artifact_location: Artifact::new(location.file.name()), region },
             logical_locations: path
                 .map(|path| Logical { fully_qualified_name: path.to_string() })
                 .into_iter()
@@ -173,9 +208,20 @@ impl Place {
     }
 }
 
-/// A path as a URI: relative ones stay so, and are then relative to where the command was called.
+impl Artifact {
+    /// A file by the name people know it by. A relative path stays one, and says what it is relative to.
+    fn new(name: &str) -> Self {
+        match (name.strip_prefix("~/"), name.starts_with('/')) {
+            (Some(inside), _) => Self { uri: uri(inside), uri_base_id: Some(HOME) },
+            (None, true) => Self { uri: format!("file://{}", uri(name)), uri_base_id: None },
+            (None, false) => Self { uri: uri(name), uri_base_id: Some(PROJECT) },
+        }
+    }
+}
+
+/// A path in the letters of a URI.
 fn uri(path: &str) -> String {
-    let mut uri = String::from(if path.starts_with('/') { "file://" } else { "" });
+    let mut uri = String::new();
     for byte in path.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {

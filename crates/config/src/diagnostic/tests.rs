@@ -245,10 +245,10 @@ fn a_sarif_log_names_rules_levels_and_places() {
         [&run["tool"]["driver"]["rules"]].into_iter().chain(results).map(|one| one.to_string()).collect();
     assert_snapshot!(lines.join("\n"), @r#"
     [{"id":"piece/bad-value","shortDescription":{"text":"piece: bad value"}},{"id":"piece/no-effect","shortDescription":{"text":"piece: no effect"}},{"id":"settings/no-effect","shortDescription":{"text":"settings: no effect"}}]
-    {"level":"error","locations":[{"logicalLocations":[{"fullyQualifiedName":"movements[2].next"}],"message":{"text":"here"},"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml"},"region":{"endColumn":6,"endLine":1,"startColumn":5,"startLine":1}}}],"message":{"text":"wrong\nhelp: right"},"relatedLocations":[{"logicalLocations":[{"fullyQualifiedName":"movements[2].next"}],"message":{"text":"and here"},"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml"},"region":{"endColumn":2,"endLine":2,"startColumn":1,"startLine":2}}}],"ruleId":"piece/bad-value","ruleIndex":0}
-    {"level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml"}}}],"message":{"text":"all of it"},"ruleId":"piece/no-effect","ruleIndex":1}
+    {"level":"error","locations":[{"logicalLocations":[{"fullyQualifiedName":"movements[2].next"}],"message":{"text":"here"},"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml","uriBaseId":"%SRCROOT%"},"region":{"endColumn":6,"endLine":1,"startColumn":5,"startLine":1}}}],"message":{"text":"wrong\nhelp: right"},"relatedLocations":[{"logicalLocations":[{"fullyQualifiedName":"movements[2].next"}],"message":{"text":"and here"},"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml","uriBaseId":"%SRCROOT%"},"region":{"endColumn":2,"endLine":2,"startColumn":1,"startLine":2}}}],"ruleId":"piece/bad-value","ruleIndex":0}
+    {"level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml","uriBaseId":"%SRCROOT%"}}}],"message":{"text":"all of it"},"ruleId":"piece/no-effect","ruleIndex":1}
     {"level":"note","locations":[],"message":{"text":"nowhere"},"ruleId":"settings/no-effect","ruleIndex":2}
-    {"level":"error","locations":[{"logicalLocations":[{"fullyQualifiedName":"movements[2].next"}],"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml"},"region":{"endColumn":5,"endLine":2,"startColumn":4,"startLine":2}}}],"message":{"text":"wrong too"},"ruleId":"piece/bad-value","ruleIndex":0}
+    {"level":"error","locations":[{"logicalLocations":[{"fullyQualifiedName":"movements[2].next"}],"physicalLocation":{"artifactLocation":{"uri":"%E8%A8%88%E7%94%BB%20a.yaml","uriBaseId":"%SRCROOT%"},"region":{"endColumn":5,"endLine":2,"startColumn":4,"startLine":2}}}],"message":{"text":"wrong too"},"ruleId":"piece/bad-value","ruleIndex":0}
     "#);
 }
 
@@ -267,9 +267,11 @@ fn a_sarif_place_is_a_uri() {
         let log: serde_json::Value = serde_json::from_str(&log).unwrap();
         let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
         assert!(place["region"].is_null());
-        place["artifactLocation"]["uri"].as_str().unwrap().to_owned()
+        let text = |key: &str| place["artifactLocation"][key].as_str().unwrap_or("-").to_owned();
+        format!("{} {}", text("uriBaseId"), text("uri"))
     };
-    assert_eq!(uri(".takt/pieces/a-b_c~.yaml"), ".takt/pieces/a-b_c~.yaml");
-    assert_eq!(uri("a b%:c.yaml"), "a%20b%25%3Ac.yaml");
-    assert_eq!(uri("/home/me/計.yaml"), "file:///home/me/%E8%A8%88.yaml");
+    assert_eq!(uri(".takt/pieces/a-b_c~.yaml"), "%SRCROOT% .takt/pieces/a-b_c~.yaml");
+    assert_eq!(uri("a b%:c.yaml"), "%SRCROOT% a%20b%25%3Ac.yaml");
+    assert_eq!(uri("/home/me/計.yaml"), "- file:///home/me/%E8%A8%88.yaml");
+    assert_eq!(uri("~/.takt/pieces/a.yaml"), "HOME .takt/pieces/a.yaml");
 }

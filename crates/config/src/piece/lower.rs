@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 use saihai_model::{
     Activity, Alarm, Completion, Exit, Limits, Monitor as Watched, OnFailure, Permission, Reads, Report,
-    Rounds, SessionPolicy, Stage, StageId, Target, Turn, TurnId, Watch, Workflow,
+    Rounds, SessionPolicy, Stage, StageId, Target, Text, Turn, TurnId, Watch, Workflow,
 };
 
 use super::assignment::Assignment;
@@ -148,7 +148,7 @@ impl<'a> Lowering<'a> {
             role: Some(assignment.role.clone()),
             permission,
             asked_permission: (permission != assignment.permission).then_some(assignment.permission),
-            tools: assignment.tools.clone(),
+            tools: assignment.tools.clone().or_else(|| plan.answerer.tools.clone()),
             session: plan.session,
             reads: Reads {
                 choice: exit::choice(self.words, &offered, self.settings),
@@ -212,14 +212,15 @@ impl<'a> Lowering<'a> {
             // P-13: under this title it is known everywhere.
             title: format!("{name} - {}", self.piece.name),
             description: None,
-            persona: None,
+            // A role stands at the head of the prompt itself.
+            persona: answerer.system_prompt.filter(|_| speech.persona.is_none()).map(Text::from),
             role: None,
             prompt: speech.prompt(),
             provider: answerer.provider,
             model: answerer.model,
             permission: Permission::ReadOnly,
             asked_permission: None,
-            tools: None,
+            tools: answerer.tools,
             session: SessionPolicy::Fresh,
             timeout: answerer.timeout,
             max_calls: None,

@@ -20,6 +20,10 @@ pub(super) struct Answerer {
     pub(super) timeout: Option<Millis>,
     /// What a turn costs before any was settled.
     pub(super) price: Option<Usd>,
+    /// What stands in its system slot where no role does (C-22).
+    pub(super) system_prompt: Option<String>,
+    /// The tools its agents may see where none are named (C-22).
+    pub(super) tools: Option<Vec<String>>,
 }
 
 /// Finds out who answers, and remembers what is to be said about it.
@@ -104,6 +108,8 @@ impl<'a> Providers<'a> {
             model: self.options.model.clone().or(model).or_else(|| self.settings.model_of(&provider)),
             timeout: self.settings.turn_timeout_of(&provider),
             price: self.settings.price_of(&provider),
+            system_prompt: self.settings.system_prompt_of(&provider),
+            tools: self.settings.tools_of(&provider),
             provider,
         }
     }

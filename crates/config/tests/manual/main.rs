@@ -6,6 +6,7 @@ mod codes;
 mod keys;
 mod page;
 mod pieces;
+mod sarif;
 mod schemas;
 mod scripts;
 mod settings;

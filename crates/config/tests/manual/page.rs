@@ -8,6 +8,29 @@ pub(crate) fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// Every page of the manual, with its path.
+pub(crate) fn all_pages() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (mut open, mut pages) =
+        (vec![root.join("docs")], vec![root.join("README.md"), root.join("README.ja.md")]);
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).expect("a directory of the manual") {
+            let path = entry.expect("an entry of it").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    let read = |path: std::path::PathBuf| {
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        (path.display().to_string(), text)
+    };
+    pages.into_iter().map(read).collect()
+}
+
 /// A fenced block with the heading it stands under.
 pub(crate) struct Block {
     pub(crate) heading: String,

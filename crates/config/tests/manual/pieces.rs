@@ -9,7 +9,7 @@ use saihai_config::{
 
 use crate::page::{Block, blocks, examples, read};
 
-fn try_out(piece: &str, files: &[(&str, &str)]) -> Loaded {
+pub(crate) fn try_out(piece: &str, files: &[(&str, &str)]) -> Loaded {
     let mut source = MemorySource::new([("/p/.takt/pieces/example.yaml", piece)]);
     for (path, text) in files {
         source.add(Path::new("/p").join(path), *text);
@@ -24,7 +24,7 @@ fn try_out(piece: &str, files: &[(&str, &str)]) -> Loaded {
     load(&source, &places, &definition, &Options::default(), &Settings::default())
 }
 
-fn codes(loaded: &Loaded) -> Vec<String> {
+pub(crate) fn codes(loaded: &Loaded) -> Vec<String> {
     loaded.diagnostics.iter().map(|diagnostic| diagnostic.code.to_string()).collect()
 }
 

@@ -7,7 +7,8 @@ use saihai_config::{
 };
 use serde_json::Value as Json;
 
-use crate::page::{Block, blocks, examples, read};
+use crate::page::{Block, all_pages, blocks, examples, read};
+use crate::{pieces, scripts, settings};
 
 /// What anybody's validator says of a text.
 fn complaints(name: &str, text: &str, format: Format) -> Vec<String> {
@@ -77,6 +78,47 @@ fn every_script_of_the_manual_is_accepted_and_wrong_keys_are_not() {
     let diagnostics = examples(&["script"]);
     accepts_all("script", Format::Yaml, &of(&diagnostics, &["yaml right"]));
     refuses_wrong_keys("script", "script", Format::Yaml, &diagnostics, "yaml wrong");
+}
+
+/// Which schema a file of the manual is for; none for what is no file of ours, or of a dialect without a schema.
+fn schema_of(path: &Path, text: &str) -> Option<&'static str> {
+    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+    match path.extension()?.to_str()? {
+        "toml" if path.ends_with(".saihai/config.toml") => Some("settings"),
+        "yaml" | "yml" if has("script:") || text.starts_with(['-', '[']) => Some("script"),
+        "yaml" | "yml" if has("movements:") || has("steps:") => Some("piece"),
+        _ => None,
+    }
+}
+
+/// What the reader itself says of the keys of a file.
+fn wrong_keys(name: &str, path: &Path, text: &str) -> Vec<String> {
+    let found: Vec<String> = match name {
+        "piece" => pieces::codes(&pieces::try_out(text, &[])),
+        "settings" => settings::found(text),
+        _ => scripts::found(text, Format::of(path)),
+    };
+    // A key that is refused by name is none that a schema has.
+    let slugs = || OF_KEYS.iter().chain(&["not-supported"]);
+    found.into_iter().filter(|code| slugs().any(|slug| code.ends_with(&format!("/{slug}")))).collect()
+}
+
+// K-3: what the manual has people write is what the schemas describe; a guide that shows a mistake shows one to both
+#[test]
+fn of_every_file_that_the_manual_has_somebody_write_schema_and_reader_think_alike() {
+    let mut tried = [("piece", 0), ("settings", 0), ("script", 0)];
+    for (page, text) in all_pages() {
+        for block in blocks(&text) {
+            let Some((_, path)) = block.info.split_once("file=") else { continue };
+            let path = Path::new(path);
+            let Some(name) = schema_of(path, &block.text) else { continue };
+            let said = complaints(name, &block.text, Format::of(path));
+            let found = wrong_keys(name, path, &block.text);
+            assert_eq!(said.is_empty(), found.is_empty(), "{page}, {}: {said:#?} {found:?}", path.display());
+            tried.iter_mut().filter(|(one, _)| *one == name).for_each(|(_, count)| *count += 1);
+        }
+    }
+    assert!(tried.iter().all(|(_, count)| *count > 2), "{tried:?}");
 }
 
 #[test]

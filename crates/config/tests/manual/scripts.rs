@@ -40,7 +40,7 @@ fn workflow() -> Workflow {
     loaded.workflow.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
 }
 
-fn found(text: &str, format: Format) -> Vec<String> {
+pub(crate) fn found(text: &str, format: Format) -> Vec<String> {
     let mut diagnostics = Diagnostics::new();
     let document = Document::parse(text.as_bytes(), format, "script", Area::Script, &mut diagnostics);
     if let Some(document) = document {

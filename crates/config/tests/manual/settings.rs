@@ -6,7 +6,7 @@ use saihai_config::{Diagnostics, MemorySource, SETTINGS, Settings, SettingsFrom,
 
 use crate::page::{blocks, examples, read};
 
-fn load(text: &str) -> Diagnostics {
+pub(crate) fn load(text: &str) -> Diagnostics {
     let source = MemorySource::new([("/u/config.toml", text)]);
     let variables = Variables::default();
     let from = SettingsFrom {
@@ -22,7 +22,7 @@ fn load(text: &str) -> Diagnostics {
     diagnostics
 }
 
-fn found(text: &str) -> Vec<String> {
+pub(crate) fn found(text: &str) -> Vec<String> {
     load(text).iter().map(|diagnostic| diagnostic.code.to_string()).collect()
 }
 

@@ -2,10 +2,14 @@
 
 mod event;
 mod listener;
+#[cfg(test)]
+mod machine;
 
-use saihai_model::{Ask, Failure, FailureClass, Permission, ProviderKind, ProviderSettings};
+use saihai_model::{Ask, Failure, FailureClass, Json, Permission, ProviderKind, ProviderSettings};
 
-use crate::agent::{Agent, Invocation, Listener, Profile, failure, fits, unique_id};
+use crate::agent::{
+    Agent, Invocation, Listener, Login, LoginProbe, Probed, Profile, failure, fits, unique_id,
+};
 use listener::Ears;
 
 /// Claude Code.
@@ -88,6 +92,25 @@ impl Agent for Claude {
 
     fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener> {
         Box::new(Ears::new(ask, Allowed::of(ask, settings)))
+    }
+
+    fn login(&self) -> Option<LoginProbe> {
+        Some(LoginProbe { arguments: &["auth", "status"], read: logged_in })
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]
+    }
+}
+
+/// What `auth status` says, in JSON or by its exit code alone.
+fn logged_in(said: &Probed) -> Login {
+    let told: Option<Json> = serde_json::from_str(&said.output).ok();
+    let told = told.and_then(|told| told.get("loggedIn")?.as_bool());
+    match (told, said.code) {
+        (Some(true), _) | (None, Some(0)) => Login::In,
+        (Some(false), _) | (None, Some(1)) => Login::Out,
+        (None, _) => Login::Unknown,
     }
 }
 

@@ -6,7 +6,9 @@ mod listener;
 
 use saihai_model::{Ask, Failure, FailureClass, Json, Permission, ProviderKind, ProviderSettings};
 
-use crate::agent::{Agent, Invocation, Listener, Profile, failure, fits, unique_id, with_persona};
+use crate::agent::{
+    Agent, Invocation, Listener, Login, LoginProbe, Probed, Profile, failure, fits, unique_id, with_persona,
+};
 use listener::Ears;
 
 /// Codex.
@@ -66,6 +68,23 @@ impl Agent for Codex {
 
     fn listener(&self, ask: &Ask, _settings: &ProviderSettings) -> Box<dyn Listener> {
         Box::new(Ears::new(ask))
+    }
+
+    fn login(&self) -> Option<LoginProbe> {
+        Some(LoginProbe { arguments: &["login", "status"], read: logged_in })
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["OPENAI_API_KEY"]
+    }
+}
+
+/// What `login status` says by its exit code.
+fn logged_in(said: &Probed) -> Login {
+    match said.code {
+        Some(0) => Login::In,
+        Some(1) => Login::Out,
+        Some(_) | None => Login::Unknown,
     }
 }
 

@@ -3,14 +3,29 @@
 mod claude;
 mod codex;
 mod command;
+mod copilot;
+mod gemini;
+mod heard;
+mod opencode;
+mod remote;
 
 use saihai_model::ProviderKind;
 
 use crate::agent::Agent;
 
+pub(crate) use heard::Heard;
+
 /// All of them.
 pub(crate) fn all() -> &'static [&'static dyn Agent] {
-    &[&claude::Claude, &codex::Codex, &command::Command]
+    &[
+        &claude::Claude,
+        &codex::Codex,
+        &opencode::Opencode,
+        &gemini::Gemini,
+        &copilot::Copilot,
+        &crate::acp::Acp,
+        &command::Command,
+    ]
 }
 
 /// The program of a kind.

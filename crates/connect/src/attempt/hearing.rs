@@ -219,19 +219,19 @@ impl Hearing {
                 }
                 self.tell_line(&condensed.line, tell)
             }
-            None => self.in_pieces(from, length, tell),
+            None => self.in_parts(from, length, tell),
         }
     }
 
     /// What is no JSON is handed on as it is, as several lines of which only the last one ends.
-    fn in_pieces(&mut self, mut from: u64, length: u64, tell: Tell<'_>) -> Result<(), Failure> {
+    fn in_parts(&mut self, mut from: u64, length: u64, tell: Tell<'_>) -> Result<(), Failure> {
         let end = from + length;
         let mut rest = Vec::new();
         while from < end {
-            let piece = (lines::LONGEST as u64).min(end - from);
-            let read = self.transcript.read(from, piece, |file| file.read_to_end(&mut rest));
+            let part = (lines::LONGEST as u64).min(end - from);
+            let read = self.transcript.read(from, part, |file| file.read_to_end(&mut rest));
             read.map_err(|error| self.not_kept(&error))?;
-            from += piece;
+            from += part;
             let whole = if from < end { long_line::whole_characters(&rest) } else { rest.len() };
             let text = String::from_utf8_lossy(&rest[..whole]).into_owned();
             rest.drain(..whole);

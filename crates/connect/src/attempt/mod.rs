@@ -10,6 +10,7 @@ mod hearing;
 mod lines;
 mod long_line;
 mod mouth;
+mod probing;
 mod transcript;
 
 #[cfg(test)]
@@ -22,9 +23,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use saihai_model::{Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderSettings, Refusal};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, End, Exit, Invocation, failure};
+use crate::agent::{Agent, End, Exit, Invocation, Listener, failure};
 use crate::clock::Clock;
 use crate::environment;
 use crate::process::{Family, Mark, Start, Status, Streams, launcher};
@@ -32,6 +34,7 @@ use crate::redact::Redactor;
 
 use conversation::{Conversation, Over, Patience};
 use hearing::{Heard, Hearing};
+use probing::Probing;
 use transcript::Transcript;
 
 /// An agent program that is there, with what it is started with.
@@ -41,6 +44,8 @@ pub(crate) struct Installed {
     /// Its file.
     pub(crate) program: PathBuf,
     pub(crate) means: Arc<Means>,
+    /// It has been seen to be as its agent needs it.
+    pub(crate) probed: OnceCell<()>,
 }
 
 /// What attempts are carried out with.
@@ -75,19 +80,44 @@ impl Attempt {
         progress: &(dyn Fn(Progress) + Send + Sync),
         stop: CancellationToken,
     ) -> ProviderAnswer {
-        let Installed { agent, settings, means, .. } = &*self.installed;
+        let Installed { agent, settings, .. } = &*self.installed;
         let invocation = agent.invocation(&self.ask, settings)?;
         self.check_size(&invocation)?;
         if stop.is_cancelled() {
             return Err(cancelled().into());
         }
+        self.probe(&stop).await?;
+        self.talk(invocation, &|| agent.listener(&self.ask, settings), progress, &stop).await
+    }
+
+    /// Sees that it is as its agent needs it, once for all asks.
+    async fn probe(&self, stop: &CancellationToken) -> Result<(), Refusal> {
+        let Installed { agent, settings, probed, .. } = &*self.installed;
+        let Some(probe) = agent.probe(&self.ask, settings) else { return Ok(()) };
+        let passed = probed.get_or_try_init(|| async {
+            let (arguments, environment) = (probe.arguments.clone(), probe.environment.clone());
+            let invocation = Invocation { arguments, environment, ..Invocation::default() };
+            let listener = || -> Box<dyn Listener> { Box::new(Probing::new(&probe)) };
+            self.talk(invocation, &listener, &|_| {}, stop).await.map(drop)
+        });
+        passed.await.map(drop)
+    }
+
+    /// Starts it, talks with it, and says what came of it.
+    async fn talk(
+        &self,
+        invocation: Invocation,
+        listener: &(dyn Fn() -> Box<dyn Listener> + Sync),
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        stop: &CancellationToken,
+    ) -> ProviderAnswer {
+        let Installed { agent, settings, means, .. } = &*self.installed;
         let transcript = self.prepare(&invocation).map_err(|error| {
             Failure::new(FailureClass::Crashed, format!("the run's own files could not be written: {error}"))
         })?;
         let started = Family::start(&self.start(&invocation), Streams::Pipes);
         let (family, pipes) = started.map_err(|error| self.not_started(&error))?;
         let pipes = pipes.expect("pipes were asked for");
-        let listener = || agent.listener(&self.ask, settings);
         let hearing = Hearing::new(listener(), listener(), transcript, &means.redactor);
         let patience = Patience {
             deadline: self.ask.timeout,
@@ -96,7 +126,7 @@ impl Attempt {
             clock: &*means.clock,
         };
         let conversation = Conversation { family, pipes, hearing, patience, progress };
-        let (over, heard) = conversation.hold(invocation.input.into_bytes(), &stop).await;
+        let (over, heard) = conversation.hold(invocation.input.into_bytes(), stop).await;
         self.judge(over, heard)
     }
 
@@ -127,7 +157,7 @@ impl Attempt {
     }
 
     fn start(&self, invocation: &Invocation) -> Start {
-        let Installed { agent, settings, program, means } = &*self.installed;
+        let Installed { agent, settings, program, means, .. } = &*self.installed;
         let given = environment::Given {
             ours: &means.environment,
             agents: agent.profile().environment,

@@ -27,10 +27,10 @@ impl Events {
     /// Takes the next bytes and gives back the data of every event that ends in them.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut ended = Vec::new();
-        for piece in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
-            let (text, end) = match piece.split_last() {
+        for part in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
+            let (text, end) = match part.split_last() {
                 Some((end @ (b'\n' | b'\r'), text)) => (text, Some(*end)),
-                Some(_) | None => (piece, None),
+                Some(_) | None => (part, None),
             };
             if end == Some(b'\n') && text.is_empty() && std::mem::take(&mut self.returned) {
                 continue;
@@ -139,7 +139,7 @@ mod tests {
             at.sort_unstable();
             let mut events = Events::default();
             let pieces = at.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
-            let cut: Vec<String> = pieces.flat_map(|piece| events.feed(piece).unwrap()).collect();
+            let cut: Vec<String> = pieces.flat_map(|part| events.feed(part).unwrap()).collect();
             prop_assert_eq!(cut, all(bytes));
         }
     }

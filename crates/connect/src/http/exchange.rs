@@ -1,6 +1,5 @@
 //! One request, and its answer heard to the end.
 
-use std::error::Error as _;
 use std::future::Future;
 use std::time::{Duration, SystemTime};
 
@@ -190,17 +189,12 @@ fn wait(headers: &HeaderMap) -> Option<Millis> {
     exact.or_else(|| retry_after(text("retry-after")?, SystemTime::now()))
 }
 
-/// An error and what caused it. The address is said by whoever tells it.
+/// What was at the bottom of an error: the layers above it only say that something below them failed.
 fn told(error: reqwest::Error) -> String {
     let error = error.without_url();
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
+    let mut deepest: &dyn std::error::Error = &error;
+    while let Some(cause) = deepest.source() {
+        deepest = cause;
     }
-    text
+    deepest.to_string()
 }

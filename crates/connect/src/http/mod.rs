@@ -16,6 +16,7 @@ mod openai;
 mod retry_after;
 mod service;
 mod session;
+mod shown;
 mod spoken;
 mod tools;
 mod trouble;

@@ -1,15 +1,17 @@
 //! One provider that is reached by HTTP: where it is and who we are to it.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use reqwest::Url;
 use saihai_model::{Ask, ProviderName, ProviderSettings};
 
 use crate::http::api::Api;
 use crate::http::turn::Turn;
+use crate::redact::Redactor;
 
 /// One provider that is reached by HTTP. It holds no state of a run: sessions are files (C-4).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Service {
     pub(super) name: ProviderName,
     pub(super) api: Api,
@@ -17,6 +19,7 @@ pub(crate) struct Service {
     pub(super) url: Url,
     pub(super) key: Option<Key>,
     pub(super) settings: ProviderSettings,
+    pub(super) redactor: Arc<Redactor>,
 }
 
 /// Who we are to it.
@@ -78,9 +81,10 @@ impl Service {
         name: &ProviderName,
         settings: &ProviderSettings,
         environment: &[(OsString, OsString)],
+        redactor: &Arc<Redactor>,
     ) -> Option<Result<Self, Unreachable>> {
         let api = Api::of(settings.kind)?;
-        Some(Self::of(name, api, settings, environment))
+        Some(Self::of(name, api, settings, environment, redactor))
     }
 
     fn of(
@@ -88,6 +92,7 @@ impl Service {
         api: Api,
         settings: &ProviderSettings,
         environment: &[(OsString, OsString)],
+        redactor: &Arc<Redactor>,
     ) -> Result<Self, Unreachable> {
         let value = |wanted: &str| {
             let ours = || {
@@ -108,7 +113,8 @@ impl Service {
             }
             Some(_) | None => {}
         }
-        Ok(Self { name: name.clone(), api, url, key, settings: settings.clone() })
+        let (settings, redactor) = (settings.clone(), Arc::clone(redactor));
+        Ok(Self { name: name.clone(), api, url, key, settings, redactor })
     }
 
     /// Takes an ask; nothing is sent yet.
@@ -125,14 +131,9 @@ impl Service {
         ask.model.as_deref().or(self.settings.model.as_deref())
     }
 
-    /// A text without our key in it, whoever put it there (C-55).
+    /// A text without secrets, whoever put them there (C-55).
     pub(super) fn redacted(&self, text: &str) -> String {
-        match &self.key {
-            Some(key) if key.value.len() >= 8 => {
-                text.replace(&key.value, &format!("[redacted:{}]", key.variable))
-            }
-            Some(_) | None => text.to_owned(),
-        }
+        self.redactor.text(text).into_owned()
     }
 }
 

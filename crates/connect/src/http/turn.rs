@@ -14,6 +14,7 @@ use crate::http::exchange::{Exchange, timed_out};
 use crate::http::form::{ANSWER, Form};
 use crate::http::service::Service;
 use crate::http::session;
+use crate::http::shown::Shown;
 use crate::http::spoken::{Call, Spoken, Stop, sum};
 use crate::http::tools::{self, Halt, Reach, Tool};
 use crate::structured::Structured;
@@ -183,14 +184,21 @@ impl Turn {
         let body = serde_json::to_vec(&self.service.api.body(request)).expect("it has text keys only");
         let mut listener = self.service.api.listener();
         let before = spent.clone();
+        let mut shown = Shown::new(&self.service.redactor);
         let mut hear = |data: &str| {
-            let heard =
-                listener.hear(data, &mut |text| progress(Progress::Text(self.service.redacted(text))));
+            let mut tell =
+                |text: &str| shown.more(text).into_iter().for_each(|text| progress(Progress::Text(text)));
+            let heard = listener.hear(data, &mut tell);
             *spent = sum(&before, &listener.usage());
             heard
         };
         exchange.hear(body, &mut hear).await?;
-        Ok(listener.spoken())
+        shown.rest().into_iter().for_each(|text| progress(Progress::Text(text)));
+        let mut spoken = listener.spoken();
+        self.service.redactor.json(&mut spoken.message);
+        let inputs = spoken.calls.iter_mut().filter_map(|call| call.input.as_mut().ok());
+        inputs.for_each(|input| self.service.redactor.json(input));
+        Ok(Spoken { text: self.service.redacted(&spoken.text), ..spoken })
     }
 
     /// Runs all tools of one answer at the same time. What comes of them is in the order in which they were asked for.
@@ -264,10 +272,9 @@ impl Turn {
             Ok(id) => (Some(id), None),
             Err(error) => (None, Some(format!("the session was not kept: {error}"))),
         };
-        let redact = |text: &String| self.service.redacted(text);
         Ok(Reply {
-            text: redact(&text),
-            responses: conversation.responses.iter().map(redact).collect(),
+            text: self.service.redacted(&text),
+            responses: conversation.responses,
             structured: structured.value,
             structured_error: structured.error,
             session,

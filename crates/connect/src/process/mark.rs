@@ -21,8 +21,8 @@ pub(crate) struct Mark {
 impl Mark {
     pub(crate) fn of(ask: &Ask) -> Self {
         // Scratch lies directly in the run's directory.
-        let directory = Path::new(&ask.scratch).parent().map(|parent| parent.display().to_string());
-        Self { run: ask.run.clone(), turn: ask.call.to_string(), directory: directory.unwrap_or_default() }
+        let directory = Path::new(&ask.scratch).parent().map(written).unwrap_or_default();
+        Self { run: ask.run.clone(), turn: ask.call.to_string(), directory }
     }
 
     /// The variables that carry it.
@@ -39,7 +39,12 @@ impl Mark {
 
 /// Whether an environment, as the kernel shows it, belongs to a process of a run.
 pub(super) fn run_marked(run_directory: &Path, environment: &[u8]) -> bool {
-    has(environment, DIRECTORY, &run_directory.display().to_string())
+    has(environment, DIRECTORY, &written(run_directory))
+}
+
+/// A directory in the one way it is always written, however it was reached.
+fn written(directory: &Path) -> String {
+    std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned()).display().to_string()
 }
 
 fn has(environment: &[u8], name: &str, value: &str) -> bool {

@@ -17,9 +17,9 @@ impl Redaction {
         Self { redactor, state: State::default() }
     }
 
-    /// Takes a piece, and appends to `clean` what can be said by now.
-    pub fn push(&mut self, piece: &[u8], clean: &mut Vec<u8>) {
-        self.state.push(&self.redactor, piece, clean);
+    /// Takes a part, and appends to `clean` what can be said by now.
+    pub fn push(&mut self, part: &[u8], clean: &mut Vec<u8>) {
+        self.state.push(&self.redactor, part, clean);
     }
 
     /// The stream has ended: appends what was held back.
@@ -42,8 +42,8 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn push(&mut self, redactor: &Redactor, piece: &[u8], clean: &mut Vec<u8>) {
-        self.held.extend_from_slice(piece);
+    pub(super) fn push(&mut self, redactor: &Redactor, part: &[u8], clean: &mut Vec<u8>) {
+        self.held.extend_from_slice(part);
         self.decide(redactor, false, clean);
     }
 

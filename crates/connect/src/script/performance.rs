@@ -104,6 +104,7 @@ impl Performance {
                     class: fail.class,
                     message: fail.message.clone(),
                     by_deadline: false,
+                    by_budget: false,
                     until: fail.until,
                 },
                 retry_after: fail.retry_after,

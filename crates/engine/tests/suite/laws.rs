@@ -186,8 +186,7 @@ fn late(sim: &mut Sim, which: usize) {
     }
     let before = sim.run.clone();
     let failure = Failure::new(FailureClass::Crashed, "late");
-    let (usage, cost) = (Usage::default(), None);
-    sim.fact(Fact::Failed(Box::new(CallFailed { call, failure, usage, cost })));
+    sim.fact(Fact::Failed(Box::new(CallFailed::new(call, failure))));
     let mut after = sim.run.clone();
     // Only the clock may have moved: late news of a run still advances what time alone brings about.
     if after.now() == before.now() {

@@ -6,3 +6,4 @@ mod flow;
 mod laws;
 mod storms;
 mod support;
+mod trouble;

@@ -63,6 +63,7 @@ fn replied(request: &Request, cost: u64, tag: usize) -> Fact {
         usage: Usage::default(),
         cost: Some(Usd(cost)),
         tools_used: Vec::new(),
+        metered: None,
         denied: 0,
         duration: Millis(1),
         revision: None,
@@ -71,11 +72,10 @@ fn replied(request: &Request, cost: u64, tag: usize) -> Fact {
 }
 
 fn failed(request: &Request, cost: u64) -> Fact {
+    let failure = Failure::new(FailureClass::Transient, "503");
     Fact::Failed(Box::new(CallFailed {
-        call: request.call.clone(),
-        failure: Failure::new(FailureClass::Transient, "503"),
-        usage: Usage::default(),
         cost: Some(Usd(cost)),
+        ..CallFailed::new(request.call.clone(), failure)
     }))
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use saihai_connect::Asking;
-use saihai_model::{CallId, Moment, Place, Progress, ProviderAnswer};
+use saihai_model::{CallId, Moment, Place, Price, Progress, ProviderAnswer, ProviderName};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio::time::Instant;
@@ -28,6 +28,12 @@ pub(super) struct About {
     /// What was asked; a reply that merely repeats it says nothing.
     pub(super) prompt: String,
     pub(super) began: Moment,
+    /// Who was asked.
+    pub(super) provider: ProviderName,
+    /// In which session.
+    pub(super) session: Option<String>,
+    /// What it costs there, where the provider does not say.
+    pub(super) price: Price,
 }
 
 /// An ask under way.
@@ -51,7 +57,7 @@ pub(super) struct Ended {
 #[derive(Debug)]
 pub(super) enum Came {
     /// The provider said so.
-    Answer(ProviderAnswer),
+    Answer(Box<ProviderAnswer>),
     /// Its task panicked; this is what it said.
     Panicked(String),
     /// It did not stop when told to.
@@ -162,7 +168,7 @@ impl Calls {
 
     fn ended(&mut self, joined: Result<(Id, ProviderAnswer), tokio::task::JoinError>) -> Option<Ended> {
         let (id, came) = match joined {
-            Ok((id, answer)) => (id, Came::Answer(answer)),
+            Ok((id, answer)) => (id, Came::Answer(Box::new(answer))),
             Err(error) => {
                 let id = error.id();
                 let came = match error.try_into_panic() {
@@ -189,7 +195,15 @@ mod tests {
 
     fn about(n: u32) -> About {
         let call = CallId { stage: "plan".into(), visit: 1, round: 1, n };
-        About { call, place: Place::Main(0), prompt: String::new(), began: Moment(0) }
+        About {
+            call,
+            place: Place::Main(0),
+            prompt: String::new(),
+            began: Moment(0),
+            provider: "script".into(),
+            session: None,
+            price: Price::default(),
+        }
     }
 
     async fn came(calls: &mut Calls) -> String {

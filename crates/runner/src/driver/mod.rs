@@ -2,29 +2,38 @@
 
 mod actions;
 mod calls;
+mod meters;
 mod opening;
 mod reply;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use saihai_connect::{Accounts, Providers};
-use saihai_model::{Ask, Ending, Entry, Fact, Hold, Moment, OpenGate, Record, exit_code};
+use saihai_model::{
+    Ask, Ending, Entry, Fact, Hold, Moment, OpenGate, ProviderName, ProviderSettings, Record, exit_code,
+};
 use tokio::sync::mpsc;
 
 use crate::inbox::{Inbox, Wish};
+use crate::live::Live;
 use crate::owned::{Broken, Owned, Prepared, Todo, Way};
 use crate::render::{self, Rendered};
 use crate::{Command, Control, Error, Observed, RunDirectory, Warning};
-use calls::{About, Calls, Next};
+use calls::{About, Calls, Ended, Next};
+use meters::Meters;
 use opening::Opening;
 
 /// A run and the one process that owns it.
 pub struct Driver {
     owned: Owned,
     providers: Providers,
+    /// What is set about them, by name.
+    settings: BTreeMap<ProviderName, ProviderSettings>,
+    meters: Meters,
     opening: Opening,
     calls: Calls,
+    live: Live,
     control: Control,
     commands: mpsc::UnboundedReceiver<Command>,
     inbox: Inbox,
@@ -130,11 +139,11 @@ impl Driver {
         while !self.is_over(going)? {
             match self.next(&mut polls).await {
                 Happened::Call(Next::Progress(call, progress)) => {
+                    self.live.show(&call, &progress);
                     observer(Observed::Progress { call: &call, progress: &progress });
                 }
                 Happened::Call(Next::Ended(ended)) => {
-                    let fact = reply::fact(&self.owned, *ended);
-                    self.settle(vec![fact], observer)?;
+                    self.take_in(*ended, observer)?;
                 }
                 Happened::Command(command) => self.obey(command, observer)?,
                 Happened::Time => self.pass_time(observer)?,
@@ -243,8 +252,21 @@ impl Driver {
     /// The second Ctrl-C: whatever has come back already is kept, nothing else is waited for.
     fn leave_at_once(&mut self, observer: Observer<'_>) -> Result<(), Broken> {
         for ended in self.calls.drain() {
-            let fact = reply::fact(&self.owned, ended);
-            self.settle(vec![fact], observer)?;
+            self.take_in(ended, observer)?;
+        }
+        Ok(())
+    }
+
+    /// What came of an ask becomes a fact; the counters in it are remembered once it stands in the journal.
+    fn take_in(&mut self, ended: Ended, observer: Observer<'_>) -> Result<(), Broken> {
+        self.live.end(&ended.about.call);
+        let asked = ended.about.session.clone();
+        let fact = reply::fact(&self.owned, ended);
+        let metered = meters::told(&fact);
+        self.settle(vec![fact], observer)?;
+        if let Some((session, meter)) = metered {
+            self.meters.note(asked.as_deref(), session.as_deref(), Some(&meter));
+            self.meters.forget_ended(self.owned.run());
         }
         Ok(())
     }
@@ -318,7 +340,11 @@ impl Driver {
 
     fn ask(&mut self, prepared: Prepared) {
         let Prepared { request, prompt, persona } = prepared;
-        let (call, place) = (request.call.clone(), request.place);
+        let (call, place, session) = (request.call.clone(), request.place, request.session.clone());
+        let (provider, set) = (request.provider.clone(), self.settings.get(&request.provider));
+        let price = set.map(|set| set.price).unwrap_or_default();
+        // Whoever falls back on another provider has no model's name for it.
+        let model = request.model.or_else(|| set?.model.clone());
         let asking = self.providers.ask(Ask {
             run: self.owned.directory().id().to_owned(),
             stage: call.stage.clone(),
@@ -332,19 +358,19 @@ impl Driver {
             prompt: prompt.clone(),
             persona,
             provider: request.provider,
-            model: request.model,
+            model,
             permission: request.permission,
             tools: request.tools,
             schema: request.schema,
+            metered: self.meters.of(request.session.as_deref()),
             session: request.session,
             timeout: request.timeout,
             max_calls: request.max_calls,
-            money: None,
-            metered: None,
+            money: request.money,
             scratch: self.owned.directory().scratch().display().to_string(),
         });
         let began = self.owned.clock().now();
-        self.calls.ask(asking, About { call, place, prompt, began });
+        self.calls.ask(asking, About { call, place, prompt, began, provider, session, price });
     }
 
     fn finish(&self) -> Finish {

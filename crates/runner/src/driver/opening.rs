@@ -1,14 +1,17 @@
 //! How a driver comes to its run.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use saihai_connect::{Asked, Connections, Providers};
 use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text};
 
+use super::meters::{self, Meters};
 use super::{Driver, Going};
 use crate::blobs::{Blobs, sha256};
 use crate::history::{Check, History, Seen};
 use crate::inbox::Inbox;
+use crate::live::Live;
 use crate::owned::{Owned, Way};
 use crate::{Beginning, Clock, Control, Error, RunDirectory, Runs};
 
@@ -33,12 +36,13 @@ impl Driver {
         clock: Clock,
     ) -> Result<Self, Error> {
         let connections = Connections { script: beginning.script.clone(), ..connections };
+        let settings = connections.settings.clone();
         let providers = Providers::open(&beginning.workflow, connections).map_err(Error::Unavailable)?;
         let (directory, reports) = runs.create(&beginning.slug, clock.now(), &beginning.reports)?;
         let begun = begin(&directory, &reports, beginning, clock);
         // A run that could not be begun is none, and leaves nothing behind if that can be helped.
         let (owned, start) = begun.inspect_err(|_| runs.discard(&directory, &reports))?;
-        Ok(Self::with(owned, providers, Opening::Start(start)))
+        Ok(Self { settings, ..Self::with(owned, providers, Opening::Start(start)) })
     }
 
     /// Owns a run that is there and reads it. Nothing is asked before [`Self::drive`]; a run that is over, or that
@@ -55,16 +59,20 @@ impl Driver {
         let lock = directory.lock()?;
         let script = directory.script()?;
         let connections = Connections { script: script.clone(), ..connections };
+        let settings = connections.settings.clone();
         let mut providers =
             Providers::open(&directory.workflow()?, connections).map_err(Error::Unavailable)?;
-        let history = {
+        let (history, meters) = {
             let mut recall = Recall::new(&mut providers, directory.blobs());
-            History::read(&directory, Check::Content, &mut |seen| recall.see(seen, &directory))?
+            let history =
+                History::read(&directory, Check::Content, &mut |seen| recall.see(seen, &directory))?;
+            (history, recall.meters)
         };
         let torn = history.torn.map(|torn| torn.warning(&directory.journal()));
         let owned = Owned::of_history(directory, lock, history, clock)?.answered_by(script.as_ref());
-        let mut driver = Self::with(owned, providers, Opening::Resume(raise));
+        let mut driver = Self { settings, meters, ..Self::with(owned, providers, Opening::Resume(raise)) };
         driver.warnings.extend(torn);
+        driver.meters.forget_ended(driver.owned.run());
         Ok(driver)
     }
 
@@ -73,7 +81,10 @@ impl Driver {
         let directory = owned.directory();
         Self {
             inbox: Inbox::new(directory.inbox(), directory.disk()),
+            live: Live::new(directory.live()),
             calls: super::Calls::new(),
+            settings: BTreeMap::new(),
+            meters: Meters::default(),
             way: Way::Drive { auto: false },
             wake: None,
             interrupts: 0,
@@ -138,7 +149,7 @@ impl Beginning {
             patience: self.patience,
             directory: self.directory.display().to_string(),
             report_directory: reports.display().to_string(),
-            subject: std::collections::BTreeMap::new(),
+            subject: BTreeMap::new(),
             delivery: None,
             workflow,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -153,14 +164,19 @@ struct Recall<'a> {
     blobs: Blobs,
     /// What was last asked in each call that has no reply yet: never more than are under way at once.
     requests: Vec<Request>,
+    /// What was counted for sessions.
+    meters: Meters,
 }
 
 impl<'a> Recall<'a> {
     fn new(providers: &'a mut Providers, blobs: Blobs) -> Self {
-        Self { providers, blobs, requests: Vec::new() }
+        Self { providers, blobs, requests: Vec::new(), meters: Meters::default() }
     }
 
     fn see(&mut self, seen: Seen<'_>, directory: &RunDirectory) -> Result<(), Error> {
+        if let Seen::Fact(fact) = &seen {
+            self.hear(fact);
+        }
         match seen {
             Seen::Fact(Fact::Asked { call, prompt, .. }) => self.asked(call, prompt.as_ref(), directory),
             Seen::Fact(Fact::Replied(reply)) => {
@@ -182,6 +198,28 @@ impl<'a> Recall<'a> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    fn hear(&mut self, fact: &Fact) {
+        let call = match fact {
+            Fact::Replied(reply) => &reply.call,
+            Fact::Failed(failed) => &failed.call,
+            Fact::Started(_)
+            | Fact::Asked { .. }
+            | Fact::Performed { .. }
+            | Fact::Answered(_)
+            | Fact::Woke
+            | Fact::Reopened
+            | Fact::Resumed(_)
+            | Fact::Interrupted { .. }
+            | Fact::StorageFailed { .. }
+            | Fact::Cancelled { .. } => return,
+        };
+        let asked = self.requests.iter().find(|request| request.call == *call);
+        let asked = asked.and_then(|request| request.session.as_deref());
+        if let Some((session, meter)) = meters::told(fact) {
+            self.meters.note(asked, session.as_deref(), Some(&meter));
         }
     }
 

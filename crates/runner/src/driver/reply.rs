@@ -1,27 +1,30 @@
 //! What came of an ask becomes a fact, where its text is.
 
 use saihai_model::{
-    CallFailed, CallId, Fact, Failure, FailureClass, Moment, Reading, Refusal, Replied, Reply, Spoken, Text,
-    Wanted,
+    CallFailed, Fact, Failure, FailureClass, Millis, Moment, Reading, Refusal, Replied, Reply, Spoken, Text,
+    Usage, Usd, Wanted,
 };
 
 use super::calls::{About, Came, Ended};
-use crate::owned::{Owned, failed};
+use crate::owned::Owned;
+
+/// Whoever says that asking makes no sense for longer than this has said nothing (C-34).
+const LONGEST_WAIT: Millis = Millis(31 * 24 * 3_600_000);
 
 /// The fact that an ask came to.
 pub(super) fn fact(owned: &Owned, ended: Ended) -> Fact {
     let Ended { about, came } = ended;
     let now = owned.clock().now();
     match came {
-        Came::Answer(Ok(reply)) => replied(owned, about, reply, now),
-        Came::Answer(Err(refusal)) => refused(about.call, refusal, now),
+        Came::Answer(answer) => match *answer {
+            Ok(reply) => replied(owned, about, reply, now),
+            Err(refusal) => refused(about, refusal, now),
+        },
         Came::Panicked(said) => {
             let message = format!("the provider panicked: {said}");
-            failed(about.call, Failure::new(FailureClass::Crashed, message))
+            failed(about, Failure::new(FailureClass::Crashed, message))
         }
-        Came::Abandoned => {
-            failed(about.call, Failure::new(FailureClass::Cancelled, "it did not stop in time"))
-        }
+        Came::Abandoned => failed(about, Failure::new(FailureClass::Cancelled, "it did not stop in time")),
     }
 }
 
@@ -29,13 +32,11 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
     if reply.text.trim().is_empty() {
         match &reply.structured {
             Some(structured) => reply.text = structured.to_string(),
-            None => return silent(about.call, reply),
+            None => return silent(about, reply),
         }
     }
     let wanted = owned.workflow().wanted(&about.call.stage, about.place);
-    let said = saihai_judge::Said { text: &reply.text, structured: reply.structured.as_ref() };
-    let reading =
-        wanted.map_or_else(Reading::default, |wanted| saihai_judge::read(wanted, &about.prompt, said));
+    let reading = read(wanted, &about.prompt, &mut reply);
     let spoken = spoken(wanted, &reply.responses).map(|spoken| owned.directory().blobs().keep(spoken));
     let kept = |text: Result<Text, (std::path::PathBuf, std::io::Error)>| {
         text.map_err(|(path, source)| Fact::StorageFailed {
@@ -56,15 +57,25 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
         text,
         spoken,
         session: reply.session,
+        cost: about.cost(reply.cost, &reply.usage),
         usage: reply.usage,
-        cost: reply.cost,
         tools_used: reply.tools_used,
+        metered: reply.metered,
         denied: reply.denied,
         duration: now.since(about.began),
         revision: None,
         reading,
         call: about.call,
     }))
+}
+
+/// What is found in a reply, with what its provider has to say about it.
+fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading {
+    let said = saihai_judge::Said { text: &reply.text, structured: reply.structured.as_ref() };
+    let mut reading = wanted.map_or_else(Reading::default, |wanted| saihai_judge::read(wanted, prompt, said));
+    reading.warnings.append(&mut reply.warnings);
+    reading.warnings.extend(reply.structured_error.take());
+    reading
 }
 
 /// Everything that was said, where that is carried on and more than the final text.
@@ -74,13 +85,43 @@ fn spoken(wanted: Option<Wanted<'_>>, responses: &[String]) -> Option<String> {
 }
 
 /// A reply without text is a failed turn, never a result to judge (P-35); it has cost what it has cost.
-fn silent(call: CallId, reply: Reply) -> Fact {
+fn silent(about: About, reply: Reply) -> Fact {
     let failure = Failure::new(FailureClass::Crashed, "the agent replied without any text");
-    Fact::Failed(Box::new(CallFailed { call, failure, usage: reply.usage, cost: reply.cost }))
+    Fact::Failed(Box::new(CallFailed {
+        provider: Some(about.provider.clone()),
+        cost: about.cost(reply.cost, &reply.usage),
+        usage: reply.usage,
+        session: reply.session,
+        metered: reply.metered,
+        ..CallFailed::new(about.call, failure)
+    }))
 }
 
-fn refused(call: CallId, refusal: Refusal, now: Moment) -> Fact {
-    let Refusal { mut failure, retry_after, usage, cost, .. } = refusal;
+/// An attempt that failed; what it spent all the same counts (C-26).
+fn refused(about: About, refusal: Refusal, now: Moment) -> Fact {
+    let Refusal { mut failure, retry_after, usage, cost, session, metered } = refusal;
+    let retry_after = retry_after.filter(|after| *after <= LONGEST_WAIT);
     failure.until = failure.until.or(retry_after.map(|after| now.plus(after)));
-    Fact::Failed(Box::new(CallFailed { call, failure, usage, cost }))
+    let spent = Usage { cumulative: false, ..usage.clone() } != Usage::default();
+    Fact::Failed(Box::new(CallFailed {
+        provider: Some(about.provider.clone()),
+        cost: if spent { about.cost(cost, &usage) } else { cost },
+        usage,
+        session,
+        metered,
+        ..CallFailed::new(about.call, failure)
+    }))
+}
+
+/// The fact that an attempt failed without a word of its provider.
+fn failed(about: About, failure: Failure) -> Fact {
+    let provider = Some(about.provider);
+    Fact::Failed(Box::new(CallFailed { provider, ..CallFailed::new(about.call, failure) }))
+}
+
+impl About {
+    /// What an attempt has cost: what its provider says, else by the price in the settings (C-81).
+    fn cost(&self, said: Option<Usd>, usage: &Usage) -> Option<Usd> {
+        said.or_else(|| self.price.cost(usage))
+    }
 }

@@ -66,7 +66,7 @@ async fn a_fork_has_lived_through_the_beginning_and_waits_to_be_resumed() {
     "#);
     assert_eq!(
         forked.directory.summary().unwrap().state,
-        State::Parked { hold: saihai_model::Hold::Interrupted }
+        State::Parked { hold: saihai_model::Hold::Interrupted, provider: None }
     );
     let (finish, log) = drive(project.resume(go_on()).unwrap(), Going::default()).await;
     assert_eq!(finish.unwrap().exit_code(), 0);

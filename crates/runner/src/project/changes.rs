@@ -194,6 +194,7 @@ mod tests {
             usage: saihai_model::Usage::default(),
             cost: None,
             tools_used: tools.collect(),
+            metered: None,
             denied: 0,
             duration: saihai_model::Millis(0),
             revision: None,

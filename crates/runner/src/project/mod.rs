@@ -5,6 +5,7 @@ mod expectation;
 mod outcome;
 mod recording;
 mod report_versions;
+mod spending;
 mod stages;
 mod transitions;
 
@@ -12,6 +13,7 @@ pub use expectation::expectation;
 pub use outcome::{Decided, Outcome, Unmatched};
 pub use recording::Recording;
 pub use report_versions::{ReportVersion, ReportVersions};
+pub use spending::Spending;
 pub use stages::{StageTold, Stages};
 pub use transitions::{Evidence, Transition, Transitions};
 

@@ -178,6 +178,7 @@ impl<'w> Fold<'w> {
             Decision::Called { .. }
             | Decision::Correct { .. }
             | Decision::Retry { .. }
+            | Decision::Unfit { .. }
             | Decision::Repeated { .. }
             | Decision::Reports { .. }
             | Decision::Alarm { .. }
@@ -231,11 +232,15 @@ impl<'w> Fold<'w> {
 
     fn error(&self, state: &State) -> Option<String> {
         match state {
-            State::Parked { hold: Hold::Provider(..) | Hold::Until(..) } => {
+            State::Parked { hold: Hold::Provider(..) | Hold::Until(..), .. } => {
                 self.failure.as_ref().map(|failure| format!("{}: {}", failure.class.name(), failure.message))
             }
-            State::Parked { hold: Hold::Storage(_) } => self.storage.clone(),
-            State::Parked { .. } | State::Running { .. } | State::Interrupted | State::Ended { .. } => None,
+            State::Parked { hold: Hold::Storage(_), .. } => self.storage.clone(),
+            State::Parked { .. }
+            | State::Running { .. }
+            | State::Interrupted
+            | State::Ready
+            | State::Ended { .. } => None,
         }
     }
 
@@ -285,8 +290,10 @@ fn between(stage: &Stage) -> &str {
 
 fn exit(state: &State) -> u8 {
     match state {
-        State::Running { .. } | State::Interrupted => exit_code(None, Some(&Hold::Interrupted)),
-        State::Parked { hold } => exit_code(None, Some(hold)),
+        State::Running { .. } | State::Interrupted | State::Ready => {
+            exit_code(None, Some(&Hold::Interrupted))
+        }
+        State::Parked { hold, .. } => exit_code(None, Some(hold)),
         State::Ended { ending } => exit_code(Some(ending), None),
     }
 }

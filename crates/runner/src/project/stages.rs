@@ -61,6 +61,7 @@ impl Stages {
                 | Decision::Called { .. }
                 | Decision::Correct { .. }
                 | Decision::Retry { .. }
+                | Decision::Unfit { .. }
                 | Decision::Repeated { .. }
                 | Decision::Reports { .. }
                 | Decision::Alarm { .. }

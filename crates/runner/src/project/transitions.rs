@@ -216,6 +216,7 @@ impl<'w> Transitions<'w> {
             Decision::Exited { stage, verdict } => self.leave(record, stage, verdict),
             Decision::Correct { .. }
             | Decision::Retry { .. }
+            | Decision::Unfit { .. }
             | Decision::Repeated { .. }
             | Decision::Reports { .. }
             | Decision::Refused { .. }

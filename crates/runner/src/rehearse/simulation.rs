@@ -165,6 +165,7 @@ impl<C: Cast> Simulation<'_, C> {
             usage: Usage::default(),
             cost: None,
             tools_used: Vec::new(),
+            metered: None,
             denied: 0,
             duration: Millis(0),
             revision: None,
@@ -224,7 +225,7 @@ fn started(seed: u64) -> Fact {
 }
 
 fn failed(call: CallId, failure: Failure) -> Fact {
-    Fact::Failed(Box::new(CallFailed { call, failure, usage: Usage::default(), cost: None }))
+    Fact::Failed(Box::new(CallFailed::new(call, failure)))
 }
 
 /// The texts of a draft, near enough to what would be sent to tell an echo.

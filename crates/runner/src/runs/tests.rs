@@ -121,6 +121,6 @@ async fn a_run_whose_process_died_is_interrupted() {
 
 #[test]
 fn a_state_with_a_wake_up_time_says_it() {
-    let state = State::Parked { hold: Hold::Until(Moment(5), FailureClass::Quota) };
+    let state = State::Parked { hold: Hold::Until(Moment(5), FailureClass::Quota), provider: None };
     assert_eq!((state.name(), state.reason(), state.until()), ("parked", Some("quota"), Some(Moment(5))));
 }

@@ -3,8 +3,8 @@ use std::path::Path;
 
 use saihai_model::{
     Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Entry, Fact, Failure,
-    FailureClass, Found, Hold, How, Millis, Moment, Outcome, Place, Published, Purpose, Raise, Reading,
-    Replied, Start, Tag, Text, ToolUse, Usage, Usd, Verdict,
+    FailureClass, Found, Hold, How, Meter, Millis, Moment, Outcome, Place, Published, Purpose, Raise,
+    Reading, Replied, Start, Tag, Text, ToolUse, Usage, Usd, Verdict,
 };
 use serde_json::{Value as Json, json};
 
@@ -136,7 +136,13 @@ fn call() -> CallId {
 }
 
 fn failure() -> Failure {
-    Failure { class: FailureClass::Quota, message: "m".into(), by_deadline: true, until: Some(Moment(1)) }
+    Failure {
+        class: FailureClass::Quota,
+        message: "m".into(),
+        by_deadline: true,
+        by_budget: true,
+        until: Some(Moment(1)),
+    }
 }
 
 fn found() -> Found {
@@ -145,6 +151,10 @@ fn found() -> Found {
 
 fn usage() -> Usage {
     Usage { input: Some(1), output: Some(1), cached: Some(1), reasoning: Some(1), cumulative: true }
+}
+
+fn meter() -> Meter {
+    Meter { usage: usage(), cost: Some(Usd(1)) }
 }
 
 fn started() -> Start {
@@ -191,6 +201,7 @@ fn replied() -> Replied {
         usage: usage(),
         cost: Some(Usd(1)),
         tools_used: vec![tool],
+        metered: Some(meter()),
         denied: 1,
         duration: Millis(1),
         revision: Some("r".into()),
@@ -205,7 +216,14 @@ fn facts() -> Vec<Fact> {
     let budget = Budget { usd: Some(Usd(1)), tokens: Some(1), turns: Some(1), time: Some(Millis(1)) };
     let raise = Raise { rounds: Some(1), budget, runtime: Some(Millis(1)), patience: Millis(1), now: true };
     let answer = Answer { call: call(), by: AnsweredBy::Auto, label: "yes".into(), text: Some("t".into()) };
-    let failed = CallFailed { call: call(), failure: failure(), usage: usage(), cost: Some(Usd(1)) };
+    let failed = CallFailed {
+        provider: Some("claude".into()),
+        usage: usage(),
+        cost: Some(Usd(1)),
+        session: Some("s".into()),
+        metered: Some(meter()),
+        ..CallFailed::new(call(), failure())
+    };
     vec![
         Fact::Started(Box::new(started())),
         Fact::Asked { call: call(), attempt: 1, prompt: Some(Text::from("p")) },
@@ -253,6 +271,7 @@ fn decisions() -> Vec<Decision> {
             provider: Some("p".into()),
             new_session: true,
         },
+        Decision::Unfit { call: call(), provider: "p".into() },
         Decision::Repeated { call: call(), attempt: 2 },
         Decision::Reports { call: call(), found: vec![found()] },
         Decision::Alarm { monitor: 0, count: 3, overrode: Some("l".into()) },
@@ -286,19 +305,61 @@ fn name(body: &Json) -> String {
     body.as_str().map_or_else(key, str::to_owned)
 }
 
+/// The name of a fact. A new one does not compile until it is named here, and then wants a place among [`facts`] and in
+/// the schema.
+fn fact_name(fact: &Fact) -> &'static str {
+    match fact {
+        Fact::Started(_) => "started",
+        Fact::Asked { .. } => "asked",
+        Fact::Replied(_) => "replied",
+        Fact::Failed(_) => "failed",
+        Fact::Performed { .. } => "performed",
+        Fact::Answered(_) => "answered",
+        Fact::Woke => "woke",
+        Fact::Reopened => "reopened",
+        Fact::Resumed(_) => "resumed",
+        Fact::Interrupted { .. } => "interrupted",
+        Fact::StorageFailed { .. } => "storage_failed",
+        Fact::Cancelled { .. } => "cancelled",
+    }
+}
+
+/// The name of a decision, likewise.
+fn decision_name(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Entered { .. } => "entered",
+        Decision::Round { .. } => "round",
+        Decision::Called { .. } => "called",
+        Decision::Correct { .. } => "correct",
+        Decision::Retry { .. } => "retry",
+        Decision::Unfit { .. } => "unfit",
+        Decision::Repeated { .. } => "repeated",
+        Decision::Reports { .. } => "reports",
+        Decision::Alarm { .. } => "alarm",
+        Decision::Exited { .. } => "exited",
+        Decision::Refused { .. } => "refused",
+        Decision::Parked { .. } => "parked",
+        Decision::Finished { .. } => "finished",
+    }
+}
+
 #[test]
 fn every_fact_and_decision_is_a_line_of_the_journal() {
     let journal = parsed("journal");
     let (mut known_facts, mut known_decisions) = (BTreeSet::new(), BTreeSet::new());
     for fact in facts() {
+        let named = fact_name(&fact);
         let entry = serde_json::to_value(Entry::Fact(fact)).unwrap();
         check(&journal, &line(&entry), true);
-        known_facts.insert(name(&entry["fact"]));
+        assert_eq!(name(&entry["fact"]), named);
+        known_facts.insert(named.to_owned());
     }
     for decision in decisions() {
+        let named = decision_name(&decision);
         let entry = serde_json::to_value(Entry::Decision(decision)).unwrap();
         check(&journal, &line(&entry), true);
-        known_decisions.insert(name(&entry["decision"]));
+        assert_eq!(name(&entry["decision"]), named);
+        known_decisions.insert(named.to_owned());
     }
     assert_eq!(known_facts, names(&journal["$defs"]["fact"]));
     assert_eq!(known_decisions, names(&journal["$defs"]["decision"]));

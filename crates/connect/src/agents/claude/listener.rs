@@ -180,6 +180,8 @@ impl Ears {
         let class = self.class(outcome);
         let mut failure = failure(class, &words);
         failure.until = self.spent_until.filter(|_| class == FailureClass::Quota);
+        // What it was told to keep to is what is left of the run's own budget.
+        failure.by_budget = outcome.subtype == "error_max_budget_usd";
         self.refusal(failure, outcome)
     }
 

@@ -10,7 +10,7 @@ use saihai_model::{
     Reply, Usage,
 };
 use tempfile::TempDir;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, End, Invocation, Listener, Next, Profile, failure};
@@ -216,7 +216,13 @@ impl Stage {
             launcher: None,
         });
         let settings = self.settings.clone();
-        let installed = Installed { agent: &Shell, settings, program: self.program.clone(), means };
+        let installed = Installed {
+            agent: &Shell,
+            settings,
+            program: self.program.clone(),
+            means,
+            probed: OnceCell::new(),
+        };
         let progress = |news| self.seen.send_modify(|seen| seen.push(news));
         Attempt::new(ask, Arc::new(installed)).answer(&progress, self.stop.clone()).await
     }

@@ -6,6 +6,7 @@ use saihai_model::{Ask, Permission, ProviderSettings};
 use super::server::{HEAD, Piece, Server, refusal, stream};
 use super::support::{Anthropic, HELLO_OPENAI, Openai, World, shown, told};
 use crate::http::Service;
+use crate::redact::Redactor;
 
 // C-32, C-34
 #[tokio::test]
@@ -137,10 +138,30 @@ async fn our_key_is_never_told() {
     let bad = refusal("401 Unauthorized", "", r#"{"error":{"message":"Incorrect API key: sk-123456789."}}"#);
     assert_snapshot!(world.told(vec![bad], world.ask()).await, @"auth: HTTP 401 Unauthorized: Incorrect API key: [redacted:OPENAI_API_KEY].");
     let echo = r#"
-        {"choices":[{"delta":{"content":"Your key is sk-123456789."}}]}
+        {"choices":[{"delta":{"content":"Your key is sk-12345"}}]}
+        {"choices":[{"delta":{"content":"6789."}}]}
         [DONE]"#;
-    assert_snapshot!(world.told(vec![stream(echo)], world.ask()).await, @r#"text: "Your key is [redacted:OPENAI_API_KEY].""#);
-    assert!(!format!("{:?}", world.service("http://127.0.0.1:1")).contains("sk-1"));
+    let server = Server::start(vec![stream(echo)]).await;
+    let (answer, progress) = world.answer(&server, world.ask()).await;
+    assert_snapshot!(shown(&answer), @r#"text: "Your key is [redacted:OPENAI_API_KEY].""#);
+    // Also where it comes in two pieces, and in what is kept of the conversation.
+    assert!(!format!("{progress:?}").contains("6789"), "{progress:?}");
+    let session = world.directory.path().join("scratch").join(answer.unwrap().session.unwrap() + ".json");
+    assert!(!std::fs::read_to_string(session).unwrap().contains("sk-123456789"));
+}
+
+// C-55: what lies in a file is not sent to a server either, if it is a secret of our environment.
+#[tokio::test]
+async fn a_secret_in_a_file_is_not_sent() {
+    let world = World { environment: vec![("OTHER_TOKEN", "token-123456789")], ..World::new(Openai) };
+    world.write("notes.txt", "use token-123456789 for it");
+    let look = r#"
+        {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"read_file","arguments":"{\"path\":\"notes.txt\"}"}}]}}]}
+        [DONE]"#;
+    let server = Server::start(vec![stream(look), stream(HELLO_OPENAI)]).await;
+    world.answer(&server, Ask { tools: None, ..world.ask() }).await.0.unwrap();
+    let told = server.seen()[1].body["messages"][2]["content"].clone();
+    assert_eq!(told, "1\tuse [redacted:OTHER_TOKEN] for it\n");
 }
 
 // C-24, C-42, C-43: refused without a word to the server.
@@ -161,7 +182,8 @@ async fn what_can_never_be_answered_is_not_sent() {
 /// Opens a provider of which only this is said.
 fn opened(settings: &ProviderSettings, environment: &[(&str, &str)]) -> String {
     let environment: Vec<_> = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
-    match Service::open(&"it".into(), settings, &environment).unwrap() {
+    match Service::open(&"it".into(), settings, &environment, &Redactor::of_environment(&[]).into()).unwrap()
+    {
         Ok(service) => format!("{} {:?}", service.url, service.key),
         Err(error) => error.to_string(),
     }

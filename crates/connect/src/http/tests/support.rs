@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::server::{Piece, Server};
 use crate::http::Service;
+use crate::redact::Redactor;
 
 pub(super) use ProviderKind::{Anthropic, Openai};
 
@@ -69,7 +70,8 @@ impl World {
         let settings = ProviderSettings { base_url: Some(url.to_owned()), ..self.settings.clone() };
         let environment: Vec<_> =
             self.environment.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        Service::open(&"it".into(), &settings, &environment).unwrap().unwrap()
+        let redactor = Redactor::of_environment(&environment).into();
+        Service::open(&"it".into(), &settings, &environment, &redactor).unwrap().unwrap()
     }
 
     /// Asks a server, from beginning to end.

@@ -82,12 +82,12 @@ pub(super) fn next_line(reader: &mut impl BufRead, most: usize) -> Result<Option
             break;
         }
         let end = bytes.iter().position(|byte| *byte == b'\n');
-        let piece = &bytes[..end.unwrap_or(bytes.len())];
+        let part = &bytes[..end.unwrap_or(bytes.len())];
         // One byte more than is shown, so that it is known whether something was left out.
         let room = (most + 4).saturating_sub(line.len());
-        line.extend_from_slice(&piece[..piece.len().min(room)]);
-        length += piece.len() + usize::from(end.is_some());
-        let used = piece.len() + usize::from(end.is_some());
+        line.extend_from_slice(&part[..part.len().min(room)]);
+        length += part.len() + usize::from(end.is_some());
+        let used = part.len() + usize::from(end.is_some());
         reader.consume(used);
         if end.is_some() {
             break;

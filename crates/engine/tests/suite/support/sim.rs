@@ -219,6 +219,7 @@ impl Sim {
             usage: Usage { input: Some(10), output: Some(5), ..Usage::default() },
             cost: Some(Usd(100)),
             tools_used: Vec::new(),
+            metered: None,
             denied: 0,
             duration: Millis(10),
             revision: None,
@@ -233,12 +234,7 @@ impl Sim {
 
     pub(crate) fn fail_to(&mut self, request: &Request, failure: Failure) {
         self.at += 10;
-        self.fact(Fact::Failed(Box::new(CallFailed {
-            call: request.call.clone(),
-            failure,
-            usage: Usage::default(),
-            cost: None,
-        })));
+        self.fact(Fact::Failed(Box::new(CallFailed::new(request.call.clone(), failure))));
     }
 
     pub(crate) fn perform(&mut self, label: &str) {

@@ -16,6 +16,9 @@ use super::reply::Reply;
 /// What is said of a value that is not there.
 const MISSING: &str = "no JSON object";
 
+/// A value passes from round to round and stands in the journal each time, so it has a size that fits there.
+const MOST: usize = 256 * 1024;
+
 /// What is demanded of a structured value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demand<'a> {
@@ -40,6 +43,12 @@ impl Found {
     pub(super) fn put_into(self, reading: &mut Reading) {
         reading.output = self.output;
         reading.violations = self.violations;
+        if let Some(bytes) =
+            reading.output.as_ref().map(|value| value.to_string().len()).filter(|bytes| *bytes > MOST)
+        {
+            reading.output = None;
+            reading.violations = vec![format!("the JSON object has {bytes} bytes; at most {MOST} are taken")];
+        }
         reading.warnings.extend(self.warnings);
     }
 }

@@ -281,3 +281,12 @@ fn a_verdict_in_a_repeated_prompt_is_no_value_and_one_that_equals_an_example_is(
     let reading = reading(measure(), true, bare, Said { text: &format!("{bare}No."), structured: None });
     assert_eq!(shown(&reading), "- no JSON object");
 }
+
+// S-44: what passes from round to round has a size that fits there.
+#[test]
+fn a_value_too_large_to_be_passed_on_is_a_violation() {
+    let said = |length: usize| json!({"height": 1, "note": "x".repeat(length)}).to_string();
+    let taken = reading(measure(), true, "", Said { text: &said(200_000), structured: None });
+    assert!(taken.output.is_some() && taken.violations.is_empty(), "{:?}", taken.violations);
+    check(&said(300_000), "- the JSON object has 300022 bytes; at most 262144 are taken");
+}

@@ -31,6 +31,7 @@ fn path(decisions: &[Decision]) -> String {
         | Decision::Called { .. }
         | Decision::Correct { .. }
         | Decision::Retry { .. }
+        | Decision::Unfit { .. }
         | Decision::Repeated { .. }
         | Decision::Reports { .. }
         | Decision::Refused { .. }

@@ -1,0 +1,301 @@
+//! Our side of the protocol, for one turn.
+
+use saihai_model::{Ask, Failure, FailureClass, Json, Meter, Progress, ProviderAnswer, Usage, Usd};
+use serde_json::Value;
+
+use super::message::{self, INITIALIZE, Incoming, PROMPT, Problem, SESSION, Update};
+use super::permission::{self, Request};
+use crate::agent::{End, Listener, Next, abrupt, class_of_status, failure};
+use crate::agents::Heard;
+use crate::metering;
+use crate::tool_log::When;
+
+/// What has been asked of the agent and not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Greeting,
+    Opening,
+    Prompting,
+    Over,
+}
+
+/// Our side of the protocol, for one turn.
+pub(super) struct Client {
+    ask: Ask,
+    stage: Stage,
+    heard: Heard,
+    /// What is said next is a message of its own.
+    is_message_over: bool,
+    /// To which message the last text belonged, where it says so.
+    message: Option<String>,
+    /// Kinds of the tools it told of, by their ids.
+    kinds: Vec<(String, String)>,
+    /// It counts the tokens of a session, not those of a turn.
+    counts_sessions: bool,
+    counted: Meter,
+    result: Option<Result<String, Failure>>,
+}
+
+impl Client {
+    pub(super) fn new(ask: Ask) -> Self {
+        let heard = Heard::default();
+        Self {
+            ask,
+            stage: Stage::Greeting,
+            heard,
+            is_message_over: true,
+            message: None,
+            kinds: Vec::new(),
+            counts_sessions: false,
+            counted: Meter::default(),
+            result: None,
+        }
+    }
+}
+
+impl Listener for Client {
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+        let Ok(incoming) = serde_json::from_str::<Incoming>(line) else { return Next::GoOn };
+        match (incoming.method.as_deref(), &incoming.id) {
+            (Some("session/request_permission"), Some(id)) => {
+                Next::Say(message::answer(id, &self.permit(incoming.params, tell)))
+            }
+            (Some(method), Some(id)) => Next::Say(message::unknown_method(id, method)),
+            (Some("session/update"), None) => {
+                let update = incoming.params.get("update").cloned().unwrap_or_default();
+                // What a loaded session prints of its past is no news.
+                if let (Stage::Prompting, Ok(update)) = (self.stage, serde_json::from_value(update)) {
+                    self.update(update, tell);
+                }
+                Next::GoOn
+            }
+            (Some(_), None) | (None, None) => Next::GoOn,
+            (None, Some(id)) => match (self.stage, id.as_u64()) {
+                (Stage::Greeting, Some(INITIALIZE)) => self.greeted(incoming),
+                (Stage::Opening, Some(SESSION)) => self.opened(incoming),
+                (Stage::Prompting, Some(PROMPT)) => self.answered(incoming),
+                (Stage::Greeting | Stage::Opening | Stage::Prompting | Stage::Over, _) => Next::GoOn,
+            },
+        }
+    }
+
+    fn is_spoken_with(&self) -> bool {
+        true
+    }
+
+    fn farewell(&mut self) -> Option<String> {
+        let session = self.heard.session.as_ref().filter(|_| self.stage == Stage::Prompting)?;
+        Some(message::cancel(session))
+    }
+
+    fn is_busy(&self) -> bool {
+        self.heard.tools.is_open()
+    }
+
+    /// An agent outlives the turn, so with what it exits after an answer says nothing about it.
+    fn end(mut self: Box<Self>, end: &End) -> ProviderAnswer {
+        self.settle();
+        let failed = match self.result.take() {
+            None => Some(abrupt(&super::PROFILE, "ended without an answer", end)),
+            Some(Err(failure)) => Some(failure),
+            Some(Ok(reason)) => self.stopped(&reason, end),
+        };
+        self.heard.into_answer(&self.ask, failed)
+    }
+}
+
+impl Client {
+    fn greeted(&mut self, incoming: Incoming) -> Next {
+        if let Some(problem) = incoming.error {
+            return self.failed(classify(&problem));
+        }
+        let name = incoming.result["agentInfo"]["name"].as_str().unwrap_or_default();
+        self.counts_sessions = name == "Copilot";
+        let loads = incoming.result["agentCapabilities"]["loadSession"].as_bool() == Some(true);
+        if let (Some(session), false) = (&self.ask.session, loads) {
+            let words = format!("the agent cannot go on with the session `{session}` in a new process");
+            return Next::Abort(failure(FailureClass::SessionLost, &words));
+        }
+        self.stage = Stage::Opening;
+        Next::Say(message::session(&self.ask))
+    }
+
+    fn opened(&mut self, incoming: Incoming) -> Next {
+        match (incoming.error, &self.ask.session) {
+            (Some(problem), Some(session)) if classify(&problem).class == FailureClass::Crashed => {
+                let words = format!("the agent could not load the session `{session}`: {}", words(&problem));
+                return self.failed(failure(FailureClass::SessionLost, &words));
+            }
+            (Some(problem), Some(_) | None) => return self.failed(classify(&problem)),
+            (None, Some(session)) => self.heard.session = Some(session.clone()),
+            (None, None) => {
+                self.heard.session = incoming.result["sessionId"].as_str().map(str::to_owned);
+            }
+        }
+        let Some(session) = &self.heard.session else {
+            return self.failed(failure(FailureClass::Crashed, "the agent opened a session without an id"));
+        };
+        self.stage = Stage::Prompting;
+        Next::Say(message::prompt(&self.ask, session))
+    }
+
+    fn answered(&mut self, incoming: Incoming) -> Next {
+        if let Some(problem) = incoming.error {
+            return self.failed(classify(&problem));
+        }
+        if let Some(usage) = usage(&incoming.result) {
+            self.counted.usage = usage;
+        }
+        let reason = incoming.result["stopReason"].as_str().unwrap_or_default();
+        self.result = Some(Ok(reason.to_owned()));
+        self.stage = Stage::Over;
+        Next::Done
+    }
+
+    fn failed(&mut self, failure: Failure) -> Next {
+        self.result = Some(Err(failure));
+        self.stage = Stage::Over;
+        Next::Done
+    }
+
+    fn update(&mut self, update: Update, tell: &mut dyn FnMut(Progress)) {
+        match update.session_update.as_str() {
+            "agent_message_chunk" => self.text(&update, tell),
+            "tool_call" => {
+                self.is_message_over = true;
+                if let Some(kind) = update.kind {
+                    self.kinds.push((update.tool_call_id.clone(), kind));
+                }
+                let tools = &mut self.heard.tools;
+                tools.started(&update.tool_call_id, &update.title, update.raw_input, When::now(), tell);
+                self.finish_tool(
+                    &update.tool_call_id,
+                    &update.status,
+                    update.raw_output,
+                    update.content,
+                    tell,
+                );
+            }
+            "tool_call_update" => {
+                self.finish_tool(
+                    &update.tool_call_id,
+                    &update.status,
+                    update.raw_output,
+                    update.content,
+                    tell,
+                );
+            }
+            "usage_update" => {
+                let dollars = update.cost.filter(|cost| cost.currency == "USD").and_then(|cost| cost.amount);
+                self.counted.cost = dollars.and_then(Usd::from_dollars).or(self.counted.cost);
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, update: &Update, tell: &mut dyn FnMut(Progress)) {
+        let Some(text) = update.content["text"].as_str() else { return };
+        tell(Progress::Text(text.to_owned()));
+        let is_same = !self.is_message_over && self.message == update.message_id;
+        match self.heard.messages.last_mut() {
+            Some(last) if is_same => last.push_str(text),
+            Some(_) | None => self.heard.messages.push(text.to_owned()),
+        }
+        self.message.clone_from(&update.message_id);
+        self.is_message_over = false;
+    }
+
+    fn finish_tool(
+        &mut self,
+        id: &str,
+        status: &str,
+        raw: Option<Json>,
+        content: Json,
+        tell: &mut dyn FnMut(Progress),
+    ) {
+        if matches!(status, "completed" | "failed") {
+            let output = raw.or(Some(content).filter(|content| !content.is_null()));
+            self.heard.tools.finished(id, output, When::now(), tell);
+        }
+    }
+
+    /// Answers whether a tool may be used. Some agents tell of a refused one in no other way.
+    fn permit(&mut self, params: Value, tell: &mut dyn FnMut(Progress)) -> Json {
+        self.is_message_over = true;
+        let request: Request = serde_json::from_value(params).unwrap_or_default();
+        let told = self.kinds.iter().find(|(id, _)| *id == request.tool_call.tool_call_id);
+        let kind = request.tool_call.kind.as_deref().or(told.map(|(_, kind)| kind.as_str()));
+        let is_allowed = permission::covers(self.ask.permission, kind.unwrap_or_default());
+        if !is_allowed {
+            self.heard.denied += 1;
+            tell(Progress::Denied(request.tool_call.title));
+        }
+        permission::outcome(&request.options, is_allowed)
+    }
+
+    /// What of the counters belongs to this turn (C-27). Money is always counted for the session.
+    fn settle(&mut self) {
+        let Meter { usage, cost } = metering::of_turn(&self.ask, &self.counted);
+        self.heard.cost = cost;
+        self.heard.usage = if self.counts_sessions { usage } else { self.counted.usage.clone() };
+        let counted = Meter {
+            usage: if self.counts_sessions { self.counted.usage.clone() } else { Usage::default() },
+            cost: self.counted.cost,
+        };
+        self.heard.metered = Some(counted).filter(|counted| *counted != Meter::default());
+    }
+
+    /// What speaks against a reply.
+    fn stopped(&self, reason: &str, end: &End) -> Option<Failure> {
+        let (class, words) = match reason {
+            "end_turn" if self.heard.is_empty() => {
+                return Some(abrupt(&super::PROFILE, "answered nothing", end));
+            }
+            "end_turn" => return None,
+            "cancelled" => (FailureClass::Cancelled, "the agent cancelled the turn"),
+            "refusal" => (FailureClass::Refused, "the agent's model refused"),
+            "max_tokens" => {
+                (FailureClass::BadRequest, "the answer was cut off at the model's limit of tokens")
+            }
+            "max_turn_requests" => {
+                (FailureClass::BadRequest, "the agent reached its own limit of requests to its model")
+            }
+            other => return Some(failure(FailureClass::Crashed, &format!("the agent stopped: `{other}`"))),
+        };
+        Some(failure(class, words))
+    }
+}
+
+fn words(problem: &Problem) -> String {
+    let details = problem.data["details"].as_str().or(problem.data.as_str());
+    match details {
+        Some(details) => format!("{}: {details}", problem.message),
+        None => problem.message.clone(),
+    }
+}
+
+/// Agents put a status of HTTP where JSON-RPC has a code of its own, or say in words what is wrong.
+fn classify(problem: &Problem) -> Failure {
+    let words = words(problem);
+    let said = words.to_lowercase();
+    let class = match u16::try_from(problem.code) {
+        Ok(status @ 400..=599) => class_of_status(status),
+        _ if said.contains("bad key") || said.contains("auth") => FailureClass::Auth,
+        _ => FailureClass::Crashed,
+    };
+    failure(class, &words)
+}
+
+/// Tokens, where either of two agents puts them.
+fn usage(result: &Json) -> Option<Usage> {
+    let usage = &result["usage"];
+    let quota = &result["_meta"]["quota"]["token_count"];
+    let found = Usage {
+        input: usage["inputTokens"].as_u64().or(quota["input_tokens"].as_u64()),
+        output: usage["outputTokens"].as_u64().or(quota["output_tokens"].as_u64()),
+        cached: usage["cachedReadTokens"].as_u64(),
+        reasoning: usage["thoughtTokens"].as_u64(),
+        cumulative: false,
+    };
+    Some(found).filter(|found| *found != Usage::default())
+}

@@ -1,0 +1,83 @@
+//! Any agent that speaks the Agent Client Protocol (C-67): JSON-RPC 2.0, a line each way.
+//!
+//! Nothing holds such an agent but its own habit of asking before it acts. So a level below `full` is given only to
+//! agents known to ask, or of which the settings say so (C-45), and what they ask for is answered by the level.
+//!
+//! A process serves one turn; a session is continued by loading it into a new one. What an agent cannot load is lost,
+//! which the engine knows how to mend (C-29).
+
+mod client;
+mod message;
+mod permission;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use saihai_model::{Ask, Failure, FailureClass, Permission, ProviderKind, ProviderSettings};
+
+use crate::agent::{Agent, Invocation, Listener, Profile, failure, fits};
+use client::Client;
+
+/// Any agent that speaks the protocol.
+pub(crate) struct Acp;
+
+static PROFILE: Profile = Profile {
+    kind: ProviderKind::Acp,
+    program: "",
+    install: "",
+    tested: "protocol 1",
+    environment: &[],
+    max_prompt: 10_000_000,
+    speaks_while_working: true,
+};
+
+impl Agent for Acp {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+        fits(&message::prompt_text(ask), &PROFILE, settings)?;
+        if !honours(ask.permission, settings) {
+            let (level, provider) = (ask.permission.name(), &ask.provider);
+            let words = format!(
+                "nothing is known to hold the agent of `{provider}` to `{level}`; if it asks before it acts, say so \
+                 with `honours` in its settings"
+            );
+            return Err(failure(FailureClass::BadRequest, &words));
+        }
+        let arguments = settings.args.clone();
+        Ok(Invocation { arguments, input: message::initialize(), ..Invocation::default() })
+    }
+
+    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
+        Box::new(Client::new(ask.clone()))
+    }
+}
+
+/// Whether the agent keeps to a level: it is known to, or the person says so (C-45).
+fn honours(permission: Permission, settings: &ProviderSettings) -> bool {
+    let level = match permission {
+        Permission::ReadOnly => "readonly",
+        Permission::Edit { .. } => "edit",
+        Permission::Full => return true,
+    };
+    settings.honours.iter().any(|honoured| honoured == level) || is_known_to_ask(settings)
+}
+
+/// `gemini --acp` and `copilot --acp` ask before whatever changes something, unless their arguments say otherwise.
+/// `opencode acp` does not.
+fn is_known_to_ask(settings: &ProviderSettings) -> bool {
+    let program = settings.program.as_deref().and_then(|program| Path::new(program).file_name()?.to_str());
+    let flags = || settings.args.iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(flag, _)| flag));
+    let raises = |flag: &str| {
+        ["-y", "--yolo", "--approval-mode", "--allowed-tools", "--policy", "--autopilot", "--mode"]
+            .contains(&flag)
+            || flag.starts_with("--allow-")
+    };
+    matches!(program, Some("gemini" | "copilot"))
+        && flags().any(|flag| flag == "--acp")
+        && !flags().any(raises)
+}

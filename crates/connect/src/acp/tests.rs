@@ -1,0 +1,301 @@
+//! The protocol, spoken with agents of few words.
+
+use saihai_model::{Ask, Meter, Permission, Progress, ProviderKind, ProviderSettings, Usage, Usd};
+
+use super::*;
+use crate::agent::{End, Exit, Next};
+use crate::testing::{ask, shown};
+
+fn settings(program: &str, args: &[&str], honours: &[&str]) -> ProviderSettings {
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+    ProviderSettings {
+        program: Some(program.to_owned()),
+        args: texts(args),
+        honours: texts(honours),
+        ..ProviderSettings::new(ProviderKind::Acp)
+    }
+}
+
+/// What is said to an agent that prints these lines, one after the other, and what comes of it.
+fn converse(ask: &Ask, lines: &[&str]) -> String {
+    let mut client = Acp.listener(ask, &ProviderSettings::new(ProviderKind::Acp));
+    let (mut said, mut told) = (String::new(), Vec::new());
+    for line in lines {
+        match client.output(line, &mut |progress| told.push(progress)) {
+            Next::GoOn => {}
+            Next::Say(words) => said.push_str(&format!("> {words}")),
+            Next::Done => said.push_str("over\n"),
+            Next::Abort(failure) => return format!("{said}aborted\n{}", shown(&Err(failure.into()))),
+        }
+    }
+    for progress in told {
+        said.push_str(&format!("{progress:?}\n"));
+    }
+    let end = End { exit: Exit::AfterDone, complaints: String::new() };
+    format!("{said}{}", shown(&client.end(&end)))
+}
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true},"agentInfo":{"name":"OpenCode"}}}"#;
+const OPEN: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"ses_1"}}"#;
+const LOADED: &str = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+const END: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
+
+fn update(update: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"ses_1","update":{update}}}}}"#
+    )
+}
+
+fn chunk(text: &str) -> String {
+    update(&format!(
+        r#"{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}"#
+    ))
+}
+
+// C-67, as `opencode acp` said it.
+#[test]
+fn a_turn_is_a_greeting_a_session_and_a_prompt() {
+    let cost =
+        update(r#"{"sessionUpdate":"usage_update","used":100,"cost":{"amount":0.0006,"currency":"USD"}}"#);
+    let end = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":100,"outputTokens":20,"totalTokens":120},"_meta":{}}}"#;
+    let lines = ["starting…", HELLO, OPEN, &chunk("do"), &chunk("ne"), &cost, end];
+    insta::assert_snapshot!(converse(&ask(), &lines), @r#"
+    > {"id":2,"jsonrpc":"2.0","method":"session/new","params":{"cwd":"/project","mcpServers":[]}}
+    > {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"do it","type":"text"}],"sessionId":"ses_1"}}
+    over
+    Text("do")
+    Text("ne")
+    replied: "done"
+    usage: {"input":100,"output":20}
+    cost: $0.0006
+    session: ses_1
+    "#);
+}
+
+// C-67, as `gemini --acp` said it: it tells of a tool that is refused only by asking for it.
+#[test]
+fn the_answer_is_what_was_said_after_the_last_tool() {
+    let request = r#"{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"options":[{"optionId":"proceed_always","kind":"allow_always"},{"optionId":"proceed_once","kind":"allow_once"},{"optionId":"cancel","kind":"reject_once"}],"toolCall":{"toolCallId":"t1","title":"touch x","kind":"execute"}}}"#;
+    let end = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":200,"output_tokens":40}}}}}"#;
+    let lines = [HELLO, OPEN, &chunk("I run."), request, &chunk("done"), end];
+    insta::assert_snapshot!(converse(&ask(), &lines), @r#"
+    > {"id":2,"jsonrpc":"2.0","method":"session/new","params":{"cwd":"/project","mcpServers":[]}}
+    > {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"do it","type":"text"}],"sessionId":"ses_1"}}
+    > {"id":0,"jsonrpc":"2.0","result":{"outcome":{"optionId":"cancel","outcome":"selected"}}}
+    over
+    Text("I run.")
+    Denied("touch x")
+    Text("done")
+    replied: "done"
+    responses: ["I run.", "done"]
+    usage: {"input":200,"output":40}
+    session: ses_1
+    denied: 1
+    "#);
+}
+
+#[test]
+fn tools_are_kept_with_what_they_were_given_and_what_they_answered() {
+    let call = update(
+        r#"{"sessionUpdate":"tool_call","toolCallId":"t1","title":"ls","kind":"execute","status":"pending","rawInput":{"command":"ls"}}"#,
+    );
+    let running = update(r#"{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"in_progress"}"#);
+    let done = update(
+        r#"{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed","rawOutput":{"output":"a\n"}}"#,
+    );
+    let lines = [HELLO, OPEN, &call, &running, &done, &chunk("one file"), END];
+    let said = converse(&ask(), &lines);
+    let tool = said.lines().find(|line| line.starts_with("tool: ")).unwrap();
+    assert!(tool.starts_with(r#"tool: ls {"command":"ls"} → {"output":"a\n"} in "#), "{tool}");
+
+    let mut client = Acp.listener(&ask(), &ProviderSettings::new(ProviderKind::Acp));
+    for (line, busy) in [(HELLO, false), (OPEN, false), (&call, true), (&running, true), (&done, false)] {
+        client.output(line, &mut |_: Progress| ());
+        assert_eq!(client.is_busy(), busy, "{line}");
+    }
+}
+
+// C-42
+#[test]
+fn what_it_asks_for_is_answered_by_the_level() {
+    let kinds = ["read", "search", "think", "edit", "move", "delete", "execute", "fetch", "other", ""];
+    let allowed =
+        |level| kinds.into_iter().filter(|kind| permission::covers(level, kind)).collect::<Vec<_>>();
+    assert_eq!(allowed(Permission::ReadOnly), kinds[..3]);
+    assert_eq!(allowed(Permission::Edit { commands: false }), kinds[..6]);
+    assert_eq!(allowed(Permission::Edit { commands: true }), kinds[..7]);
+    assert_eq!(allowed(Permission::Full), kinds);
+}
+
+// C-42: later turns may do less.
+#[test]
+fn nothing_is_ever_allowed_for_good() {
+    let option = |id: &str, kind: &str| permission::Choice { option_id: id.into(), kind: kind.into() };
+    let check = |options: &[permission::Choice], is_allowed, expected: &str| {
+        assert_eq!(permission::outcome(options, is_allowed)["outcome"].to_string(), expected);
+    };
+    let cancelled = r#"{"outcome":"cancelled"}"#;
+    let all = [option("a", "allow_always"), option("o", "allow_once"), option("r", "reject_once")];
+    check(&all, true, r#"{"optionId":"o","outcome":"selected"}"#);
+    check(&all, false, r#"{"optionId":"r","outcome":"selected"}"#);
+    check(&all[..1], true, cancelled);
+    check(&all[..1], false, cancelled);
+    check(&[option("n", "reject_always")], false, r#"{"optionId":"n","outcome":"selected"}"#);
+}
+
+// C-45
+#[test]
+fn a_level_is_given_only_to_agents_that_ask() {
+    let check = |settings: &ProviderSettings, expected: [bool; 3]| {
+        let levels = [Permission::ReadOnly, Permission::Edit { commands: true }, Permission::Full];
+        let given = levels.map(|permission| Acp.invocation(&Ask { permission, ..ask() }, settings).is_ok());
+        assert_eq!(given, expected, "{settings:?}");
+    };
+    check(&settings("gemini", &["--acp"], &[]), [true, true, true]);
+    check(&settings("/opt/bin/copilot", &["--acp", "--model", "m"], &[]), [true, true, true]);
+    check(&settings("gemini", &["--acp", "--yolo"], &[]), [false, false, true]);
+    check(&settings("gemini", &["--acp", "--approval-mode=yolo"], &[]), [false, false, true]);
+    check(&settings("copilot", &["--acp", "--allow-all-tools"], &[]), [false, false, true]);
+    check(&settings("gemini", &[], &[]), [false, false, true]);
+    check(&settings("opencode", &["acp"], &[]), [false, false, true]);
+    check(&settings("opencode", &["acp"], &["readonly"]), [true, false, true]);
+    let refused = Acp.invocation(&ask(), &settings("opencode", &["acp"], &[])).unwrap_err();
+    insta::assert_snapshot!(refused.message, @"nothing is known to hold the agent of `p` to `readonly`; if it asks before it acts, say so with `honours` in its settings");
+}
+
+fn continued() -> Ask {
+    Ask { session: Some("ses_1".into()), ..ask() }
+}
+
+// C-67: what it prints of the past while loading is no news.
+#[test]
+fn a_session_is_loaded_and_its_past_is_not_said_again() {
+    let lines = [HELLO, &chunk("an old answer"), LOADED, &chunk("new"), END];
+    insta::assert_snapshot!(converse(&continued(), &lines), @r#"
+    > {"id":2,"jsonrpc":"2.0","method":"session/load","params":{"cwd":"/project","mcpServers":[],"sessionId":"ses_1"}}
+    > {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"do it","type":"text"}],"sessionId":"ses_1"}}
+    over
+    Text("new")
+    replied: "new"
+    session: ses_1
+    "#);
+}
+
+// C-32, case 18
+#[test]
+fn a_session_that_cannot_be_loaded_is_lost() {
+    let plain = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}"#;
+    insta::assert_snapshot!(converse(&continued(), &[plain]), @r"
+    aborted
+    session_lost: the agent cannot go on with the session `ses_1` in a new process
+    ");
+    let missing = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Internal error","data":{"details":"Session not found"}}}"#;
+    insta::assert_snapshot!(converse(&continued(), &[HELLO, missing]), @r#"
+    > {"id":2,"jsonrpc":"2.0","method":"session/load","params":{"cwd":"/project","mcpServers":[],"sessionId":"ses_1"}}
+    over
+    session_lost: the agent could not load the session `ses_1`: Internal error: Session not found
+    "#);
+}
+
+// C-27: money is counted for the session, tokens of Copilot too.
+#[test]
+fn what_was_counted_before_does_not_belong_to_the_turn() {
+    let copilot = HELLO.replace("OpenCode", "Copilot");
+    let cost = update(r#"{"sessionUpdate":"usage_update","cost":{"amount":0.0012,"currency":"USD"}}"#);
+    let end = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":300,"outputTokens":60}}}"#;
+    let usage = Usage { input: Some(100), output: Some(20), ..Usage::default() };
+    let before = Some(Meter { usage, cost: Some(Usd(600)) });
+    let spent = |hello: &str, metered: Option<Meter>| {
+        let ask = Ask { metered, ..continued() };
+        let said = converse(&ask, &[hello, LOADED, &cost, &chunk("done"), end]);
+        said[said.find("usage").unwrap()..].to_owned()
+    };
+    insta::assert_snapshot!(spent(&copilot, before.clone()), @r#"
+    usage: {"input":200,"output":40}
+    cost: $0.0006
+    session: ses_1
+    "#);
+    insta::assert_snapshot!(spent(&copilot, None), @r#"
+    usage: {"input":300,"output":60,"cumulative":true}
+    cost: $0.0012
+    session: ses_1
+    "#);
+    insta::assert_snapshot!(spent(HELLO, before), @r#"
+    usage: {"input":300,"output":60}
+    cost: $0.0006
+    session: ses_1
+    "#);
+}
+
+// C-32
+#[test]
+fn stops_and_errors_have_their_classes() {
+    let stopped = |reason: &str| {
+        let end = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{{"stopReason":"{reason}"}}}}"#);
+        class_of(&converse(&ask(), &[HELLO, OPEN, &chunk("x"), &end]))
+    };
+    let reasons = ["end_turn", "cancelled", "refusal", "max_tokens", "max_turn_requests", "?"];
+    let classes = ["replied", "cancelled", "refused", "bad_request", "bad_request", "crashed"];
+    assert_eq!(reasons.map(stopped), classes);
+
+    let failed = |code: i64, message: &str| {
+        let end = format!(r#"{{"jsonrpc":"2.0","id":3,"error":{{"code":{code},"message":"{message}"}}}}"#);
+        class_of(&converse(&ask(), &[HELLO, OPEN, &chunk("x"), &end]))
+    };
+    assert_eq!(failed(401, "no"), "auth");
+    assert_eq!(failed(-32000, "Authentication required"), "auth");
+    assert_eq!(failed(-32603, "bad key"), "auth");
+    assert_eq!(failed(429, "slow down"), "rate_limited");
+    assert_eq!(failed(500, "boom"), "transient");
+    assert_eq!(failed(-32603, "Internal error"), "crashed");
+    assert_eq!(class_of(&converse(&ask(), &[HELLO, OPEN, END])), "crashed", "it said nothing");
+    assert_eq!(class_of(&converse(&ask(), &[HELLO, OPEN, &chunk("x")])), "crashed", "it did not end");
+}
+
+/// The class in the line that says what came of it.
+fn class_of(said: &str) -> String {
+    let classes = saihai_model::FailureClass::ALL.map(saihai_model::FailureClass::name);
+    let mut words = said.lines().filter_map(|line| Some(line.split_once(": ")?.0));
+    words.find(|word| *word == "replied" || classes.contains(word)).unwrap().to_owned()
+}
+
+// C-56, C-67
+#[test]
+fn a_turn_is_cancelled_in_the_words_of_the_protocol() {
+    let mut client = Acp.listener(&ask(), &ProviderSettings::new(ProviderKind::Acp));
+    assert!(client.is_spoken_with());
+    client.output(HELLO, &mut |_: Progress| ());
+    assert_eq!(client.farewell(), None, "there is no turn yet");
+    client.output(OPEN, &mut |_: Progress| ());
+    let words = r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"ses_1"}}"#;
+    assert_eq!(client.farewell(), Some(format!("{words}\n")));
+    client.output(END, &mut |_: Progress| ());
+    assert_eq!(client.farewell(), None, "it is over");
+}
+
+// C-67: `/allow-all on` would be a command to the agent itself.
+#[test]
+fn a_prompt_is_never_a_command_of_the_agent() {
+    let said = |prompt: &str, persona: Option<&str>| {
+        message::prompt_text(&Ask { prompt: prompt.into(), persona: persona.map(str::to_owned), ..ask() })
+    };
+    assert_eq!(said("/allow-all on", None), "---\n\n/allow-all on");
+    assert_eq!(said("\n /help", None), "---\n\n\n /help");
+    assert_eq!(said("mend src/a.rs", None), "mend src/a.rs");
+    assert_eq!(said("/allow-all on", Some("You plan.")), "You plan.\n\n---\n\n/allow-all on");
+}
+
+// C-67: nothing else is offered.
+#[test]
+fn whatever_else_it_asks_for_is_refused() {
+    let read = r#"{"jsonrpc":"2.0","id":"x7","method":"fs/read_text_file","params":{"path":"/etc/passwd"}}"#;
+    insta::assert_snapshot!(converse(&ask(), &[HELLO, OPEN, read, &chunk("no"), END]), @r#"
+    > {"id":2,"jsonrpc":"2.0","method":"session/new","params":{"cwd":"/project","mcpServers":[]}}
+    > {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"do it","type":"text"}],"sessionId":"ses_1"}}
+    > {"error":{"code":-32601,"message":"`fs/read_text_file` is not offered"},"id":"x7","jsonrpc":"2.0"}
+    over
+    Text("no")
+    replied: "no"
+    session: ses_1
+    "#);
+}

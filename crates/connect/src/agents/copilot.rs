@@ -1,0 +1,295 @@
+//! `copilot` (C-66).
+//!
+//! It says nothing of tokens or money. Lines marked ephemeral are shown and mean nothing further.
+
+use saihai_model::{
+    Ask, Failure, FailureClass, Json, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
+};
+use serde::Deserialize;
+
+use super::heard::{Heard, moment};
+use super::remote::{self, Trouble};
+use crate::agent::{
+    Agent, End, Invocation, Listener, Next, Profile, abrupt, failure, unique_id, with_persona,
+};
+use crate::lenient::or_default;
+use crate::tool_log::When;
+
+/// `copilot`.
+pub(super) struct Copilot;
+
+static PROFILE: Profile = Profile {
+    kind: ProviderKind::Copilot,
+    program: "copilot",
+    install: "npm install -g @github/copilot",
+    tested: "1.0.102",
+    environment: &[
+        "COPILOT_GITHUB_TOKEN",
+        "COPILOT_HOME",
+        "COPILOT_MODEL",
+        "COPILOT_OFFLINE",
+        "COPILOT_PROVIDER_API_KEY",
+        "COPILOT_PROVIDER_BASE_URL",
+        "COPILOT_PROVIDER_BEARER_TOKEN",
+        "COPILOT_PROVIDER_TYPE",
+    ],
+    max_prompt: 1_000_000,
+    speaks_while_working: true,
+};
+
+const READ_ONLY: [&str; 3] = ["view", "grep", "glob"];
+
+/// What is offered where nothing may be: an empty list would offer everything.
+const NO_TOOL: &str = "saihai-no-tool";
+
+impl Agent for Copilot {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+        let input = with_persona(ask);
+        let always = ["--output-format", "json", "--no-color", "--no-ask-user", "--disable-builtin-mcps"];
+        let mut arguments: Vec<String> = always.map(str::to_owned).into();
+        if let Some(model) = &ask.model {
+            arguments.extend(["--model".to_owned(), model.clone()]);
+        }
+        arguments.extend(permission(ask));
+        arguments.extend(settings.args.iter().cloned());
+        arguments.extend(match &ask.session {
+            Some(session) => vec![format!("--resume={session}")],
+            // An id that exists would silently be resumed, so it is always a fresh one.
+            None => vec!["--session-id".to_owned(), unique_id(ask)],
+        });
+        let environment = vec![("COPILOT_AUTO_UPDATE".to_owned(), "false".to_owned())];
+        Ok(Invocation { arguments, environment, files: Vec::new(), input })
+    }
+
+    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
+        let session = ask.session.clone().unwrap_or_else(|| unique_id(ask));
+        Box::new(Opened { ask: ask.clone(), session, heard: Heard::default(), problem: None, result: None })
+    }
+}
+
+/// What a level becomes (C-42).
+fn permission(ask: &Ask) -> Vec<String> {
+    let tools = ask.tools.as_ref().map(|tools| tools.iter().flat_map(|tool| own_names(tool)).collect());
+    let mut arguments = Vec::new();
+    let offered: Option<Vec<String>> = match ask.permission {
+        Permission::ReadOnly => {
+            let wanted =
+                |tool: &String| tools.as_ref().is_none_or(|tools: &Vec<String>| tools.contains(tool));
+            Some(READ_ONLY.map(str::to_owned).into_iter().filter(wanted).collect())
+        }
+        Permission::Edit { .. } | Permission::Full => tools,
+    };
+    if let Some(offered) = offered {
+        let offered = if offered.is_empty() { NO_TOOL.to_owned() } else { offered.join(",") };
+        arguments.push(format!("--available-tools={offered}"));
+    }
+    let level: &[&str] = match ask.permission {
+        Permission::ReadOnly => &["--deny-tool=write", "--deny-tool=shell"],
+        Permission::Edit { commands: false } => &["--allow-tool=write"],
+        Permission::Edit { commands: true } => &["--allow-tool=write", "--allow-tool=shell"],
+        Permission::Full => &["--allow-all-tools"],
+    };
+    arguments.extend(level.iter().map(|&argument| argument.to_owned()));
+    arguments
+}
+
+/// What it calls a tool that definitions know by another name.
+fn own_names(tool: &str) -> Vec<String> {
+    let names: &[&str] = match tool {
+        "Read" | "LS" => &["view"],
+        "Grep" => &["grep"],
+        "Glob" => &["glob"],
+        "Write" => &["create"],
+        "Edit" | "MultiEdit" | "NotebookEdit" => &["edit"],
+        "Bash" => &["bash", "read_bash", "list_bash", "stop_bash"],
+        "Task" => &["task"],
+        "WebFetch" => &["web_fetch"],
+        _ => return vec![tool.to_owned()],
+    };
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// A line it prints.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(deserialize_with = "or_default")]
+    ephemeral: bool,
+    #[serde(deserialize_with = "or_default")]
+    timestamp: String,
+    #[serde(deserialize_with = "or_default")]
+    data: Details,
+    #[serde(rename = "sessionId", deserialize_with = "or_default")]
+    session: Option<String>,
+    #[serde(rename = "exitCode", deserialize_with = "or_default")]
+    exit_code: Option<i32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    #[serde(deserialize_with = "or_default")]
+    content: String,
+    #[serde(deserialize_with = "or_default")]
+    delta_content: String,
+    #[serde(deserialize_with = "or_default")]
+    info_type: String,
+    #[serde(deserialize_with = "or_default")]
+    message: String,
+    #[serde(deserialize_with = "or_default")]
+    tool_call_id: String,
+    #[serde(deserialize_with = "or_default")]
+    tool_name: String,
+    arguments: Option<Json>,
+    #[serde(deserialize_with = "or_default")]
+    result: Option<ToolResult>,
+    #[serde(deserialize_with = "or_default")]
+    error: Option<ToolError>,
+    #[serde(deserialize_with = "or_default")]
+    error_type: String,
+    #[serde(deserialize_with = "or_default")]
+    status_code: Option<u16>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ToolResult {
+    content: Option<Json>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ToolError {
+    code: String,
+    message: String,
+}
+
+/// A failure that it told of.
+struct Problem {
+    kind: String,
+    message: String,
+    status: Option<u16>,
+}
+
+struct Opened {
+    ask: Ask,
+    /// In which session it was started.
+    session: String,
+    heard: Heard,
+    problem: Option<Problem>,
+    /// With which exit code it said it ended.
+    result: Option<i32>,
+}
+
+impl Listener for Opened {
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+        let Ok(event) = serde_json::from_str::<Event>(line) else { return Next::GoOn };
+        if event.ephemeral {
+            show(event, tell);
+            return Next::GoOn;
+        }
+        match event.kind.as_str() {
+            "assistant.message" => {
+                self.heard.session.get_or_insert_with(|| self.session.clone());
+                self.heard.messages.push(event.data.content);
+            }
+            "tool.execution_start" => {
+                let Details { tool_call_id, tool_name, arguments, .. } = event.data;
+                let when = When::said(moment(&event.timestamp));
+                self.heard.tools.started(&tool_call_id, &tool_name, arguments, when, tell);
+            }
+            "tool.execution_complete" => self.tool_complete(event, tell),
+            "session.error" => {
+                let Details { error_type: kind, message, status_code: status, .. } = event.data;
+                self.problem = Some(Problem { kind, message, status });
+            }
+            "result" => {
+                self.heard.session = event.session.or(self.heard.session.take());
+                self.result = event.exit_code;
+                return Next::Done;
+            }
+            _ => {}
+        }
+        Next::GoOn
+    }
+
+    fn is_busy(&self) -> bool {
+        self.heard.tools.is_open()
+    }
+
+    fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+        let failed = self.failed(end);
+        self.heard.into_answer(&self.ask, failed)
+    }
+}
+
+/// What is shown while it works.
+fn show(event: Event, tell: &mut dyn FnMut(Progress)) {
+    match event.kind.as_str() {
+        "assistant.message_delta" => tell(Progress::Text(event.data.delta_content)),
+        "session.info" if event.data.info_type == "model_retry" => {
+            tell(Progress::Retrying(event.data.message))
+        }
+        _ => {}
+    }
+}
+
+impl Opened {
+    fn tool_complete(&mut self, event: Event, tell: &mut dyn FnMut(Progress)) {
+        let Details { tool_call_id, result, error, .. } = event.data;
+        if let Some(error) = error.as_ref().filter(|error| error.code == "denied") {
+            self.heard.denied += 1;
+            tell(Progress::Denied(error.message.clone()));
+        }
+        let output =
+            result.and_then(|result| result.content).or(error.map(|error| Json::String(error.message)));
+        self.heard.tools.finished(&tool_call_id, output, When::said(moment(&event.timestamp)), tell);
+    }
+
+    /// What speaks against a reply.
+    fn failed(&self, end: &End) -> Option<Failure> {
+        if let Some(problem) = &self.problem {
+            return Some(failure(class(problem), &problem.message));
+        }
+        match self.result {
+            Some(0) if !end.exit.is_fine() => Some(abrupt(&PROFILE, "failed after it had answered", end)),
+            Some(0) if self.heard.is_empty() => Some(abrupt(&PROFILE, "answered nothing", end)),
+            Some(0) => None,
+            Some(_) => Some(abrupt(&PROFILE, "failed and did not say why", end)),
+            None => Some(self.unanswered(end)),
+        }
+    }
+
+    /// It ended before it had begun.
+    fn unanswered(&self, end: &End) -> Failure {
+        let complaints = &end.complaints;
+        if complaints.contains("No session, task, or name matched") {
+            let words = format!("copilot has no session `{}`", self.session);
+            return failure(FailureClass::SessionLost, &words);
+        }
+        if complaints.contains("No authentication information found") {
+            return failure(FailureClass::Auth, complaints);
+        }
+        abrupt(&PROFILE, "ended without an answer", end)
+    }
+}
+
+fn class(problem: &Problem) -> FailureClass {
+    match problem.kind.as_str() {
+        "authentication" | "authorization" => FailureClass::Auth,
+        "rate_limit" => FailureClass::RateLimited,
+        "quota" => FailureClass::Quota,
+        "transport_error" => FailureClass::Transient,
+        _ if problem.message.contains("exceeds the model's prompt budget") => FailureClass::BadRequest,
+        _ => remote::class(&Trouble { status: problem.status, ..Trouble::default() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

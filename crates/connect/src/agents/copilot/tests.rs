@@ -1,0 +1,153 @@
+//! What `copilot` says, recorded from the real program, and what it means.
+
+use saihai_model::{Ask, Permission, Progress, ProviderKind, ProviderSettings};
+
+use super::*;
+use crate::testing::{Said, ask, check_transcripts, hear, shown};
+
+fn settings() -> ProviderSettings {
+    ProviderSettings::new(ProviderKind::Copilot)
+}
+
+/// What comes of these lines.
+fn said(output: &str, complaints: &str, code: i32) -> String {
+    shown(&hear(&Copilot, &ask(), &settings(), &Said { output, complaints, code }).answer)
+}
+
+// C-32, C-84: recorded from the real program; what comes of each stands in its file.
+#[test]
+fn every_recorded_transcript_has_its_outcome() {
+    check_transcripts(&Copilot, |_, ask| ask.session = Some("ses_old".into()));
+}
+
+/// What is started at a level, with these tools.
+fn started(permission: Permission, tools: Option<&[&str]>) -> String {
+    let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
+    started_for(&Ask { permission, tools, ..ask() }, &settings())
+}
+
+fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
+    let Invocation { arguments, input, .. } = Copilot.invocation(ask, settings).unwrap();
+    format!("{}\n{input}", arguments.join(" "))
+}
+
+// C-42, C-66
+#[test]
+fn a_level_becomes_tools_that_are_offered_allowed_and_denied() {
+    insta::assert_snapshot!(started(Permission::ReadOnly, None), @r"
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --available-tools=view,grep,glob --deny-tool=write --deny-tool=shell --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    do it
+    ");
+    insta::assert_snapshot!(started(Permission::Edit { commands: false }, None), @r"
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --allow-tool=write --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    do it
+    ");
+    insta::assert_snapshot!(started(Permission::Edit { commands: true }, None), @r"
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --allow-tool=write --allow-tool=shell --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    do it
+    ");
+    insta::assert_snapshot!(started(Permission::Full, None), @r"
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --allow-all-tools --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    do it
+    ");
+}
+
+// C-22, C-43: an empty list would offer everything.
+#[test]
+fn tools_a_definition_names_narrow_a_level_and_never_widen_it() {
+    insta::assert_snapshot!(started(Permission::ReadOnly, Some(&["Read", "Write", "Bash"])), @r"
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --available-tools=view --deny-tool=write --deny-tool=shell --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    do it
+    ");
+    insta::assert_snapshot!(started(Permission::ReadOnly, Some(&["Write"])), @r"
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --available-tools=saihai-no-tool --deny-tool=write --deny-tool=shell --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    do it
+    ");
+    insta::assert_snapshot!(started(Permission::Edit { commands: true }, Some(&[])), @r"
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --available-tools=saihai-no-tool --allow-tool=write --allow-tool=shell --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    do it
+    ");
+    insta::assert_snapshot!(started(Permission::Full, Some(&["Bash", "my-server-tool"])), @r"
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --available-tools=bash,read_bash,list_bash,stop_bash,my-server-tool --allow-all-tools --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    do it
+    ");
+}
+
+// C-10, C-23
+#[test]
+fn a_session_is_continued_after_further_arguments_and_a_persona_stands_before_the_prompt() {
+    let mut settings = settings();
+    settings.args = vec!["--banner".into()];
+    let ask = Ask {
+        session: Some("s1".into()),
+        model: Some("m".into()),
+        persona: Some("You plan.".into()),
+        ..ask()
+    };
+    insta::assert_snapshot!(started_for(&ask, &settings), @r"
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --model m --available-tools=view,grep,glob --deny-tool=write --deny-tool=shell --banner --resume=s1
+    You plan.
+
+    ---
+
+    do it
+    ");
+}
+
+fn error(data: &str) -> String {
+    said(&format!(r#"{{"type":"session.error","data":{data}}}"#), "", 1)
+}
+
+// C-32, case 17
+#[test]
+fn an_error_is_classified_by_its_kind_and_else_by_its_status() {
+    assert_eq!(error(r#"{"errorType":"rate_limit","message":"slow"}"#), "rate_limited: slow");
+    assert_eq!(error(r#"{"errorType":"quota","message":"spent","statusCode":402}"#), "quota: spent");
+    assert_eq!(error(r#"{"errorType":"authentication","message":"who"}"#), "auth: who");
+    assert_eq!(error(r#"{"errorType":"transport_error","message":"reset"}"#), "transient: reset");
+    assert_eq!(error(r#"{"errorType":"query","message":"no","statusCode":503}"#), "transient: no");
+    let long = r#"{"errorType":"query","message":"it exceeds the model's prompt budget"}"#;
+    assert_eq!(error(long), "bad_request: it exceeds the model's prompt budget");
+    assert_eq!(error(r#"{"errorType":"query","message":"?"}"#), "crashed: ?");
+}
+
+const DONE: &str = r#"{"type":"result","sessionId":"s","exitCode":0}"#;
+const TEXT: &str = r#"{"type":"assistant.message","data":{"content":"done"}}"#;
+
+// C-32, case 30; C-56: after INT or TERM it exits with 0 and without a result.
+#[test]
+fn success_takes_an_end_an_answer_and_a_clean_exit() {
+    insta::assert_snapshot!(said(&format!("{TEXT}\n{DONE}"), "", 0), @r#"
+    replied: "done"
+    session: s
+    "#);
+    insta::assert_snapshot!(said(&format!("{TEXT}\n{DONE}"), "", 1), @r"
+    crashed: copilot failed after it had answered (exit code 1)
+    session: s
+    ");
+    insta::assert_snapshot!(said(TEXT, "", 0), @r"
+    crashed: copilot ended without an answer (exit code 0)
+    session: 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    ");
+    insta::assert_snapshot!(said(DONE, "", 0), @r"
+    crashed: copilot answered nothing (exit code 0)
+    session: s
+    ");
+    insta::assert_snapshot!(said(r#"{"type":"result","exitCode":1}"#, "boom\n", 1), @"crashed: copilot failed and did not say why (exit code 1): boom");
+}
+
+// C-66, C-28
+#[test]
+fn ephemeral_lines_are_shown_and_mean_nothing() {
+    let output = [
+        r#"{"type":"assistant.message_delta","data":{"deltaContent":"do"},"ephemeral":true}"#,
+        r#"{"type":"session.info","data":{"infoType":"model_retry","message":"again"},"ephemeral":true}"#,
+        r#"{"type":"session.error","data":{"errorType":"query","message":"no"},"ephemeral":true}"#,
+        TEXT,
+        DONE,
+    ];
+    let said = Said { output: &output.join("\n"), ..Said::default() };
+    let heard = hear(&Copilot, &ask(), &settings(), &said);
+    assert_eq!(heard.progress, [Progress::Text("do".into()), Progress::Retrying("again".into())]);
+    assert_eq!(heard.answer.unwrap().text, "done");
+}

@@ -1,0 +1,342 @@
+//! `gemini` (C-65).
+//!
+//! Its exit code is the HTTP status of its model's interface, as far as that fits into a byte. While it tries again by
+//! itself it says so on standard error only, for minutes: after the fourth time it is ended, and the engine decides.
+
+use saihai_model::{
+    Ask, Failure, FailureClass, Json, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
+    Usage,
+};
+use serde::Deserialize;
+
+use super::heard::{Heard, moment};
+use super::remote::{self, Trouble};
+use crate::agent::{
+    Agent, End, Exit, Invocation, Listener, Next, Profile, abrupt, class_of_status, failure, unique_id,
+    wait_of_seconds, with_persona,
+};
+use crate::lenient::or_default;
+use crate::tool_log::When;
+
+/// `gemini`.
+pub(super) struct Gemini;
+
+static PROFILE: Profile = Profile {
+    kind: ProviderKind::Gemini,
+    program: "gemini",
+    install: "npm install -g @google/gemini-cli",
+    tested: "0.61.0",
+    environment: &[
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "GOOGLE_GEMINI_BASE_URL",
+        "GOOGLE_CLOUD_PROJECT",
+        "GOOGLE_CLOUD_LOCATION",
+        "GOOGLE_GENAI_USE_VERTEXAI",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+    ],
+    max_prompt: 8_388_608,
+    speaks_while_working: true,
+};
+
+/// How often it may try again by itself.
+const ATTEMPTS: u32 = 4;
+
+impl Agent for Gemini {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+        let input = with_persona(ask);
+        let mut arguments = vec!["-o".to_owned(), "stream-json".to_owned()];
+        if let Some(model) = &ask.model {
+            arguments.extend(["-m".to_owned(), model.clone()]);
+        }
+        let mode = match ask.permission {
+            Permission::ReadOnly => "plan",
+            Permission::Edit { .. } => "auto_edit",
+            Permission::Full => "yolo",
+        };
+        arguments.extend(["--approval-mode".to_owned(), mode.to_owned()]);
+        if settings.trust {
+            arguments.push("--skip-trust".to_owned());
+        }
+        arguments.extend(settings.args.iter().cloned());
+        arguments.extend(match &ask.session {
+            Some(session) => ["--resume".to_owned(), session.clone()],
+            None => ["--session-id".to_owned(), unique_id(ask)],
+        });
+        Ok(Invocation { arguments, environment: Vec::new(), files: Vec::new(), input })
+    }
+
+    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
+        Box::new(Opened {
+            ask: ask.clone(),
+            heard: Heard::default(),
+            is_message_over: true,
+            problem: None,
+            result: None,
+            is_echo_cut: false,
+        })
+    }
+}
+
+/// A line it prints.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(deserialize_with = "or_default")]
+    timestamp: String,
+    #[serde(deserialize_with = "or_default")]
+    session_id: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    role: String,
+    #[serde(deserialize_with = "or_default")]
+    content: String,
+    #[serde(deserialize_with = "or_default")]
+    tool_name: String,
+    #[serde(deserialize_with = "or_default")]
+    tool_id: String,
+    parameters: Option<Json>,
+    output: Option<Json>,
+    #[serde(deserialize_with = "or_default")]
+    severity: String,
+    #[serde(deserialize_with = "or_default")]
+    message: String,
+    #[serde(deserialize_with = "or_default")]
+    status: String,
+    #[serde(deserialize_with = "or_default")]
+    error: Option<Problem>,
+    #[serde(deserialize_with = "or_default")]
+    stats: Stats,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    #[serde(rename = "type", deserialize_with = "or_default")]
+    kind: String,
+    #[serde(deserialize_with = "or_default")]
+    message: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Stats {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cached: Option<u64>,
+}
+
+/// What its last line says.
+#[derive(Debug)]
+struct Ending {
+    is_success: bool,
+    error: Option<Problem>,
+    /// Whether its model was asked at all.
+    was_asked: bool,
+}
+
+struct Opened {
+    ask: Ask,
+    heard: Heard,
+    /// What is said next is a message of its own.
+    is_message_over: bool,
+    /// The last error it told of outside its last line.
+    problem: Option<String>,
+    result: Option<Ending>,
+    /// It ended while it was printing the prompt back.
+    is_echo_cut: bool,
+}
+
+impl Listener for Opened {
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+        let Ok(event) = serde_json::from_str::<Event>(line) else {
+            self.is_echo_cut = line.starts_with(r#"{"type":"message""#);
+            return Next::GoOn;
+        };
+        match event.kind.as_str() {
+            "init" => self.heard.session = event.session_id,
+            "message" if event.role == "assistant" => self.text(event.content, tell),
+            "tool_use" => {
+                self.is_message_over = true;
+                let when = When::said(moment(&event.timestamp));
+                self.heard.tools.started(&event.tool_id, &event.tool_name, event.parameters, when, tell);
+            }
+            "tool_result" => self.tool_result(event, tell),
+            "error" if event.severity == "error" => self.problem = Some(event.message),
+            "result" => return self.result(event),
+            _ => {}
+        }
+        Next::GoOn
+    }
+
+    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+        if line.starts_with("Approval mode overridden") {
+            return Next::Abort(untrusted());
+        }
+        let Some((attempt, status)) = attempt_failed(line) else { return Next::GoOn };
+        let words = line.split("_ApiError").next().unwrap_or(line).trim();
+        tell(Progress::Retrying(words.to_owned()));
+        if attempt < ATTEMPTS {
+            return Next::GoOn;
+        }
+        let class = status.map_or(FailureClass::Transient, class_of_status);
+        Next::Abort(failure(class, words))
+    }
+
+    fn is_busy(&self) -> bool {
+        self.heard.tools.is_open()
+    }
+
+    fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+        let failed = self.failed(end);
+        let retry_after = failed.as_ref().and_then(|_| self.retry_delay());
+        self.heard.into_answer(&self.ask, failed).map_err(|mut refusal| {
+            refusal.retry_after = retry_after;
+            refusal
+        })
+    }
+}
+
+impl Opened {
+    fn text(&mut self, text: String, tell: &mut dyn FnMut(Progress)) {
+        tell(Progress::Text(text.clone()));
+        match self.heard.messages.last_mut() {
+            Some(last) if !self.is_message_over => last.push_str(&text),
+            Some(_) | None => self.heard.messages.push(text),
+        }
+        self.is_message_over = false;
+    }
+
+    fn tool_result(&mut self, event: Event, tell: &mut dyn FnMut(Progress)) {
+        self.is_message_over = true;
+        if event.error.as_ref().is_some_and(|error| error.kind == "policy_violation") {
+            self.heard.denied += 1;
+            tell(Progress::Denied(event.tool_id.split("__").next().unwrap_or_default().to_owned()));
+        }
+        let output = event.output.or_else(|| event.error.map(|error| Json::String(error.message)));
+        self.heard.tools.finished(&event.tool_id, output, When::said(moment(&event.timestamp)), tell);
+    }
+
+    fn result(&mut self, event: Event) -> Next {
+        let Stats { input_tokens, output_tokens, cached } = event.stats;
+        let was_asked = input_tokens.is_some_and(|tokens| tokens > 0);
+        // Zeros are what it prints where nothing was counted.
+        if was_asked {
+            let usage = &mut self.heard.usage;
+            *usage = Usage { input: input_tokens, output: output_tokens, cached, ..Usage::default() };
+        }
+        let is_success = event.status == "success";
+        self.result = Some(Ending { is_success, error: event.error, was_asked });
+        Next::Done
+    }
+
+    /// What speaks against a reply.
+    fn failed(&self, end: &End) -> Option<Failure> {
+        match &self.result {
+            Some(Ending { is_success: false, error, .. }) => Some(self.told(error.as_ref(), end)),
+            Some(_) if !end.exit.is_fine() => Some(abrupt(&PROFILE, "failed after it had answered", end)),
+            Some(Ending { was_asked: false, .. }) => {
+                let words = "gemini ended without asking its model: the prompt is too long for the model, or is \
+                    nothing but a command of gemini itself";
+                Some(failure(FailureClass::BadRequest, words))
+            }
+            Some(_) if self.heard.is_empty() => Some(abrupt(&PROFILE, "answered nothing", end)),
+            Some(_) => None,
+            None => Some(self.unanswered(end)),
+        }
+    }
+
+    /// It told of a failure itself.
+    fn told(&self, error: Option<&Problem>, end: &End) -> Failure {
+        let words = error.map(|error| &error.message).or(self.problem.as_ref());
+        let Some(words) = words else { return abrupt(&PROFILE, "failed and did not say why", end) };
+        let body = api_error(words);
+        let status = body.as_ref().and_then(|body| body["error"]["code"].as_u64());
+        let status = status.and_then(|status| u16::try_from(status).ok()).or(status_of(end.exit));
+        let text = body.as_ref().map(ToString::to_string).unwrap_or_default();
+        let message = body.as_ref().and_then(|body| body["error"]["message"].as_str()).unwrap_or(words);
+        let class = match status {
+            Some(_) => remote::class(&Trouble { status, body: &text, ..Trouble::default() }),
+            None if TRANSIENT.iter().any(|mark| words.contains(mark)) => FailureClass::Transient,
+            None => FailureClass::Crashed,
+        };
+        failure(class, message)
+    }
+
+    /// It ended before it had begun.
+    fn unanswered(&self, end: &End) -> Failure {
+        let complaints = &end.complaints;
+        match end.exit {
+            Exit::Code(41) => {
+                failure(FailureClass::Auth, &format!("gemini has no way to log in: {complaints}"))
+            }
+            Exit::Code(42) if complaints.contains("Error resuming session") => {
+                let session = self.ask.session.as_deref().unwrap_or_default();
+                failure(
+                    FailureClass::SessionLost,
+                    &format!("gemini has no session `{session}` in this directory"),
+                )
+            }
+            Exit::Code(52) => failure(FailureClass::BadRequest, complaints),
+            Exit::Code(55) => untrusted(),
+            // It exits without waiting for what it has yet to print.
+            Exit::Code(0) if self.is_echo_cut => {
+                let what =
+                    "ended while it printed the prompt back, as it does where that is too long for its model";
+                abrupt(&PROFILE, what, end)
+            }
+            exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::AfterDone) => match status_of(exit) {
+                Some(status) => failure(class_of_status(status), complaints),
+                None => abrupt(&PROFILE, "ended without an answer", end),
+            },
+        }
+    }
+
+    /// How long its model's interface asks to be left alone.
+    fn retry_delay(&self) -> Option<saihai_model::Millis> {
+        let words = &self.result.as_ref()?.error.as_ref()?.message;
+        let details = api_error(words)?["error"]["details"].as_array()?.clone();
+        let delay = details.iter().find_map(|detail| detail["retryDelay"].as_str())?.to_owned();
+        wait_of_seconds(delay.trim_end_matches('s').parse().ok()?)
+    }
+}
+
+/// What it says where a stream broke off; there is no status then.
+const TRANSIENT: [&str; 3] =
+    ["[API Error: terminated]", "stream ended without a finish reason", "returned an empty response"];
+
+fn untrusted() -> Failure {
+    let words = "gemini does not trust this folder and would not keep to what the turn may do; trust it in gemini \
+        itself, or set `trust = true` for this provider";
+    failure(FailureClass::BadRequest, words)
+}
+
+/// `Attempt 2 failed with status 503. …`, `Attempt 2 failed. …`: which, and with what.
+fn attempt_failed(line: &str) -> Option<(u32, Option<u16>)> {
+    let (attempt, rest) = line.strip_prefix("Attempt ")?.split_once(" failed")?;
+    let status = rest.strip_prefix(" with status ").map(|rest| rest.split(|c: char| !c.is_ascii_digit()));
+    Some((attempt.parse().ok()?, status.and_then(|mut digits| digits.next()?.parse().ok())))
+}
+
+/// The JSON inside `[API Error: …]`.
+fn api_error(words: &str) -> Option<Json> {
+    let inner = words.strip_prefix("[API Error: ")?;
+    let mut values = serde_json::Deserializer::from_str(inner).into_iter();
+    values.next()?.ok().filter(Json::is_object)
+}
+
+/// The status of which an exit code is the lower byte: 400 leaves 144, 511 leaves 255.
+fn status_of(exit: Exit) -> Option<u16> {
+    match exit {
+        Exit::Code(code @ 144..=255) => u16::try_from(code + 256).ok(),
+        Exit::Code(_) | Exit::Signal(_) | Exit::AfterDone => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! What `gemini` says, recorded from the real program, and what it means.
+
+use saihai_model::{Ask, Permission, Progress, ProviderKind, ProviderSettings};
+
+use super::*;
+use crate::testing::{Said, ask, check_transcripts, hear, shown};
+
+fn settings() -> ProviderSettings {
+    ProviderSettings::new(ProviderKind::Gemini)
+}
+
+/// What comes of these lines.
+fn said(output: &str, complaints: &str, code: i32) -> String {
+    shown(&hear(&Gemini, &ask(), &settings(), &Said { output, complaints, code }).answer)
+}
+
+// C-32, C-84: recorded from the real program; what comes of each stands in its file.
+#[test]
+fn every_recorded_transcript_has_its_outcome() {
+    check_transcripts(&Gemini, |_, ask| ask.session = Some("ses_old".into()));
+}
+
+/// What is started at a level, with these tools.
+fn started(permission: Permission, tools: Option<&[&str]>) -> String {
+    let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
+    started_for(&Ask { permission, tools, ..ask() }, &settings())
+}
+
+fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
+    let Invocation { arguments, input, .. } = Gemini.invocation(ask, settings).unwrap();
+    format!("{arguments:?}\n{input}")
+}
+
+// C-42, C-65
+#[test]
+fn a_level_becomes_an_approval_mode() {
+    insta::assert_snapshot!(started(Permission::ReadOnly, None), @r#"
+    ["-o", "stream-json", "--approval-mode", "plan", "--session-id", "9b764d98-4fdf-48f6-a0c7-11baf9772871"]
+    do it
+    "#);
+    insta::assert_snapshot!(started(Permission::Edit { commands: true }, None), @r#"
+    ["-o", "stream-json", "--approval-mode", "auto_edit", "--session-id", "9b764d98-4fdf-48f6-a0c7-11baf9772871"]
+    do it
+    "#);
+    insta::assert_snapshot!(started(Permission::Full, Some(&["Read"])), @r#"
+    ["-o", "stream-json", "--approval-mode", "yolo", "--session-id", "9b764d98-4fdf-48f6-a0c7-11baf9772871"]
+    do it
+    "#);
+}
+
+// C-10, C-23, C-65
+#[test]
+fn a_session_is_continued_after_further_arguments_and_trust_is_asked_for_only_where_it_is_set() {
+    let mut settings = settings();
+    settings.args = vec!["--debug".into()];
+    settings.trust = true;
+    let ask = Ask {
+        session: Some("s1".into()),
+        model: Some("m".into()),
+        persona: Some("You plan.".into()),
+        ..ask()
+    };
+    insta::assert_snapshot!(started_for(&ask, &settings), @r#"
+    ["-o", "stream-json", "-m", "m", "--approval-mode", "plan", "--skip-trust", "--debug", "--resume", "s1"]
+    You plan.
+
+    ---
+
+    do it
+    "#);
+}
+
+fn failed_with(message: &str, code: i32) -> String {
+    let line =
+        format!(r#"{{"type":"result","status":"error","error":{{"message":{}}}}}"#, Json::from(message));
+    said(&line, "", code)
+}
+
+// C-32, case 15
+#[test]
+fn a_failure_is_classified_by_what_it_tells_and_else_by_its_exit_code() {
+    assert_eq!(failed_with(r#"[API Error: {"error":{"code":403,"message":"no"}}]"#, 147), "auth: no");
+    assert_eq!(failed_with(r#"[API Error: {"error":{"code":503,"message":"no"}}]"#, 247), "transient: no");
+    assert_eq!(failed_with("[API Error: slow down]", 173), "rate_limited: [API Error: slow down]");
+    assert_eq!(failed_with("[API Error: terminated]", 1), "transient: [API Error: terminated]");
+    assert_eq!(failed_with("no idea", 1), "crashed: no idea");
+    assert_eq!(said("", "bad key\n", 145), "auth: bad key");
+    assert_eq!(said("", "settings.json is broken\n", 52), "bad_request: settings.json is broken");
+    let quota = r#"[API Error: {"error":{"code":429,"message":"wait","details":[{"retryDelay":"34.5s"}]}}]"#;
+    insta::assert_snapshot!(failed_with(quota, 173), @r"
+    rate_limited: wait
+    retry_after: 34500 ms
+    ");
+}
+
+// C-65, case 15: that is how a prompt ends that is too long for the model.
+#[test]
+fn a_success_without_a_request_is_none() {
+    let nothing = r#"{"type":"result","status":"success","stats":{"input_tokens":0,"output_tokens":0}}"#;
+    insta::assert_snapshot!(said(nothing, "", 0), @"bad_request: gemini ended without asking its model: the prompt is too long for the model, or is nothing but a command of gemini itself");
+    insta::assert_snapshot!(said(r#"{"type":"message","role":"user","content":"word wo"#, "", 0), @"crashed: gemini ended while it printed the prompt back, as it does where that is too long for its model (exit code 0)");
+}
+
+const DONE: &str = r#"{"type":"result","status":"success","stats":{"input_tokens":3,"output_tokens":1}}"#;
+const TEXT: &str = r#"{"type":"message","role":"assistant","content":"done"}"#;
+
+// C-32, case 30
+#[test]
+fn success_takes_an_end_an_answer_and_a_clean_exit() {
+    insta::assert_snapshot!(said(&format!("{TEXT}\n{DONE}"), "", 0), @r#"
+    replied: "done"
+    usage: {"input":3,"output":1}
+    "#);
+    insta::assert_snapshot!(said(&format!("{TEXT}\n{DONE}"), "", 1), @r#"
+    crashed: gemini failed after it had answered (exit code 1)
+    usage: {"input":3,"output":1}
+    "#);
+    insta::assert_snapshot!(said(TEXT, "", 0), @"crashed: gemini ended without an answer (exit code 0)");
+    insta::assert_snapshot!(said(DONE, "", 0), @r#"
+    crashed: gemini answered nothing (exit code 0)
+    usage: {"input":3,"output":1}
+    "#);
+}
+
+// C-28, C-65, case 16: it would go on for minutes.
+#[test]
+fn the_fourth_attempt_of_its_own_is_the_last() {
+    let mut listener = Gemini.listener(&ask(), &settings());
+    let mut told = Vec::new();
+    let mut next = |line: &str| match listener.complaint(line, &mut |progress| told.push(progress)) {
+        Next::Abort(failure) => failure.class.name(),
+        Next::GoOn => "goes on",
+        Next::Say(_) => "speaks",
+        Next::Done => "done",
+    };
+    assert_eq!(next("Attempt 1 failed with status 500. Retrying with backoff... _ApiError: {}\n"), "goes on");
+    assert_eq!(next("Attempt 3 failed with status 500. Retrying with backoff...\n"), "goes on");
+    assert_eq!(next("Attempt 4 failed with status 503. Retrying with backoff...\n"), "transient");
+    assert_eq!(next("Attempt 4 failed with status 429. Retrying with backoff...\n"), "rate_limited");
+    assert_eq!(next("Attempt 4 failed. Retrying with backoff...\n"), "transient");
+    assert_eq!(next("Attempted 4 failed things\n"), "goes on");
+    assert_eq!(
+        told[0],
+        Progress::Retrying("Attempt 1 failed with status 500. Retrying with backoff...".into())
+    );
+    assert_eq!(told.len(), 5);
+}
+
+// C-36
+#[test]
+fn an_open_tool_is_told() {
+    let mut listener = Gemini.listener(&ask(), &settings());
+    let mut hear = |line: &str| listener.output(line, &mut |_: Progress| ());
+    hear(r#"{"type":"tool_use","tool_name":"x","tool_id":"1"}"#);
+    assert!(listener.is_busy());
+    listener.output(r#"{"type":"tool_result","tool_id":"1","status":"success"}"#, &mut |_: Progress| ());
+    assert!(!listener.is_busy());
+}

@@ -1,0 +1,88 @@
+//! What has been heard of a turn so far, where a program says it piece by piece.
+
+use jiff::Timestamp;
+use saihai_model::{Ask, Failure, Meter, Moment, ProviderAnswer, Refusal, Reply, Usage, Usd};
+
+use crate::structured::Structured;
+use crate::tool_log::ToolLog;
+
+/// What has been heard of a turn so far.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    /// In which session it is.
+    pub(crate) session: Option<String>,
+    /// Every message of the agent, in order. One that is still being said is the last.
+    pub(crate) messages: Vec<String>,
+    /// What it used.
+    pub(crate) tools: ToolLog,
+    /// How often it was denied something.
+    pub(crate) denied: u32,
+    /// Tokens, as far as it said.
+    pub(crate) usage: Usage,
+    /// Money likewise.
+    pub(crate) cost: Option<Usd>,
+    /// The session's counters, where it counts sessions.
+    pub(crate) metered: Option<Meter>,
+    /// What a person should know.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Heard {
+    /// Whether it comes to anything: something was said or done (C-32).
+    pub(crate) fn is_empty(&self) -> bool {
+        self.last_message().is_none() && !self.tools.has_finished()
+    }
+
+    /// The last message with something in it (C-21).
+    fn last_message(&self) -> Option<&String> {
+        self.messages.iter().rev().find(|message| !message.trim().is_empty())
+    }
+
+    /// All of it as a reply.
+    pub(crate) fn into_reply(self, ask: &Ask) -> Reply {
+        let text = self.last_message().cloned().unwrap_or_default();
+        let Structured { value, error } = match &ask.schema {
+            Some(_) => Structured::of(ask, None, &text),
+            None => Structured::default(),
+        };
+        Reply {
+            text,
+            responses: self.messages.into_iter().filter(|message| !message.trim().is_empty()).collect(),
+            structured: value,
+            structured_error: error,
+            session: self.session,
+            usage: self.usage,
+            cost: self.cost,
+            tools_used: self.tools.into_uses(),
+            denied: self.denied,
+            metered: self.metered,
+            warnings: self.warnings,
+        }
+    }
+
+    /// What it cost all the same, with the reason why it came to nothing (C-26).
+    pub(crate) fn into_refusal(self, failure: Failure) -> Refusal {
+        Refusal {
+            failure,
+            retry_after: None,
+            usage: self.usage,
+            cost: self.cost,
+            session: self.session,
+            metered: self.metered,
+        }
+    }
+
+    /// The reply, unless something speaks against it.
+    pub(crate) fn into_answer(self, ask: &Ask, failed: Option<Failure>) -> ProviderAnswer {
+        match failed {
+            Some(failure) => Err(self.into_refusal(failure)),
+            None => Ok(self.into_reply(ask)),
+        }
+    }
+}
+
+/// A moment as agents write it.
+pub(crate) fn moment(text: &str) -> Option<Moment> {
+    let time: Timestamp = text.parse().ok()?;
+    u64::try_from(time.as_millisecond()).ok().map(Moment)
+}

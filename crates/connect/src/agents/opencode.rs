@@ -1,0 +1,394 @@
+//! `opencode` (C-64).
+//!
+//! What a level may do is written into agents of our own, because nothing else holds: its `plan` agent still runs
+//! commands, and a project's `opencode.json` overrules its permission variable. Asked for an agent it does not know,
+//! it takes its most powerful one and says so on standard error only; therefore the agents are looked for before the
+//! first turn, and that complaint ends a turn at once.
+
+use std::collections::BTreeMap;
+
+use saihai_model::{
+    Ask, Failure, FailureClass, Json, Moment, Permission, Progress, ProviderAnswer, ProviderKind,
+    ProviderSettings, Usage, Usd,
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::heard::Heard;
+use super::remote::{self, Trouble};
+use crate::agent::{Agent, End, Invocation, Listener, Next, Probe, Profile, abrupt, failure, with_persona};
+use crate::lenient::or_default;
+use crate::tool_log::When;
+
+/// `opencode`.
+pub(super) struct Opencode;
+
+static PROFILE: Profile = Profile {
+    kind: ProviderKind::Opencode,
+    program: "opencode",
+    install: "npm install -g opencode-ai",
+    tested: "1.18.33",
+    environment: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
+    max_prompt: 1_000_000,
+    speaks_while_working: true,
+};
+
+const READ_ONLY: [&str; 4] = ["read", "grep", "glob", "list"];
+const EDIT: [&str; 2] = ["edit", "todowrite"];
+
+impl Agent for Opencode {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+        let input = with_persona(ask);
+        let mut arguments: Vec<String> = ["run", "--format", "json", "--title"].map(str::to_owned).into();
+        arguments.push(format!("{} {}", ask.run, ask.call));
+        if let Some(model) = &ask.model {
+            arguments.extend(["-m".to_owned(), model.clone()]);
+        }
+        match agent_of(ask) {
+            Some((name, _)) => arguments.extend(["--agent".to_owned(), name.to_owned()]),
+            None => arguments.push("--auto".to_owned()),
+        }
+        arguments.extend(settings.args.iter().cloned());
+        if let Some(session) = &ask.session {
+            arguments.extend(["-s".to_owned(), session.clone()]);
+        }
+        Ok(Invocation { arguments, environment: environment(ask), files: Vec::new(), input })
+    }
+
+    fn probe(&self, ask: &Ask, _: &ProviderSettings) -> Option<Probe> {
+        let (name, _) = agent_of(ask)?;
+        Some(Probe {
+            arguments: vec!["agent".to_owned(), "list".to_owned()],
+            environment: environment(ask),
+            expected: format!("{name} (primary)"),
+            otherwise: format!(
+                "`opencode agent list` does not show `{name} (primary)`, so nothing would hold the \
+                agent to what the turn may do; is this a version of opencode that reads OPENCODE_CONFIG_CONTENT?"
+            ),
+        })
+    }
+
+    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
+        Box::new(Opened {
+            ask: ask.clone(),
+            heard: Heard::default(),
+            message: None,
+            is_in_step: false,
+            finish: None,
+            trouble: None,
+        })
+    }
+}
+
+fn environment(ask: &Ask) -> Vec<(String, String)> {
+    let agents = agent_of(ask).map(|(name, permission)| {
+        json!({ name: { "mode": "primary", "description": "Saihai", "permission": permission } })
+    });
+    let config = json!({ "agent": agents.unwrap_or_else(|| json!({})) });
+    vec![
+        ("OPENCODE_DISABLE_AUTOUPDATE".to_owned(), "1".to_owned()),
+        ("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()),
+    ]
+}
+
+/// The agent that holds a turn to its level and its tools; none where it may do everything (C-42).
+fn agent_of(ask: &Ask) -> Option<(&'static str, Json)> {
+    let (name, level): (_, Vec<&str>) = match ask.permission {
+        Permission::ReadOnly => ("saihai-readonly", READ_ONLY.into()),
+        Permission::Edit { commands } => {
+            let commands = commands.then_some("bash");
+            ("saihai-edit", READ_ONLY.into_iter().chain(EDIT).chain(commands).collect())
+        }
+        Permission::Full => {
+            let tools = ask.tools.as_ref()?.iter().map(|tool| own_name(tool));
+            return Some(("saihai-full", allowing(tools.chain(["external_directory".to_owned()]))));
+        }
+    };
+    let is_wanted = |tool: &&str| {
+        let Some(tools) = &ask.tools else { return true };
+        tools.iter().any(|wanted| own_name(wanted) == *tool)
+    };
+    Some((name, allowing(level.into_iter().filter(is_wanted).map(str::to_owned))))
+}
+
+/// Everything that is not named is denied. The order matters to it: the last rule that fits holds.
+fn allowing(tools: impl Iterator<Item = String>) -> Json {
+    let mut rules = BTreeMap::from([("*".to_owned(), "deny")]);
+    rules.extend(tools.map(|tool| (tool, "allow")));
+    json!(rules)
+}
+
+/// What it calls a tool that definitions know by another name.
+fn own_name(tool: &str) -> String {
+    match tool {
+        "LS" => "list".to_owned(),
+        "Write" | "MultiEdit" | "NotebookEdit" => "edit".to_owned(),
+        _ => tool.to_lowercase(),
+    }
+}
+
+/// A line it prints.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(rename = "sessionID", deserialize_with = "or_default")]
+    session: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    part: Part,
+    #[serde(deserialize_with = "or_default")]
+    error: Problem,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Part {
+    #[serde(rename = "messageID", deserialize_with = "or_default")]
+    message: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    text: String,
+    #[serde(deserialize_with = "or_default")]
+    tool: String,
+    #[serde(rename = "callID", deserialize_with = "or_default")]
+    call: String,
+    #[serde(deserialize_with = "or_default")]
+    state: ToolState,
+    #[serde(deserialize_with = "or_default")]
+    reason: String,
+    #[serde(deserialize_with = "or_default")]
+    tokens: Option<Tokens>,
+    #[serde(deserialize_with = "or_default")]
+    cost: Option<f64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ToolState {
+    input: Option<Json>,
+    output: Option<Json>,
+    #[serde(deserialize_with = "or_default")]
+    error: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    time: Times,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Times {
+    start: Option<u64>,
+    end: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input: Option<u64>,
+    output: Option<u64>,
+    reasoning: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
+    cache: Cache,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Cache {
+    read: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    name: String,
+    #[serde(deserialize_with = "or_default")]
+    data: ProblemData,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ProblemData {
+    #[serde(deserialize_with = "or_default")]
+    message: String,
+    #[serde(deserialize_with = "or_default")]
+    status_code: Option<u16>,
+    #[serde(deserialize_with = "or_default")]
+    response_headers: BTreeMap<String, String>,
+    #[serde(deserialize_with = "or_default")]
+    response_body: String,
+}
+
+struct Opened {
+    ask: Ask,
+    heard: Heard,
+    /// To which message of the model the last text belonged.
+    message: Option<String>,
+    /// It announces steps, not tools: inside one, a tool may be at work.
+    is_in_step: bool,
+    /// Why the last step ended.
+    finish: Option<String>,
+    trouble: Option<Problem>,
+}
+
+impl Listener for Opened {
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+        let Ok(event) = serde_json::from_str::<Event>(line) else { return Next::GoOn };
+        if event.session.is_some() {
+            self.heard.session = event.session;
+        }
+        match event.kind.as_str() {
+            "step_start" => self.is_in_step = true,
+            "text" => self.text(event.part, tell),
+            "tool_use" => self.tool(event.part, tell),
+            "step_finish" => return self.finished(event.part),
+            "error" => self.trouble = Some(event.error),
+            _ => {}
+        }
+        Next::GoOn
+    }
+
+    fn complaint(&mut self, line: &str, _: &mut dyn FnMut(Progress)) -> Next {
+        if line.contains("Falling back to default agent") {
+            let words = "opencode does not know the agent that holds it to what the turn may do, and would have \
+                taken its default agent, which may do anything; it was ended";
+            return Next::Abort(failure(FailureClass::BadRequest, words));
+        }
+        Next::GoOn
+    }
+
+    fn is_busy(&self) -> bool {
+        self.is_in_step
+    }
+
+    fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+        if let Some(problem) = &self.trouble {
+            let (failure, retry_after) = classify(problem);
+            let mut refusal = self.heard.into_refusal(failure);
+            refusal.retry_after = retry_after;
+            return Err(refusal);
+        }
+        let failed = self.failed(end);
+        self.heard.into_answer(&self.ask, failed)
+    }
+}
+
+impl Opened {
+    fn text(&mut self, part: Part, tell: &mut dyn FnMut(Progress)) {
+        tell(Progress::Text(part.text.clone()));
+        match self.heard.messages.last_mut() {
+            Some(last) if self.message == part.message => last.push_str(&part.text),
+            Some(_) | None => self.heard.messages.push(part.text),
+        }
+        self.message = part.message;
+    }
+
+    /// It tells of a tool when it has come back, with the times of its own.
+    fn tool(&mut self, part: Part, tell: &mut dyn FnMut(Progress)) {
+        let ToolState { input, output, error, time } = part.state;
+        let at = |millis: Option<u64>| When::said(millis.map(Moment));
+        self.heard.tools.started(&part.call, &part.tool, input, at(time.start), tell);
+        if error.as_deref().is_some_and(is_denial) {
+            self.heard.denied += 1;
+            tell(Progress::Denied(part.tool));
+        }
+        self.heard.tools.finished(&part.call, output.or(error.map(Json::String)), at(time.end), tell);
+    }
+
+    fn finished(&mut self, part: Part) -> Next {
+        self.is_in_step = false;
+        if let Some(tokens) = part.tokens {
+            let usage = &mut self.heard.usage;
+            *usage = Usage {
+                input: sum(usage.input, tokens.input),
+                output: sum(usage.output, tokens.output),
+                cached: sum(usage.cached, tokens.cache.read),
+                reasoning: sum(usage.reasoning, tokens.reasoning),
+                cumulative: false,
+            };
+        }
+        let cost = part.cost.and_then(Usd::from_dollars).map(|cost| cost.0);
+        self.heard.cost = sum(self.heard.cost.map(|cost| cost.0), cost).map(Usd);
+        let is_over = part.reason == "stop";
+        self.finish = Some(part.reason);
+        if is_over { Next::Done } else { Next::GoOn }
+    }
+
+    /// What speaks against a reply.
+    fn failed(&self, end: &End) -> Option<Failure> {
+        let words = &end.complaints;
+        match self.finish.as_deref() {
+            Some("stop") if !end.exit.is_fine() => {
+                Some(abrupt(&PROFILE, "failed after it had answered", end))
+            }
+            Some("stop") if self.heard.is_empty() => Some(abrupt(&PROFILE, "answered nothing", end)),
+            Some("stop") => None,
+            Some("tool-calls") if end.exit.is_fine() => {
+                let refused = words.lines().find(|line| line.contains("auto-rejecting")).map(plain);
+                let refused =
+                    refused.unwrap_or_else(|| "opencode stopped after a tool it may not use".to_owned());
+                Some(failure(FailureClass::Refused, &refused))
+            }
+            Some("length") if end.exit.is_fine() => {
+                let cut = "the answer was cut off at the model's limit of output tokens";
+                Some(failure(FailureClass::BadRequest, cut))
+            }
+            Some("content-filter") => {
+                Some(failure(FailureClass::Refused, "the answer was held back by a filter"))
+            }
+            Some(_) | None if words.contains("Session not found") => {
+                let session = self.ask.session.as_deref().unwrap_or_default();
+                Some(failure(FailureClass::SessionLost, &format!("opencode has no session `{session}`")))
+            }
+            Some(_) | None => Some(abrupt(&PROFILE, "ended without an answer", end)),
+        }
+    }
+}
+
+/// What it tells the model of a tool that was not let through.
+fn is_denial(error: &str) -> bool {
+    error.contains("rejected permission") || error.contains("a rule which prevents you from using")
+}
+
+fn classify(problem: &Problem) -> (Failure, Option<saihai_model::Millis>) {
+    let Problem { name, data } = problem;
+    let words = if data.message.is_empty() { name } else { &data.message };
+    let named = match name.as_str() {
+        "ProviderAuthError" => Some(FailureClass::Auth),
+        "ContentFilterError" => Some(FailureClass::Refused),
+        "MessageOutputLengthError" | "ContextOverflowError" => Some(FailureClass::BadRequest),
+        _ => None,
+    };
+    if let (Some(class), None) = (named, data.status_code) {
+        return (failure(class, words), None);
+    }
+    let trouble = Trouble {
+        status: data.status_code,
+        body: &data.response_body,
+        retry_after: data.response_headers.get("retry-after").map(String::as_str),
+        date: data.response_headers.get("date").map(String::as_str),
+    };
+    (failure(remote::class(&trouble), words), remote::wait(&trouble))
+}
+
+/// A line of a terminal without its colours.
+fn plain(line: &str) -> String {
+    let mut parts = line.split('\u{1b}');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str(part.split_once('m').map_or(part, |(_, rest)| rest));
+    }
+    text.trim_start_matches(['!', ' ']).trim_end().to_owned()
+}
+
+fn sum(so_far: Option<u64>, more: Option<u64>) -> Option<u64> {
+    match (so_far, more) {
+        (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests;

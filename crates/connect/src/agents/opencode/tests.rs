@@ -1,0 +1,168 @@
+//! What `opencode` says, recorded from the real program, and what it means.
+
+use saihai_model::{Ask, Permission, Progress, ProviderKind, ProviderSettings};
+
+use super::*;
+use crate::testing::{Said, ask, check_transcripts, hear, shown};
+
+fn settings() -> ProviderSettings {
+    ProviderSettings::new(ProviderKind::Opencode)
+}
+
+/// What comes of these lines.
+fn said(output: &str, complaints: &str, code: i32) -> String {
+    shown(&hear(&Opencode, &ask(), &settings(), &Said { output, complaints, code }).answer)
+}
+
+// C-32, C-84: recorded from the real program; what comes of each stands in its file.
+#[test]
+fn every_recorded_transcript_has_its_outcome() {
+    check_transcripts(&Opencode, |_, ask| ask.session = Some("ses_old".into()));
+}
+
+/// What is started at a level, with these tools.
+fn started(permission: Permission, tools: Option<&[&str]>) -> String {
+    let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
+    started_for(&Ask { permission, tools, ..ask() }, &settings())
+}
+
+fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
+    let Invocation { arguments, environment, input, .. } = Opencode.invocation(ask, settings).unwrap();
+    let config = environment.iter().find(|(name, _)| name == "OPENCODE_CONFIG_CONTENT").unwrap();
+    format!("{arguments:?}\n{}\n{input}", config.1)
+}
+
+// C-42, C-64
+#[test]
+fn a_level_becomes_an_agent_of_our_own() {
+    insta::assert_snapshot!(started(Permission::ReadOnly, None), @r#"
+    ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-readonly"]
+    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","glob":"allow","grep":"allow","list":"allow","read":"allow"}}}}
+    do it
+    "#);
+    insta::assert_snapshot!(started(Permission::Edit { commands: false }, None), @r#"
+    ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-edit"]
+    {"agent":{"saihai-edit":{"description":"Saihai","mode":"primary","permission":{"*":"deny","edit":"allow","glob":"allow","grep":"allow","list":"allow","read":"allow","todowrite":"allow"}}}}
+    do it
+    "#);
+    insta::assert_snapshot!(started(Permission::Edit { commands: true }, None), @r#"
+    ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-edit"]
+    {"agent":{"saihai-edit":{"description":"Saihai","mode":"primary","permission":{"*":"deny","bash":"allow","edit":"allow","glob":"allow","grep":"allow","list":"allow","read":"allow","todowrite":"allow"}}}}
+    do it
+    "#);
+    insta::assert_snapshot!(started(Permission::Full, None), @r#"
+    ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--auto"]
+    {"agent":{}}
+    do it
+    "#);
+}
+
+// C-22, C-43
+#[test]
+fn tools_a_definition_names_narrow_a_level_and_never_widen_it() {
+    insta::assert_snapshot!(started(Permission::ReadOnly, Some(&["Read", "Write", "Bash"])), @r#"
+    ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-readonly"]
+    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","read":"allow"}}}}
+    do it
+    "#);
+    insta::assert_snapshot!(started(Permission::ReadOnly, Some(&[])), @r#"
+    ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-readonly"]
+    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny"}}}}
+    do it
+    "#);
+    insta::assert_snapshot!(started(Permission::Full, Some(&["Read", "Bash"])), @r#"
+    ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-full"]
+    {"agent":{"saihai-full":{"description":"Saihai","mode":"primary","permission":{"*":"deny","bash":"allow","external_directory":"allow","read":"allow"}}}}
+    do it
+    "#);
+}
+
+// C-10, C-23
+#[test]
+fn a_session_is_continued_after_further_arguments_and_a_persona_stands_before_the_prompt() {
+    let mut settings = settings();
+    settings.args = vec!["--print-logs".into()];
+    let ask = Ask {
+        session: Some("ses_1".into()),
+        model: Some("x/m".into()),
+        persona: Some("You plan.".into()),
+        ..ask()
+    };
+    insta::assert_snapshot!(started_for(&ask, &settings), @r#"
+    ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "-m", "x/m", "--agent", "saihai-readonly", "--print-logs", "-s", "ses_1"]
+    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","glob":"allow","grep":"allow","list":"allow","read":"allow"}}}}
+    You plan.
+
+    ---
+
+    do it
+    "#);
+}
+
+// C-64: an unknown agent would silently be the most powerful one.
+#[test]
+fn its_agent_is_looked_for_before_the_first_turn() {
+    let probe = Opencode.probe(&ask(), &settings()).unwrap();
+    assert_eq!(
+        (probe.arguments, probe.expected),
+        (vec!["agent".into(), "list".into()], "saihai-readonly (primary)".into())
+    );
+    assert!(
+        probe
+            .environment
+            .iter()
+            .any(|(name, value)| name == "OPENCODE_CONFIG_CONTENT" && value.contains("saihai-readonly"))
+    );
+    assert_eq!(Opencode.probe(&Ask { permission: Permission::Full, ..ask() }, &settings()), None);
+}
+
+fn error(name: &str, data: &str) -> String {
+    said(&format!(r#"{{"type":"error","error":{{"name":"{name}","data":{data}}}}}"#), "", 1)
+}
+
+// C-32
+#[test]
+fn an_error_is_classified_by_its_status_and_else_by_its_name() {
+    let status = |status: u16, body: &str| {
+        let data = format!(r#"{{"message":"no","statusCode":{status},"responseBody":{}}}"#, Json::from(body));
+        error("APIError", &data)
+    };
+    let quota = r#"{"error":{"code":"insufficient_quota"}}"#;
+    assert_eq!(status(403, ""), "auth: no");
+    assert_eq!(status(402, ""), "quota: no");
+    assert_eq!(status(429, quota), "quota: no");
+    assert_eq!(status(404, ""), "bad_request: no");
+    assert_eq!(status(415, ""), "bad_request: no");
+    assert_eq!(status(500, ""), "transient: no");
+    assert_eq!(status(529, ""), "transient: no");
+    assert_eq!(error("ProviderAuthError", r#"{"message":"log in"}"#), "auth: log in");
+    assert_eq!(error("ContextOverflowError", "{}"), "bad_request: ContextOverflowError");
+    assert_eq!(error("UnknownError", r#"{"message":"?"}"#), "crashed: ?");
+    assert_eq!(error("UnknownError", "17"), "crashed: UnknownError");
+}
+
+const STOP: &str = r#"{"type":"step_finish","part":{"reason":"stop"}}"#;
+const TEXT: &str = r#"{"type":"text","part":{"messageID":"m","text":"done"}}"#;
+
+// C-32, cases 27 and 30
+#[test]
+fn success_takes_an_end_an_answer_and_a_clean_exit() {
+    insta::assert_snapshot!(said(&format!("{TEXT}\n{STOP}"), "", 0), @r#"replied: "done""#);
+    insta::assert_snapshot!(said(&format!("{TEXT}\n{STOP}"), "boom\n", 1), @"crashed: opencode failed after it had answered (exit code 1): boom");
+    insta::assert_snapshot!(said(TEXT, "", 0), @"crashed: opencode ended without an answer (exit code 0)");
+    insta::assert_snapshot!(said(STOP, "", 0), @"crashed: opencode answered nothing (exit code 0)");
+    insta::assert_snapshot!(said("not json\n{\"type\":", "", 0), @"crashed: opencode ended without an answer (exit code 0)");
+}
+
+// C-36
+#[test]
+fn a_tool_may_be_at_work_inside_a_step() {
+    let mut listener = Opencode.listener(&ask(), &settings());
+    let mut busy = |line: &str| {
+        let next = listener.output(line, &mut |_: Progress| ());
+        (next, listener.is_busy())
+    };
+    assert_eq!(busy(r#"{"type":"step_start"}"#), (Next::GoOn, true));
+    assert_eq!(busy(r#"{"type":"step_finish","part":{"reason":"tool-calls"}}"#), (Next::GoOn, false));
+    assert_eq!(busy(STOP), (Next::Done, false));
+}

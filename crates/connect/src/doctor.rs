@@ -1,0 +1,263 @@
+//! What there is on this machine to be asked (C-86). Nothing here opens a connection, and no value of a variable leaves it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use saihai_model::{ProviderKind, ProviderName, ProviderSettings};
+use tokio::task::JoinSet;
+
+use crate::agent::{Agent, Login, LoginProbe, Probed};
+use crate::environment::{self, Given};
+use crate::{Connections, agents, process};
+
+/// What was found out about a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    /// Its name.
+    pub name: ProviderName,
+    /// Which it is like.
+    pub kind: ProviderKind,
+    /// The program that was looked for; none where it needs none, or names none.
+    pub program: Option<String>,
+    /// Where that is.
+    pub path: Option<PathBuf>,
+    /// The version it says it has.
+    pub version: Option<String>,
+    /// The version Saihai was tried with.
+    pub tested: Option<&'static str>,
+    /// How one gets it, as a command to be pasted.
+    pub install: Option<&'static str>,
+    /// Whether somebody is logged in.
+    pub login: Login,
+}
+
+impl Examined {
+    /// Whether there is something to be asked.
+    pub fn is_there(&self) -> bool {
+        self.path.is_some() || !needs_program(self.kind)
+    }
+}
+
+/// No program is waited for longer.
+const LIMIT: Duration = Duration::from_secs(10);
+/// More than this says nothing about a version or a login.
+const MOST: u64 = 64 * 1024;
+
+/// Looks at every provider that is described or known by its own name, all at the same time. In the order of names.
+pub async fn examine(with: &Connections) -> Vec<Examined> {
+    let mut examining = JoinSet::new();
+    for (name, settings) in candidates(with) {
+        let environment = with.environment.clone();
+        examining.spawn(async move { Patient { name, settings, environment }.examine().await });
+    }
+    let mut all = examining.join_all().await;
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all
+}
+
+/// Where a program is, and the version it says it has.
+pub async fn program(name: &str, with: &Connections) -> Option<(PathBuf, Option<String>)> {
+    let path = with.environment.iter().find(|(this, _)| this == "PATH").map(|(_, path)| path.as_os_str());
+    let file = process::find(name, path).ok()?;
+    let said = probe(&file, &["--version"], environment::allowed(&with.environment, &[])).await;
+    Some((file, said.and_then(|said| version(&said.output))))
+}
+
+/// Those that are described, and those whose name alone says what they are.
+fn candidates(with: &Connections) -> Vec<(ProviderName, ProviderSettings)> {
+    let set = with.settings.iter().map(|(name, settings)| (name.clone(), settings.clone()));
+    let own = ProviderKind::ALL.into_iter().filter(|kind| is_known_by_name(*kind));
+    let own = own.map(|kind| (ProviderName::from(kind.name()), ProviderSettings::new(kind)));
+    let described: Vec<_> = set.filter(|(_, settings)| settings.kind != ProviderKind::Script).collect();
+    let undescribed: Vec<_> = own.filter(|(name, _)| !with.settings.contains_key(name)).collect();
+    described.into_iter().chain(undescribed).collect()
+}
+
+/// Whether there is anything to look for without a word in the settings.
+fn is_known_by_name(kind: ProviderKind) -> bool {
+    match kind {
+        ProviderKind::Anthropic | ProviderKind::Openai => true,
+        ProviderKind::Script | ProviderKind::Acp | ProviderKind::Command => false,
+        ProviderKind::Claude
+        | ProviderKind::Codex
+        | ProviderKind::Opencode
+        | ProviderKind::Gemini
+        | ProviderKind::Copilot => agents::of(kind).is_some(),
+    }
+}
+
+fn needs_program(kind: ProviderKind) -> bool {
+    match kind {
+        ProviderKind::Anthropic | ProviderKind::Openai | ProviderKind::Script => false,
+        ProviderKind::Claude
+        | ProviderKind::Codex
+        | ProviderKind::Opencode
+        | ProviderKind::Gemini
+        | ProviderKind::Copilot
+        | ProviderKind::Acp
+        | ProviderKind::Command => true,
+    }
+}
+
+/// One provider under examination.
+struct Patient {
+    name: ProviderName,
+    settings: ProviderSettings,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl Patient {
+    async fn examine(self) -> Examined {
+        let kind = self.settings.kind;
+        let Some(agent) = agents::of(kind) else {
+            let login = self.key(keys_of(kind));
+            let (name, program) = (self.name, self.settings.program);
+            return Examined {
+                name,
+                kind,
+                program,
+                path: None,
+                version: None,
+                tested: None,
+                install: None,
+                login,
+            };
+        };
+        let profile = agent.profile();
+        let program = self.settings.program.clone().unwrap_or_else(|| profile.program.to_owned());
+        let path = self.variable("PATH");
+        let file = if program.is_empty() { None } else { process::find(&program, path).ok() };
+        let version = match &file {
+            Some(file) => self.ask(agent, file, &["--version"]).await.and_then(|said| version(&said.output)),
+            None => None,
+        };
+        let login = self.login(agent, file.as_deref()).await;
+        Examined {
+            kind,
+            program: Some(program).filter(|program| !program.is_empty()),
+            path: file,
+            version,
+            tested: Some(profile.tested).filter(|tested| !tested.is_empty()),
+            install: Some(profile.install).filter(|install| !install.is_empty()),
+            login,
+            name: self.name,
+        }
+    }
+
+    /// What it says of itself; else whether there is a key.
+    async fn login(&self, agent: &dyn Agent, file: Option<&Path>) -> Login {
+        let said = match (agent.login(), file) {
+            (Some(LoginProbe { arguments, read }), Some(file)) => {
+                self.ask(agent, file, arguments).await.map_or(Login::Unknown, |said| read(&said))
+            }
+            (None, _) | (_, None) => Login::Unknown,
+        };
+        match (&said, self.key(agent.keys())) {
+            (Login::Out | Login::Unknown, key @ Login::Key(_)) => key,
+            (_, _) => said,
+        }
+    }
+
+    /// The first of these variables that the provider would be given and that holds something.
+    fn key(&self, names: &[&str]) -> Login {
+        let filled = |name: &&str| {
+            let set = self.settings.env.get(*name).is_some_and(|value| !value.is_empty());
+            set || self.variable(name).is_some_and(|value| !value.is_empty())
+        };
+        names.iter().copied().find(filled).map_or(Login::Unknown, |name| Login::Key(name.to_owned()))
+    }
+
+    fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.environment.iter().find(|(this, _)| this == name).map(|(_, value)| value.as_os_str())
+    }
+
+    async fn ask(&self, agent: &dyn Agent, file: &Path, arguments: &[&str]) -> Option<Probed> {
+        let (ours, settings) = (self.environment.as_slice(), &self.settings);
+        let given = Given { ours, agents: agent.profile().environment, settings, set: &[] };
+        probe(file, arguments, given.all()).await
+    }
+}
+
+/// Asks a program something about itself; nothing comes back where it does not end in time. It is started nowhere in
+/// particular.
+async fn probe(file: &Path, arguments: &[&str], environment: Vec<(OsString, OsString)>) -> Option<Probed> {
+    let mut command = Command::new(file);
+    command.args(arguments).env_clear().envs(environment).current_dir(std::env::temp_dir());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().ok()?;
+    let group = Pid::from_child(&child);
+    let mut said = tokio::task::spawn_blocking(move || {
+        let output = child.stdout.take().map(read).unwrap_or_default();
+        let complaints = child.stderr.take().map(read).unwrap_or_default();
+        let status = child.wait().ok()?;
+        Some(Probed { code: status.code(), output: output + &complaints })
+    });
+    if let Ok(said) = tokio::time::timeout(LIMIT, &mut said).await {
+        return said.ok()?;
+    }
+    // It has not been waited for, so the number is still its own.
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = said.await;
+    None
+}
+
+/// The beginning of what a program prints; the rest is read and dropped, so that it never waits for us.
+fn read(mut stream: impl std::io::Read) -> String {
+    let mut beginning = Vec::new();
+    let _ = (&mut stream).take(MOST).read_to_end(&mut beginning);
+    let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    String::from_utf8_lossy(&beginning).into_owned()
+}
+
+/// The variables in which the key of an API stands.
+fn keys_of(kind: ProviderKind) -> &'static [&'static str] {
+    match kind {
+        ProviderKind::Anthropic => &["ANTHROPIC_API_KEY"],
+        ProviderKind::Openai => &["OPENAI_API_KEY"],
+        ProviderKind::Claude
+        | ProviderKind::Codex
+        | ProviderKind::Opencode
+        | ProviderKind::Gemini
+        | ProviderKind::Copilot
+        | ProviderKind::Acp
+        | ProviderKind::Command
+        | ProviderKind::Script => &[],
+    }
+}
+
+/// The first three numbers with dots between them.
+fn version(text: &str) -> Option<String> {
+    let words = text.split(|character: char| !(character.is_ascii_digit() || character == '.'));
+    let numbers = |word: &&str| {
+        let parts: Vec<&str> = word.split('.').collect();
+        parts.len() >= 3 && parts.iter().take(3).all(|part| !part.is_empty())
+    };
+    let word = words.map(|word| word.trim_matches('.')).find(numbers)?;
+    Some(word.split('.').take(3).collect::<Vec<_>>().join("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    // C-86
+    #[test]
+    fn the_version_is_the_first_three_numbers_with_dots() {
+        for (said, expected) in [
+            ("2.1.325 (Claude Code)", Some("2.1.325")),
+            ("codex-cli 0.166.0\n", Some("0.166.0")),
+            ("v1.18.33.", Some("1.18.33")),
+            ("tool 1.2, build 3.4.5-beta", Some("3.4.5")),
+            ("no version", None),
+            ("1..2", None),
+            ("", None),
+        ] {
+            assert_eq!(version(said).as_deref(), expected, "{said}");
+        }
+    }
+}

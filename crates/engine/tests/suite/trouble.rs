@@ -1,0 +1,215 @@
+//! Sessions, fall-backs and money when attempts fail.
+
+use saihai_model::*;
+
+use crate::support::{Sim, flow};
+
+/// The only turn of a workflow's first stage.
+fn first_turn(workflow: &mut Workflow) -> &mut Turn {
+    let Activity::Turns { turns, .. } = &mut workflow.stages[0].does else { unreachable!("it asks agents") };
+    &mut turns[0]
+}
+
+fn raise(budget: Budget) -> Fact {
+    Fact::Resumed(Raise { budget, ..go_on() })
+}
+
+#[test]
+fn a_retry_continues_the_stages_session_and_never_that_of_the_failed_attempt() {
+    // C-38
+    let mut workflow = flow("plan: again -> plan, ok -> COMPLETE");
+    first_turn(&mut workflow).session = SessionPolicy::Continue("agent".into());
+    let mut sim = Sim::started(workflow);
+    sim.tag("plan", Some(0));
+    let request = sim.take_ask("plan");
+    let prompt = request.draft.clone();
+    sim.at += 10;
+    sim.fact(Fact::Failed(Box::new(CallFailed {
+        session: Some("begun and lost".to_owned()),
+        ..CallFailed::new(request.call.clone(), Failure::new(FailureClass::Crashed, "x"))
+    })));
+    sim.sleep();
+    assert_eq!(sim.asks[0].session.as_deref(), Some("session of plan.1.1.1"));
+    assert!(prompt.is_some() && sim.asks[0].draft.is_none(), "the same prompt is sent again");
+    sim.prove_replay();
+}
+
+#[test]
+fn a_fallback_begins_without_a_session_and_the_next_turn_goes_back_to_its_own_provider() {
+    // C-35, C case 24
+    let mut workflow = flow("plan: again -> plan, ok -> COMPLETE");
+    first_turn(&mut workflow).session = SessionPolicy::Continue("agent".into());
+    workflow.retry.fallback = vec![("script".into(), "other".into())];
+    let mut sim = Sim::started(workflow);
+    sim.tag("plan", Some(0));
+    sim.fail("plan", FailureClass::Transient);
+    for _ in 0..3 {
+        sim.sleep();
+        assert_eq!(sim.asks[0].provider, "script".into());
+        assert_eq!(sim.asks[0].session.as_deref(), Some("session of plan.1.1.1"));
+        sim.fail("plan", FailureClass::Transient);
+    }
+    assert_eq!((sim.asks[0].provider.clone(), sim.asks[0].session.clone()), ("other".into(), None));
+    let handed_over = Decision::Retry {
+        call: sim.asks[0].call.clone(),
+        attempt: 5,
+        not_before: Moment(sim.at),
+        provider: Some("other".into()),
+        new_session: true,
+    };
+    assert!(sim.decisions().contains(&&handed_over), "it is recorded");
+    sim.tag("plan", Some(0));
+    assert_eq!((sim.asks[0].provider.clone(), sim.asks[0].session.clone()), ("script".into(), None));
+    sim.prove_replay();
+}
+
+#[test]
+fn a_fallback_that_cannot_hold_the_agent_to_its_permission_is_passed_over() {
+    // C-35, C case 24
+    let mut workflow = flow("plan: ok -> COMPLETE");
+    workflow.retry.fallback = vec![("script".into(), "loose".into()), ("loose".into(), "firm".into())];
+    workflow.retry.unfit = vec![("loose".into(), Permission::ReadOnly)];
+    let mut sim = Sim::started(workflow.clone());
+    sim.fail("plan", FailureClass::Auth);
+    assert_eq!(sim.asks[0].provider, "firm".into());
+    let unfit = Decision::Unfit { call: sim.asks[0].call.clone(), provider: "loose".into() };
+    assert!(sim.decisions().contains(&&unfit));
+    sim.prove_replay();
+    // What it cannot enforce here it may well enforce elsewhere.
+    first_turn(&mut workflow).permission = Permission::Full;
+    let mut sim = Sim::started(workflow.clone());
+    sim.fail("plan", FailureClass::Auth);
+    assert_eq!(sim.asks[0].provider, "loose".into());
+    // Nobody is left: the run waits.
+    workflow.retry.fallback.pop();
+    first_turn(&mut workflow).permission = Permission::ReadOnly;
+    let mut sim = Sim::started(workflow);
+    sim.fail("plan", FailureClass::Auth);
+    assert_eq!(sim.outcome(), "parked: provider");
+    sim.prove_replay();
+}
+
+#[test]
+fn only_the_troubles_of_one_provider_are_handed_to_another() {
+    // C-35
+    for class in FailureClass::ALL {
+        let mut workflow = flow("plan: ok -> COMPLETE");
+        workflow.retry.fallback = vec![("script".into(), "other".into())];
+        workflow.retry.transient = 1;
+        workflow.retry.rate_limited = 1;
+        workflow.retry.crashed = 1;
+        let mut sim = Sim::started(workflow);
+        sim.fail("plan", class);
+        let handed_over = sim.asks.first().is_some_and(|ask| ask.provider == "other".into());
+        let expected = match class {
+            FailureClass::Transient
+            | FailureClass::RateLimited
+            | FailureClass::Quota
+            | FailureClass::Auth
+            | FailureClass::Missing
+            | FailureClass::Crashed => true,
+            FailureClass::BadRequest
+            | FailureClass::SessionLost
+            | FailureClass::Refused
+            | FailureClass::Cancelled => false,
+        };
+        assert_eq!(handed_over, expected, "{class:?}");
+    }
+}
+
+#[test]
+fn an_ask_knows_what_is_left_of_the_money_beside_what_is_under_way() {
+    // C-60, K-35
+    let mut workflow = flow("plan: ok -> review; review[a b]: all(ok) -> COMPLETE");
+    workflow.limits.budget.usd = Some(Usd(1_000));
+    let mut sim = Sim::started(workflow.clone());
+    assert_eq!(sim.asks[0].money, Some(Usd(1_000)));
+    sim.tag("plan", Some(0));
+    // A turn has cost 100, and so much is set aside for the first of the two.
+    let left: Vec<_> = sim.asks.iter().map(|ask| ask.money).collect();
+    assert_eq!(left, [Some(Usd(900)), Some(Usd(800))]);
+    workflow.limits.budget = Budget::default();
+    assert_eq!(Sim::started(workflow).asks[0].money, None);
+}
+
+#[test]
+fn a_provider_that_stops_where_the_money_ends_parks_the_run_for_its_budget() {
+    // C-32, C-60, P6
+    let mut workflow = flow("plan: ok -> COMPLETE");
+    workflow.limits.budget.usd = Some(Usd(1_000));
+    workflow.retry.fallback = vec![("script".into(), "other".into())];
+    let mut sim = Sim::started(workflow);
+    let request = sim.take_ask("plan");
+    let failure = Failure { by_budget: true, ..Failure::new(FailureClass::Refused, "over the budget") };
+    sim.fact(Fact::Failed(Box::new(CallFailed {
+        cost: Some(Usd(1_000)),
+        ..CallFailed::new(request.call.clone(), failure)
+    })));
+    assert_eq!(sim.outcome(), "parked: budget");
+    sim.resume(None);
+    assert_eq!(sim.outcome(), "parked: budget", "all is spent, also where no turn was ever settled");
+    sim.fact(raise(Budget { usd: Some(Usd(2_000)), ..Budget::default() }));
+    assert_eq!((sim.asks[0].call.clone(), sim.asks[0].money), (request.call, Some(Usd(1_000))));
+    sim.tag("plan", Some(0));
+    assert_eq!(sim.outcome(), "completed: complete");
+    sim.prove_replay();
+}
+
+#[test]
+fn turns_that_are_asked_together_reserve_together() {
+    // K-35, T-60
+    let mut workflow = flow("review[a b c]: all(ok) -> COMPLETE");
+    let Activity::Turns { turns, .. } = &mut workflow.stages[0].does else { unreachable!("it asks agents") };
+    turns.iter_mut().for_each(|turn| turn.price = Some(Usd(400)));
+    workflow.limits.budget.usd = Some(Usd(1_000));
+    let mut sim = Sim::started(workflow);
+    assert_eq!(sim.open(), ["review.1.1.1 Work", "review.1.1.2 Work"], "a third does not fit");
+    assert_eq!(sim.outcome(), "holding: budget");
+    // They were cheaper than their price: what they had set aside is free again.
+    sim.tag("a", Some(0));
+    sim.tag("b", Some(0));
+    assert_eq!(sim.outcome(), "parked: budget");
+    sim.resume(None);
+    sim.tag("c", Some(0));
+    assert_eq!(sim.outcome(), "completed: complete");
+    sim.prove_replay();
+}
+
+#[test]
+fn a_failed_attempt_costs_what_it_cost_and_is_no_turn() {
+    // C-26
+    let mut sim = Sim::started(flow("plan: ok -> COMPLETE"));
+    let request = sim.take_ask("plan");
+    sim.fact(Fact::Failed(Box::new(CallFailed {
+        usage: Usage { input: Some(70), output: Some(7), ..Usage::default() },
+        cost: Some(Usd(300)),
+        ..CallFailed::new(request.call, Failure::new(FailureClass::Crashed, "x"))
+    })));
+    assert_eq!(sim.run.spent(), Cost { usd: Usd(300), tokens: 77, turns: 0 });
+}
+
+#[test]
+fn a_wait_that_is_sat_out_ends_at_the_same_instant_after_a_restart() {
+    // C-34, C case 22
+    let mut sim = Sim::started(flow("plan: ok -> COMPLETE"));
+    let request = sim.take_ask("plan");
+    let until = Moment(sim.at + 3 * 3_600_000);
+    let failure = Failure { until: Some(until), ..Failure::new(FailureClass::Quota, "used up") };
+    sim.fail_to(&request, failure);
+    assert_eq!(sim.run.hold(), Some(&Hold::Until(until, FailureClass::Quota)));
+    sim.at += 3_600_000;
+    let patient = Raise { patience: Millis(6 * 3_600_000), ..go_on() };
+    sim.fact(Fact::Resumed(patient));
+    assert_eq!((sim.asks.len(), sim.wakes.last()), (0, Some(&until)));
+    sim.at = until.0 - 1;
+    sim.fact(Fact::Woke);
+    assert_eq!(sim.asks.len(), 0, "not a moment earlier");
+    sim.at += 1;
+    sim.fact(Fact::Woke);
+    assert_eq!(sim.asks.len(), 1);
+    sim.prove_replay();
+}
+
+fn go_on() -> Raise {
+    Raise { rounds: None, budget: Budget::default(), runtime: None, patience: Millis(60_000), now: false }
+}

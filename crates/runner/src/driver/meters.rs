@@ -1,0 +1,87 @@
+//! What providers have counted for whole sessions, as it stands in the journal (C-27).
+
+use std::collections::HashMap;
+
+use saihai_engine::Run;
+use saihai_model::{Fact, Meter};
+
+/// The last counters of every session that may be continued. A provider that counts sessions is told them with the
+/// next ask in the same session, and makes a difference of them.
+#[derive(Debug, Default)]
+pub(super) struct Meters(HashMap<String, Meter>);
+
+/// A run has few sessions that go on, and many that do not: beyond this many the others are forgotten.
+const MANY: usize = 64;
+
+impl Meters {
+    /// Takes in what stands in the journal about a call that was asked in `asked` and came back in `session`.
+    pub(super) fn note(&mut self, asked: Option<&str>, session: Option<&str>, metered: Option<&Meter>) {
+        if let (Some(session), Some(metered)) = (session.or(asked), metered) {
+            self.0.insert(session.to_owned(), metered.clone());
+        }
+    }
+
+    /// The last counters of a session.
+    pub(super) fn of(&self, session: Option<&str>) -> Option<Meter> {
+        self.0.get(session?).cloned()
+    }
+
+    /// Forgets sessions that the run cannot continue any more, once there are many.
+    pub(super) fn forget_ended(&mut self, run: &Run) {
+        if self.0.len() > MANY {
+            self.0.retain(|session, _| run.sessions().any(|kept| kept == session));
+        }
+    }
+}
+
+/// The session and the counters that a fact tells of.
+pub(super) fn told(fact: &Fact) -> Option<(Option<String>, Meter)> {
+    match fact {
+        Fact::Replied(reply) => Some((reply.session.clone(), reply.metered.clone()?)),
+        Fact::Failed(failed) => Some((failed.session.clone(), failed.metered.clone()?)),
+        Fact::Started(_)
+        | Fact::Asked { .. }
+        | Fact::Performed { .. }
+        | Fact::Answered(_)
+        | Fact::Woke
+        | Fact::Reopened
+        | Fact::Resumed(_)
+        | Fact::Interrupted { .. }
+        | Fact::StorageFailed { .. }
+        | Fact::Cancelled { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use saihai_model::Usd;
+
+    use super::*;
+
+    fn meter(cost: u64) -> Meter {
+        Meter { cost: Some(Usd(cost)), ..Meter::default() }
+    }
+
+    #[test]
+    fn the_last_counters_of_a_session_are_known_also_after_a_failed_attempt() {
+        // C-26, C-27
+        let mut meters = Meters::default();
+        meters.note(None, Some("a"), Some(&meter(1)));
+        meters.note(Some("a"), None, Some(&meter(2)));
+        meters.note(Some("a"), Some("b"), Some(&meter(9)));
+        meters.note(Some("a"), Some("a"), None);
+        assert_eq!(meters.of(Some("a")), Some(meter(2)));
+        assert_eq!(meters.of(Some("b")), Some(meter(9)));
+        assert_eq!((meters.of(Some("c")), meters.of(None)), (None, None));
+    }
+
+    #[test]
+    fn sessions_that_cannot_go_on_are_forgotten_once_there_are_many() {
+        let mut meters = Meters::default();
+        for number in 0..200 {
+            meters.note(None, Some(&format!("session {number}")), Some(&meter(1)));
+            meters.forget_ended(&Run::new());
+            assert!(meters.0.len() <= MANY + 1);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Budgets, through the program. K-35, T-60, T-61.
+
+use crate::support::{PROGRAM, project};
+use saihai_tests::Project;
+
+const TWO: &str = "name: it\nmovements:\n  - {name: one, rules: [{condition: on, next: two}]}\n  - {name: two, rules: [{condition: done, next: COMPLETE}]}\n";
+
+const COSTS: &str = "  - {for: one, text: '[STEP:0]', cost: 0.75, usage: {input: 900, output: 100}}
+  - {for: two, text: '[STEP:0]', cost: 0.5, usage: {input: 400, output: 100}}
+";
+
+// K-35, P6
+#[test]
+fn a_turn_that_does_not_fit_is_not_asked_and_a_larger_budget_goes_on() {
+    for (budget, larger) in [("usd=1", "usd=2"), ("tokens=1500", "tokens=3000"), ("turns=1", "turns=2")] {
+        let project = project(TWO, COSTS);
+        let arguments = ["run", "it", "The task.", "--script", "script.yaml", "--budget", budget];
+        let parked = project.saihai(arguments).run().exits(5);
+        assert!(parked.stdout.starts_with("parked: the budget is spent"), "{parked}");
+        assert!(parked.stderr.contains("note: the budget is "), "told before the launch: {parked}");
+        assert_eq!(project.saihai(["resume", "last"]).run().code, Some(5));
+        project.saihai(["resume", "last", "--budget", larger]).run().exits(0);
+    }
+}
+
+// K-35: before the launch together with the bound of `check`, in `show` and in JSON.
+#[test]
+fn a_budget_is_told_before_the_launch_and_shown_with_what_was_spent() {
+    let project = project(TWO, COSTS);
+    project.write(".saihai/config.toml", "[budget]\nusd = 5\nturns = 9\n");
+    let arguments = ["run", "it", "The task.", "--script", "script.yaml", "--budget", "usd=1", "--json"];
+    let outcome = project.saihai(arguments).run().exits(5);
+    assert!(
+        outcome.stderr.contains("note: the budget is $1.0000, 9 turns; at most 9 calls, retries not counted"),
+        "{outcome}"
+    );
+    let expected = serde_json::json!({"usd": 1.0, "turns": 9, "spent": {"usd": 0.75, "turns": 1}});
+    assert_eq!(outcome.result()["budget"], expected);
+    let shown = project.saihai(["show", "last", "--json"]).run().exits(0).json();
+    assert_eq!(shown[0]["budget"], expected);
+    let shown = project.saihai(["show", "last"]).run().exits(0);
+    assert!(shown.stdout.contains("budget: $0.7500 of $1.0000, 1 of 9 turns"), "{shown}");
+}
+
+// T-61: what a provider does not say itself is counted by its price.
+#[test]
+fn a_price_counts_where_nobody_says_what_a_turn_cost() {
+    let silent = "  - {for: one, text: '[STEP:0]', usage: {input: 100000, output: 20000}}\n  - {for: two, text: '[STEP:0]'}\n";
+    let project = project(TWO, silent);
+    project.write(".saihai/config.toml", "[providers.script]\nprice = { input = 3, output = 15 }\n");
+    let arguments = ["run", "it", "The task.", "--script", "script.yaml", "--budget", "usd=1", "--json"];
+    let outcome = project.saihai(arguments).run().exits(5);
+    assert_eq!(outcome.result()["cost_usd"], 0.6);
+    assert_eq!(outcome.result()["budget"]["spent"]["usd"], 0.6);
+}
+
+// T-61, K case 8
+#[test]
+fn a_budget_in_money_that_cannot_be_counted_is_refused_before_the_first_turn() {
+    let project = Project::new(PROGRAM);
+    project.write(".takt/pieces/it.yaml", TWO);
+    let outcome =
+        project.saihai(["run", "it", "T", "--provider", "codex", "--budget", "usd=1"]).run().exits(2);
+    assert!(outcome.stderr.contains("error[provider/no-price]"), "{outcome}");
+    // Whoever could be fallen back on counts too.
+    let directory = project.home().join(".config/saihai");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let settings = "provider = \"script\"\n[providers.script]\nfallback = \"codex\"\n";
+    std::fs::write(directory.join("config.toml"), settings).expect("settings");
+    project.write("script.yaml", "script: 1\nreplies:\n  - {text: '[STEP:0]', times: \"*\"}\n");
+    let arguments = ["run", "it", "T", "--script", "script.yaml", "--budget", "usd=1"];
+    let outcome = project.saihai(arguments).run().exits(2);
+    assert!(outcome.stderr.contains("`codex` does not say what its turns cost"), "{outcome}");
+    assert_eq!(project.runs(), Vec::<String>::new());
+}

