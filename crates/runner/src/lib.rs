@@ -42,6 +42,7 @@ mod reports;
 mod run_directory;
 mod runs;
 mod script_file;
+mod secrets;
 mod state;
 #[cfg(test)]
 mod testing;

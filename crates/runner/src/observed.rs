@@ -62,6 +62,11 @@ pub enum Warning {
         /// Why.
         why: String,
     },
+    /// A process that an earlier owner of the run had started could not be ended.
+    Survivor {
+        /// Its number.
+        process: u32,
+    },
     /// An answer came for a gate that is not open.
     LateAnswer {
         /// Which gate.
@@ -80,6 +85,9 @@ impl fmt::Display for Warning {
                 write!(f, "report `{file}` is not shown to the agent: {why}")
             }
             Self::BadRequest { path, why } => write!(f, "request `{path}` was not understood: {why}"),
+            Self::Survivor { process } => {
+                write!(f, "process {process} was started for this run earlier and could not be ended")
+            }
             Self::LateAnswer { call } => write!(f, "an answer came for `{call}`, which is not open"),
         }
     }

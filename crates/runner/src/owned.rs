@@ -13,6 +13,7 @@ use crate::history::History;
 use crate::journal::{self, Journal};
 use crate::lock::Lock;
 use crate::render::{self, Renderer};
+use crate::secrets::Secrets;
 use crate::{Clock, Error, RunDirectory, Warning};
 
 /// A run as its one owner has it.
@@ -27,6 +28,7 @@ pub(crate) struct Owned {
     clock: Clock,
     /// What answers gates instead of a person.
     answers: Vec<ScriptAnswer>,
+    secrets: Secrets,
 }
 
 /// Whether what the engine asks for will be done.
@@ -96,7 +98,17 @@ impl Owned {
         let path = directory.journal();
         let journal = Journal::create(&path, directory.disk())?;
         directory.disk().sync_directory(directory.path()).map_err(Error::io("sync", directory.path()))?;
-        Ok(Self { directory, lock, journal, run: Run::new(), workflow, start, clock, answers: Vec::new() })
+        Ok(Self {
+            directory,
+            lock,
+            journal,
+            run: Run::new(),
+            workflow,
+            start,
+            clock,
+            answers: Vec::new(),
+            secrets: Secrets::default(),
+        })
     }
 
     /// A run that was there: its history is folded and what was torn off its journal is cut.
@@ -110,13 +122,34 @@ impl Owned {
         let journal = Journal::reopen(&directory.journal(), directory.disk(), history.end, torn)?;
         clock.not_before(journal.last());
         let History { start, workflow, run, .. } = history;
-        Ok(Self { directory, lock, journal, run, workflow, start, clock, answers: Vec::new() })
+        Ok(Self {
+            directory,
+            lock,
+            journal,
+            run,
+            workflow,
+            start,
+            clock,
+            answers: Vec::new(),
+            secrets: Secrets::default(),
+        })
     }
 
     /// The same with a script that answers gates (C-75).
     pub(crate) fn answered_by(mut self, script: Option<&Script>) -> Self {
         self.answers = script.map(|script| script.answers.clone()).unwrap_or_default();
         self
+    }
+
+    /// The same with what is secret here; without it only what has the shape of a key is.
+    pub(crate) fn without(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// What is secret here.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     pub(crate) fn directory(&self) -> &RunDirectory {
@@ -170,7 +203,7 @@ impl Owned {
             settled: Settled::default(),
         };
         while let Some(fact) = settling.facts.pop_front() {
-            let event = Event { at: settling.at, fact };
+            let event = Event { at: settling.at, fact: self.secrets.fact(fact) };
             let effects = self.run.apply(&self.workflow, &event);
             settling.entries.push((settling.at, Entry::Fact(event.fact)));
             for effect in effects {
@@ -275,7 +308,8 @@ impl Owned {
             (None, None) => String::new(),
         };
         let persona = request.persona.as_ref().map(|persona| whole(&blobs, persona)).transpose()?;
-        Ok((prompt, persona))
+        // A report, or a file of before, may hold what this environment keeps secret.
+        Ok((self.secrets.text(prompt), persona.map(|persona| self.secrets.text(persona))))
     }
 
     /// What this run's drafts are rendered with.

@@ -25,6 +25,7 @@ mod recorded;
 mod reports;
 mod resume;
 mod rules;
+mod secrets;
 mod signals;
 mod storage;
 mod support;

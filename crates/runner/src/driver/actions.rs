@@ -14,8 +14,8 @@ pub(super) fn perform(owned: &Owned, performance: Performance) -> Result<Fact, E
             let blobs = owned.directory().blobs();
             let text = owned.directory().text(&text)?;
             let reports = Reports { call: &call, text: &text, found: &found, last: &last };
-            let shelf =
-                Shelf { directory: owned.report_directory(), blobs: &blobs, disk: owned.directory().disk() };
+            let (directory, disk) = (owned.report_directory(), owned.directory().disk());
+            let shelf = Shelf { directory, blobs: &blobs, disk, secrets: owned.secrets() };
             Ok(match shelf.save(&reports) {
                 Ok(output) => Fact::Performed { call, outcome: Outcome::Done { label: None, output } },
                 Err(failed) => Fact::StorageFailed {

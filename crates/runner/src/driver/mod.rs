@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use saihai_connect::{Accounts, Providers};
 use saihai_model::{
-    Ask, Ending, Entry, Fact, Hold, Moment, OpenGate, ProviderName, ProviderSettings, Record, exit_code,
+    Ask, CallId, Ending, Entry, Fact, Hold, Moment, OpenGate, Progress, ProviderName, ProviderSettings,
+    Record, exit_code,
 };
 use tokio::sync::mpsc;
 
@@ -19,6 +20,7 @@ use crate::inbox::{Inbox, Wish};
 use crate::live::Live;
 use crate::owned::{Broken, Owned, Prepared, Todo, Way};
 use crate::render::{self, Rendered};
+use crate::secrets::Shown;
 use crate::{Command, Control, Error, Observed, RunDirectory, Warning};
 use calls::{About, Calls, Ended, Next};
 use meters::Meters;
@@ -34,6 +36,7 @@ pub struct Driver {
     opening: Opening,
     calls: Calls,
     live: Live,
+    shown: Shown,
     control: Control,
     commands: mpsc::UnboundedReceiver<Command>,
     inbox: Inbox,
@@ -139,8 +142,7 @@ impl Driver {
         while !self.is_over(going)? {
             match self.next(&mut polls).await {
                 Happened::Call(Next::Progress(call, progress)) => {
-                    self.live.show(&call, &progress);
-                    observer(Observed::Progress { call: &call, progress: &progress });
+                    self.show(&call, progress, observer);
                 }
                 Happened::Call(Next::Ended(ended)) => {
                     self.take_in(*ended, observer)?;
@@ -257,9 +259,18 @@ impl Driver {
         Ok(())
     }
 
+    /// Shows what a turn does to whoever looks on, here or elsewhere.
+    fn show(&mut self, call: &CallId, progress: Progress, observer: Observer<'_>) {
+        if let Some(progress) = self.shown.take(call, progress) {
+            self.live.show(call, &progress);
+            observer(Observed::Progress { call, progress: &progress });
+        }
+    }
+
     /// What came of an ask becomes a fact; the counters in it are remembered once it stands in the journal.
     fn take_in(&mut self, ended: Ended, observer: Observer<'_>) -> Result<(), Broken> {
         self.live.end(&ended.about.call);
+        self.shown.end(&ended.about.call);
         let asked = ended.about.session.clone();
         let fact = reply::fact(&self.owned, ended);
         let metered = meters::told(&fact);

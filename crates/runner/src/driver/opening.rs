@@ -13,7 +13,8 @@ use crate::history::{Check, History, Seen};
 use crate::inbox::Inbox;
 use crate::live::Live;
 use crate::owned::{Owned, Way};
-use crate::{Beginning, Clock, Control, Error, RunDirectory, Runs};
+use crate::secrets::{Secrets, Shown};
+use crate::{Beginning, Clock, Control, Error, RunDirectory, Runs, Warning};
 
 /// The first thing a driver does.
 #[derive(Debug)]
@@ -37,11 +38,15 @@ impl Driver {
     ) -> Result<Self, Error> {
         let connections = Connections { script: beginning.script.clone(), ..connections };
         let settings = connections.settings.clone();
+        let secrets = Secrets::of(&connections);
         let providers = Providers::open(&beginning.workflow, connections).map_err(Error::Unavailable)?;
+        // What is kept is not what is played: a script may well hold what an agent would say.
+        let beginning = secrets.beginning(beginning);
         let (directory, reports) = runs.create(&beginning.slug, clock.now(), &beginning.reports)?;
         let begun = begin(&directory, &reports, beginning, clock);
         // A run that could not be begun is none, and leaves nothing behind if that can be helped.
         let (owned, start) = begun.inspect_err(|_| runs.discard(&directory, &reports))?;
+        let owned = owned.without(secrets);
         Ok(Self { settings, ..Self::with(owned, providers, Opening::Start(start)) })
     }
 
@@ -57,9 +62,11 @@ impl Driver {
         clock: Clock,
     ) -> Result<Self, Error> {
         let lock = directory.lock()?;
+        let survivors = saihai_connect::sweep(directory.path());
         let script = directory.script()?;
         let connections = Connections { script: script.clone(), ..connections };
         let settings = connections.settings.clone();
+        let secrets = Secrets::of(&connections);
         let mut providers =
             Providers::open(&directory.workflow()?, connections).map_err(Error::Unavailable)?;
         let (history, meters) = {
@@ -69,9 +76,11 @@ impl Driver {
             (history, recall.meters)
         };
         let torn = history.torn.map(|torn| torn.warning(&directory.journal()));
-        let owned = Owned::of_history(directory, lock, history, clock)?.answered_by(script.as_ref());
+        let owned = Owned::of_history(directory, lock, history, clock)?;
+        let owned = owned.answered_by(script.as_ref()).without(secrets);
         let mut driver = Self { settings, meters, ..Self::with(owned, providers, Opening::Resume(raise)) };
         driver.warnings.extend(torn);
+        driver.warnings.extend(survivors.into_iter().map(|process| Warning::Survivor { process }));
         driver.meters.forget_ended(driver.owned.run());
         Ok(driver)
     }
@@ -82,6 +91,7 @@ impl Driver {
         Self {
             inbox: Inbox::new(directory.inbox(), directory.disk()),
             live: Live::new(directory.live()),
+            shown: Shown::new(owned.secrets().clone()),
             calls: super::Calls::new(),
             settings: BTreeMap::new(),
             meters: Meters::default(),

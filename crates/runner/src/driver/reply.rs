@@ -17,11 +17,17 @@ pub(super) fn fact(owned: &Owned, ended: Ended) -> Fact {
     let now = owned.clock().now();
     match came {
         Came::Answer(answer) => match *answer {
-            Ok(reply) => replied(owned, about, reply, now),
-            Err(refusal) => refused(about, refusal, now),
+            Ok(mut reply) => {
+                owned.secrets().reply(&mut reply);
+                replied(owned, about, reply, now)
+            }
+            Err(mut refusal) => {
+                owned.secrets().refusal(&mut refusal);
+                refused(about, refusal, now)
+            }
         },
         Came::Panicked(said) => {
-            let message = format!("the provider panicked: {said}");
+            let message = owned.secrets().text(format!("the provider panicked: {said}"));
             failed(about, Failure::new(FailureClass::Crashed, message))
         }
         Came::Abandoned => failed(about, Failure::new(FailureClass::Cancelled, "it did not stop in time")),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use saihai_connect::Connections;
 use saihai_model::{Answer, AnsweredBy, CallId, Effect, Fact, Label, OpenGate, Wants};
 
 use crate::history::{Check, History, Seen};
@@ -10,6 +11,7 @@ use crate::inbox::{Inbox, Wish};
 use crate::lock::Lock;
 use crate::owned::{Broken, Owned, Way};
 use crate::render::{self, Renderer};
+use crate::secrets::Secrets;
 use crate::{Clock, Error, RunDirectory, State};
 
 /// An answer as a person gives it.
@@ -85,6 +87,9 @@ pub async fn answer(
 ) -> Result<(CallId, Reached), Error> {
     let (call, _, wants) = open_gate(directory)?;
     let (label, text) = fitting(given, wants)?;
+    // Also the letter to a living owner is a file of the run.
+    let secrets = Secrets::of(&Connections::default());
+    let text = text.map(|text| secrets.text(text));
     let answer = Answer { call: call.clone(), by: AnsweredBy::Person, label, text };
     let reached = tell(directory, &Wish::Answer(answer), clock).await?;
     Ok((call, reached))

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Disk;
 use crate::blobs::{Bad, Blobs, sha256};
 use crate::disk::{Beneath, Content};
+use crate::secrets::Secrets;
 
 /// What is recorded of a saved report, under its file's name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +53,8 @@ pub(crate) struct Shelf<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) blobs: &'a Blobs,
     pub(crate) disk: &'a Disk,
+    /// What is kept out of our copies of what agents wrote themselves.
+    pub(crate) secrets: &'a Secrets,
 }
 
 /// Why a report could not be saved.
@@ -101,13 +104,14 @@ impl Shelf<'_> {
 
     /// No block was found and the agent wrote the file itself: it stays (P-38).
     fn leave(&self, bytes: &[u8]) -> Result<Saved, Failed> {
-        let kept = self.blobs.keep_bytes(bytes).map_err(|(path, source)| Failed { path, source })?;
+        let copy = self.secrets.bytes(bytes);
+        let kept = self.blobs.keep_bytes(&copy).map_err(|(path, source)| Failed { path, source })?;
         Ok(Saved {
             how: How::Agent,
             sha256: sha256(bytes),
-            bytes: bytes.len() as u64,
+            bytes: copy.len() as u64,
             start: 0,
-            end: bytes.len() as u64,
+            end: copy.len() as u64,
             content: Some(kept),
             agents_own: None,
         })
@@ -130,7 +134,10 @@ impl Shelf<'_> {
 
     /// Keeps the agent's version, and a note of it that survives if we die before the saving is recorded.
     fn put_aside(&self, call: &CallId, found: &Found, bytes: &[u8]) -> Result<(), Failed> {
-        let kept = self.blobs.keep_bytes(bytes).map_err(|(path, source)| Failed { path, source })?;
+        let kept = self
+            .blobs
+            .keep_bytes(&self.secrets.bytes(bytes))
+            .map_err(|(path, source)| Failed { path, source })?;
         let note = self.note(call, found);
         let text = serde_json::to_vec(&kept).expect("a text has text keys only");
         self.disk.replace(&note, &text).map_err(|source| Failed { path: note, source })

@@ -37,7 +37,8 @@ impl Desk {
         let call = CallId { stage: "plan".into(), visit: self.visit, round: 1, n: 2 };
         let found = [Found { file: file.to_owned(), how, start: 0, end: text.len() as u64, unclosed: false }];
         let reports = Reports { call: &call, text, found: &found, last: &self.last };
-        let output = Shelf { directory: &directory, blobs: &blobs, disk }.save(&reports)?;
+        let output = Shelf { directory: &directory, blobs: &blobs, disk, secrets: &Secrets::default() }
+            .save(&reports)?;
         let (_, saved) = Saved::of(&output).next().unwrap();
         Ok(saved)
     }

@@ -1,0 +1,154 @@
+//! What is kept and shown has no secrets in it (C-55).
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use saihai_connect::{Connections, Redaction, Redactor};
+use saihai_model::{Answer, CallId, Fact, Json, Progress, Refusal, Reply, Script, Workflow, slug};
+
+use crate::Beginning;
+
+/// Takes secrets out of everything that crosses our boundary: what a run begins with, what is sent, what comes back.
+/// So whatever is made of it later, reports, carried texts, messages, holds none either.
+#[derive(Debug, Clone)]
+pub(crate) struct Secrets(Arc<Redactor>);
+
+impl Default for Secrets {
+    /// Nothing but what has the shape of a key.
+    fn default() -> Self {
+        Self(Arc::new(Redactor::new([])))
+    }
+}
+
+impl Secrets {
+    /// Those of our environment, and those the settings give to providers.
+    pub(crate) fn of(connections: &Connections) -> Self {
+        let ours = connections.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let set = connections.settings.values().flat_map(|provider| &provider.env);
+        let set = set.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+        Self(Arc::new(Redactor::new(ours.chain(set))))
+    }
+
+    /// A text without them.
+    pub(crate) fn text(&self, text: String) -> String {
+        match self.0.text(&text) {
+            std::borrow::Cow::Borrowed(_) => text,
+            std::borrow::Cow::Owned(clean) => clean,
+        }
+    }
+
+    /// A fact without them, where a person could have typed one; what agents say is clean before it becomes a fact.
+    pub(crate) fn fact(&self, fact: Fact) -> Fact {
+        match fact {
+            Fact::Answered(answer) => {
+                let text = answer.text.map(|text| self.text(text));
+                Fact::Answered(Answer { text, ..answer })
+            }
+            Fact::Started(_)
+            | Fact::Asked { .. }
+            | Fact::Replied(_)
+            | Fact::Failed(_)
+            | Fact::Performed { .. }
+            | Fact::Woke
+            | Fact::Reopened
+            | Fact::Resumed(_)
+            | Fact::Interrupted { .. }
+            | Fact::StorageFailed { .. }
+            | Fact::Cancelled { .. } => fact,
+        }
+    }
+
+    /// Bytes without them.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut clean = Vec::with_capacity(bytes.len());
+        let mut stream = self.0.stream();
+        stream.push(bytes, &mut clean);
+        stream.finish(&mut clean);
+        clean
+    }
+
+    /// What a run begins with: the task, from which its name comes, the texts of its workflow and its script.
+    pub(crate) fn beginning(&self, beginning: Beginning) -> Beginning {
+        let task = self.text(beginning.task.clone());
+        let name = if task == beginning.task { beginning.slug } else { slug(&task) };
+        Beginning {
+            workflow: self.workflow(beginning.workflow),
+            script: beginning.script.map(|script| self.script(script)),
+            slug: name,
+            task,
+            ..beginning
+        }
+    }
+
+    /// A reply, with all that was said and done.
+    pub(crate) fn reply(&self, reply: &mut Reply) {
+        reply.text = self.text(std::mem::take(&mut reply.text));
+        let texts = reply.responses.iter_mut().chain(&mut reply.warnings).chain(&mut reply.structured_error);
+        texts.for_each(|text| *text = self.text(std::mem::take(text)));
+        let values =
+            reply.tools_used.iter_mut().flat_map(|tool| tool.input.iter_mut().chain(&mut tool.output));
+        values.chain(&mut reply.structured).for_each(|value| self.0.json(value));
+    }
+
+    /// Why an attempt failed.
+    pub(crate) fn refusal(&self, refusal: &mut Refusal) {
+        let message = &mut refusal.failure.message;
+        *message = self.text(std::mem::take(message));
+    }
+
+    fn workflow(&self, workflow: Workflow) -> Workflow {
+        let clean = |value: Json| serde_json::from_value(value).ok();
+        let value = serde_json::to_value(&workflow).ok();
+        value.and_then(|value| self.changed(value)).and_then(clean).unwrap_or(workflow)
+    }
+
+    fn script(&self, script: Script) -> Script {
+        let clean = |value: Json| serde_json::from_value(value).ok();
+        let value = serde_json::to_value(&script).ok();
+        value.and_then(|value| self.changed(value)).and_then(clean).unwrap_or(script)
+    }
+
+    /// The value without them, where it had any.
+    fn changed(&self, value: Json) -> Option<Json> {
+        let mut clean = value.clone();
+        self.0.json(&mut clean);
+        (clean != value).then_some(clean)
+    }
+}
+
+/// What turns under way show, without secrets, however it was cut into pieces.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    secrets: Secrets,
+    texts: HashMap<CallId, Redaction>,
+}
+
+impl Shown {
+    pub(crate) fn new(secrets: Secrets) -> Self {
+        Self { secrets, texts: HashMap::new() }
+    }
+
+    /// What can be shown by now; nothing where it may be the beginning of a secret.
+    pub(crate) fn take(&mut self, call: &CallId, progress: Progress) -> Option<Progress> {
+        let clean = |text| self.secrets.text(text);
+        match progress {
+            Progress::Text(text) => {
+                let stream = self.texts.entry(call.clone()).or_insert_with(|| self.secrets.0.stream());
+                let mut shown = Vec::new();
+                stream.push(text.as_bytes(), &mut shown);
+                let shown = String::from_utf8_lossy(&shown).into_owned();
+                (!shown.is_empty()).then_some(Progress::Text(shown))
+            }
+            Progress::ToolStarted(tool) => Some(Progress::ToolStarted(clean(tool))),
+            Progress::ToolFinished(tool) => Some(Progress::ToolFinished(clean(tool))),
+            Progress::Retrying(why) => Some(Progress::Retrying(clean(why))),
+            Progress::Denied(what) => Some(Progress::Denied(clean(what))),
+        }
+    }
+
+    /// A turn is over: what was held back stands in its reply.
+    pub(crate) fn end(&mut self, call: &CallId) {
+        self.texts.remove(call);
+    }
+}
