@@ -179,11 +179,12 @@ fn a_log_that_is_followed_ends_with_its_run() {
     assert_eq!(followed.json(), events);
 }
 
-// C-28: what a turn says while it runs is seen from another terminal, and leaves nothing behind.
+// C-28: what a turn says while it runs is seen from another terminal, and leaves nothing behind. (A last letter with which
+// a secret might begin would be held back.)
 #[test]
 fn a_log_that_is_followed_shows_what_a_turn_says_while_it_runs() {
     let project = project(ONE, "");
-    let said = r#"[{"content": "[STEP:0]", "text_chunks": ["look", "ing at\u001b[2J it\nnow the te"], "wait_for_abort": true}]"#;
+    let said = r#"[{"content": "[STEP:0]", "text_chunks": ["look", "ing at\u001b[2J it\nnow the tests:"], "wait_for_abort": true}]"#;
     project.write("mock.json", said);
     let mut live = project.saihai(["run", "it", "x", "--script", "mock.json", "--json"]).start();
     live.wait_for("\"asked\"");
@@ -196,7 +197,7 @@ fn a_log_that_is_followed_shows_what_a_turn_says_while_it_runs() {
     live.finish().exits(3);
     let followed = followed.finish().exits(0);
     assert!(
-        followed.stdout.contains("plan | now the te\n"),
+        followed.stdout.contains("plan | now the tests:\n"),
         "a line that never ended is shown too: {followed}"
     );
     assert!(!live_files.exists());
