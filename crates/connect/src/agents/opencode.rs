@@ -251,12 +251,10 @@ impl Listener for Opened {
     }
 
     fn complaint(&mut self, line: &str, _: &mut dyn FnMut(Progress)) -> Next {
-        if line.contains("Falling back to default agent") {
-            let words = "opencode does not know the agent that holds it to what the turn may do, and would have \
-                taken its default agent, which may do anything; it was ended";
-            return Next::Abort(failure(FailureClass::BadRequest, words));
+        match fell_back(line) {
+            Some(failure) => Next::Abort(failure),
+            None => Next::GoOn,
         }
-        Next::GoOn
     }
 
     fn is_busy(&self) -> bool {
@@ -264,6 +262,10 @@ impl Listener for Opened {
     }
 
     fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+        // The two streams race: a turn may have ended before the warning was heard, and still counts for nothing.
+        if let Some(failure) = fell_back(&end.complaints) {
+            return Err(self.heard.into_refusal(failure));
+        }
         if let Some(problem) = &self.trouble {
             let (failure, retry_after) = classify(problem);
             let mut refusal = self.heard.into_refusal(failure);
@@ -273,6 +275,14 @@ impl Listener for Opened {
         let failed = self.failed(end);
         self.heard.into_answer(&self.ask, failed)
     }
+}
+
+/// The agent that holds it to its permission is not known to it, and another one worked.
+fn fell_back(complaints: &str) -> Option<Failure> {
+    let words = "opencode does not know the agent that holds it to what the turn may do, and would have taken its default \
+        agent, which may do anything; it was ended";
+    let fell_back = complaints.contains("Falling back to default agent");
+    fell_back.then(|| failure(FailureClass::BadRequest, words))
 }
 
 impl Opened {

@@ -3,6 +3,7 @@
 use saihai_model::{Ask, Permission, Progress, ProviderKind, ProviderSettings};
 
 use super::*;
+use crate::agent::Exit;
 use crate::testing::{Said, ask, check_transcripts, hear, shown};
 
 fn settings() -> ProviderSettings {
@@ -165,4 +166,16 @@ fn a_tool_may_be_at_work_inside_a_step() {
     assert_eq!(busy(r#"{"type":"step_start"}"#), (Next::GoOn, true));
     assert_eq!(busy(r#"{"type":"step_finish","part":{"reason":"tool-calls"}}"#), (Next::GoOn, false));
     assert_eq!(busy(STOP), (Next::Done, false));
+}
+
+// C-64, case 6: heard only after the turn had ended, it is no reply all the same.
+#[test]
+fn an_answer_of_another_agent_than_ours_is_none_however_late_that_is_heard() {
+    let mut listener = Opencode.listener(&ask(), &settings());
+    for line in [TEXT, STOP] {
+        listener.output(line, &mut |_: Progress| ());
+    }
+    let complaints = "! agent \"saihai-readonly\" not found. Falling back to default agent\n".to_owned();
+    let answer = listener.end(&End { exit: Exit::AfterDone, complaints });
+    assert_eq!(answer.unwrap_err().failure.class, FailureClass::BadRequest);
 }
