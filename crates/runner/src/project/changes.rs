@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     fn check(tools: &[(&str, Json)], expected: &str) {
-        let changes = Changes { scripted: BTreeMap::new(), directory: "/work".to_owned() };
+        let changes = Changes { scripted: BTreeMap::new(), directory: "/proj".to_owned() };
         let tools = tools.iter().map(|(name, input)| ToolUse {
             name: (*name).to_owned(),
             input: Some(input.clone()),
@@ -216,12 +216,12 @@ mod tests {
     // C-75
     #[test]
     fn what_tools_wrote_and_edited_is_known_and_what_commands_did_is_not() {
-        let write = json!({"file_path": "/work/a.txt", "content": "x"});
-        let edit = json!({"file_path": "/work/a.txt", "old_string": "x", "new_string": "y"});
+        let write = json!({"file_path": "/proj/a.txt", "content": "x"});
+        let edit = json!({"file_path": "/proj/a.txt", "old_string": "x", "new_string": "y"});
         check(&[("Write", write.clone()), ("Edit", edit.clone())], "write a.txt=x, edit a.txt:x>y");
         check(&[("Edit", edit.clone()), ("Write", write.clone())], "write a.txt=x");
         check(
-            &[("Read", json!({"file_path": "/work/a.txt"})), ("write", json!({"path": "b", "content": ""}))],
+            &[("Read", json!({"file_path": "/proj/a.txt"})), ("write", json!({"path": "b", "content": ""}))],
             "write b=",
         );
         check(&[("Write", write), ("Bash", json!({"command": "make"}))], "write a.txt=x, unknown");
