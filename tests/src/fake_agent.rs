@@ -80,6 +80,14 @@ impl FakeCall {
         self.0["persona"].as_str()
     }
 
+    /// The number of its process.
+    ///
+    /// # Panics
+    /// It has left none.
+    pub fn process(&self) -> u32 {
+        self.0["process"].as_u64().and_then(|number| number.try_into().ok()).expect("the number of a process")
+    }
+
     /// A variable it was given.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.0["variables"][name].as_str()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use saihai_config::{Area, Definition, Diagnostic, Diagnostics, Loaded, Options, Settings, Use, find, load};
-use saihai_connect::Connections;
+use saihai_connect::{Connections, launcher};
 use saihai_model::{ProviderName, Stage, StageId, TurnId, Workflow};
 
 use crate::diagnostics;
@@ -127,5 +127,9 @@ fn providers(workflow: &Workflow) -> BTreeSet<&ProviderName> {
 /// variables belong to the machine and are looked up each time, so that a corrected path helps a run that waits for it.
 pub(crate) fn connections(settings: &Settings) -> Connections {
     let set = settings.providers.iter().map(|(name, provider)| (name.clone(), provider.clone()));
-    Connections { settings: set.collect(), launcher: std::env::current_exe().ok(), ..Connections::default() }
+    Connections {
+        settings: set.collect(),
+        launcher: Some(launcher::this_program()),
+        ..Connections::default()
+    }
 }

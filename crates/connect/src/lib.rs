@@ -41,7 +41,7 @@ pub use asking::Asking;
 pub use clock::{Clock, NoTime, RealTime, Sleep};
 pub use doctor::{Examined, examine, program};
 pub use http::Unreachable;
-pub use process::{launcher, sweep};
+pub use process::{Containment, launcher, sweep};
 pub use providers::{Connections, Providers, Unavailable};
 pub use redact::{Redaction, Redactor};
 pub use script::{Accounts, Asked, BadScript, Left, Missing, Player, Taken};

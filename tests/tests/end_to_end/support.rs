@@ -31,13 +31,18 @@ pub(crate) fn told(definition: &str, replies: &str) -> String {
 
 /// Reads a definition without a disk, as `--provider script` would.
 pub(crate) fn lowered(text: &str) -> Loaded {
+    lowered_for(text, "script")
+}
+
+/// Reads a definition without a disk, as `--provider` would.
+pub(crate) fn lowered_for(text: &str, provider: &str) -> Loaded {
     let source = MemorySource::new([("/p/.takt/pieces/it.yaml", text)]);
     let root = PathBuf::from("/p");
     let places = Places { current: root.clone(), root, user: None, home: None };
     let path = Some(PathBuf::from("/p/.takt/pieces/it.yaml"));
     let definition =
         Definition { name: "it".to_owned(), dialect: Dialect::Piece, origin: Origin::Project, path };
-    let options = Options { provider: Some("script".into()), ..Options::default() };
+    let options = Options { provider: Some(provider.into()), ..Options::default() };
     load(&source, &places, &definition, &options, &Settings::default())
 }
 

@@ -75,3 +75,49 @@ impl Lines {
         self.length = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The lines of a stream that comes in pieces of this length; of a long one only where it stands.
+    fn lines(stream: &[u8], piece: usize) -> Vec<String> {
+        let mut lines = Lines::default();
+        let mut all = Vec::new();
+        let mut each = |line: Line<'_>| {
+            all.push(match line {
+                Line::Whole(line) => format!("{:?}", String::from_utf8_lossy(line)),
+                Line::Long { from, length } => format!("{from}+{length}"),
+            });
+        };
+        stream.chunks(piece).for_each(|piece| lines.push(piece, &mut each));
+        lines.finish(&mut each);
+        assert!(lines.held.capacity() <= 2 * LONGEST);
+        all
+    }
+
+    // C-52
+    #[test]
+    fn a_line_that_is_too_long_is_told_by_its_place() {
+        let stream =
+            [b"one\n".as_slice(), &vec![b'x'; LONGEST + 1], b"\nthree\n", &vec![b'y'; LONGEST]].concat();
+        for piece in [1000, 65_536, stream.len()] {
+            let told = lines(&stream, piece);
+            assert_eq!(
+                told[..3],
+                ["\"one\\n\"".to_owned(), format!("4+{}", LONGEST + 2), "\"three\\n\"".to_owned()]
+            );
+            assert_eq!(told.len(), 4);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn however_a_stream_is_cut_its_lines_are_the_same(stream in "[ab\n]{0,40}", piece in 1usize..40) {
+            let expected: Vec<_> = stream.split_inclusive('\n').map(|line| format!("{line:?}")).collect();
+            prop_assert_eq!(lines(stream.as_bytes(), piece), expected);
+        }
+    }
+}

@@ -6,14 +6,14 @@
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 /// What is kept of one text where the line then is short enough, and where it is not.
 const TEXT: usize = 4 * 1024 * 1024;
 const SHORT_TEXT: usize = 16 * 1024;
 
-/// How long a line may be after cutting.
-const LINE: usize = 6 * 1024 * 1024;
+/// From when on texts are cut short. A line that is twice as long all the same is not held.
+const LINE: usize = 5 * 1024 * 1024;
 
 /// A line that can be held.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,14 +76,26 @@ impl Condenser {
                 None => self.structure(bytes),
                 Some(from) => self.text(from, bytes),
             };
-            if self.line.len() > LINE {
-                self.longest = Some(SHORT_TEXT);
-                if self.text.is_none_or(|from| from > LINE / 2) {
-                    return false;
-                }
+            if !self.shorten() {
+                return false;
             }
         }
         true
+    }
+
+    /// Keeps the line short by cutting the text it is in: first to what is usual, then to what is little. Says whether
+    /// that was enough.
+    fn shorten(&mut self) -> bool {
+        for longest in [self.longest(), SHORT_TEXT] {
+            if self.line.len() <= LINE {
+                break;
+            }
+            self.longest = Some(longest);
+            if let Some(from) = self.text {
+                self.cut(from);
+            }
+        }
+        self.line.len() <= 2 * LINE
     }
 
     fn longest(&self) -> usize {
@@ -92,7 +104,7 @@ impl Condenser {
 
     /// Outside texts all is kept.
     fn structure<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let end = memchr::memchr(b'"', bytes).map_or(bytes.len(), |at| at + 1);
+        let end = memchr(b'"', bytes).map_or(bytes.len(), |at| at + 1);
         self.line.extend_from_slice(&bytes[..end]);
         if self.line.ends_with(b"\"") {
             self.text = Some(self.line.len());
@@ -132,8 +144,7 @@ impl Condenser {
         if over == 0 {
             return;
         }
-        let text = &self.line[from..];
-        let start = (over..text.len()).find(|at| is_between(text, *at)).unwrap_or(text.len());
+        let start = next_character(&self.line[from..], over);
         self.line.drain(from..from + start);
         self.was_cut = true;
     }
@@ -147,11 +158,110 @@ impl Condenser {
     }
 }
 
-/// Whether a text can be cut there: not inside a character and not inside an escape. The longest escape is `\uXXXX`.
-fn is_between(text: &[u8], at: usize) -> bool {
-    if text[at] & 0b1100_0000 == 0b1000_0000 {
-        return false;
+/// Where the first character at or after a place begins: not inside one, not inside an escape, and not between the two
+/// halves of a pair.
+fn next_character(text: &[u8], place: usize) -> usize {
+    let mut at = 0;
+    while let Some(backslash) =
+        memchr(b'\\', &text[at..]).map(|found| at + found).filter(|found| *found < place)
+    {
+        at = backslash + if text.get(backslash + 1) == Some(&b'u') { 6 } else { 2 };
     }
-    let near = &text[at.saturating_sub(6)..at];
-    !near.contains(&b'\\')
+    let mut at = at.max(place);
+    while let Some(byte) = text.get(at) {
+        if byte & 0b1100_0000 == 0b1000_0000 {
+            at += 1;
+        } else if is_second_half(&text[at..]) {
+            at += 6;
+        } else {
+            break;
+        }
+    }
+    at.min(text.len())
+}
+
+/// Whether an escape stands here that means something only after another one.
+fn is_second_half(text: &[u8]) -> bool {
+    let Some([b'\\', b'u', b'd' | b'D', third]) = text.first_chunk() else { return false };
+    matches!(third.to_ascii_lowercase(), b'c'..=b'f')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn condensed(line: &str) -> Option<Condensed> {
+        condense(&mut line.as_bytes()).unwrap()
+    }
+
+    // C-52
+    #[test]
+    fn a_text_that_is_too_long_keeps_its_last_part() {
+        let long = format!("{}the end", "x".repeat(3 * TEXT));
+        let line = json!({"a": [1, "short"], "text": long, "z": true}).to_string() + "\n";
+        let Condensed { line, was_cut } = condensed(&line).unwrap();
+        let value: Value = serde_json::from_str(&line).unwrap();
+        let text = value["text"].as_str().unwrap();
+        assert!(was_cut && text.len() == TEXT && text.ends_with("xthe end"));
+        assert_eq!((&value["a"], &value["z"]), (&json!([1, "short"]), &json!(true)));
+    }
+
+    #[test]
+    fn many_texts_are_cut_shorter() {
+        let texts: Vec<String> = (0..8).map(|_| "y".repeat(3 << 20)).collect();
+        let Condensed { line, was_cut } = condensed(&json!({ "texts": texts }).to_string()).unwrap();
+        assert!(was_cut && line.len() < 2 * LINE, "{}", line.len());
+        assert!(serde_json::from_str::<Value>(&line).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_object_or_has_no_end_is_left_to_others() {
+        assert_eq!(condensed("plain words"), None);
+        assert_eq!(condensed("  \n"), None);
+        assert_eq!(condensed("{\"a\":\"never ends"), None);
+        assert_eq!(condensed(&format!("{{\"a\":[{}]}}", "1,".repeat(LINE + 1))), None);
+        let same = "  {\"a\":\"b\\\"c\"}\r\n";
+        assert_eq!(condensed(same), Some(Condensed { line: same.to_owned(), was_cut: false }));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        // Wherever a text is cut, what is left is one, and is the end of what it was.
+        #[test]
+        fn a_text_is_cut_between_characters(
+            parts in prop::collection::vec(prop_oneof!["[a-c\\\\\"\n]{1,5}", "\\PC{1,4}", Just("😀".to_owned())], 1..20),
+            place in 0usize..100,
+            escape_all: bool,
+        ) {
+            let whole: String = parts.concat();
+            let quoted = serde_json::to_string(&whole).unwrap();
+            let inside = &quoted[1..quoted.len() - 1];
+            let inside = if escape_all { escaped(inside) } else { inside.to_owned() };
+            let start = next_character(inside.as_bytes(), place.min(inside.len()));
+            let rest = inside.get(start..).expect("between characters");
+            let rest: String = serde_json::from_str(&format!("\"{rest}\"")).expect("a text");
+            prop_assert!(whole.ends_with(&rest), "{rest:?} of {whole:?}");
+        }
+    }
+
+    /// The same text with every character beyond ASCII as an escape.
+    fn escaped(text: &str) -> String {
+        let mut units = [0; 2];
+        let mut escaped = String::new();
+        for letter in text.chars() {
+            if letter.is_ascii() {
+                escaped.push(letter);
+            } else {
+                letter
+                    .encode_utf16(&mut units)
+                    .iter()
+                    .for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+            }
+        }
+        escaped
+    }
 }

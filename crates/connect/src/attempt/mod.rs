@@ -192,7 +192,8 @@ impl Attempt {
             Over::Stopped => Some(cancelled()),
             Over::Exited(_) => unstarted.map(|words| Failure::new(FailureClass::Missing, words)),
             Over::Lingered => None,
-            Over::Deadline(length) | Over::Silence(length) => Some(timed_out(length)),
+            Over::Deadline(length) => Some(timed_out(&words(length))),
+            Over::Silence(length) => Some(timed_out(&format!("{} without a word", words(length)))),
             Over::Failed(failure) => Some(failure),
         };
         match (ours, said) {
@@ -229,7 +230,17 @@ fn cancelled() -> Failure {
     Failure::new(FailureClass::Cancelled, "stopped")
 }
 
-fn timed_out(length: Millis) -> Failure {
-    let failure = Failure::new(FailureClass::Transient, format!("timed out after {} ms", length.0));
+fn timed_out(after: &str) -> Failure {
+    let failure = Failure::new(FailureClass::Transient, format!("timed out after {after}"));
     Failure { by_deadline: true, ..failure }
+}
+
+/// A length of time as it is written in settings.
+fn words(length: Millis) -> String {
+    match length.0 {
+        0 => "0s".to_owned(),
+        length if length % 60_000 == 0 => format!("{}m", length / 60_000),
+        length if length % 1_000 == 0 => format!("{}s", length / 1_000),
+        length => format!("{length}ms"),
+    }
 }

@@ -5,6 +5,7 @@
 //! conversation.
 
 mod cgroup;
+mod containment;
 mod family;
 mod find;
 pub mod launcher;
@@ -14,6 +15,7 @@ mod run;
 mod sweep;
 mod wait;
 
+pub use containment::Containment;
 pub(crate) use family::{Family, Start, Streams};
 pub(crate) use find::find;
 pub(crate) use mark::Mark;

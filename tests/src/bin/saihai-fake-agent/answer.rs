@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::fault::Fault;
+
 /// One answer.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -21,6 +23,8 @@ pub(crate) struct Answer {
     pub(crate) forget: bool,
     /// It ends without saying how.
     pub(crate) no_end: bool,
+    /// What it does wrong.
+    pub(crate) fault: Option<Fault>,
 }
 
 /// A tool that is used.

@@ -35,7 +35,10 @@ impl Grammar {
         let mut given = Given::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            if self.alone.contains(&word.as_str()) {
+            let inline = word.split_once('=').filter(|(flag, _)| self.valued.contains(flag));
+            if let Some((flag, value)) = inline {
+                given.values.insert(flag.to_owned(), value.to_owned());
+            } else if self.alone.contains(&word.as_str()) {
                 given.flags.push(word.clone());
             } else if self.valued.contains(&word.as_str()) {
                 let value = words.next().ok_or_else(|| word.clone())?;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
+use crate::fault::Fault;
 
 /// The directory that steers it.
 pub(crate) struct Home(PathBuf);
@@ -16,6 +17,17 @@ impl Home {
         Self(PathBuf::from(std::env::var_os("HOME").expect("HOME is always passed on")).join(".fake-agent"))
     }
 
+    /// What the next call does wrong. It is looked up before the call is taken, because it may concern how.
+    pub(crate) fn next_fault(&self) -> Option<Fault> {
+        let taken = fs::read_dir(self.0.join("calls")).map_or(0, Iterator::count);
+        self.answers().into_iter().nth(taken)?.fault
+    }
+
+    fn answers(&self) -> Vec<Answer> {
+        let script = fs::read_to_string(self.0.join("script.json")).expect("there is a script");
+        serde_json::from_str(&script).expect("the script can be read")
+    }
+
     /// Takes the next answer and leaves behind what was asked. Calls at the same time get different ones.
     pub(crate) fn next(&self, words: &[String], input: &str, persona: Option<String>) -> Answer {
         let number = self.claim();
@@ -23,13 +35,14 @@ impl Home {
             std::env::vars().map(|(name, value)| (name, Value::String(value))).collect();
         let call = json!({
             "arguments": words, "input": input, "persona": persona, "variables": variables,
-            "directory": std::env::current_dir().ok(),
+            "directory": std::env::current_dir().ok(), "process": std::process::id(),
         });
         fs::write(self.0.join(format!("calls/{number:04}.json")), call.to_string())
             .expect("the call is kept");
-        let script = fs::read_to_string(self.0.join("script.json")).expect("there is a script");
-        let answers: Vec<Answer> = serde_json::from_str(&script).expect("the script can be read");
-        answers.into_iter().nth(number).unwrap_or_else(|| panic!("the script has no answer to call {number}"))
+        self.answers()
+            .into_iter()
+            .nth(number)
+            .unwrap_or_else(|| panic!("the script has no answer to call {number}"))
     }
 
     fn claim(&self) -> usize {

@@ -1,21 +1,28 @@
-//! An agent program that has no model: it answers from a script, and takes the arguments of the program by whose name
-//! it is called, no others (C-84).
+//! An agent program that has no model: it answers from a script, takes the arguments of the program by whose name it is
+//! called, no others, and does wrong what the script says (C-84).
 //!
 //! What it says lies below `$HOME/.fake-agent`: `script.json` holds the answers in the order of the calls; `calls/`
 //! receives what each call was given; `sessions/` holds what a session has cost so far. Nothing else steers it, so that
 //! Saihai starts it exactly as it starts the real one.
 
+mod acp;
 mod answer;
 mod arguments;
 mod claude;
 mod codex;
 mod command;
+mod copilot;
+mod fault;
+mod gemini;
 mod home;
+mod lingering;
+mod opencode;
+mod voice;
 
-use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use fault::Fault;
 use home::Home;
 
 /// What a program printed, and with which code it ends.
@@ -33,24 +40,30 @@ impl Printed {
     }
 }
 
-fn main() -> ExitCode {
+fn main() -> anyhow::Result<ExitCode> {
     let mut words = std::env::args();
     let called = words.next().unwrap_or_default();
     let name = Path::new(&called).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let words: Vec<String> = words.collect();
-    let mut input = String::new();
-    // What is not UTF-8 is no prompt of ours.
-    let _ = std::io::stdin().read_to_string(&mut input);
-    let home = Home::of_environment();
-    let printed = match name.as_str() {
-        "claude" => claude::answer(&home, &words, &input),
-        "codex" => codex::answer(&home, &words, &input),
-        _ => command::answer(&home, &words, &input),
-    };
-    let mut output = std::io::stdout().lock();
-    for line in &printed.lines {
-        let _ = writeln!(output, "{line}");
+    if let Some(how) = lingering::asked(&words) {
+        return lingering::stay(how);
     }
-    eprint!("{}", printed.complaints);
-    ExitCode::from(printed.code)
+    let home = Home::of_environment();
+    let fault = home.next_fault();
+    if fault == Some(Fault::IgnoresTerm) {
+        lingering::turn_deaf()?;
+    }
+    if acp::is_meant(&name, &words) {
+        return voice::say(&acp::answer(&home, &words)?, fault);
+    }
+    let input = voice::hear(fault)?;
+    let answer = match name.as_str() {
+        "claude" => claude::answer,
+        "codex" => codex::answer,
+        "opencode" => opencode::answer,
+        "gemini" => gemini::answer,
+        "copilot" => copilot::answer,
+        _ => command::answer,
+    };
+    voice::say(&answer(&home, &words, &input), fault)
 }

@@ -2,6 +2,12 @@
 
 mod claude;
 mod codex;
+mod death;
+mod faults;
+mod flags;
+mod memory;
+mod stage;
+mod trees;
 
 use std::path::Path;
 
@@ -23,7 +29,10 @@ fn two_movements(provider: &str) -> Project {
     project
 }
 
+/// The program that plays them.
+const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
+
 /// The fake agent under one name, with these answers.
 fn fake<'a>(project: &'a Project, name: &str, answers: &Value) -> FakeAgent<'a> {
-    FakeAgent::install(project, Path::new(env!("CARGO_BIN_EXE_saihai-fake-agent")), &[name], answers)
+    FakeAgent::install(project, Path::new(FAKE_AGENT), &[name], answers)
 }

@@ -21,7 +21,7 @@ async fn an_attempt_is_ended_at_its_deadline() {
             clock.advance(Millis::seconds(60 * MINUTE));
         })
         .await;
-    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 3600000 ms (spent 1)");
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 60m (spent 1)");
     assert_eq!(answer.unwrap_err().session.as_deref(), Some("s1"), "C-26");
 }
 
@@ -44,7 +44,7 @@ async fn silence_is_suspended_while_a_tool_is_at_work() {
         clock.advance(Millis::seconds(1));
     };
     let (answer, ()) = tokio::join!(stage.answer(script), act);
-    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 900000 ms (spent 1)");
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
 }
 
 // C-36: zero in the settings is no limit, and an agent that need not speak has none.

@@ -69,5 +69,5 @@ async fn an_agent_that_never_reads_its_input_is_ended_by_its_silence() {
             clock.advance(Millis::seconds(15 * 60));
         })
         .await;
-    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 900000 ms (spent 1)");
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
 }

@@ -1,0 +1,53 @@
+//! Whatever an agent prints, Saihai holds little of it. C-52, case 28.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use saihai_tests::Project;
+use serde_json::{Value, json};
+
+use super::fake;
+use crate::support::PROGRAM;
+
+const DEFINITION: &str = "
+name: it
+movements:
+  - {name: work, rules: [{condition: done, next: COMPLETE}]}
+";
+
+/// The most memory the program has held, in KiB; `None` once it is gone.
+fn peak(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Runs one turn on an agent: the most memory that took, in KiB, and the exit code.
+fn measured(answers: &Value) -> (u64, Option<i32>) {
+    let project = Project::new(PROGRAM);
+    project.write(".takt/pieces/it.yaml", DEFINITION);
+    let fake = fake(&project, "claude", answers);
+    let live = fake.saihai(["run", "it", "T", "--provider", "claude"]).start();
+    let process = live.pid();
+    let mut most = 0;
+    while let Some(now) = peak(process) {
+        most = now;
+        thread::sleep(Duration::from_millis(2));
+    }
+    (most, live.finish().code)
+}
+
+#[test]
+fn c52_a_long_line_and_a_flood_are_not_held_in_memory() {
+    let (usual, code) = measured(&json!([{"text": "[STEP:0]"}]));
+    assert_eq!(code, Some(0));
+    let (long, code) = measured(&json!([{"text": "[STEP:0]", "fault": "long_line"}]));
+    assert_eq!(code, Some(0), "the line is parsed and the turn goes on");
+    let flood = json!({"text": "[STEP:0]", "fault": "flood"});
+    let (flooded, code) = measured(&json!([flood, {"text": "[STEP:0]"}]));
+    assert_eq!(code, Some(0), "it is ended, and asked once more");
+    for (what, most) in [("a long line", long), ("a flood", flooded)] {
+        assert!(most <= usual + 16 * 1024, "{what}: {most} KiB instead of {usual} KiB");
+    }
+}

@@ -1,0 +1,133 @@
+//! One ask of an agent program, without a run around it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use saihai_connect::{Connections, Providers};
+use saihai_model::{
+    Ask, CallId, Millis, Permission, Place, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
+    Purpose, Workflow,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::fake;
+use crate::support::{PROGRAM, lowered_for};
+
+const DEFINITION: &str = "
+name: it
+movements:
+  - {name: work, rules: [{condition: done, next: COMPLETE}]}
+";
+
+/// An agent program in a project, and what it is asked with.
+pub(crate) struct Stage {
+    project: Project,
+    name: &'static str,
+    answer: Value,
+    pub(crate) grace: Millis,
+    pub(crate) settings: ProviderSettings,
+    pub(crate) environment: Vec<(&'static str, String)>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) seen: watch::Sender<Vec<Progress>>,
+}
+
+impl Stage {
+    pub(crate) fn new(name: &'static str, answer: &Value) -> Self {
+        Self {
+            project: Project::new(PROGRAM),
+            name,
+            answer: answer.clone(),
+            grace: Millis::seconds(10),
+            settings: ProviderSettings::new(ProviderKind::named(name).expect("an agent")),
+            environment: Vec::new(),
+            stop: CancellationToken::new(),
+            seen: watch::Sender::default(),
+        }
+    }
+
+    pub(crate) fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// The process it left behind, once there is one.
+    pub(crate) async fn lingering(&self) -> u32 {
+        let file = self.project.root().join("lingering");
+        loop {
+            match fs::read_to_string(&file) {
+                Ok(number) => return number.parse().expect("a number"),
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    }
+
+    /// Asks it: what it answers, and what it was given.
+    pub(crate) async fn answer(&self, prompt: &str) -> (ProviderAnswer, FakeCall) {
+        let fake = fake(&self.project, self.name, &json!([self.answer]));
+        let workflow: Workflow = lowered_for(DEFINITION, self.name).workflow.expect("a workflow");
+        let home = self.project.home().display().to_string();
+        let path = format!("{home}/.fake-agent/bin:/usr/bin:/bin");
+        let own = self.environment.iter().map(|(name, value)| (*name, value.clone()));
+        let environment = [("PATH", path), ("HOME", home)].into_iter().chain(own);
+        let connections = Connections {
+            settings: [(self.name.into(), self.settings.clone())].into(),
+            launcher: Some(PROGRAM.into()),
+            grace: self.grace,
+            environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
+            ..Connections::default()
+        };
+        let mut providers = Providers::open(&workflow, connections).expect("it is there");
+        let progress = |news| self.seen.send_modify(|seen| seen.push(news));
+        let answer = providers.ask(self.ask(prompt)).answer(&progress, self.stop.clone()).await;
+        (answer, fake.calls().pop().expect("it was called"))
+    }
+
+    fn ask(&self, prompt: &str) -> Ask {
+        Ask {
+            run: "20260206-085600-task".to_owned(),
+            call: CallId { stage: "work".into(), visit: 1, round: 1, n: 1 },
+            stage: "work".into(),
+            turn: None,
+            place: Place::Main(0),
+            purpose: Purpose::Work,
+            attempt: 1,
+            role: None,
+            directory: self.project.root().display().to_string(),
+            prompt: prompt.to_owned(),
+            persona: None,
+            provider: self.name.into(),
+            model: None,
+            permission: Permission::ReadOnly,
+            tools: None,
+            schema: None,
+            session: None,
+            timeout: None,
+            max_calls: None,
+            money: None,
+            metered: None,
+            scratch: self.project.root().join("run/scratch").display().to_string(),
+        }
+    }
+}
+
+/// Whether a process is there and not merely waiting to be taken away.
+pub(crate) fn is_alive(process: u32) -> bool {
+    let stat =
+        fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// An answer in a line or two.
+pub(crate) fn told(answer: &ProviderAnswer) -> String {
+    match answer {
+        Ok(reply) => {
+            let warnings: Vec<_> =
+                reply.warnings.iter().map(|warning| format!("\nwarning: {warning}")).collect();
+            format!("replied: {}{}", reply.text, warnings.concat())
+        }
+        Err(refusal) => format!("{}: {}", refusal.failure.class.name(), refusal.failure.message),
+    }
+}
