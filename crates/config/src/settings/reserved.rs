@@ -61,7 +61,7 @@ const CODEX: [&str; 15] = [
     "--ask-for-approval",
 ];
 
-const OPENCODE: [&str; 11] = [
+const OPENCODE: [&str; 15] = [
     "run",
     "--format",
     "--title",
@@ -73,9 +73,13 @@ const OPENCODE: [&str; 11] = [
     "--session",
     "-c",
     "--continue",
+    "--attach",
+    "--interactive",
+    "-i",
+    "--fork",
 ];
 
-const GEMINI: [&str; 13] = [
+const GEMINI: [&str; 21] = [
     "-o",
     "--output-format",
     "-m",
@@ -89,9 +93,17 @@ const GEMINI: [&str; 13] = [
     "--resume",
     "-r",
     "--skip-trust",
+    "--prompt-interactive",
+    "-i",
+    "--allowed-tools",
+    "--policy",
+    "--admin-policy",
+    "--acp",
+    "--experimental-acp",
+    "--session-file",
 ];
 
-const COPILOT: [&str; 16] = [
+const COPILOT: [&str; 25] = [
     "--output-format",
     "--no-color",
     "--no-ask-user",
@@ -108,4 +120,34 @@ const COPILOT: [&str; 16] = [
     "--allow-all-tools",
     "--allow-all",
     "--yolo",
+    "--allow-all-paths",
+    "--allow-all-urls",
+    "--excluded-tools",
+    "--mode",
+    "--autopilot",
+    "--interactive",
+    "-i",
+    "--acp",
+    "--connect",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C-10, C-43: what a turn may do is said by the definition alone.
+    #[test]
+    fn no_argument_that_raises_a_permission_can_be_set() {
+        let check = |kind, raising: &[&str]| {
+            for argument in raising {
+                assert!(arguments(kind).contains(argument), "{kind:?} {argument}");
+            }
+        };
+        check(ProviderKind::Opencode, &["--auto", "--agent", "--attach"]);
+        check(ProviderKind::Gemini, &["--yolo", "-y", "--approval-mode", "--allowed-tools", "--policy"]);
+        check(
+            ProviderKind::Copilot,
+            &["--yolo", "--allow-all", "--allow-all-paths", "--allow-tool", "--mode"],
+        );
+    }
+}
