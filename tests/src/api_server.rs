@@ -10,6 +10,8 @@ mod chat;
 mod gemini;
 mod http;
 mod responses;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use std::io::{Read as _, Write as _};

@@ -30,6 +30,8 @@ pub struct RealAgent {
     pub tells_usage: bool,
     /// How its model asks for a file to be written.
     pub write: fn(&Path, &str) -> Answer,
+    /// Whether a turn that may edit may also run commands there; otherwise only one with every permission may.
+    pub runs_while_editing: bool,
     /// How its model asks for a command to be run by a shell.
     pub run: fn(&str) -> Answer,
 }
@@ -132,6 +134,7 @@ const CLAUDE: RealAgent = RealAgent {
     settings: "",
     tells_usage: true,
     write: |path, content| Answer::tool("Write", json!({"file_path": path, "content": content})),
+    runs_while_editing: true,
     run: |command| Answer::tool("Bash", json!({"command": command, "description": "it"})),
 };
 
@@ -153,6 +156,7 @@ const CODEX: RealAgent = RealAgent {
         let command = format!("printf '{content}' > '{}'", path.display());
         Answer::tool("exec_command", json!({"cmd": command}))
     },
+    runs_while_editing: true,
     run: |command| Answer::tool("exec_command", json!({"cmd": command})),
 };
 
@@ -175,6 +179,7 @@ const OPENCODE: RealAgent = RealAgent {
     settings: "",
     tells_usage: true,
     write: |path, content| Answer::tool("write", json!({"filePath": path, "content": content})),
+    runs_while_editing: true,
     run: |command| Answer::tool("bash", json!({"command": command, "description": "it"})),
 };
 
@@ -189,6 +194,7 @@ const GEMINI: RealAgent = RealAgent {
     settings: "trust = true",
     tells_usage: true,
     write: |path, content| Answer::tool("write_file", json!({"file_path": path, "content": content})),
+    runs_while_editing: false,
     run: |command| Answer::tool("run_shell_command", json!({"command": command, "description": "it"})),
 };
 
@@ -209,5 +215,6 @@ const COPILOT: RealAgent = RealAgent {
     settings: "env_pass = [\"COPILOT_OFFLINE\"]",
     tells_usage: false,
     write: |path, content| Answer::tool("create", json!({"path": path, "file_text": content})),
+    runs_while_editing: true,
     run: |command| Answer::tool("bash", json!({"command": command, "description": "it"})),
 };

@@ -3,6 +3,7 @@
 
 mod confinement;
 mod installation;
+mod tool;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

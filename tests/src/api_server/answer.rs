@@ -27,8 +27,8 @@ pub enum Answer {
 pub struct Refusal {
     /// The status.
     pub status: u16,
-    /// The header `retry-after`, in seconds.
-    pub retry_after: Option<u64>,
+    /// The headers that say more.
+    pub headers: Vec<(&'static str, String)>,
     /// The vendor's word for it, where it is not the usual one for the status.
     pub code: Option<String>,
     /// What is said.
@@ -53,14 +53,14 @@ impl Answer {
             429 => "slow down",
             _ => "out of order",
         };
-        Self::Refused(Refusal { status, retry_after: None, code: None, message: message.to_owned() })
+        Self::Refused(Refusal { status, headers: Vec::new(), code: None, message: message.to_owned() })
     }
 
     /// A 429 that names a time.
     pub fn slow_down(seconds: u64) -> Self {
         Self::Refused(Refusal {
             status: 429,
-            retry_after: Some(seconds),
+            headers: vec![("retry-after", seconds.to_string())],
             code: None,
             message: "slow down".to_owned(),
         })

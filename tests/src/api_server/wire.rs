@@ -77,10 +77,10 @@ impl Wire {
             Self::Gemini => gemini::refusal(refusal),
         };
         let response = Response::json(refusal.status, &body);
-        match refusal.retry_after {
-            Some(seconds) => response.with_header("retry-after", seconds.to_string()),
-            None => response,
-        }
+        refusal
+            .headers
+            .iter()
+            .fold(response, |response, (name, value)| response.with_header(name, value.clone()))
     }
 }
 

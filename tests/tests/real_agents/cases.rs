@@ -77,6 +77,18 @@ pub(crate) fn a_turn_that_edits(agent: &'static RealAgent) {
     assert_eq!(replied["tools_used"].as_array().map(Vec::len), Some(1), "{replied}");
 }
 
+/// Level `edit` of a piece includes commands, where the program can tell them apart.
+pub(crate) fn a_command_in_a_turn_that_edits(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, EDIT, |root, _| {
+        let command = format!("printf hello > '{}'", root.join("greeting.txt").display());
+        [(agent.run)(&command), Answer::text(DONE)]
+    });
+    let outcome = scene.run().run().exits(0);
+    assert_eq!(scene.here.server.asked().len(), 2, "the model did try: {outcome}");
+    let written = scene.here.project.root().join("greeting.txt").exists();
+    assert_eq!(written, agent.runs_while_editing, "{outcome}");
+}
+
 pub(crate) fn a_turn_that_may_only_read(agent: &'static RealAgent) {
     let scene = Scene::new(agent, READONLY, |root, _| write_and_finish(agent, root));
     let outcome = scene.run().run().exits(0);
@@ -154,7 +166,8 @@ pub(crate) fn an_interruption_of_a_command(agent: &'static RealAgent) {
 }
 
 fn interrupt(scene: &Scene, wanted: fn(&Request) -> bool) {
-    let live = scene.run().start();
+    let mut live = scene.run().start();
+    live.wait_for("\"asked\"");
     scene.here.server.wait_for(wanted);
     let home = scene.here.project.home();
     assert!(!processes::marked(&home).is_empty(), "the control: while it goes on, its processes are found");

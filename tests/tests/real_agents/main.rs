@@ -32,6 +32,12 @@ macro_rules! each_drives {
                 cases::a_turn_that_edits(agent());
             }
 
+            // C-40, C-42
+            #[test]
+            fn runs_a_command_in_a_turn_that_may_edit_if_it_can_be_told_to() {
+                cases::a_command_in_a_turn_that_edits(agent());
+            }
+
             // C-41, C-43
             #[test]
             fn writes_nothing_in_a_turn_that_may_only_read() {

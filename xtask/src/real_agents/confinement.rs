@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::{env, fs};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+
+use super::tool::{id, need};
 
 /// Mounts `$1` on `$2`, and becomes another user.
-const AS_ROOT: &str = "ip link set lo up && mount --bind \"$1\" \"$2\" && shift 2 && \
+const AS_ROOT: &str = "PATH=$PATH:/usr/sbin:/sbin && ip link set lo up && mount --bind \"$1\" \"$2\" && shift 2 && \
     exec setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all -- \"$@\"";
 
 /// Becomes `$1`, `$2` again.
-const AS_A_USER: &str = "ip link set lo up && user=$1 group=$2 && shift 2 && \
+const AS_A_USER: &str = "PATH=$PATH:/usr/sbin:/sbin && ip link set lo up && user=$1 group=$2 && shift 2 && \
     exec unshare --user --map-user=\"$user\" --map-group=\"$group\" -- \"$@\"";
 
 /// How programs of one directory are run.
@@ -121,33 +123,4 @@ impl Confinement {
         }
         command
     }
-}
-
-/// Sees that a tool is there. Root gets it from the distribution, by the package's name; others are told.
-pub(super) fn need(tool: &str, package: &str) -> Result<()> {
-    if is_there(tool) {
-        return Ok(());
-    }
-    if id("-u")? != "0" || !is_there("apt-get") {
-        bail!("`{tool}` is missing; install the package `{package}`");
-    }
-    eprintln!("xtask: apt-get install {package}");
-    let updated = Command::new("apt-get").args(["update", "--quiet"]).status()?;
-    ensure!(updated.success(), "`apt-get update` failed ({updated})");
-    let install = ["install", "--yes", "--quiet", "--no-install-recommends", package];
-    let installed = Command::new("apt-get").args(install).status()?;
-    ensure!(installed.success() && is_there(tool), "`apt-get install {package}` brought no `{tool}`");
-    Ok(())
-}
-
-fn is_there(tool: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let mut places: Vec<PathBuf> = env::split_paths(&path).collect();
-    places.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
-    places.iter().any(|place| place.join(tool).is_file())
-}
-
-fn id(what: &str) -> Result<String> {
-    let output = Command::new("id").arg(what).output().context("`id` could not be started")?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -67,7 +67,7 @@ impl Installation {
     }
 
     fn install(&self, pinned: &Path) -> Result<()> {
-        super::confinement::need("npm", "npm")?;
+        super::tool::need("npm", "npm")?;
         if self.directory.exists() {
             fs::remove_dir_all(&self.directory)?;
         }
@@ -75,7 +75,7 @@ impl Installation {
         for name in PINNED {
             fs::copy(pinned.join(name), self.directory.join(name)).with_context(|| name.to_owned())?;
         }
-        eprintln!("xtask: npm ci (the agent programs, about 400 MB)");
+        eprintln!("xtask: npm ci (the agent programs, about 450 MB)");
         let started = Instant::now();
         let status = Command::new("npm").arg("ci").current_dir(&self.directory).status()?;
         ensure!(status.success(), "`npm ci` failed ({status})");

@@ -1,0 +1,37 @@
+//! What must be on this machine.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// Sees that a tool is there. Root gets it from the distribution, by the package's name; others are told.
+pub(super) fn need(tool: &str, package: &str) -> Result<()> {
+    if is_there(tool) {
+        return Ok(());
+    }
+    if id("-u")? != "0" || !is_there("apt-get") {
+        bail!("`{tool}` is missing; install the package `{package}`");
+    }
+    eprintln!("xtask: apt-get install {package}");
+    let updated = Command::new("apt-get").args(["update", "--quiet"]).status()?;
+    ensure!(updated.success(), "`apt-get update` failed ({updated})");
+    let install = ["install", "--yes", "--quiet", "--no-install-recommends", package];
+    let installed = Command::new("apt-get").args(install).status()?;
+    ensure!(installed.success() && is_there(tool), "`apt-get install {package}` brought no `{tool}`");
+    Ok(())
+}
+
+fn is_there(tool: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = env::split_paths(&path).collect();
+    places.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    places.iter().any(|place| place.join(tool).is_file())
+}
+
+/// Our own number, as `id` says it with this flag.
+pub(super) fn id(what: &str) -> Result<String> {
+    let output = Command::new("id").arg(what).output().context("`id` could not be started")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
