@@ -172,6 +172,7 @@ impl Providers {
         if with.root {
             unavailable.extend(not_for_root(workflow, &found));
         }
+        unavailable.extend(without_model(workflow, &found));
         let wants_script = found.values().any(|one| matches!(one, Found::Script));
         let script = match (wants_script, with.script.is_some()) {
             (false, _) => None,
@@ -320,6 +321,28 @@ impl<'a> Search<'a> {
             probed: OnceCell::new(),
         })
     }
+}
+
+/// Services that want to be told a model, and would somewhere not be: by no turn, no question and no setting.
+fn without_model(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> Vec<Unavailable> {
+    let unset = found.iter().filter(|(name, one)| {
+        let Found::Http(service) = one else { return false };
+        let falls_to_it = workflow.retry.fallback.iter().any(|(_, to)| to == *name);
+        let mut models = models_of(workflow, name);
+        service.needs_a_model() && (falls_to_it || models.any(|model| model.is_none()))
+    });
+    unset.map(|(name, _)| Unreachable::NoModel { name: name.clone() }.into()).collect()
+}
+
+/// What each turn and question calls the model it asks of a provider.
+fn models_of<'a>(workflow: &'a Workflow, name: &'a ProviderName) -> impl Iterator<Item = &'a Option<String>> {
+    workflow.stages.values().flat_map(move |stage| {
+        let turns = stage.turns().iter().filter(move |turn| turn.provider == *name).map(|turn| &turn.model);
+        let choices = stage.turns().iter().filter_map(|turn| turn.reads.choice.as_ref());
+        let questions = choices.chain(stage.exit.question()).filter_map(Choice::question);
+        let asked = questions.filter(move |question| question.provider.as_ref() == Some(name));
+        turns.chain(asked.map(|question| &question.model))
+    })
 }
 
 fn reachable(workflow: &Workflow) -> BTreeSet<ProviderName> {

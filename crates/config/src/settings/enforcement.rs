@@ -1,6 +1,6 @@
 //! Whether providers can hold agents to what a workflow lets them do (C-43).
 
-use saihai_model::{Permission, ProviderKind, ProviderName, ProviderSettings, Stage, Turn, Workflow};
+use saihai_model::{Choice, Permission, ProviderKind, ProviderName, ProviderSettings, Stage, Turn, Workflow};
 
 use super::Settings;
 use crate::diagnostic::{Area, Diagnostic, Diagnostics};
@@ -11,15 +11,23 @@ impl Settings {
     pub fn check_enforcement(&self, workflow: &Workflow) -> Diagnostics {
         let mut diagnostics = Diagnostics::new();
         let mut said: Vec<(&ProviderName, Permission)> = Vec::new();
+        for asked in workflow.stages.values().flat_map(asked) {
+            let Some(provider) = self.provider(asked.provider.as_str()) else { continue };
+            let level = (asked.provider, asked.permission);
+            if !provider.can_enforce(asked.permission) && !said.contains(&level) {
+                said.push(level);
+                diagnostics.push(cannot_enforce(&asked, &provider));
+            }
+        }
         for turn in workflow.stages.values().flat_map(Stage::turns) {
             let Some(provider) = self.provider(turn.provider.as_str()) else { continue };
-            let asked = (&turn.provider, turn.permission);
-            if !provider.can_enforce(turn.permission) && !said.contains(&asked) {
-                said.push(asked);
-                diagnostics.push(cannot_enforce(turn, &provider));
-            }
             if !restricts_tools(provider.kind) && turn.tools.is_some() {
                 diagnostics.push(unrestricted(turn));
+            }
+            if provider.kind == ProviderKind::Gemini
+                && turn.permission == (Permission::Edit { commands: true })
+            {
+                diagnostics.push(no_commands(turn));
             }
         }
         diagnostics
@@ -33,10 +41,35 @@ impl Settings {
     }
 }
 
-fn cannot_enforce(turn: &Turn, provider: &ProviderSettings) -> Diagnostic {
-    let (name, level) = (&turn.provider, turn.permission.name());
-    let message =
-        format!("provider `{name}` cannot hold an agent to `{level}`, which `{}` asks for", turn.id);
+/// What is asked of whom.
+struct Asked<'a> {
+    provider: &'a ProviderName,
+    permission: Permission,
+    /// Who needs it, for people.
+    by: String,
+}
+
+/// Everything that is asked in a stage: its turns, and the questions about them, which only look.
+fn asked(stage: &Stage) -> Vec<Asked<'_>> {
+    let mut all = Vec::new();
+    for turn in stage.turns() {
+        let by = format!("`{}`", turn.id);
+        all.push(Asked { provider: &turn.provider, permission: turn.permission, by });
+        all.extend(turn.reads.choice.as_ref().and_then(|choice| judged(choice, turn)));
+    }
+    let first = stage.turns().first();
+    all.extend(stage.exit.question().zip(first).and_then(|(choice, turn)| judged(choice, turn)));
+    all
+}
+
+fn judged<'a>(choice: &'a Choice, turn: &'a Turn) -> Option<Asked<'a>> {
+    let provider = choice.question()?.provider.as_ref().unwrap_or(&turn.provider);
+    Some(Asked { provider, permission: Permission::ReadOnly, by: format!("a question about `{}`", turn.id) })
+}
+
+fn cannot_enforce(asked: &Asked<'_>, provider: &ProviderSettings) -> Diagnostic {
+    let (name, level, by) = (asked.provider, asked.permission.name(), &asked.by);
+    let message = format!("provider `{name}` cannot hold an agent to `{level}`, which {by} asks for");
     let hint = match provider.kind {
         ProviderKind::Anthropic | ProviderKind::Openai => {
             "an API only looks at files: ask another provider, or let the turn only look".to_owned()
@@ -60,6 +93,13 @@ fn unrestricted(turn: &Turn) -> Diagnostic {
         format!("`{}` names tools, and provider `{}` cannot keep others from it", turn.id, turn.provider);
     Diagnostic::warning(Area::Provider.code("tools-not-restricted"), message)
         .hint("what it may do is held by its permission alone")
+}
+
+fn no_commands(turn: &Turn) -> Diagnostic {
+    let message =
+        format!("`{}` may run commands, and provider `{}` has none in this mode", turn.id, turn.provider);
+    Diagnostic::warning(Area::Provider.code("no-commands"), message)
+        .hint("it edits files and cannot build or test: ask another provider, or `permission_mode: full`")
 }
 
 /// Whether an agent can be shown some tools and not others.

@@ -53,6 +53,12 @@ pub enum Unreachable {
         /// Where it is.
         variable: String,
     },
+    /// It wants to be told a model.
+    #[error("provider `{name}` needs a model; set `providers.{name}.model` or give `--model`")]
+    NoModel {
+        /// Its name.
+        name: ProviderName,
+    },
     /// Its address is none.
     #[error("provider `{name}`: `{variable}` is not the address of a server: {why}")]
     BadAddress {
@@ -70,7 +76,7 @@ impl Unreachable {
     pub fn is_missing(&self) -> bool {
         match self {
             Self::NoKey { .. } | Self::BadKey { .. } => true,
-            Self::BadAddress { .. } => false,
+            Self::NoModel { .. } | Self::BadAddress { .. } => false,
         }
     }
 }
@@ -124,6 +130,11 @@ impl Service {
 
     pub(super) fn is_local(&self) -> bool {
         is_loopback(&self.url)
+    }
+
+    /// Whether it can only be asked of a model that the ask itself names.
+    pub(crate) fn needs_a_model(&self) -> bool {
+        self.settings.model.is_none() && !self.is_local()
     }
 
     /// The model a turn is asked of.

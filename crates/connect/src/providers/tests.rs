@@ -150,6 +150,31 @@ fn everything_that_can_be_reached_is_looked_up() {
     assert_eq!(names, ["claude", "codex", "gemini"]);
 }
 
+// C-81: a service that is not told which model is meant is said before anything is asked of it.
+#[test]
+fn a_service_without_a_model_is_refused() {
+    let set = |model: Option<&str>, base: &str| {
+        let settings = ProviderSettings {
+            model: model.map(str::to_owned),
+            base_url: Some(base.to_owned()),
+            ..ProviderSettings::new(ProviderKind::Openai)
+        };
+        let environment = vec![("OPENAI_API_KEY".into(), "key".into())];
+        Connections { settings: [("openai".into(), settings)].into(), environment, ..scripted() }
+    };
+    let (far, near) = ("https://api.example.com/v1", "http://localhost:8080/v1");
+    let refused = "provider `openai` needs a model; set `providers.openai.model` or give `--model`";
+    assert_eq!(open(&["openai"], &[], set(None, far)), [refused]);
+    assert_eq!(open(&["openai"], &[], set(Some("m"), far)), [""; 0]);
+    assert_eq!(open(&["openai"], &[], set(None, near)), [""; 0]);
+    assert_eq!(open(&["script"], &[("script", "openai")], set(None, far)), [refused]);
+    let mut named = workflow(&["openai"], &[]);
+    if let Activity::Turns { turns, .. } = &mut named.stages["work"].does {
+        turns[0].model = Some("m".into());
+    }
+    assert!(Providers::open(&named, set(None, far)).is_ok());
+}
+
 // C-12: also who is asked a question about a stage.
 #[test]
 fn those_who_answer_questions_are_looked_up_too() {

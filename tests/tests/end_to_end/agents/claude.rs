@@ -27,6 +27,7 @@ fn a_session_goes_on_over_two_movements() {
     let journal = project.journal();
     let replied: Vec<_> = journal.facts("replied").collect();
     assert_eq!(replied[0]["tools_used"][0]["name"], "Read");
+    assert_eq!(replied.iter().map(|reply| &reply["cost"]).collect::<Vec<_>>(), [&json!(600), &json!(600)]);
 }
 
 // C-29, case 18
@@ -34,7 +35,12 @@ fn a_session_goes_on_over_two_movements() {
 fn a_lost_session_is_begun_anew_once_with_a_warning() {
     let project = two_movements("claude");
     let fake = fake(&project, "claude", &json!([{"text": DONE, "forget": true}, {}, {"text": DONE}]));
-    fake.saihai(["run", "it", "T"]).run().exits(0);
+    let outcome = fake.saihai(["run", "it", "T"]).run().exits(0);
+    assert_eq!(
+        outcome.stderr.matches("warning: Session disconnected, starting new session\n").count(),
+        1,
+        "{outcome}"
+    );
     let calls = fake.calls();
     assert_eq!(calls.len(), 3);
     assert_eq!(calls[1].after("--resume"), calls[0].after("--session-id"));

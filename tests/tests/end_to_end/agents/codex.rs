@@ -28,6 +28,10 @@ fn a_thread_goes_on_over_two_movements() {
     let journal = project.journal();
     let replied: Vec<_> = journal.facts("replied").collect();
     assert_eq!(replied[0]["tools_used"][0]["input"], "ls");
+    assert_eq!(
+        replied.iter().map(|reply| &reply["usage"]["input"]).collect::<Vec<_>>(),
+        [&json!(200), &json!(200)]
+    );
 }
 
 // C-33
@@ -45,7 +49,12 @@ fn a_server_error_is_asked_again_and_a_refused_key_is_not() {
 fn a_lost_thread_is_begun_anew_once_with_a_warning() {
     let project = two_movements("codex");
     let fake = fake(&project, "codex", &json!([{"text": DONE, "forget": true}, {}, {"text": DONE}]));
-    fake.saihai(["run", "it", "T"]).run().exits(0);
+    let outcome = fake.saihai(["run", "it", "T"]).run().exits(0);
+    assert_eq!(
+        outcome.stderr.matches("warning: Session disconnected, starting new session\n").count(),
+        1,
+        "{outcome}"
+    );
     let resumed: Vec<bool> = fake.calls().iter().map(|call| call.after("resume").is_some()).collect();
     assert_eq!(resumed, [false, true, false]);
 }

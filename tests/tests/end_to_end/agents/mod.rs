@@ -2,6 +2,7 @@
 
 mod claude;
 mod codex;
+mod command;
 mod death;
 mod faults;
 mod flags;

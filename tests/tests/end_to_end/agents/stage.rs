@@ -9,8 +9,8 @@ use saihai_model::{
     Ask, CallId, Millis, Permission, Place, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
     Purpose, Workflow,
 };
-use serde_json::Value;
-use tempfile::TempDir;
+use saihai_tests::{FakeCall, Project};
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

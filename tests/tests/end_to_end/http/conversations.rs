@@ -83,7 +83,7 @@ fn a_lost_session_is_begun_anew() {
             Answer::text("A plan.\n[STEP:0]"),
             Answer::Refused(saihai_tests::Refusal {
                 status: 401,
-                retry_after: None,
+                headers: Vec::new(),
                 code: None,
                 message: "expired".to_owned(),
             }),

@@ -35,7 +35,8 @@ fn a_cut_answer_is_asked_again() {
 // C-33: a refused key is asked once, and the run parks.
 #[test]
 fn a_refused_key_parks_the_run_at_once() {
-    let said = Refusal { status: 401, retry_after: None, code: None, message: format!("{KEY} is not a key") };
+    let said =
+        Refusal { status: 401, headers: Vec::new(), code: None, message: format!("{KEY} is not a key") };
     let world = World::new("openai", ONCE, [Answer::Refused(said)]);
     let outcome = world.run().exits(4);
     assert_eq!(world.server.asked().len(), 1);
@@ -49,7 +50,7 @@ fn a_refused_key_parks_the_run_at_once() {
 #[test]
 fn a_used_up_quota_parks_the_run() {
     let code = Some("insufficient_quota".to_owned());
-    let said = Refusal { status: 429, retry_after: None, code, message: "pay".to_owned() };
+    let said = Refusal { status: 429, headers: Vec::new(), code, message: "pay".to_owned() };
     let world = World::new("openai", ONCE, [Answer::Refused(said)]);
     world.run().exits(4);
     assert_eq!(classes(&world), ["quota"]);
