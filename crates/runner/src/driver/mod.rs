@@ -267,18 +267,18 @@ impl Driver {
         }
     }
 
-    /// What came of an ask becomes a fact; the counters in it are remembered once it stands in the journal.
+    /// What came of an ask becomes a fact. The counters in it are known before the fact is settled: what follows from
+    /// it at once may be the next ask in the same session.
     fn take_in(&mut self, ended: Ended, observer: Observer<'_>) -> Result<(), Broken> {
         self.live.end(&ended.about.call);
         self.shown.end(&ended.about.call);
         let asked = ended.about.session.clone();
         let fact = reply::fact(&self.owned, ended);
-        let metered = meters::told(&fact);
-        self.settle(vec![fact], observer)?;
-        if let Some((session, meter)) = metered {
+        if let Some((session, meter)) = meters::told(&fact) {
             self.meters.note(asked.as_deref(), session.as_deref(), Some(&meter));
-            self.meters.forget_ended(self.owned.run());
         }
+        self.settle(vec![fact], observer)?;
+        self.meters.forget_ended(self.owned.run());
         Ok(())
     }
 
