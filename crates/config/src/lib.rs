@@ -16,6 +16,7 @@ mod diagnostic;
 mod document;
 mod fields;
 mod language;
+mod lowering;
 mod piece;
 mod scaffold;
 mod schema;

@@ -14,11 +14,10 @@ use super::monitor::Monitor;
 use super::movement::{Movement, Work};
 use super::plan::{self, Plan};
 use super::prompt::{self, Speech};
-use super::providers::{Answerer, Providers};
 use super::read::Piece;
-use super::spots::Spots;
 use super::words::Words;
 use crate::check::Spot;
+use crate::lowering::{Answerer, Providers, Spots};
 use crate::{Diagnostics, Language, Options, Settings};
 
 /// What stands between the outputs of sub-movements (P-33).

@@ -14,12 +14,10 @@ mod monitor;
 mod movement;
 mod plan;
 mod prompt;
-mod providers;
 mod read;
 mod report;
 mod report_file;
 mod rule;
-mod spots;
 mod tables;
 mod template;
 mod texts;
@@ -33,10 +31,10 @@ pub use self::tables::PIECE;
 
 use self::lower::Lowering;
 use self::read::Piece;
-use self::spots::Spots;
 use self::texts::Texts;
 use crate::check::{self, Problem};
 use crate::definition::BuiltIn;
+use crate::lowering::Spots;
 use crate::{
     Area, Definition, Diagnostics, Document, DocumentPath, Format, Language, Loaded, Node, Options, Places,
     Settings, Source, Value,

@@ -6,7 +6,7 @@ use saihai_model::{SessionKey, SessionPolicy};
 
 use super::assignment::{Assignment, Session};
 use super::movement::Movement;
-use super::providers::{Answerer, Providers};
+use crate::lowering::{Answerer, Providers};
 use crate::{Diagnostics, SessionDefault, Settings, quoted};
 
 /// What is decided about one turn.

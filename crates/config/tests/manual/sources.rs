@@ -69,6 +69,11 @@ fn areas_of(path: &Path) -> Vec<&'static str> {
     if SHARED.contains(&module) {
         return READ.to_vec();
     }
+    // What every dialect that can be read is lowered with.
+    if module == "lowering" {
+        let read = Dialect::ALL.into_iter().filter(|dialect| dialect.is_supported());
+        return read.map(|dialect| dialect.area().name()).collect();
+    }
     let own = ["piece", "hats", "steps", "review", "settings", "script"];
     own.into_iter().filter(|area| *area == module).collect()
 }

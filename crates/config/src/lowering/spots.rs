@@ -9,7 +9,7 @@ use crate::check::Spot;
 
 /// Places by what stands there. A stage that was put in by lowering has none.
 #[derive(Debug, Default)]
-pub(super) struct Spots {
+pub(crate) struct Spots {
     places: HashMap<Spot, Location>,
     /// Stages about which more can be said than what was wrong when they were read.
     sound: HashMap<StageId, bool>,
@@ -17,22 +17,22 @@ pub(super) struct Spots {
 
 impl Spots {
     /// Remembers a place.
-    pub(super) fn put(&mut self, spot: Spot, at: &Location) {
+    pub(crate) fn put(&mut self, spot: Spot, at: &Location) {
         self.places.insert(spot, at.clone());
     }
 
     /// Where something is written.
-    pub(super) fn get(&self, spot: &Spot) -> Option<&Location> {
+    pub(crate) fn get(&self, spot: &Spot) -> Option<&Location> {
         self.places.get(spot)
     }
 
     /// Remembers whether a stage was read without errors.
-    pub(super) fn put_sound(&mut self, stage: &StageId, sound: bool) {
+    pub(crate) fn put_sound(&mut self, stage: &StageId, sound: bool) {
         self.sound.insert(stage.clone(), sound);
     }
 
     /// Whether a stage was read without errors.
-    pub(super) fn is_sound(&self, stage: &StageId) -> bool {
+    pub(crate) fn is_sound(&self, stage: &StageId) -> bool {
         self.sound.get(stage).copied().unwrap_or(true)
     }
 }

@@ -1,4 +1,4 @@
-//! Who answers which turn (P-18): what was typed, else what the movement says, else the settings.
+//! Who answers which turn (P-18): what was typed, else what the definition says, else the settings.
 
 use saihai_model::{Millis, ProviderName, Usd};
 
@@ -11,24 +11,24 @@ const MOCK: &str = "mock";
 
 /// Who answers a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Answerer {
+pub(crate) struct Answerer {
     /// The provider.
-    pub(super) provider: ProviderName,
+    pub(crate) provider: ProviderName,
     /// The model, if one is named anywhere.
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
     /// The deadline of one attempt.
-    pub(super) timeout: Option<Millis>,
+    pub(crate) timeout: Option<Millis>,
     /// What a turn costs before any was settled.
-    pub(super) price: Option<Usd>,
+    pub(crate) price: Option<Usd>,
     /// What stands in its system slot where no role does (C-22).
-    pub(super) system_prompt: Option<String>,
+    pub(crate) system_prompt: Option<String>,
     /// The tools its agents may see where none are named (C-22).
-    pub(super) tools: Option<Vec<String>>,
+    pub(crate) tools: Option<Vec<String>>,
 }
 
 /// Finds out who answers, and remembers what is to be said about it.
 #[derive(Debug)]
-pub(super) struct Providers<'a> {
+pub(crate) struct Providers<'a> {
     options: &'a Options,
     settings: &'a Settings,
     /// Turns for which nothing names a provider.
@@ -36,12 +36,12 @@ pub(super) struct Providers<'a> {
     /// Whether some turn asks a real agent.
     real: bool,
     /// What a person should know.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl<'a> Providers<'a> {
     /// Checks what was typed.
-    pub(super) fn new(options: &'a Options, settings: &'a Settings, diagnostics: &mut Diagnostics) -> Self {
+    pub(crate) fn new(options: &'a Options, settings: &'a Settings, diagnostics: &mut Diagnostics) -> Self {
         let providers = Self { options, settings, unnamed: Vec::new(), real: false, notes: Vec::new() };
         if let Some(name) = options.provider.as_ref().filter(|name| !settings.knows_provider(name.as_str())) {
             let message = format!("no provider is named {}", quoted(name.as_str()));
@@ -52,10 +52,10 @@ impl<'a> Providers<'a> {
         providers
     }
 
-    /// Who answers a turn of `movement`, which stands at `at` and names these itself.
-    pub(super) fn resolve(
+    /// Who answers a turn of the stage `name`, which stands at `at` and names these itself.
+    pub(crate) fn resolve(
         &mut self,
-        movement: &str,
+        name: &str,
         at: &Location,
         provider: Option<&Located<String>>,
         model: Option<&str>,
@@ -68,8 +68,7 @@ impl<'a> Providers<'a> {
             (Some(_), None) | (None, _) => false,
         };
         if let (true, Some(model), None) = (replaced, model, &self.options.model) {
-            self.notes
-                .push(format!("the model {} of `{movement}` is not used with --provider", quoted(model)));
+            self.notes.push(format!("the model {} of `{name}` is not used with --provider", quoted(model)));
         }
         let own_model = model.filter(|_| !replaced).map(str::to_owned);
         let provider = self.options.provider.clone().or(usual);
@@ -80,7 +79,7 @@ impl<'a> Providers<'a> {
     }
 
     /// Who answers what belongs to no turn.
-    pub(super) fn default(&mut self, at: &Location) -> Answerer {
+    pub(crate) fn default(&mut self, at: &Location) -> Answerer {
         let provider = self.options.provider.clone().or_else(|| self.settings.provider.clone());
         if provider.is_none() {
             self.unnamed.push(at.clone());
@@ -90,7 +89,7 @@ impl<'a> Providers<'a> {
 
     /// Whether nobody is asked because nothing names a provider. Where some turns name one, the others must not be
     /// answered by nobody: that would look like real work.
-    pub(super) fn rehearsal(&self, diagnostics: &mut Diagnostics) -> bool {
+    pub(crate) fn rehearsal(&self, diagnostics: &mut Diagnostics) -> bool {
         if self.real {
             for at in &self.unnamed {
                 let message = "nothing says which provider answers here, and other turns ask a real one";
