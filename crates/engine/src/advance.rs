@@ -2,8 +2,8 @@
 
 use saihai_judge::Labelled;
 use saihai_model::{
-    Activity, By, Decision, Effect, Ending, Hold, Label, Millis, Moment, Place, Purpose, Stage, Wanted,
-    Workflow,
+    Activity, By, Decision, Effect, Ending, Hold, Label, Millis, Moment, Place, Purpose, Stage, StageId,
+    Wanted, Workflow,
 };
 
 use crate::verdict::Says;
@@ -44,7 +44,15 @@ impl Run {
         if self.hold.is_some() {
             return Step::Rest;
         }
+        if let Some(step) = self.look_first(workflow, out) {
+            return step;
+        }
         if !self.round_is_counted(stage) {
+            if let Some((stage, key)) = self.missing_input(stage) {
+                let reason = format!("missing_input {stage}.{key}");
+                self.finish(Ending::Failed(reason), out);
+                return Step::Go;
+            }
             return self.count_round(stage, out);
         }
         if self.lack_main(stage) {
@@ -65,7 +73,11 @@ impl Run {
     /// Labels, the exit's question, outside conditions; then the round lacks nothing and is left.
     fn lack_verdict(&mut self, workflow: &Workflow, stage: &Stage, out: &mut Vec<Effect>) -> Step {
         if self.repeats_before_exit(stage) {
-            return self.leave_early(workflow, stage, out);
+            let ruling = Self::early();
+            return self.lack_outside(workflow, stage, &ruling).unwrap_or_else(|| {
+                self.leave(workflow, stage, ruling, out);
+                Step::Go
+            });
         }
         if let Some(step) = self.lack_labels(workflow, stage) {
             return step;
@@ -102,6 +114,15 @@ impl Run {
         let call = Call::new(self.next_call(), purpose);
         self.put(place, Slot::Waiting { call, until: None });
         Step::Go
+    }
+
+    /// An output without which a turn of the stage is not asked. One that is null is missing too.
+    fn missing_input<'w>(&self, stage: &'w Stage) -> Option<&'w (StageId, String)> {
+        let has = |stage: &StageId, key: &String| {
+            let value = self.carry.outputs.get(stage).and_then(|outputs| outputs.get(key));
+            value.is_some_and(|value| !value.is_null())
+        };
+        stage.turns().iter().flat_map(|turn| &turn.needs).find(|(stage, key)| !has(stage, key))
     }
 
     fn round_is_counted(&self, stage: &Stage) -> bool {

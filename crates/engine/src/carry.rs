@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use saihai_model::{Draft, Json, Published, StageId, Text};
+use saihai_model::{Block, Draft, Json, Published, StageId, Text};
 use serde::{Deserialize, Serialize};
+
+use crate::Done;
 
 /// What passes from round to round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,8 @@ pub struct Carry {
     pub inputs: Vec<String>,
     /// Outputs by stage and key.
     pub outputs: BTreeMap<StageId, BTreeMap<String, Json>>,
+    /// What is known of the rounds before beside what was said.
+    pub context: BTreeMap<String, Json>,
     /// How often the watched cycle has repeated.
     pub cycles: u32,
     /// Texts named at the start.
@@ -44,8 +48,45 @@ impl Default for Carry {
             check_message: None,
             inputs: Vec::new(),
             outputs: BTreeMap::new(),
+            context: BTreeMap::new(),
             cycles: 0,
             subject: BTreeMap::new(),
         }
+    }
+}
+
+impl Carry {
+    /// Adds which tools a round used and which blocks it wrote, in order and with repeats; other entries stay.
+    pub(crate) fn note_round(&mut self, tools: &[String], blocks: &[Block]) {
+        let actions = blocks.iter().take(Done::TOOLS).map(|block| Json::from(block.kind.as_str()));
+        let tools = tools.iter().map(|tool| Json::from(tool.as_str()));
+        self.context.insert("lastToolsUsed".to_owned(), tools.collect());
+        self.context.insert("lastActions".to_owned(), actions.collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // S-54, case 32
+    #[test]
+    fn what_a_round_used_joins_what_is_known_and_the_old_value_stays_as_it_was() {
+        let old = Carry { context: [("x".to_owned(), json!(1))].into(), ..Carry::default() };
+        let mut carry = old.clone();
+        carry.note_round(&["Read", "Bash", "Read"].map(str::to_owned), &[]);
+        assert_eq!(
+            json!(carry.context),
+            json!({"x": 1, "lastToolsUsed": ["Read", "Bash", "Read"], "lastActions": []})
+        );
+        assert_eq!(json!(old.context), json!({"x": 1}));
+        let block = Block { kind: "note".to_owned(), value: json!({"type": "note"}) };
+        carry.note_round(&[], &[block.clone(), block]);
+        assert_eq!(
+            json!(carry.context),
+            json!({"x": 1, "lastToolsUsed": [], "lastActions": ["note", "note"]})
+        );
     }
 }

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    ActionSpec, Activity, Block, Completion, Destination, Json, Keyword, Place, Stage, Workflow,
+    ActionSpec, Activity, Block, By, Completion, Decision, Destination, Effect, Json, Keyword, Phases, Place,
+    Stage, Verdict, Workflow,
 };
 
 use crate::advance::Step;
 use crate::verdict::Ruling;
-use crate::{Call, Run, Slot};
+use crate::{Call, Done, Run, Slot};
+
+/// The longest reason that is taken from what somebody else says, in characters.
+const REASON: usize = 1_000;
 
 impl Run {
     /// The outside conditions of the completion, asked once the verdict is known and before it is committed.
@@ -25,13 +29,53 @@ impl Run {
         }
         let count = outside(&workflow.completion).len();
         let next = (0..count).find(|index| self.round().done(Place::Outside(*index)).is_none())?;
-        let place = Place::Outside(next);
+        Some(self.look_outside(Place::Outside(next)))
+    }
+
+    /// Looks, before the first round, at what may be as wanted without any work; the round then begins as if nobody
+    /// had looked.
+    pub(crate) fn look_first(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> Option<Step> {
+        if self.counts.looked || self.counts.iteration > 0 {
+            return None;
+        }
+        let conditions = outside(&workflow.completion).into_iter().enumerate();
+        let states = conditions.filter(|(_, action)| action.does.is_state()).map(|(index, _)| index);
+        let states = states.collect::<Vec<_>>();
+        let next = states.iter().find(|index| self.round().done(Place::Outside(**index)).is_none());
+        if let Some(next) = next {
+            return Some(self.look_outside(Place::Outside(*next)));
+        }
+        self.counts.looked = true;
+        if states.is_empty() {
+            return None;
+        }
+        let reason = self.completed(workflow, false);
+        let visit = self.visit.as_mut().expect("a step is only taken during a visit");
+        visit.round.slots.retain(|(place, _)| !matches!(place, Place::Outside(_)));
+        if let Some(reason) = reason {
+            let (by, to, stage) = (By::Condition, Destination::Complete, visit.stage.clone());
+            let verdict = Verdict { by, labels: Vec::new(), rule: None, topic: None, to };
+            out.push(Effect::Record(Decision::Exited { stage, verdict }));
+            self.go(workflow, Destination::Complete, reason, out);
+        }
+        Some(Step::Go)
+    }
+
+    fn look_outside(&mut self, place: Place) -> Step {
         if self.round().slot(place).is_some() {
-            return Some(Step::Rest);
+            return Step::Rest;
         }
         let call = Call::new(self.next_call(), None);
         self.put(place, Slot::Waiting { call, until: None });
-        Some(Step::Go)
+        Step::Go
+    }
+
+    /// What an outside condition complains of that could not say whether it holds.
+    pub(crate) fn broken_condition(&self, workflow: &Workflow) -> Option<String> {
+        let count = outside(&workflow.completion).len();
+        let mut done = (0..count).filter_map(|index| self.round().done(Place::Outside(index)));
+        let broken = done.find(|done| done.label.as_ref().is_some_and(|label| label.as_str() == "broken"))?;
+        Some(told(broken, "error").unwrap_or_default())
     }
 
     /// Whether the end of this round can be the end of the work.
@@ -41,93 +85,170 @@ impl Run {
 
     /// Notes what of the completion this round has met.
     pub(crate) fn count_completion(&mut self, workflow: &Workflow, stage: &Stage) {
-        let mut found = Vec::new();
         for index in 0..stage.turns().len() {
             let Some(done) = self.round().done(Place::Main(index)) else { continue };
-            let reading = &done.reading;
+            let (blocks, keywords) = (done.reading.blocks.clone(), done.reading.keywords.clone());
             visit_leaves(&workflow.completion, &mut |number, leaf| {
-                let times = match leaf {
-                    Completion::Keyword(keyword) => u32::from(said(keyword, &reading.keywords)),
-                    Completion::Signal { kind, fields, .. } => signals(&reading.blocks, kind, fields),
-                    Completion::Flow
-                    | Completion::Rounds(_)
-                    | Completion::Checks(_)
-                    | Completion::Outside(_)
-                    | Completion::All(_)
-                    | Completion::Any(_)
-                    | Completion::First(_) => 0,
-                };
-                if times > 0 {
-                    found.push((number.to_string(), times));
-                }
+                self.meet(number, leaf, &blocks, &keywords)
             });
-            for block in reading.blocks.clone() {
+            for block in blocks {
                 let count = self.counts.signals.entry(block.kind).or_insert(0);
                 *count = count.saturating_add(1);
             }
         }
-        for (leaf, times) in found {
-            let count = self.counts.met.entry(leaf).or_insert(0);
+    }
+
+    fn meet(&mut self, number: usize, leaf: &Completion, blocks: &[Block], keywords: &[String]) {
+        let times = match leaf {
+            Completion::Keyword(keyword) => u32::from(said(keyword, keywords)),
+            Completion::Signal { kind, fields, reason, .. } => {
+                let signals: Vec<_> = blocks.iter().filter(|block| is_signal(block, kind, fields)).collect();
+                let reason = reason.as_ref().and_then(|field| text(signals.last()?.value.get(field)?));
+                if let Some(reason) = reason {
+                    self.counts.reasons.insert(number.to_string(), reason);
+                }
+                u32::try_from(signals.len()).unwrap_or(u32::MAX)
+            }
+            Completion::Phase(phases) => {
+                blocks.iter().for_each(|block| self.advance_phase(phases, block));
+                0
+            }
+            Completion::Flow
+            | Completion::Rounds(_)
+            | Completion::Checks(_)
+            | Completion::Outside(_)
+            | Completion::All(_)
+            | Completion::Any(_)
+            | Completion::First(_) => 0,
+        };
+        if times > 0 {
+            let count = self.counts.met.entry(number.to_string()).or_insert(0);
             *count = count.saturating_add(times);
         }
     }
 
-    /// The reason if the work is done; `flow` says whether the exit led to *complete*.
-    pub(crate) fn completed(&self, workflow: &Workflow, flow: bool) -> Option<String> {
-        let mut leaf = 0;
-        let mut outside = 0;
-        self.holds(&workflow.completion, flow, &mut leaf, &mut outside)
+    fn advance_phase(&mut self, phases: &Phases, block: &Block) {
+        let now = self.counts.phase.as_ref().unwrap_or(&phases.start);
+        let mut steps = phases.steps.iter();
+        if let Some(step) = steps.find(|step| step.from == *now && is_signal(block, &step.kind, &step.fields))
+        {
+            self.counts.phase = Some(step.to.clone());
+        }
     }
 
-    fn holds(
-        &self,
-        completion: &Completion,
-        flow: bool,
-        leaf: &mut usize,
-        outside: &mut usize,
-    ) -> Option<String> {
-        let mut all = |parts: &[Completion]| -> Vec<Option<String>> {
-            parts.iter().map(|part| self.holds(part, flow, leaf, outside)).collect()
-        };
+    /// The phase the completion has come to, where it has phases.
+    pub(crate) fn phase_of<'a>(&'a self, workflow: &'a Workflow) -> Option<&'a str> {
+        let mut start = None;
+        visit_leaves(&workflow.completion, &mut |_, leaf| {
+            if let Completion::Phase(phases) = leaf {
+                start = start.or(Some(phases.start.as_str()));
+            }
+        });
+        start.map(|start| self.counts.phase.as_deref().unwrap_or(start))
+    }
+
+    /// The reason if the work is done; `flow` says whether the exit led to *complete*.
+    pub(crate) fn completed(&self, workflow: &Workflow, flow: bool) -> Option<String> {
+        let mut look = Look { run: self, workflow, flow, leaf: 0, outside: 0 };
+        look.holds(&workflow.completion)
+    }
+}
+
+/// A look at the completion, leaf by leaf in reading order.
+struct Look<'a> {
+    run: &'a Run,
+    workflow: &'a Workflow,
+    flow: bool,
+    leaf: usize,
+    outside: usize,
+}
+
+impl Look<'_> {
+    fn holds(&mut self, completion: &Completion) -> Option<String> {
         match completion {
             Completion::All(parts) => {
-                let reasons: Option<Vec<String>> = all(parts).into_iter().collect();
-                return reasons.map(|reasons| reasons.join("; "));
+                let reasons: Option<Vec<String>> = self.all(parts).into_iter().collect();
+                reasons.map(|reasons| reasons.join("; "))
             }
             Completion::Any(parts) => {
-                let reasons: Vec<String> = all(parts).into_iter().flatten().collect();
-                return (!reasons.is_empty()).then(|| reasons.join("; "));
+                let reasons: Vec<String> = self.all(parts).into_iter().flatten().collect();
+                (!reasons.is_empty()).then(|| reasons.join("; "))
             }
-            Completion::First(parts) => return all(parts).into_iter().flatten().next(),
+            Completion::First(parts) => self.all(parts).into_iter().flatten().next(),
             Completion::Flow
             | Completion::Rounds(_)
             | Completion::Checks(_)
             | Completion::Keyword(_)
             | Completion::Signal { .. }
-            | Completion::Outside(_) => {}
+            | Completion::Phase(_)
+            | Completion::Outside(_) => self.leaf_holds(completion),
         }
-        let met = self.counts.met.get(&leaf.to_string()).copied().unwrap_or(0);
-        *leaf += 1;
-        match completion {
+    }
+
+    /// All parts are looked at, whatever the first ones say: the leaves are numbered by it.
+    fn all(&mut self, parts: &[Completion]) -> Vec<Option<String>> {
+        parts.iter().map(|part| self.holds(part)).collect()
+    }
+
+    fn leaf_holds(&mut self, leaf: &Completion) -> Option<String> {
+        let counts = &self.run.counts;
+        let number = self.leaf.to_string();
+        self.leaf += 1;
+        let met = counts.met.get(&number).copied().unwrap_or(0);
+        match leaf {
             Completion::Rounds(rounds) => {
-                (self.counts.iteration >= *rounds).then(|| format!("rounds {rounds}"))
+                (counts.iteration >= *rounds).then(|| self.reason("rounds", &rounds.to_string()))
             }
-            Completion::Checks(checks) => (self.counts.checks >= *checks).then(|| format!("checks {checks}")),
-            Completion::Keyword(keyword) => (met > 0).then(|| format!("keyword {}", keyword.word)),
-            Completion::Signal { kind, times, .. } => {
-                (met >= (*times).max(1)).then(|| format!("signal {kind}"))
+            Completion::Checks(checks) => {
+                (counts.checks >= *checks).then(|| self.reason("checks", &checks.to_string()))
             }
-            Completion::Outside(_) => {
-                let done = self.visit.as_ref().and_then(|visit| visit.round.done(Place::Outside(*outside)));
-                *outside += 1;
-                let label = done.and_then(|done| done.label.as_ref());
-                (label.is_some_and(|label| label.as_str() == "reached")).then(|| "reached".to_owned())
+            Completion::Keyword(keyword) => (met > 0).then(|| self.reason("keyword", &keyword.word)),
+            Completion::Signal { kind, times, .. } => (met >= (*times).max(1)).then(|| {
+                let given = counts.reasons.get(&number).cloned();
+                given.unwrap_or_else(|| self.reason("signal", kind))
+            }),
+            Completion::Phase(phases) => {
+                let now = counts.phase.as_ref().unwrap_or(&phases.start);
+                phases.terminal.contains(now).then(|| self.reason("phase", now))
             }
+            Completion::Outside(_) => self.reached(),
             Completion::Flow | Completion::All(_) | Completion::Any(_) | Completion::First(_) => {
-                flow.then(|| "complete".to_owned())
+                let stage = self.run.visit.as_ref().map_or("", |visit| visit.stage.as_str());
+                self.flow.then(|| self.worded("flow", stage).unwrap_or_else(|| "complete".to_owned()))
             }
         }
     }
+
+    fn reached(&mut self) -> Option<String> {
+        let place = Place::Outside(self.outside);
+        self.outside += 1;
+        let done = self.run.round().done(place)?;
+        let reached = done.label.as_ref().is_some_and(|label| label.as_str() == "reached");
+        let said = || told(done, "reason").or_else(|| self.worded("outside", ""));
+        reached.then(|| said().unwrap_or_else(|| "reached".to_owned()))
+    }
+
+    /// A reason in the workflow's words, else a code and what it is about.
+    fn reason(&self, code: &str, about: &str) -> String {
+        self.worded(code, about).unwrap_or_else(|| format!("{code} {about}"))
+    }
+
+    /// The word `completed-CODE` with `{}` filled.
+    fn worded(&self, code: &str, about: &str) -> Option<String> {
+        let word = self.workflow.words.get(&format!("completed-{code}"))?;
+        Some(word.replacen("{}", about, 1))
+    }
+}
+
+/// A text that an outside condition gave under a name, unless it is blank.
+fn told(done: &Done, name: &str) -> Option<String> {
+    text(done.output.get(name)?)
+}
+
+/// A text, bounded, unless it is blank.
+fn text(value: &Json) -> Option<String> {
+    let text: String = value.as_str()?.trim().chars().take(REASON).collect();
+    (!text.is_empty()).then_some(text)
 }
 
 /// The outside conditions of a completion, in reading order.
@@ -154,6 +275,7 @@ fn visit_leaves<'a>(completion: &'a Completion, found: &mut impl FnMut(usize, &'
             | Completion::Checks(_)
             | Completion::Keyword(_)
             | Completion::Signal { .. }
+            | Completion::Phase(_)
             | Completion::Outside(_) => {
                 found(*number, part);
                 *number += 1;
@@ -167,14 +289,11 @@ fn said(keyword: &Keyword, keywords: &[String]) -> bool {
     keywords.contains(&keyword.word)
 }
 
-fn signals(blocks: &[Block], kind: &str, fields: &BTreeMap<String, Option<Json>>) -> u32 {
-    let has = |block: &Block| {
-        block.kind == kind
-            && fields.iter().all(|(key, wanted)| match (block.value.get(key), wanted) {
-                (Some(value), Some(wanted)) => value == wanted,
-                (Some(_), None) => true,
-                (None, _) => false,
-            })
-    };
-    u32::try_from(blocks.iter().filter(|block| has(block)).count()).unwrap_or(u32::MAX)
+fn is_signal(block: &Block, kind: &str, fields: &BTreeMap<String, Option<Json>>) -> bool {
+    block.kind == kind
+        && fields.iter().all(|(key, wanted)| match (block.value.get(key), wanted) {
+            (Some(value), Some(wanted)) => value == wanted,
+            (Some(_), None) => true,
+            (None, _) => false,
+        })
 }

@@ -34,6 +34,12 @@ pub struct Counts {
     pub published: BTreeSet<Topic>,
     /// How often each leaf of the completion has been met, by its number in reading order.
     pub met: BTreeMap<String, u32>,
+    /// What a leaf of the completion gave as its reason, by the same number.
+    pub reasons: BTreeMap<String, String>,
+    /// The phase the completion has come to; none before the first step.
+    pub phase: Option<String>,
+    /// States outside have been looked at before the first round.
+    pub looked: bool,
     /// Signals seen, by kind.
     pub signals: BTreeMap<String, u32>,
     /// Stages entered in a row that asked no agent.

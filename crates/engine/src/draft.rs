@@ -111,6 +111,8 @@ impl Run {
                 let value = self.carry.outputs.get(stage).and_then(|outputs| outputs.get(key));
                 value.map(|value| shown(value, form)).unwrap_or_default()
             }
+            Variable::Context if self.carry.context.is_empty() => Vec::new(),
+            Variable::Context => words(&Json::from_iter(self.carry.context.clone()).to_string()),
             Variable::Word(key) => words(workflow.words.get(key).map_or("", String::as_str)),
             Variable::Subject(name) => self.carry.subject.get(name).map(text).unwrap_or_default(),
             Variable::ReportFile(file) => {
@@ -128,6 +130,7 @@ impl Run {
             | Variable::Cycles
             | Variable::Checks
             | Variable::Phase { .. } => self.counted(variable).map(|value| words(&value)).unwrap_or_default(),
+            Variable::CurrentPhase => self.phase_of(workflow).map(words).unwrap_or_default(),
         }
     }
 
@@ -164,6 +167,8 @@ impl Run {
             | Variable::CheckMessage
             | Variable::Violations
             | Variable::Output { .. }
+            | Variable::CurrentPhase
+            | Variable::Context
             | Variable::Word(_)
             | Variable::ReportFile(_)
             | Variable::ReportDirectory

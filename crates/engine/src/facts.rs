@@ -294,6 +294,7 @@ impl Done {
             reply: Some(reply.text.clone()),
             reading: reply.reading.clone(),
             session: reply.session.clone(),
+            tools: reply.tools_used.iter().take(Self::TOOLS).map(|tool| tool.name.clone()).collect(),
             ..Self::default()
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use saihai_judge::Answered;
 use saihai_model::{
     Activity, Again, AnswerForm, By, Decision, Destination, Effect, Ending, Hold, Place, Stage, StageId,
     Target, Verdict, Wants, Watch, Workflow,
@@ -11,22 +12,21 @@ use crate::draft::between;
 use crate::verdict::Ruling;
 use crate::{Counts, Done, Round, Run, Visit};
 
+/// Where a round leads, how that was decided, and why the work is done if it is.
+struct Way {
+    to: Destination,
+    by: By,
+    reason: String,
+}
+
 /// Stages in a row that ask no agent; more is a loop of gates and actions that would never cost an iteration.
 const CHAIN: u32 = 1_000;
 
 impl Run {
     /// A visit that must make more rounds before its exit is asked.
-    pub(crate) fn leave_early(
-        &mut self,
-        workflow: &Workflow,
-        stage: &Stage,
-        out: &mut Vec<Effect>,
-    ) -> crate::advance::Step {
+    pub(crate) fn early() -> Ruling {
         let again = Again { note: None, at_most: None, exhausted: Target::Complete };
-        let ruling =
-            Ruling { early: true, directive: true, ..Ruling::new(By::Only, Target::Again(Box::new(again))) };
-        self.leave(workflow, stage, ruling, out);
-        crate::advance::Step::Go
+        Ruling { early: true, directive: true, ..Ruling::new(By::Only, Target::Again(Box::new(again))) }
     }
 
     pub(crate) fn leave(
@@ -40,23 +40,9 @@ impl Run {
         if matches!(stage.does, Activity::Turns { .. }) {
             self.count_completion(workflow, stage);
         }
-        let (mut to, again, limited) = self.destination(workflow, stage, &ruling.target);
-        let mut by = if limited { By::Limit } else { ruling.by };
-        let mut reason = "complete".to_owned();
-        if self.may_complete(stage) && !matches!(to, Destination::End(_)) {
-            match (self.completed(workflow, to == Destination::Complete), &to) {
-                (Some(met), Destination::Complete) => reason = met,
-                (Some(met), _) => {
-                    reason = met;
-                    to = Destination::Complete;
-                    by = By::Condition;
-                }
-                (None, Destination::Complete) => {
-                    to = Destination::End(Ending::Failed("flow_ended".to_owned()))
-                }
-                (None, _) => {}
-            }
-        }
+        let (to, again, limited) = self.destination(workflow, stage, &ruling.target);
+        let by = if limited { By::Limit } else { ruling.by };
+        let Way { to, by, reason } = self.completing(workflow, stage, to, by);
         if !ruling.missing.is_empty() {
             out.push(Effect::Record(Decision::Refused { missing: ruling.missing.clone() }));
         }
@@ -85,7 +71,25 @@ impl Run {
         self.go(workflow, to, reason, out);
     }
 
-    fn go(&mut self, workflow: &Workflow, to: Destination, reason: String, out: &mut Vec<Effect>) {
+    /// Where a round really leads, what the completion says considered.
+    fn completing(&self, workflow: &Workflow, stage: &Stage, to: Destination, by: By) -> Way {
+        let failed = |reason: String| Destination::End(Ending::Failed(reason));
+        let way = |to, by| Way { to, by, reason: "complete".to_owned() };
+        if !self.may_complete(stage) || matches!(to, Destination::End(_)) {
+            return way(to, by);
+        }
+        if let Some(why) = self.broken_condition(workflow) {
+            return way(failed(format!("completion_failed {why}")), By::Condition);
+        }
+        match (self.completed(workflow, to == Destination::Complete), to) {
+            (Some(reason), Destination::Complete) => Way { to: Destination::Complete, by, reason },
+            (Some(reason), _) => Way { to: Destination::Complete, by: By::Condition, reason },
+            (None, Destination::Complete) => way(failed("flow_ended".to_owned()), by),
+            (None, to) => way(to, by),
+        }
+    }
+
+    pub(crate) fn go(&mut self, workflow: &Workflow, to: Destination, reason: String, out: &mut Vec<Effect>) {
         match to {
             Destination::Again => {
                 let visit = self.visit.as_mut().expect("only a visit goes round again");
@@ -200,21 +204,32 @@ impl Run {
             self.carry.between = between(stage).to_owned();
         }
         self.carry.check_message = self.check_message(workflow);
-        let output = self.round().done(Place::Main(0)).filter(|done| done.reading.violations.is_empty());
-        let output = output.and_then(|done| done.reading.output.as_ref()?.as_object().cloned());
-        if let Some(output) = output {
-            self.carry_output(output.into_iter().collect());
+        let Some(done) = self.visit.as_ref().and_then(|visit| visit.round.done(Place::Main(0))) else {
+            return;
+        };
+        self.carry.note_round(&done.tools, &done.reading.blocks);
+        if !done.reading.violations.is_empty() {
+            return;
+        }
+        let output = done.reading.output.as_ref().and_then(|output| output.as_object().cloned());
+        let looked_for = stage.turns().first().is_some_and(|turn| turn.reads.output.is_some());
+        if output.is_some() || looked_for {
+            self.carry_output(output.unwrap_or_default().into_iter().collect());
         }
     }
 
     fn check_message(&self, workflow: &Workflow) -> Option<String> {
         let visit = self.visit.as_ref()?;
-        let saihai_model::Wanted::Answer(_, question) = workflow.wanted(&visit.stage, Place::Check(0))?
+        let saihai_model::Wanted::Answer(choice, question) =
+            workflow.wanted(&visit.stage, Place::Check(0))?
         else {
             return None;
         };
         let AnswerForm::Form { message, .. } = &question.answer else { return None };
         let answer: &Done = visit.round.done(Place::Check(0))?;
+        if saihai_judge::answered(choice, question, &answer.reading) == Answered::Unreadable {
+            return workflow.words.get("check-unreadable").cloned();
+        }
         answer.reading.output.as_ref()?.get(message)?.as_str().map(str::to_owned)
     }
 

@@ -112,6 +112,13 @@ pub struct Done {
     pub failure: Option<Failure>,
     /// What others may use.
     pub output: BTreeMap<String, Json>,
+    /// The names of the tools it used, in order; at most [`Done::TOOLS`].
+    pub tools: Vec<String>,
+}
+
+impl Done {
+    /// The most names of tools that are kept.
+    pub const TOOLS: usize = 500;
 }
 
 impl Visit {

@@ -44,27 +44,36 @@ pub struct Poll {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Run a program; labels `ok`, `failed`.
+    /// Run a program; the labels are those of [`Told`].
     Command {
         /// Its arguments, the program first.
         argv: Vec<String>,
         /// Its deadline.
         timeout: Millis,
+        /// What it is given on its input beside how the run stands, where it is asked for a completion.
+        #[serde(default, skip_serializing_if = "Json::is_null")]
+        input: Json,
+        /// How its end is understood.
+        #[serde(default)]
+        told: Told,
     },
     /// Look at the issue; labels `reached`, `open`.
     IssueState,
-    /// Look at a file; labels `reached`, `absent`.
+    /// Look at a file below the working directory; labels `reached`, `open`.
     FileState {
         /// Its path.
         path: String,
+        /// What is waited for is that it is not there.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        absent: bool,
     },
     /// Save the reports found in a reply.
     SaveReports,
-    /// Write what a block says into a file.
+    /// Write the `content` of a block into a file below the working directory.
     WriteFile {
-        /// Its path.
+        /// Its path, where the block has no `filename`.
         path: String,
-        /// Behind what is there.
+        /// Behind what is there, where the block has no `mode`.
         append: bool,
     },
     /// Only record it.
@@ -92,4 +101,40 @@ pub enum Action {
         /// Thresholds and formats.
         settings: Json,
     },
+}
+
+/// How the end of a program is understood.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    /// `ok` for the exit code 0, else `failed`.
+    #[default]
+    ByExitCode,
+    /// `ok` where it prints nothing, else `failed`.
+    BySilence,
+    /// `reached` or `open`, by the object `{"complete": …, "reason": …}` that it prints; `broken` where it does not.
+    ByAnswer,
+}
+
+impl Action {
+    /// Whether it looks at something that may be as wanted before any work is done.
+    pub fn is_state(&self) -> bool {
+        match self {
+            Self::IssueState | Self::FileState { .. } => true,
+            Self::Command { .. }
+            | Self::SaveReports
+            | Self::WriteFile { .. }
+            | Self::Log
+            | Self::OpenIssue
+            | Self::Comment
+            | Self::Worktree
+            | Self::Finalize
+            | Self::Push
+            | Self::PullRequest
+            | Self::Checks
+            | Self::Merge
+            | Self::CleanUp
+            | Self::ReviewReport { .. } => false,
+        }
+    }
 }

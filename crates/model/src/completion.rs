@@ -26,8 +26,13 @@ pub enum Completion {
         fields: BTreeMap<String, Option<Json>>,
         /// How many.
         times: u32,
+        /// The field of the block whose text is the reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
-    /// An action whose label is `reached`.
+    /// A phase has been reached.
+    Phase(Phases),
+    /// An action whose label is `reached`. One that looks at a state is also asked before the first turn.
     Outside(ActionSpec),
     /// All of them.
     All(Vec<Completion>),
@@ -35,4 +40,29 @@ pub enum Completion {
     Any(Vec<Completion>),
     /// In order, the first that holds.
     First(Vec<Completion>),
+}
+
+/// A word that changes as blocks come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phases {
+    /// The first one.
+    pub start: String,
+    /// The ways from one to the next; of several that fit a block the first is taken.
+    pub steps: Vec<PhaseStep>,
+    /// Those in which the work is done.
+    pub terminal: Vec<String>,
+}
+
+/// A way from one phase to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseStep {
+    /// In this phase,
+    pub from: String,
+    /// a block of this `type`
+    pub kind: String,
+    /// that holds these fields (`None`: present)
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, Option<Json>>,
+    /// leads to that one.
+    pub to: String,
 }

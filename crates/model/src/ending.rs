@@ -8,9 +8,9 @@ use crate::{CallId, FailureClass, Moment};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The work is done; the reason is a code.
+    /// The work is done; the reason is a code, or what the workflow's words make of it.
     Completed(String),
-    /// Its own rules ended it; the reason is a code.
+    /// Its own rules ended it; the reason is a code, then what it is about: `retries_exhausted quote 3`.
     Failed(String),
     /// A person said no.
     Declined,

@@ -38,9 +38,9 @@ mod tokens;
 mod turn;
 mod workflow;
 
-pub use action::{Action, ActionSpec, Once, Poll};
+pub use action::{Action, ActionSpec, Once, Poll, Told};
 pub use ask::{Answered as ProviderAnswer, Ask, Meter, Progress, Refusal, Reply};
-pub use completion::Completion;
+pub use completion::{Completion, PhaseStep, Phases};
 pub use decision::{By, Decision, Destination, Verdict};
 pub use effect::{Effect, Given, OpenGate, Performance, Request};
 pub use ending::{Ending, Hold, exit_code};

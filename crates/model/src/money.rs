@@ -133,7 +133,7 @@ impl Budget {
 }
 
 /// One use of a tool by an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
     /// The tool's own name.
     pub name: String,

@@ -136,6 +136,10 @@ pub enum Variable {
         /// The names; the last one stays.
         names: Vec<String>,
     },
+    /// The phase the completion has come to.
+    CurrentPhase,
+    /// What is known of the rounds before beside what was said: an object.
+    Context,
     /// One of the workflow's own words.
     Word(String),
     /// The content of a report file when the prompt is rendered; else the word `report-missing`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, Prompt, ProviderName, Reads, SessionKey, Text, TurnId, Usd};
+use crate::{Millis, Prompt, ProviderName, Reads, SessionKey, StageId, Text, TurnId, Usd};
 
 /// What a turn asks, of whom, and what is looked for in the reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,9 @@ pub struct Turn {
     /// What a turn costs before any has been settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Usd>,
+    /// Outputs of stages without which it is not asked: where one is missing the run fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<(StageId, String)>,
     /// Stands above its output where outputs of several turns are combined.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub heading: String,

@@ -182,6 +182,7 @@ pub(crate) fn turn(id: &str, sections: Vec<Section>) -> Turn {
         timeout: None,
         max_calls: None,
         price: None,
+        needs: Vec::new(),
         heading: String::new(),
         reads: Reads::default(),
     }

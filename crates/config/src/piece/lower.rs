@@ -224,6 +224,7 @@ impl<'a> Lowering<'a> {
             timeout: answerer.timeout,
             max_calls: None,
             price: answerer.price,
+            needs: Vec::new(),
             heading: String::new(),
             reads: Reads::default(),
         }

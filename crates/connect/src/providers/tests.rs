@@ -28,6 +28,7 @@ fn turn(provider: &str) -> Turn {
         timeout: None,
         max_calls: None,
         price: None,
+        needs: Vec::new(),
         heading: String::new(),
         reads: Reads::default(),
     }

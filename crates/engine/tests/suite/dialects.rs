@@ -150,7 +150,7 @@ fn a_hat_beyond_its_activations_is_replaced_once_and_then_holds() {
 }
 
 /// A step with an output schema and a check in the same session, retried at most twice.
-fn step(id: &str, next: &str) -> Stage {
+pub(crate) fn step(id: &str, next: &str) -> Stage {
     let mut stage = flow(&format!("{id}: ok -> {next}, ng -> {next}")).stages[0].clone();
     let Activity::Turns { turns, .. } = &mut stage.does else { unreachable!() };
     let turn = &mut turns[0];
@@ -196,7 +196,7 @@ fn step(id: &str, next: &str) -> Stage {
     stage
 }
 
-fn tailor() -> Workflow {
+pub(crate) fn tailor() -> Workflow {
     let mut workflow = flow("x: always -> COMPLETE; max 12");
     workflow.stages = IndexMap::from([
         ("measure".into(), step("measure", "quote")),
@@ -207,7 +207,7 @@ fn tailor() -> Workflow {
     workflow
 }
 
-fn outputs(value: Json) -> Reading {
+pub(crate) fn outputs(value: Json) -> Reading {
     Reading { output: Some(value), ..Reading::default() }
 }
 
@@ -300,6 +300,7 @@ fn completions_by_rounds_keyword_signal_and_the_outside() {
         kind: "review".to_owned(),
         fields: [("ok".to_owned(), Some(json!(true)))].into(),
         times: 1,
+        reason: None,
     };
     workflow.completion = Completion::All(vec![Completion::Keyword(keyword), signal]);
     let mut sim = Sim::started(workflow);
@@ -314,6 +315,7 @@ fn completions_by_rounds_keyword_signal_and_the_outside() {
     let issue = ActionSpec { does: Action::IssueState, inputs: Vec::new(), once: Once::ReadOnly, poll: None };
     workflow.completion = Completion::Outside(issue);
     let mut sim = Sim::started(workflow);
+    sim.perform("open");
     sim.reply("work", Reading::default());
     sim.perform("open");
     sim.reply("work", Reading::default());

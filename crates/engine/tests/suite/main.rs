@@ -1,9 +1,11 @@
 //! The engine against a world of facts: flows, the shapes of every dialect, and the laws that always hold.
 
 mod breaking;
+mod completion;
 mod dialects;
 mod flow;
 mod laws;
+mod steps;
 mod storms;
 mod support;
 mod trouble;

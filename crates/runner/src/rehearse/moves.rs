@@ -257,6 +257,7 @@ fn honours_flow(completion: &Completion) -> bool {
         | Completion::Checks(_)
         | Completion::Keyword(_)
         | Completion::Signal { .. }
+        | Completion::Phase(_)
         | Completion::Outside(_) => false,
     }
 }
@@ -269,6 +270,10 @@ fn can_close(completion: &Completion, reads: &Reads) -> bool {
         Completion::Signal { kind, .. } => {
             reads.blocks.as_ref().is_some_and(|blocks| blocks.uses.contains_key(kind))
         }
+        Completion::Phase(phases) => reads
+            .blocks
+            .as_ref()
+            .is_some_and(|blocks| phases.steps.iter().any(|step| blocks.uses.contains_key(&step.kind))),
         Completion::All(parts) | Completion::Any(parts) | Completion::First(parts) => {
             parts.iter().any(|part| can_close(part, reads))
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use saihai_engine::Run;
 use saihai_model::{
     Action, By, CallId, Completion, Decision, Destination, Label, OpenGate, Performance, Place, Request,
-    ScriptFailure, StageId, Verdict, Wanted, Workflow,
+    ScriptFailure, StageId, Told, Verdict, Wanted, Workflow,
 };
 
 use super::map::{Map, Path, Step};
@@ -300,8 +300,7 @@ impl Pilot<'_> {
 fn outside(action: &Action, reached: bool) -> Label {
     let word = match (action, reached) {
         (_, true) => "reached",
-        (Action::FileState { .. }, false) => "absent",
-        (Action::Command { .. }, false) => "failed",
+        (Action::Command { told: Told::ByExitCode | Told::BySilence, .. }, false) => "failed",
         (_, false) => "open",
     };
     word.into()
@@ -314,6 +313,6 @@ fn completes_in_time(completion: &Completion) -> bool {
         Completion::All(parts) | Completion::Any(parts) | Completion::First(parts) => {
             parts.iter().any(completes_in_time)
         }
-        Completion::Flow | Completion::Keyword(_) | Completion::Signal { .. } => false,
+        Completion::Flow | Completion::Keyword(_) | Completion::Signal { .. } | Completion::Phase(_) => false,
     }
 }

@@ -1,8 +1,11 @@
 //! What an agent would have to say.
 
+use std::collections::BTreeMap;
+
 use saihai_judge::{Labelled, Said};
 use saihai_model::{
-    AnswerForm, Choice, Completion, Json, Label, Method, Offer, Question, Reads, Report, Turn, Wanted,
+    AnswerForm, Choice, Completion, Json, Label, Method, Offer, PhaseStep, Phases, Question, Reads, Report,
+    Turn, Wanted,
 };
 use serde_json::json;
 
@@ -107,21 +110,43 @@ fn report(report: &Report) -> String {
     format!("{}\n```markdown\n{heading}\n\nRehearsed report.\n```", report.file)
 }
 
+/// A block that says what a completion looks for, where blocks are read at all.
+fn block(kind: &str, fields: &BTreeMap<String, Option<Json>>, reads: &Reads) -> Option<String> {
+    let blocks = reads.blocks.as_ref()?;
+    let mut block = json!({ "type": kind });
+    for (field, value) in fields {
+        put(&mut block, &format!("/{}", escape(field)), value.clone().unwrap_or_else(|| json!("rehearsed")));
+    }
+    Some(format!("```{}\n{block}\n```", blocks.fence))
+}
+
+/// The fewest steps from the first phase to a terminal one. A run that has come further ignores the first of them.
+fn steps_to_the_end(phases: &Phases) -> Vec<&PhaseStep> {
+    let mut ways = vec![(phases.start.as_str(), Vec::new())];
+    let mut next = 0;
+    while let Some((phase, way)) = ways.get(next).cloned() {
+        if phases.terminal.iter().any(|terminal| terminal == phase) {
+            return way;
+        }
+        for step in phases.steps.iter().filter(|step| step.from == phase) {
+            if ways.iter().all(|(known, _)| *known != step.to) {
+                let way = way.iter().copied().chain([step]).collect();
+                ways.push((step.to.as_str(), way));
+            }
+        }
+        next += 1;
+    }
+    Vec::new()
+}
+
 /// Everything the completion looks for.
 fn closing(done: &Completion, reads: &Reads, paragraphs: &mut Vec<String>) {
     match done {
         Completion::Keyword(keyword) => paragraphs.push(keyword.word.clone()),
-        Completion::Signal { kind, fields, .. } => {
-            let Some(blocks) = &reads.blocks else { return };
-            let mut block = json!({ "type": kind });
-            for (field, value) in fields {
-                put(
-                    &mut block,
-                    &format!("/{}", escape(field)),
-                    value.clone().unwrap_or_else(|| json!("rehearsed")),
-                );
-            }
-            paragraphs.push(format!("```{}\n{block}\n```", blocks.fence));
+        Completion::Signal { kind, fields, .. } => paragraphs.extend(block(kind, fields, reads)),
+        Completion::Phase(phases) => {
+            let steps = steps_to_the_end(phases);
+            paragraphs.extend(steps.iter().filter_map(|step| block(&step.kind, &step.fields, reads)));
         }
         Completion::All(parts) | Completion::Any(parts) | Completion::First(parts) => {
             parts.iter().for_each(|part| closing(part, reads, paragraphs));

@@ -47,6 +47,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
         timeout: None,
         max_calls: None,
         price: None,
+        needs: Vec::new(),
         heading: String::new(),
         reads: Reads { choice: Some(choice), ..Reads::default() },
     };

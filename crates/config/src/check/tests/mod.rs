@@ -32,6 +32,7 @@ fn turn(id: &str, labels: &[&str]) -> Turn {
         timeout: None,
         max_calls: None,
         price: None,
+        needs: Vec::new(),
         heading: String::new(),
         reads: Reads { choice, ..Reads::default() },
     }

@@ -61,6 +61,7 @@ fn stage(name: &str, turns: &[&str]) -> Stage {
         timeout: None,
         max_calls: None,
         price: None,
+        needs: Vec::new(),
         heading: String::new(),
         reads: Reads::default(),
     });

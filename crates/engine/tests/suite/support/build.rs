@@ -145,6 +145,7 @@ pub(crate) fn turn(id: &str, labels: &[String]) -> Turn {
         timeout: None,
         max_calls: None,
         price: None,
+        needs: Vec::new(),
         heading: String::new(),
         reads,
     }

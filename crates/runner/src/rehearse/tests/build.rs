@@ -133,6 +133,7 @@ pub(super) fn turn(name: &str, choice: Option<Choice>) -> Turn {
         timeout: None,
         max_calls: None,
         price: None,
+        needs: Vec::new(),
         heading: String::new(),
         reads: Reads { choice, ..Reads::default() },
     }

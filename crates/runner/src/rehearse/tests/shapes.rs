@@ -259,6 +259,7 @@ fn there_is_a_way_to_every_kind_of_completion() {
         kind: "advance".into(),
         fields: [("phase".to_owned(), None)].into(),
         times: 2,
+        reason: None,
     });
     for workflow in [&mut word, &mut signal] {
         let Activity::Turns { turns, .. } = &mut workflow.stages["b"].does else { panic!("it asks") };
