@@ -27,6 +27,9 @@ pub use wire::Wire;
 /// Longer means that a request does not come; an agent on a busy machine takes half a minute to begin.
 const LONGEST_WAIT: Duration = Duration::from_secs(180);
 
+/// How long a model thinks that takes its time.
+const THOUGHT: Duration = Duration::from_secs(4);
+
 /// The server. Dropping it ends every connection and waits for them.
 #[derive(Debug)]
 pub struct ApiServer {
@@ -188,6 +191,10 @@ fn serve(mut stream: TcpStream, desk: &Sender<Message>) {
 
 fn perform(stream: &mut TcpStream, wire: Wire, answer: &Answer, streamed: bool) -> std::io::Result<()> {
     match answer {
+        Answer::Late(text) => {
+            thread::sleep(THOUGHT);
+            perform(stream, wire, &Answer::text(text), streamed)
+        }
         Answer::Text(_) | Answer::Tool { .. } if streamed => {
             stream.write_all(http::EVENT_STREAM)?;
             for event in wire.events(answer) {

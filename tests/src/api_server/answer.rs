@@ -7,6 +7,8 @@ use serde_json::Value;
 pub enum Answer {
     /// The model says this and is done.
     Text(String),
+    /// The model thinks for some seconds, as it does over a long prompt, and then says this.
+    Late(String),
     /// The model wants a tool to be called.
     Tool {
         /// Its name, as the agent offers it.

@@ -8,7 +8,7 @@ use super::{Answer, Refusal};
 pub(super) fn events(answer: &Answer) -> Vec<String> {
     let mut chunks = vec![chunk(&json!({"role": "assistant", "content": ""}), None)];
     match answer {
-        Answer::Text(text) | Answer::Cut(text) => {
+        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => {
             chunks.extend(pieces(text).iter().map(|piece| chunk(&json!({"content": piece}), None)));
         }
         Answer::Tool { name, input } => chunks.push(chunk(&json!({"tool_calls": [call(name, input)]}), None)),
@@ -26,7 +26,9 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
 
 pub(super) fn whole(answer: &Answer) -> Value {
     let message = match answer {
-        Answer::Text(text) | Answer::Cut(text) => json!({"role": "assistant", "content": text}),
+        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => {
+            json!({"role": "assistant", "content": text})
+        }
         Answer::Tool { name, input } => {
             json!({"role": "assistant", "content": null, "tool_calls": [call(name, input)]})
         }

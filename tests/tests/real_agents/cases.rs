@@ -96,6 +96,41 @@ pub(crate) fn a_turn_that_may_only_read(agent: &'static RealAgent) {
     assert!(!scene.here.project.root().join("greeting.txt").exists(), "{outcome}");
 }
 
+/// A project says that turns there may do anything, and the model tries.
+pub(crate) fn a_generous_project(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, READONLY, |root, _| {
+        let file = root.join("greeting.txt");
+        let command = format!("printf hello > '{}'", file.display());
+        [(agent.write)(&file, "hello"), (agent.run)(&command), Answer::text(DONE)]
+    });
+    for (path, content) in agent.generous {
+        scene.here.project.write(path, content);
+    }
+    let outcome = scene.run().run().exits(0);
+    assert_eq!(scene.here.server.asked().len(), 3, "the model did try both: {outcome}");
+    assert!(!scene.here.project.root().join("greeting.txt").exists(), "{outcome}");
+    let offered = scene.offered(0);
+    assert!(!offered.is_empty(), "the control: the request does name tools");
+    let withheld: Vec<&&str> =
+        agent.withheld.iter().filter(|tool| offered.iter().any(|one| one == *tool)).collect();
+    assert!(withheld.is_empty(), "{withheld:?} should not be among {offered:?}");
+}
+
+/// A variable that would let it do anything, in our own environment and among those a user passes on.
+pub(crate) fn a_generous_variable(agent: &'static RealAgent, name: &str, value: &str) {
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::Endless]);
+    scene.pass_on(name);
+    let live = scene.run().env(name, value).start();
+    scene.here.server.wait_for(Request::is_ask);
+    let home = scene.here.project.home();
+    let given = processes::variables(&home);
+    assert!(given.iter().any(|one| one.starts_with("SAIHAI_TURN=")), "the control: they can be seen");
+    let passed: Vec<&String> = given.iter().filter(|one| **one == format!("{name}={value}")).collect();
+    assert!(passed.is_empty(), "{passed:?}");
+    live.signal(Signal::INT);
+    live.finish().exits(3);
+}
+
 pub(crate) fn a_session_that_goes_on(agent: &'static RealAgent) {
     let scene =
         Scene::new(agent, TWO_TURNS, |_, _| [Answer::text("The word is owl. [STEP:0]"), Answer::text(DONE)]);
@@ -139,7 +174,9 @@ pub(crate) fn a_session_that_is_lost(agent: &'static RealAgent) {
 }
 
 pub(crate) fn a_long_prompt(agent: &'static RealAgent) {
-    let scene = Scene::new(agent, READONLY, |_, _| [Answer::text(DONE)]);
+    // Gemini prints a prompt back before anything else, and whatever is not printed when it ends is lost: with a model
+    // that takes no time at all, the answer too.
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::Late(DONE.to_owned())]);
     let task: String = (0..).map(|line| format!("line {line} — 行\n")).take(900_000 / 17).collect();
     assert!(task.len() >= 900_000, "{}", task.len());
     scene.saihai(&["run", "it", "-", "--json"]).input(task.clone()).run().exits(0);

@@ -44,6 +44,12 @@ macro_rules! each_drives {
                 cases::a_turn_that_may_only_read(agent());
             }
 
+            // C-43, C-64, case 5
+            #[test]
+            fn may_only_read_whatever_a_project_allows() {
+                cases::a_generous_project(agent());
+            }
+
             // C-4, C-22
             #[test]
             fn goes_on_in_its_session() {
@@ -102,6 +108,18 @@ macro_rules! each_drives {
 }
 
 each_drives! { claude codex opencode gemini copilot }
+
+// C-46, case 8
+#[test]
+fn copilot_is_never_given_the_variable_that_allows_everything() {
+    cases::a_generous_variable(RealAgent::named("copilot"), "COPILOT_ALLOW_ALL", "true");
+}
+
+// C-46
+#[test]
+fn opencode_is_never_given_the_variable_that_allows_everything() {
+    cases::a_generous_variable(RealAgent::named("opencode"), "OPENCODE_PERMISSION", r#"{"*":"allow"}"#);
+}
 
 fn endless(status: u16) -> saihai_tests::Answer {
     saihai_tests::Answer::status(status)

@@ -14,6 +14,14 @@ pub(crate) fn marked(home: &Path) -> Vec<(u32, String)> {
     found
 }
 
+/// The variables of those processes.
+pub(crate) fn variables(home: &Path) -> Vec<String> {
+    let environments =
+        marked(home).into_iter().filter_map(|(pid, _)| fs::read(format!("/proc/{pid}/environ")).ok());
+    let texts = environments.map(|environment| String::from_utf8_lossy(&environment).into_owned());
+    texts.flat_map(|text| text.split('\0').map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
 /// A process that has just ended, or is another user's, has no environment to be read.
 fn is_marked(pid: u32, home: &str) -> bool {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };

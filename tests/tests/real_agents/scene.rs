@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use saihai_tests::{Answer, Invocation, RealAgent, Surroundings};
+use saihai_tests::{Answer, Invocation, RealAgent, Request, Surroundings};
 use serde_json::Value;
 
 /// An agent may take a minute for its own retries, and this machine as long again to start it.
@@ -42,6 +42,13 @@ impl Scene {
         fs::write(directory.join("config.toml"), settings).expect("settings");
     }
 
+    /// Adds a variable to those that reach the agent from our own environment.
+    pub(crate) fn pass_on(&self, variable: &str) {
+        let file = self.here.project.home().join(".config/saihai/config.toml");
+        let settings = fs::read_to_string(file).expect("settings");
+        self.write_settings(&format!("{settings}env_pass = [\"{variable}\"]\n"));
+    }
+
     /// The agent's home as it was before it ever ran, with our settings kept.
     pub(crate) fn forget_sessions(&self) {
         let file = self.here.project.home().join(".config/saihai/config.toml");
@@ -66,11 +73,31 @@ impl Scene {
 
     /// What the model was sent with the given ask, as text.
     pub(crate) fn told(&self, ask: usize) -> String {
-        let asked = self.here.server.asked();
-        let request = asked.get(ask).unwrap_or_else(|| panic!("it was asked only {} times", asked.len()));
         let mut said = Vec::new();
-        texts(&request.body, &mut said);
+        texts(&self.asked(ask).body, &mut said);
         said.join("\n")
+    }
+
+    /// Which tools the model was offered with the given ask.
+    pub(crate) fn offered(&self, ask: usize) -> Vec<String> {
+        let mut named = Vec::new();
+        names(&self.asked(ask).body["tools"], &mut named);
+        named
+    }
+
+    fn asked(&self, ask: usize) -> Request {
+        let asked = self.here.server.asked();
+        let count = asked.len();
+        asked.into_iter().nth(ask).unwrap_or_else(|| panic!("it was asked only {count} times"))
+    }
+}
+
+/// The names in a list of tools, wherever a protocol puts them.
+fn names(tools: &Value, into: &mut Vec<String>) {
+    for tool in tools.as_array().into_iter().flatten() {
+        let name = tool["name"].as_str().or(tool["function"]["name"].as_str());
+        into.extend(name.map(str::to_owned));
+        names(&tool["functionDeclarations"], into);
     }
 }
 

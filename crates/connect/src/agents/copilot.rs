@@ -1,6 +1,7 @@
 //! `copilot` (C-66).
 //!
-//! It says nothing of tokens or money. Lines marked ephemeral are shown and mean nothing further.
+//! It says nothing of tokens or money. Lines marked ephemeral are shown and mean nothing further, but for one: that the
+//! connection to its model broke is said nowhere else in a word that is meant for programs.
 
 use saihai_model::{
     Ask, Failure, FailureClass, Json, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
@@ -29,9 +30,18 @@ static PROFILE: Profile = Profile {
         "COPILOT_MODEL",
         "COPILOT_OFFLINE",
         "COPILOT_PROVIDER_API_KEY",
+        "COPILOT_PROVIDER_API_KEY_COMMAND",
+        "COPILOT_PROVIDER_AZURE_API_VERSION",
         "COPILOT_PROVIDER_BASE_URL",
         "COPILOT_PROVIDER_BEARER_TOKEN",
+        "COPILOT_PROVIDER_HEADERS",
+        "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS",
+        "COPILOT_PROVIDER_MAX_PROMPT_TOKENS",
+        "COPILOT_PROVIDER_MODEL_ID",
+        "COPILOT_PROVIDER_TRANSPORT",
         "COPILOT_PROVIDER_TYPE",
+        "COPILOT_PROVIDER_WIRE_API",
+        "COPILOT_PROVIDER_WIRE_MODEL",
     ],
     max_prompt: 1_000_000,
     speaks_while_working: true,
@@ -67,7 +77,14 @@ impl Agent for Copilot {
 
     fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
         let session = ask.session.clone().unwrap_or_else(|| unique_id(ask));
-        Box::new(Opened { ask: ask.clone(), session, heard: Heard::default(), problem: None, result: None })
+        Box::new(Opened {
+            ask: ask.clone(),
+            session,
+            heard: Heard::default(),
+            is_cut_off: false,
+            problem: None,
+            result: None,
+        })
     }
 }
 
@@ -147,20 +164,13 @@ struct Details {
     #[serde(deserialize_with = "or_default")]
     tool_name: String,
     arguments: Option<Json>,
-    #[serde(deserialize_with = "or_default")]
-    result: Option<ToolResult>,
+    result: Option<Json>,
     #[serde(deserialize_with = "or_default")]
     error: Option<ToolError>,
     #[serde(deserialize_with = "or_default")]
     error_type: String,
     #[serde(deserialize_with = "or_default")]
     status_code: Option<u16>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ToolResult {
-    content: Option<Json>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -182,6 +192,8 @@ struct Opened {
     /// In which session it was started.
     session: String,
     heard: Heard,
+    /// The last request to its model came to nothing on the way.
+    is_cut_off: bool,
     problem: Option<Problem>,
     /// With which exit code it said it ended.
     result: Option<i32>,
@@ -191,6 +203,10 @@ impl Listener for Opened {
     fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
         let Ok(event) = serde_json::from_str::<Event>(line) else { return Next::GoOn };
         if event.ephemeral {
+            if event.kind == "model.call_final_result" {
+                self.is_cut_off =
+                    event.data.result.as_ref().is_some_and(|result| result == "transport_error");
+            }
             show(event, tell);
             return Next::GoOn;
         }
@@ -247,15 +263,16 @@ impl Opened {
             self.heard.denied += 1;
             tell(Progress::Denied(error.message.clone()));
         }
-        let output =
-            result.and_then(|result| result.content).or(error.map(|error| Json::String(error.message)));
+        let content = result.and_then(|mut result| result.get_mut("content").map(Json::take));
+        let output = content.filter(|content| !content.is_null());
+        let output = output.or(error.map(|error| Json::String(error.message)));
         self.heard.tools.finished(&tool_call_id, output, When::said(moment(&event.timestamp)), tell);
     }
 
     /// What speaks against a reply.
     fn failed(&self, end: &End) -> Option<Failure> {
         if let Some(problem) = &self.problem {
-            return Some(failure(class(problem), &problem.message));
+            return Some(failure(self.class(problem), &problem.message));
         }
         match self.result {
             Some(0) if !end.exit.is_fine() => Some(abrupt(&PROFILE, "failed after it had answered", end)),
@@ -278,16 +295,17 @@ impl Opened {
         }
         abrupt(&PROFILE, "ended without an answer", end)
     }
-}
 
-fn class(problem: &Problem) -> FailureClass {
-    match problem.kind.as_str() {
-        "authentication" | "authorization" => FailureClass::Auth,
-        "rate_limit" => FailureClass::RateLimited,
-        "quota" => FailureClass::Quota,
-        "transport_error" => FailureClass::Transient,
-        _ if problem.message.contains("exceeds the model's prompt budget") => FailureClass::BadRequest,
-        _ => remote::class(&Trouble { status: problem.status, ..Trouble::default() }),
+    fn class(&self, problem: &Problem) -> FailureClass {
+        match problem.kind.as_str() {
+            "authentication" | "authorization" => FailureClass::Auth,
+            "rate_limit" => FailureClass::RateLimited,
+            "quota" => FailureClass::Quota,
+            "transport_error" => FailureClass::Transient,
+            _ if problem.message.contains("exceeds the model's prompt budget") => FailureClass::BadRequest,
+            _ if problem.status.is_none() && self.is_cut_off => FailureClass::Transient,
+            _ => remote::class(&Trouble { status: problem.status, ..Trouble::default() }),
+        }
     }
 }
 

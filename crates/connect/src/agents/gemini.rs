@@ -286,8 +286,8 @@ impl Opened {
             Exit::Code(55) => untrusted(),
             // It exits without waiting for what it has yet to print.
             Exit::Code(0) if self.is_echo_cut => {
-                let what =
-                    "ended while it printed the prompt back, as it does where that is too long for its model";
+                let what = "ended before it had printed everything, and its answer is lost; so it does where a prompt is \
+                    long and its model answers at once, or where it is too long for the model";
                 abrupt(&PROFILE, what, end)
             }
             exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::AfterDone) => match status_of(exit) {

@@ -115,9 +115,11 @@ fn agent_of(ask: &Ask) -> Option<(&'static str, Json)> {
     Some((name, allowing(level.into_iter().filter(is_wanted).map(str::to_owned))))
 }
 
-/// Everything that is not named is denied. The order matters to it: the last rule that fits holds.
+/// Everything that is not named is denied. The order matters to it: the last rule that fits holds. Should a project have
+/// an agent of our name, its rules are mixed with ours, and a rule of both keeps the project's place. What the project
+/// allows after its own `*` would hold; so everything is denied once more, by a rule of ours alone.
 fn allowing(tools: impl Iterator<Item = String>) -> Json {
-    let mut rules = BTreeMap::from([("*".to_owned(), "deny")]);
+    let mut rules = BTreeMap::from(["*", "**"].map(|all| (all.to_owned(), "deny")));
     rules.extend(tools.map(|tool| (tool, "allow")));
     json!(rules)
 }
@@ -215,6 +217,8 @@ struct ProblemData {
     message: String,
     #[serde(deserialize_with = "or_default")]
     status_code: Option<u16>,
+    #[serde(deserialize_with = "or_default")]
+    is_retryable: bool,
     #[serde(deserialize_with = "or_default")]
     response_headers: BTreeMap<String, String>,
     #[serde(deserialize_with = "or_default")]
@@ -369,6 +373,8 @@ fn classify(problem: &Problem) -> (Failure, Option<saihai_model::Millis>) {
         "ProviderAuthError" => Some(FailureClass::Auth),
         "ContentFilterError" => Some(FailureClass::Refused),
         "MessageOutputLengthError" | "ContextOverflowError" => Some(FailureClass::BadRequest),
+        // A connection that broke has no status, and it tried again by itself to the end.
+        "APIError" if data.is_retryable => Some(FailureClass::Transient),
         _ => None,
     };
     if let (Some(class), None) = (named, data.status_code) {

@@ -111,6 +111,22 @@ fn an_error_is_classified_by_its_kind_and_else_by_its_status() {
     assert_eq!(error(r#"{"errorType":"query","message":"?"}"#), "crashed: ?");
 }
 
+// C-32
+#[test]
+fn a_connection_that_broke_is_known_by_the_end_of_its_last_request() {
+    let ended = |result: &str, data: &str| {
+        let last = format!(
+            r#"{{"type":"model.call_final_result","data":{{"result":"{result}"}},"ephemeral":true}}"#
+        );
+        said(&format!("{last}\n{{\"type\":\"session.error\",\"data\":{data}}}"), "", 1)
+    };
+    let query = r#"{"errorType":"query","message":"no response"}"#;
+    assert_eq!(ended("transport_error", query), "transient: no response");
+    assert_eq!(ended("error", query), "crashed: no response");
+    let refused = r#"{"errorType":"query","message":"no","statusCode":400}"#;
+    assert_eq!(ended("transport_error", refused), "bad_request: no");
+}
+
 const DONE: &str = r#"{"type":"result","sessionId":"s","exitCode":0}"#;
 const TEXT: &str = r#"{"type":"assistant.message","data":{"content":"done"}}"#;
 

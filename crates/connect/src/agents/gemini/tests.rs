@@ -98,7 +98,7 @@ fn a_failure_is_classified_by_what_it_tells_and_else_by_its_exit_code() {
 fn a_success_without_a_request_is_none() {
     let nothing = r#"{"type":"result","status":"success","stats":{"input_tokens":0,"output_tokens":0}}"#;
     insta::assert_snapshot!(said(nothing, "", 0), @"bad_request: gemini ended without asking its model: the prompt is too long for the model, or is nothing but a command of gemini itself");
-    insta::assert_snapshot!(said(r#"{"type":"message","role":"user","content":"word wo"#, "", 0), @"crashed: gemini ended while it printed the prompt back, as it does where that is too long for its model (exit code 0)");
+    insta::assert_snapshot!(said(r#"{"type":"message","role":"user","content":"word wo"#, "", 0), @"crashed: gemini ended before it had printed everything, and its answer is lost; so it does where a prompt is long and its model answers at once, or where it is too long for the model (exit code 0)");
 }
 
 const DONE: &str = r#"{"type":"result","status":"success","stats":{"input_tokens":3,"output_tokens":1}}"#;

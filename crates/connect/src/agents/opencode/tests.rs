@@ -38,17 +38,17 @@ fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
 fn a_level_becomes_an_agent_of_our_own() {
     insta::assert_snapshot!(started(Permission::ReadOnly, None), @r#"
     ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-readonly"]
-    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","glob":"allow","grep":"allow","list":"allow","read":"allow"}}}}
+    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","**":"deny","glob":"allow","grep":"allow","list":"allow","read":"allow"}}}}
     do it
     "#);
     insta::assert_snapshot!(started(Permission::Edit { commands: false }, None), @r#"
     ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-edit"]
-    {"agent":{"saihai-edit":{"description":"Saihai","mode":"primary","permission":{"*":"deny","edit":"allow","glob":"allow","grep":"allow","list":"allow","read":"allow","todowrite":"allow"}}}}
+    {"agent":{"saihai-edit":{"description":"Saihai","mode":"primary","permission":{"*":"deny","**":"deny","edit":"allow","glob":"allow","grep":"allow","list":"allow","read":"allow","todowrite":"allow"}}}}
     do it
     "#);
     insta::assert_snapshot!(started(Permission::Edit { commands: true }, None), @r#"
     ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-edit"]
-    {"agent":{"saihai-edit":{"description":"Saihai","mode":"primary","permission":{"*":"deny","bash":"allow","edit":"allow","glob":"allow","grep":"allow","list":"allow","read":"allow","todowrite":"allow"}}}}
+    {"agent":{"saihai-edit":{"description":"Saihai","mode":"primary","permission":{"*":"deny","**":"deny","bash":"allow","edit":"allow","glob":"allow","grep":"allow","list":"allow","read":"allow","todowrite":"allow"}}}}
     do it
     "#);
     insta::assert_snapshot!(started(Permission::Full, None), @r#"
@@ -63,17 +63,17 @@ fn a_level_becomes_an_agent_of_our_own() {
 fn tools_a_definition_names_narrow_a_level_and_never_widen_it() {
     insta::assert_snapshot!(started(Permission::ReadOnly, Some(&["Read", "Write", "Bash"])), @r#"
     ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-readonly"]
-    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","read":"allow"}}}}
+    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","**":"deny","read":"allow"}}}}
     do it
     "#);
     insta::assert_snapshot!(started(Permission::ReadOnly, Some(&[])), @r#"
     ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-readonly"]
-    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny"}}}}
+    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","**":"deny"}}}}
     do it
     "#);
     insta::assert_snapshot!(started(Permission::Full, Some(&["Read", "Bash"])), @r#"
     ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "--agent", "saihai-full"]
-    {"agent":{"saihai-full":{"description":"Saihai","mode":"primary","permission":{"*":"deny","bash":"allow","external_directory":"allow","read":"allow"}}}}
+    {"agent":{"saihai-full":{"description":"Saihai","mode":"primary","permission":{"*":"deny","**":"deny","bash":"allow","external_directory":"allow","read":"allow"}}}}
     do it
     "#);
 }
@@ -91,7 +91,7 @@ fn a_session_is_continued_after_further_arguments_and_a_persona_stands_before_th
     };
     insta::assert_snapshot!(started_for(&ask, &settings), @r#"
     ["run", "--format", "json", "--title", "20260101-000000-x plan.1.1.1", "-m", "x/m", "--agent", "saihai-readonly", "--print-logs", "-s", "ses_1"]
-    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","glob":"allow","grep":"allow","list":"allow","read":"allow"}}}}
+    {"agent":{"saihai-readonly":{"description":"Saihai","mode":"primary","permission":{"*":"deny","**":"deny","glob":"allow","grep":"allow","list":"allow","read":"allow"}}}}
     You plan.
 
     ---
@@ -138,6 +138,8 @@ fn an_error_is_classified_by_its_status_and_else_by_its_name() {
     assert_eq!(status(529, ""), "transient: no");
     assert_eq!(error("ProviderAuthError", r#"{"message":"log in"}"#), "auth: log in");
     assert_eq!(error("ContextOverflowError", "{}"), "bad_request: ContextOverflowError");
+    assert_eq!(error("APIError", r#"{"message":"closed","isRetryable":true}"#), "transient: closed");
+    assert_eq!(error("APIError", r#"{"message":"?","isRetryable":false}"#), "crashed: ?");
     assert_eq!(error("UnknownError", r#"{"message":"?"}"#), "crashed: ?");
     assert_eq!(error("UnknownError", "17"), "crashed: UnknownError");
 }
