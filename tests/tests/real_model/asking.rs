@@ -41,7 +41,7 @@ fn asking(model: &Model, provider: &str, directory: &TempDir, change: impl FnOnc
     let name = ProviderName::from(provider);
     let connections = Connections { settings: [(name.clone(), settings)].into(), ..Connections::default() };
     let mut providers =
-        Providers::open(&workflow(provider), connections).ok().expect("a provider on the loopback");
+        Providers::open(&workflow(provider), connections).expect("a provider on the loopback");
     let mut ask = Ask {
         run: "20260206-085600-it".into(),
         call: CallId { stage: "work".into(), visit: 1, round: 1, n: 1 },
