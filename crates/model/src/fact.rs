@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, ProviderName, Reading, Text, ToolUse, Usage,
-    Usd,
+    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, ProviderName, Reading, Text, Usage, Usd,
 };
 
 /// A fact and when it was recorded.
@@ -132,7 +131,7 @@ pub struct Replied {
     pub cost: Option<Usd>,
     /// Tools the agent used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools_used: Vec<ToolUse>,
+    pub tools_used: Vec<ToolUsed>,
     /// The session's counters after it, where the provider counts sessions (C-27).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metered: Option<Meter>,
@@ -146,6 +145,33 @@ pub struct Replied {
     pub revision: Option<String>,
     /// What was found in it.
     pub reading: Reading,
+}
+
+/// One use of a tool, as it is kept: what is short in itself, what is long as a blob (C-20).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolUsed {
+    /// The tool's own name.
+    pub name: String,
+    /// What it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Json>,
+    /// The same where it is long: its JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_input: Option<Text>,
+    /// What it answered, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Json>,
+    /// The same where it is long: its JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_output: Option<Text>,
+    /// How long it took.
+    #[serde(default)]
+    pub duration_ms: u64,
+}
+
+impl ToolUsed {
+    /// What it was given and answered is kept as a blob where its JSON is longer than this.
+    pub const INLINE_LIMIT: usize = 4 * 1024;
 }
 
 /// A failed attempt.

@@ -46,7 +46,7 @@ pub use effect::{Effect, Given, OpenGate, Performance, Request};
 pub use ending::{Ending, Hold, exit_code};
 pub use exit::{Again, Exit, Holds, Route, Rule, Target, Topics};
 pub use expectation::{Difference, Expectation, ExpectedPrompt};
-pub use fact::{Answer, AnsweredBy, CallFailed, Event, Fact, Outcome, Raise, Replied, Start};
+pub use fact::{Answer, AnsweredBy, CallFailed, Event, Fact, Outcome, Raise, Replied, Start, ToolUsed};
 pub use failure::{Failure, FailureClass};
 pub use gate::{Gate, GateMode, Wants};
 pub use id::{CallId, Label, Place, ProviderName, Purpose, SessionKey, StageId, Topic, TurnId};

@@ -147,7 +147,9 @@ pub(crate) fn for_each_blob(
         Fact::Asked { prompt, .. } => prompt.iter().try_for_each(look),
         Fact::Replied(reply) => {
             look(&reply.text)?;
-            reply.spoken.iter().try_for_each(look)
+            let tools = reply.tools_used.iter();
+            let long = tools.flat_map(|tool| tool.long_input.iter().chain(&tool.long_output));
+            reply.spoken.iter().chain(long).try_for_each(look)
         }
         Fact::Performed { outcome: Outcome::Done { output, .. }, .. } => Saved::of(output)
             .try_for_each(|(_, saved)| saved.content.iter().chain(&saved.agents_own).try_for_each(&mut look)),

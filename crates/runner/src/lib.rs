@@ -46,6 +46,7 @@ mod secrets;
 mod state;
 #[cfg(test)]
 mod testing;
+mod tools_used;
 mod writable;
 
 pub use beginning::Beginning;

@@ -57,7 +57,7 @@ fn a_secret_in_task_reply_report_tool_failure_and_answer_is_kept_nowhere() {
     project.write(
         "script.yaml",
         format!(
-            "script: 1\nreplies:\n  - {{for: work, fail: {{class: crashed, message: 'bad key {CANARY}'}}}}\n  - for: work\n    text: \"{long}```markdown\\nkey {CANARY}\\n```\\n[STEP:0]\"\n    tools_used: [{{name: Bash, input: {{command: 'echo {CANARY}'}}, output: '{CANARY}', duration_ms: 1}}]\n  - {{for: last, text: 'it was {CANARY} [STEP:0]'}}\n"
+            "script: 1\nreplies:\n  - {{for: work, fail: {{class: crashed, message: 'bad key {CANARY}'}}}}\n  - for: work\n    text: \"{long}```markdown\\nkey {CANARY}\\n```\\n[STEP:0]\"\n    tools_used: [{{name: Bash, input: {{command: 'echo {CANARY}'}}, output: '{CANARY}', duration_ms: 1}}, {{name: Read, input: {{path: a}}, output: \"{long}\", duration_ms: 1}}]\n  - {{for: last, text: 'it was {CANARY} [STEP:0]'}}\n"
         ),
     );
     let run = project

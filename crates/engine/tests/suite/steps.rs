@@ -301,7 +301,7 @@ fn a_reply_without_words_keeps_what_was_said_before() {
         session: None,
         usage: Usage::default(),
         cost: None,
-        tools_used: vec![ToolUse { name: "Read".to_owned(), ..ToolUse::default() }],
+        tools_used: vec![ToolUsed { name: "Read".to_owned(), ..ToolUsed::default() }],
         metered: None,
         denied: 0,
         duration: Millis(1),

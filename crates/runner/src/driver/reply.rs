@@ -1,12 +1,17 @@
 //! What came of an ask becomes a fact, where its text is.
 
+use std::io;
+use std::path::PathBuf;
+
 use saihai_model::{
     CallFailed, Fact, Failure, FailureClass, Millis, Moment, Reading, Refusal, Replied, Reply, Spoken, Text,
-    Usage, Usd, Wanted,
+    ToolUse, ToolUsed, Usage, Usd, Wanted,
 };
 
 use super::calls::{About, Came, Ended};
+use crate::blobs::Blobs;
 use crate::owned::Owned;
+use crate::tools_used;
 
 /// Whoever says that asking makes no sense for longer than this has said nothing (C-34).
 const LONGEST_WAIT: Millis = Millis(31 * 24 * 3_600_000);
@@ -43,29 +48,22 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
     }
     let wanted = owned.workflow().wanted(&about.call.stage, about.place);
     let reading = read(wanted, &about.prompt, &mut reply);
-    let spoken = spoken(wanted, &reply.responses).map(|spoken| owned.directory().blobs().keep(spoken));
-    let kept = |text: Result<Text, (std::path::PathBuf, std::io::Error)>| {
-        text.map_err(|(path, source)| Fact::StorageFailed {
-            call: Some(about.call.clone()),
-            path: path.display().to_string(),
-            message: source.to_string(),
-        })
-    };
-    let text = match kept(owned.directory().blobs().keep(reply.text)) {
-        Ok(text) => text,
-        Err(fact) => return fact,
-    };
-    let spoken = match spoken.map(kept).transpose() {
-        Ok(spoken) => spoken,
-        Err(fact) => return fact,
-    };
+    let spoken = spoken(wanted, &reply.responses);
+    let Kept { text, spoken, tools_used } =
+        match Kept::new(&owned.directory().blobs(), reply.text, spoken, reply.tools_used) {
+            Ok(kept) => kept,
+            Err((path, source)) => {
+                let (path, message) = (path.display().to_string(), source.to_string());
+                return Fact::StorageFailed { call: Some(about.call), path, message };
+            }
+        };
     Fact::Replied(Box::new(Replied {
         text,
         spoken,
         session: reply.session,
         cost: about.cost(reply.cost, &reply.usage),
         usage: reply.usage,
-        tools_used: reply.tools_used,
+        tools_used,
         metered: reply.metered,
         denied: reply.denied,
         duration: now.since(about.began),
@@ -73,6 +71,25 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
         reading,
         call: about.call,
     }))
+}
+
+/// What of a reply may lie in blobs.
+struct Kept {
+    text: Text,
+    spoken: Option<Text>,
+    tools_used: Vec<ToolUsed>,
+}
+
+impl Kept {
+    fn new(
+        blobs: &Blobs,
+        text: String,
+        spoken: Option<String>,
+        tools: Vec<ToolUse>,
+    ) -> Result<Self, (PathBuf, io::Error)> {
+        let spoken = spoken.map(|spoken| blobs.keep(spoken)).transpose()?;
+        Ok(Self { text: blobs.keep(text)?, spoken, tools_used: tools_used::keep(blobs, tools)? })
+    }
 }
 
 /// What is found in a reply, with what its provider has to say about it.

@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use saihai_connect::{Asked, Player, Taken};
 use saihai_model::{
-    CallId, Failure, Json, Place, Replied, ScriptEdit, ScriptReply, ScriptWrite, Text, ToolUse, Workflow,
+    CallId, Failure, Json, Place, ScriptEdit, ScriptReply, ScriptWrite, Text, ToolUse, Workflow,
 };
 
 use crate::{Error, RunDirectory};
@@ -82,7 +82,7 @@ impl Changes {
     }
 
     /// What the turn of an ask changed.
-    pub(super) fn made(&self, ask: usize, replied: Option<&Replied>, may_change: bool) -> Changed {
+    pub(super) fn made(&self, ask: usize, tools: Vec<ToolUse>, may_change: bool) -> Changed {
         if let Some(reply) = self.scripted.get(&ask) {
             let reply = ScriptReply {
                 writes: reply.writes.clone(),
@@ -93,12 +93,11 @@ impl Changes {
             };
             return Changed { reply, unknown: false };
         }
-        let tools = replied.map(|reply| reply.tools_used.as_slice()).unwrap_or_default();
         let mut changed = Changed { unknown: may_change && tools.is_empty(), ..Changed::default() };
         for tool in tools.iter().filter(|_| may_change) {
             changed.take_in(tool, &self.directory);
         }
-        changed.reply.tools_used = tools.to_vec();
+        changed.reply.tools_used = tools;
         changed
     }
 }
@@ -173,7 +172,6 @@ fn inside(path: &str, directory: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use saihai_model::Reading;
     use serde_json::json;
 
     use super::*;
@@ -186,21 +184,7 @@ mod tests {
             output: None,
             duration_ms: 0,
         });
-        let replied = Replied {
-            call: CallId::parse("build.1.1.1").unwrap(),
-            text: Text::from(""),
-            spoken: None,
-            session: None,
-            usage: saihai_model::Usage::default(),
-            cost: None,
-            tools_used: tools.collect(),
-            metered: None,
-            denied: 0,
-            duration: saihai_model::Millis(0),
-            revision: None,
-            reading: Reading::default(),
-        };
-        let changed = changes.made(0, Some(&replied), true);
+        let changed = changes.made(0, tools.collect(), true);
         let writes =
             changed.reply.writes.iter().map(|write| format!("write {}={}", write.path, write.content));
         let edits = changed

@@ -10,7 +10,7 @@ use saihai_model::{
 use super::changes::{Changes, Step};
 use super::expectation;
 use crate::script_file::of_target;
-use crate::{Error, RunDirectory};
+use crate::{Error, RunDirectory, tools_used};
 
 /// A run as a script, and what of it no script can play.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +46,10 @@ impl Recording {
         for (index, one) in replies {
             let place = fold.places.get(&one.call);
             let reply = one.reply(directory, &workflow, place)?;
-            let changed = changes.made(index, one.replied(), may_change(&workflow, &one.call, place));
+            let tools =
+                one.replied().map(|reply| tools_used::read(directory, &reply.tools_used)).transpose()?;
+            let may_change = may_change(&workflow, &one.call, place);
+            let changed = changes.made(index, tools.unwrap_or_default(), may_change);
             if changed.unknown {
                 let name = reply.target.as_ref().map_or_else(String::new, of_target);
                 unknown.push(format!("{name} at visit {}", one.call.visit));

@@ -4,7 +4,7 @@ use std::path::Path;
 use saihai_model::{
     Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Entry, Fact, Failure,
     FailureClass, Found, Hold, How, Meter, Millis, Moment, Outcome, Place, Published, Purpose, Raise,
-    Reading, Replied, Start, Tag, Text, ToolUse, Usage, Usd, Verdict,
+    Reading, Replied, Start, Tag, Text, ToolUsed, Usage, Usd, Verdict,
 };
 use serde_json::{Value as Json, json};
 
@@ -191,8 +191,15 @@ fn replied() -> Replied {
         keywords: vec!["k".into()],
         warnings: vec!["w".into()],
     };
-    let tool =
-        ToolUse { name: "Read".into(), input: Some(json!(1)), output: Some(json!("x")), duration_ms: 1 };
+    let long = Some(Text::Blob { hash: "00".into(), bytes: 5_000 });
+    let tool = ToolUsed {
+        name: "Read".into(),
+        input: Some(json!(1)),
+        long_input: long.clone(),
+        output: Some(json!("x")),
+        long_output: long,
+        duration_ms: 1,
+    };
     Replied {
         call: call(),
         text: Text::from("t"),
