@@ -1,5 +1,6 @@
 mod budgets;
 mod discovery;
+mod enforcement;
 mod laws;
 mod layers;
 mod listing;

@@ -1,0 +1,72 @@
+//! Providers and what a workflow lets its agents do. C-43.
+
+use super::*;
+use crate::{Definition, Dialect, Options, Origin, Places, load};
+
+/// What is said of a piece with these movements, under the user's settings.
+fn said(settings: &str, movements: &str) -> String {
+    let settings = World::default().user(settings).settings();
+    let path = "/p/.takt/pieces/t.yaml";
+    let piece = format!("name: t\nmovements:\n{movements}");
+    let source = MemorySource::new([(path, piece.as_str())]);
+    let definition = Definition {
+        name: "t".to_owned(),
+        dialect: Dialect::Piece,
+        origin: Origin::Project,
+        path: Some(path.into()),
+    };
+    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let loaded = load(&source, &places, &definition, &Options::default(), &settings);
+    let workflow = loaded.workflow.expect("a piece with nothing wrong");
+    to_human(&settings.check_enforcement(&workflow).sorted(), Colour::Never)
+}
+
+fn movement(keys: &str) -> String {
+    format!("  - {{name: work, {keys}, rules: [{{condition: done, next: COMPLETE}}]}}\n")
+}
+
+// C-42: what a piece calls `edit` means commands too, and gemini has no mode for that.
+#[test]
+fn a_turn_that_may_run_commands_is_warned_of_a_provider_that_lets_it_run_none() {
+    assert_snapshot!(said("", &movement("edit: true, provider: gemini")), @"
+    warning[provider/no-commands]: `work` may run commands, and provider `gemini` has none in this mode
+      = help: it edits files and cannot build or test: ask another provider, or `permission_mode: full`
+    ");
+    for harmless in [
+        "edit: false, provider: gemini",
+        "permission_mode: full, provider: gemini",
+        "edit: true, provider: codex",
+    ] {
+        assert_eq!(said("", &movement(harmless)), "", "{harmless}");
+    }
+}
+
+// Case 7
+#[test]
+fn a_provider_that_holds_nobody_to_anything_is_refused_once_for_each_level() {
+    let mine = "[providers.mine]\nkind = \"command\"\nprogram = \"mine\"\n";
+    let twice = movement("provider: mine")
+        + "  - {name: more, provider: mine, rules: [{condition: done, next: work}]}\n";
+    assert_snapshot!(said(mine, &twice), @"
+    error[provider/cannot-enforce]: provider `mine` cannot hold an agent to `readonly`, which `work` asks for
+      = help: if the program itself keeps to it, say so in `[providers.mine] honours`
+    ");
+    assert_snapshot!(said("", &movement("edit: true, provider: anthropic")), @"
+    error[provider/cannot-enforce]: provider `anthropic` cannot hold an agent to `edit`, which `work` asks for
+      = help: an API only looks at files: ask another provider, or let the turn only look
+    ");
+    let honest = format!("{mine}honours = [\"readonly\"]\n");
+    assert_eq!(said(&honest, &twice), "");
+}
+
+// The question about a turn only looks, and whoever is asked must be held to that.
+#[test]
+fn whoever_judges_must_be_held_to_looking() {
+    let mine = "[providers.mine]\nkind = \"command\"\nprogram = \"mine\"\nhonours = [\"edit\"]\n";
+    assert_snapshot!(said(mine, &movement("edit: true, provider: mine")), @"
+    error[provider/cannot-enforce]: provider `mine` cannot hold an agent to `readonly`, which a question about `work` asks for
+      = help: if the program itself keeps to it, say so in `[providers.mine] honours`
+    ");
+    let both = mine.replace("[\"edit\"]", "[\"edit\", \"readonly\"]");
+    assert_eq!(said(&both, &movement("edit: true, provider: mine")), "");
+}
