@@ -6,7 +6,8 @@
 //! `attempt`. So a vendor's flag, event name or status code stands in one file (C-2), and its tests need no process.
 
 use saihai_model::{
-    Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
+    Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, ProviderKind, ProviderName,
+    ProviderSettings,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -216,16 +217,15 @@ pub(crate) fn with_persona(ask: &Ask) -> String {
     }
 }
 
-/// Refuses a prompt that the program would not take, before it is started (C-24).
+/// Refuses a prompt that a provider would not take, before anything is started or sent (C-24).
 ///
 /// # Errors
 /// It is too long.
-pub(crate) fn fits(input: &str, profile: &Profile, settings: &ProviderSettings) -> Result<(), Failure> {
-    let (bytes, most) = (input.len() as u64, settings.max_prompt.unwrap_or(profile.max_prompt));
-    if bytes <= most {
+pub(crate) fn fits(bytes: usize, most: u64, provider: &ProviderName) -> Result<(), Failure> {
+    if u64::try_from(bytes).is_ok_and(|bytes| bytes <= most) {
         return Ok(());
     }
-    let message = format!("prompt is {bytes} bytes, {} takes {most}", profile.kind.name());
+    let message = format!("prompt is {bytes} bytes, {provider} takes {most}");
     Err(failure(FailureClass::BadRequest, &message))
 }
 

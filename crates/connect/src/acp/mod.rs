@@ -39,7 +39,9 @@ impl Agent for Acp {
     }
 
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
-        fits(&message::prompt_text(ask), &PROFILE, settings)?;
+        // What it is started with is a greeting; the prompt comes later.
+        let most = settings.max_prompt.unwrap_or(PROFILE.max_prompt);
+        fits(message::prompt_text(ask).len(), most, &ask.provider)?;
         if !honours(ask.permission, settings) {
             let (level, provider) = (ask.permission.name(), &ask.provider);
             let words = format!(

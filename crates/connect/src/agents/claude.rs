@@ -7,9 +7,7 @@ mod machine;
 
 use saihai_model::{Ask, Failure, FailureClass, Json, Permission, ProviderKind, ProviderSettings};
 
-use crate::agent::{
-    Agent, Invocation, Listener, Login, LoginProbe, Probed, Profile, failure, fits, unique_id,
-};
+use crate::agent::{Agent, Invocation, Listener, Login, LoginProbe, Probed, Profile, failure, unique_id};
 use listener::Ears;
 
 /// Claude Code.
@@ -51,7 +49,6 @@ impl Agent for Claude {
     }
 
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
-        fits(&ask.prompt, &PROFILE, settings)?;
         let mut arguments = words(&["-p", "--output-format", "stream-json", "--verbose"]);
         let mut files = Vec::new();
         if let Some(model) = &ask.model {

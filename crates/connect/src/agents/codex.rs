@@ -7,7 +7,7 @@ mod listener;
 use saihai_model::{Ask, Failure, FailureClass, Json, Permission, ProviderKind, ProviderSettings};
 
 use crate::agent::{
-    Agent, Invocation, Listener, Login, LoginProbe, Probed, Profile, failure, fits, unique_id, with_persona,
+    Agent, Invocation, Listener, Login, LoginProbe, Probed, Profile, failure, unique_id, with_persona,
 };
 use listener::Ears;
 
@@ -37,7 +37,6 @@ impl Agent for Codex {
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
         // Its slot for instructions is not used: a resumed thread keeps those it began with (C-23).
         let input = with_persona(ask);
-        fits(&input, &PROFILE, settings)?;
         let characters = input.chars().count();
         if characters > LONGEST_PROMPT {
             let message = format!("prompt is {characters} characters, codex takes {LONGEST_PROMPT}");

@@ -6,7 +6,7 @@ mod text;
 use saihai_model::{Ask, Failure, FailureClass, Protocol, ProviderKind, ProviderSettings};
 use serde_json::json;
 
-use crate::agent::{Agent, End, Exit, Invocation, Listener, Profile, abrupt, fits, unique_id, with_persona};
+use crate::agent::{Agent, End, Exit, Invocation, Listener, Profile, abrupt, unique_id, with_persona};
 
 /// Any program.
 #[derive(Debug)]
@@ -41,7 +41,6 @@ impl Agent for Command {
                 asked(ask)
             }
         };
-        fits(&input, &PROFILE, settings)?;
         Ok(Invocation { arguments, environment, files, input })
     }
 

@@ -9,6 +9,7 @@ use saihai_model::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::fits;
 use crate::http::api::{Done, Request};
 use crate::http::exchange::{Exchange, timed_out};
 use crate::http::form::{ANSWER, Form};
@@ -129,11 +130,7 @@ impl Turn {
                 "`{name}` can only look: permission `{level}` cannot be given there"
             )));
         }
-        let (bytes, most) =
-            (self.ask.prompt.len() as u64, self.service.settings.max_prompt.unwrap_or(PROMPT));
-        if bytes > most {
-            return Err(bad_request(format!("prompt is {bytes} bytes, {name} takes {most}")));
-        }
+        fits(self.ask.prompt.len(), self.service.settings.max_prompt.unwrap_or(PROMPT), name)?;
         if self.service.model(&self.ask).is_none() && !self.service.is_local() {
             return Err(bad_request(format!(
                 "`{name}` needs a model; set `providers.{name}.model` or give `--model`"

@@ -112,15 +112,13 @@ fn a_schema_stands_in_the_arguments_up_to_its_limit() {
 
 // C-24, case 33: whatever is in a prompt, it is bytes on the standard input.
 #[test]
-fn a_prompt_is_never_an_argument_and_never_too_long() {
+fn a_prompt_is_never_an_argument() {
     let asked = Ask { prompt: "$(touch x)".into(), model: Some("; touch x".into()), ..ask() };
     let invocation = Claude.invocation(&asked, &settings()).unwrap();
     assert_eq!(invocation.input, "$(touch x)");
     assert!(!invocation.arguments.iter().any(|argument| argument.contains("$(")));
     assert!(invocation.arguments.contains(&"; touch x".to_owned()));
-    let long = Ask { prompt: "x".repeat(10_000_001), ..ask() };
-    let failure = Claude.invocation(&long, &settings()).unwrap_err();
-    assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: prompt is 10000001 bytes, claude takes 10000000");
+    assert_eq!(Claude.profile().max_prompt, 10_000_000);
 }
 
 // C-60
