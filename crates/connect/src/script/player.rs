@@ -2,8 +2,9 @@
 //!
 //! The state is a fold over what was asked and what became of it, both of which stand in the journal, so a new
 //! process that is told them goes on exactly where the old one was. A reply belongs to its call from the ask until
-//! its outcome is recorded: a call that is made again because the process died, or because it was stopped, gets
-//! the same reply again; one that is tried again after its scripted failure gets the next.
+//! its outcome is recorded: a call that is made again because the process died, because it was stopped, or because what
+//! the reply was to do could not be done gets the same reply again; one that is tried again after its scripted failure
+//! gets the next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -176,11 +177,9 @@ impl Player {
     /// Counts what became of a call: its reply (`None`) or failure stands in the journal.
     pub fn ended(&mut self, call: &CallId, failure: Option<&Failure>) {
         let Some(held) = self.held.get(call) else { return };
-        let fail = held.line.and_then(|line| self.lines[line].reply.fail.as_ref());
-        // Stopped before it could say what it had to say: when the call is made again, it still has to.
-        let stopped = failure.is_some_and(|failure| failure.class == FailureClass::Cancelled)
-            && fail.is_none_or(|fail| fail.class != FailureClass::Cancelled);
-        if !stopped {
+        let reply = held.line.map(|line| &*self.lines[line].reply);
+        // Whoever could not say what he had to say still has to when the call is made again.
+        if !failure.is_some_and(|failure| kept_from_saying(reply, failure)) {
             self.held.remove(call);
         }
     }
@@ -234,6 +233,31 @@ impl Player {
             None if self.strict => Taken::Missing(Missing::of(asked)),
             None => Taken::Generic { number: held.number },
         }
+    }
+}
+
+/// Whether a failure is not what the reply was to say: it was stopped, or what it was to do could not be done. A deadline
+/// that its own delay passed is its own doing.
+fn kept_from_saying(reply: Option<&ScriptReply>, failure: &Failure) -> bool {
+    let scripted = reply.and_then(|reply| reply.fail.as_ref()).map(|fail| fail.class);
+    if scripted == Some(failure.class) {
+        return false;
+    }
+    let acts = reply.is_some_and(|reply| {
+        let says = reply.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        let does = !(reply.writes.is_empty() && reply.edits.is_empty() && reply.runs.is_empty());
+        does && (says || reply.structured.is_some() || scripted.is_some())
+    });
+    match failure.class {
+        FailureClass::Cancelled => true,
+        FailureClass::Crashed | FailureClass::BadRequest => acts,
+        FailureClass::Missing
+        | FailureClass::Auth
+        | FailureClass::RateLimited
+        | FailureClass::Quota
+        | FailureClass::Transient
+        | FailureClass::SessionLost
+        | FailureClass::Refused => false,
     }
 }
 

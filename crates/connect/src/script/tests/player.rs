@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use saihai_model::{Ask, Failure, FailureClass, Script, ScriptFailure, ScriptReply, Times};
+use saihai_model::{Ask, Failure, FailureClass, Script, ScriptFailure, ScriptReply, ScriptWrite, Times};
 
 use super::say::{ask, reply, script};
 use crate::script::{Asked, Player, Taken};
@@ -257,6 +257,29 @@ fn a_call_retried_after_its_scripted_failure_gets_the_next_reply() {
 fn a_call_that_was_stopped_gets_the_same_reply_when_it_is_made_again() {
     let steps = [Step::Asked("a"), Step::Failed("a", FailureClass::Cancelled), Step::Asked("a")];
     assert_eq!(live(script("-> one\n-> two"), &steps), "one, one again");
+}
+
+// C-75
+#[test]
+fn a_call_whose_reply_could_not_do_what_it_was_to_do_gets_the_same_reply_again() {
+    use FailureClass::{BadRequest, Crashed, Transient};
+    let writing = || ScriptReply {
+        writes: vec![ScriptWrite { path: "a".into(), content: "a".into() }],
+        ..reply("-> first")
+    };
+    let after = |first: ScriptReply, class| {
+        let mut script = script("-> second");
+        script.replies.insert(0, first);
+        live(script, &[Step::Asked("a"), Step::Failed("a", class), Step::Asked("a")])
+    };
+    for class in [Crashed, BadRequest] {
+        assert_eq!(after(writing(), class), "first, first again", "{class:?}");
+    }
+    // It did nothing but speak, or took its time, or failed as it was to: that is how it went.
+    assert_eq!(after(reply("-> first"), Crashed), "first, second");
+    assert_eq!(after(writing(), Transient), "first, second");
+    let failing = ScriptReply { writes: writing().writes, ..failing(Crashed, "-> first") };
+    assert_eq!(after(failing, Crashed), "first, second");
 }
 
 #[test]
