@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -53,6 +55,23 @@ impl<'a> FakeAgent<'a> {
         files.sort();
         let read = |file: &PathBuf| serde_json::from_slice(&fs::read(file).expect("a call")).expect("JSON");
         files.iter().map(read).map(FakeCall).collect()
+    }
+
+    /// The first call of it, as soon as there is one.
+    ///
+    /// # Panics
+    /// There is none within a minute.
+    pub fn wait_for_call(&self) -> FakeCall {
+        let (file, begun) = (self.place().join("calls/0000.json"), Instant::now());
+        loop {
+            // It is there a moment before it is written.
+            let call = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            if let Some(call) = call {
+                return FakeCall(call);
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "it was not called");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 

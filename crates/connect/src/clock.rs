@@ -34,3 +34,29 @@ impl Clock for NoTime {
         Box::pin(std::future::ready(()))
     }
 }
+
+/// Time that passes when it is told to.
+#[cfg(test)]
+pub(crate) struct HandClock(tokio::sync::watch::Sender<u64>);
+
+#[cfg(test)]
+impl HandClock {
+    pub(crate) fn new() -> std::sync::Arc<Self> {
+        std::sync::Arc::new(Self(tokio::sync::watch::Sender::new(0)))
+    }
+
+    pub(crate) fn advance(&self, length: Millis) {
+        self.0.send_modify(|now| *now += length.0);
+    }
+}
+
+#[cfg(test)]
+impl Clock for HandClock {
+    fn sleep(&self, length: Millis) -> Sleep<'_> {
+        let mut now = self.0.subscribe();
+        let until = *now.borrow() + length.0;
+        Box::pin(async move {
+            now.wait_for(|now| *now >= until).await.expect("the clock outlives its sleepers");
+        })
+    }
+}

@@ -17,7 +17,7 @@ use crate::asking::Asking;
 use crate::attempt::{Attempt, Installed, Means};
 use crate::clock::{Clock, RealTime};
 use crate::http::{Service, Unreachable};
-use crate::process;
+use crate::process::{self, Grace};
 use crate::redact::Redactor;
 use crate::script::{Accounts, Asked, BadScript, Scripted};
 
@@ -32,7 +32,7 @@ pub struct Connections {
     pub dry: bool,
     /// On which clock scripted replies take their time and agents keep their deadlines.
     pub clock: Arc<dyn Clock>,
-    /// How long a program has between being asked to end and being ended.
+    /// How long a program has between being asked to end and being ended, unless there is a hurry.
     pub grace: Millis,
     /// Our own environment, of which a program is given only what is allowed.
     pub environment: Vec<(OsString, OsString)>,
@@ -142,6 +142,7 @@ impl Unavailable {
 pub struct Providers {
     found: BTreeMap<ProviderName, Found>,
     script: Option<Scripted>,
+    grace: Grace,
 }
 
 /// What a provider turned out to be.
@@ -162,7 +163,8 @@ impl Providers {
     pub fn open(workflow: &Workflow, with: Connections) -> Result<Self, Vec<Unavailable>> {
         let mut unavailable = Vec::new();
         let mut found = BTreeMap::new();
-        let search = Search::new(&with);
+        let grace = Grace::new(with.grace);
+        let search = Search::new(&with, &grace);
         for name in reachable(workflow) {
             match search.look_up(&name) {
                 Ok(one) => drop(found.insert(name, one)),
@@ -181,10 +183,10 @@ impl Providers {
                 None
             }
             (true, true) => {
-                Scripted::open(with).map_err(|bad| unavailable.push(Unavailable::BadScript(bad))).ok()
+                Scripted::open(with, &grace).map_err(|bad| unavailable.push(Unavailable::BadScript(bad))).ok()
             }
         };
-        if unavailable.is_empty() { Ok(Self { found, script }) } else { Err(unavailable) }
+        if unavailable.is_empty() { Ok(Self { found, script, grace }) } else { Err(unavailable) }
     }
 
     /// Takes an ask to its provider. To be called in the order of the asks.
@@ -199,6 +201,11 @@ impl Providers {
                 format!("provider `{}` was not opened for this run", ask.provider),
             ))),
         }
+    }
+
+    /// Somebody waits for us to go: whoever is told to stop, or has been, gets a short grace (C-56).
+    pub fn hurry(&self) {
+        self.grace.hurry();
     }
 
     /// Tells what was asked before this process took the run over, so that the asks to come get what they would
@@ -253,10 +260,10 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(with: &'a Connections) -> Self {
+    fn new(with: &'a Connections, grace: &Grace) -> Self {
         let means = Arc::new(Means {
             clock: Arc::clone(&with.clock),
-            grace: with.grace,
+            grace: grace.clone(),
             environment: with.environment.clone(),
             launcher: with.launcher.clone(),
             redactor: Arc::new(with.redactor()),

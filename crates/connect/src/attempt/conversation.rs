@@ -11,13 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::hearing::{Heard, Hearing};
 use super::mouth::Mouth;
 use crate::clock::{Clock, Sleep};
-use crate::process::{Family, Pipes, Status, read};
+use crate::process::{Family, Grace, Pipes, Plea, Status, read};
 
 /// How long a process has to exit once it has said that the turn is over (C-59).
 const AFTER_DONE: Millis = Millis(10_000);
-
-/// How long a process has that was told to stop in its own words.
-const FAREWELL: Millis = Millis(5_000);
 
 /// How long pipes are read whose writers are all dead; longer means that somebody we do not know holds one.
 const REMAINS: Duration = Duration::from_secs(1);
@@ -31,7 +28,7 @@ pub(super) struct Patience<'a> {
     /// The longest silence while no tool is at work.
     pub(super) silence: Option<Millis>,
     /// Between being asked to end and being ended.
-    pub(super) grace: Millis,
+    pub(super) grace: &'a Grace,
     pub(super) clock: &'a dyn Clock,
 }
 
@@ -130,6 +127,8 @@ async fn talk(
 
 /// Ends a process the polite way first (C-56): in its own words where it has some, then by a signal to its group.
 async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, patience: &Patience<'_>) {
+    let Patience { grace, clock, .. } = patience;
+    let mut plea = Plea::Signal;
     if let Some(words) = ears.hearing.farewell().filter(|_| !ears.hearing.is_done()) {
         mouth.add(&words);
         mouth.close();
@@ -138,7 +137,7 @@ async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, pat
             _ = family.ended() => return,
             () = ears.overhear() => {}
             () = async { mouth.speak().await; std::future::pending().await } => {}
-            () = patience.clock.sleep(FAREWELL.min(patience.grace)) => {}
+            () = grace.pass(Plea::Words, *clock) => plea = Plea::SignalAfterWords,
         }
     }
     family.terminate();
@@ -146,7 +145,7 @@ async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, pat
         biased;
         _ = family.ended() => {}
         () = ears.overhear() => {}
-        () = patience.clock.sleep(patience.grace) => {}
+        () = grace.pass(plea, *clock) => {}
     }
 }
 

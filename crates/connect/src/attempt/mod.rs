@@ -26,10 +26,10 @@ use saihai_model::{Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer,
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, End, Exit, Invocation, Listener, failure};
+use crate::agent::{Agent, End, Exit, Invocation, Listener, failure, fits};
 use crate::clock::Clock;
 use crate::environment;
-use crate::process::{Family, Mark, Start, Status, Streams, launcher};
+use crate::process::{Family, Grace, Mark, Start, Status, Streams, launcher};
 use crate::redact::Redactor;
 
 use conversation::{Conversation, Over, Patience};
@@ -51,7 +51,7 @@ pub(crate) struct Installed {
 /// What attempts are carried out with.
 pub(crate) struct Means {
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) grace: Millis,
+    pub(crate) grace: Grace,
     /// Our own environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) launcher: Option<PathBuf>,
@@ -82,7 +82,8 @@ impl Attempt {
     ) -> ProviderAnswer {
         let Installed { agent, settings, .. } = &*self.installed;
         let invocation = agent.invocation(&self.ask, settings)?;
-        self.check_size(&invocation)?;
+        let most = settings.max_prompt.unwrap_or(agent.profile().max_prompt);
+        fits(invocation.input.len(), most, &self.ask.provider)?;
         if stop.is_cancelled() {
             return Err(cancelled().into());
         }
@@ -122,24 +123,12 @@ impl Attempt {
         let patience = Patience {
             deadline: self.ask.timeout,
             silence: settings.idle_timeout.filter(|_| agent.profile().speaks_while_working),
-            grace: means.grace,
+            grace: &means.grace,
             clock: &*means.clock,
         };
         let conversation = Conversation { family, pipes, hearing, patience, progress };
         let (over, heard) = conversation.hold(invocation.input.into_bytes(), stop).await;
         self.judge(over, heard)
-    }
-
-    /// C-24: before any process is started.
-    fn check_size(&self, invocation: &Invocation) -> Result<(), Failure> {
-        let Installed { agent, settings, .. } = &*self.installed;
-        let limit = settings.max_prompt.unwrap_or(agent.profile().max_prompt);
-        let length = invocation.input.len();
-        if u64::try_from(length).is_ok_and(|length| length <= limit) {
-            return Ok(());
-        }
-        let message = format!("prompt is {length} bytes, {} takes {limit}", self.ask.provider);
-        Err(Failure::new(FailureClass::BadRequest, message))
     }
 
     /// Puts the files in place that it is told of, and the one for what it will say.

@@ -10,8 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::family::{Family, Start, Streams};
 use super::find::find;
+use super::grace::{Grace, Plea};
 use super::mark::Mark;
 use super::wait::Status;
+use crate::clock::RealTime;
 
 /// What is run. There is no shell in between.
 #[derive(Debug, Clone)]
@@ -22,8 +24,7 @@ pub(crate) struct Program {
     pub(crate) mark: Mark,
     pub(crate) launcher: Option<PathBuf>,
     pub(crate) timeout: Option<Millis>,
-    /// How long it has between being asked to end and being ended.
-    pub(crate) grace: Millis,
+    pub(crate) grace: Grace,
 }
 
 /// How it ended.
@@ -92,7 +93,10 @@ pub(crate) async fn run(program: Program, stop: &CancellationToken) -> Result<En
     };
     family.terminate();
     // Whatever it says now, it was we who ended it.
-    let _ = tokio::time::timeout(Duration::from_millis(program.grace.0), family.ended()).await;
+    tokio::select! {
+        _ = family.ended() => {}
+        () = program.grace.pass(Plea::Signal, &RealTime) => {}
+    }
     family.end().await;
     Ok(by_us)
 }

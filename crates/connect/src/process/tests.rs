@@ -6,7 +6,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use saihai_model::{Ask, Millis};
 use tokio_util::sync::CancellationToken;
 
-use super::{Ended, Mark, Program, run};
+use super::{Ended, Grace, Mark, Program, run};
 use crate::environment;
 use crate::script::tests::say::ask;
 
@@ -19,7 +19,7 @@ fn program(directory: &Path, script: &str) -> Program {
         mark: Mark::of(&Ask { scratch: format!("{}/scratch", directory.display()), ..ask("work", 1) }),
         launcher: None,
         timeout: None,
-        grace: Millis(20),
+        grace: Grace::new(Millis(20)),
     }
 }
 

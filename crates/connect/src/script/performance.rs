@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::environment;
-use crate::process::{self, Mark, Program};
+use crate::process::{self, Grace, Mark, Program};
 use crate::providers::Connections;
 use crate::tree::{self, Tree};
 
@@ -21,7 +21,7 @@ use crate::tree::{self, Tree};
 pub(crate) struct Means {
     dry: bool,
     clock: Arc<dyn Clock>,
-    grace: Millis,
+    grace: Grace,
     environment: Vec<(OsString, OsString)>,
     launcher: Option<PathBuf>,
     /// Files that more than one reply of the script touches: where nothing is really written, what stands in
@@ -32,11 +32,11 @@ pub(crate) struct Means {
 }
 
 impl Means {
-    pub(crate) fn new(with: &Connections) -> Self {
+    pub(crate) fn new(with: &Connections, grace: &Grace) -> Self {
         Self {
             dry: with.dry,
             clock: Arc::clone(&with.clock),
-            grace: with.grace,
+            grace: grace.clone(),
             environment: environment::allowed(&with.environment, &env_pass(with)),
             launcher: with.launcher.clone(),
             shared: with.script.iter().flat_map(|script| shared_files(&script.replies)).collect(),
@@ -214,7 +214,7 @@ impl Performance {
             mark: Mark::of(&self.ask),
             launcher: self.means.launcher.clone(),
             timeout: self.ask.timeout,
-            grace: self.means.grace,
+            grace: self.means.grace.clone(),
         };
         let ended = process::run(program, stop).await;
         progress(Progress::ToolFinished(self.shown("run", &line)));

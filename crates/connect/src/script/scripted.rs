@@ -5,6 +5,7 @@ use std::sync::Arc;
 use saihai_model::{Ask, CallId, Failure, FailureClass, Refusal, ScriptReply};
 
 use crate::asking::Asking;
+use crate::process::Grace;
 use crate::providers::Connections;
 use crate::script::performance::{Means, Performance};
 use crate::script::player::{Accounts, Asked, BadScript, Player, Taken};
@@ -19,8 +20,8 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    pub(crate) fn open(with: Connections) -> Result<Self, BadScript> {
-        let means = Means::new(&with);
+    pub(crate) fn open(with: Connections, grace: &Grace) -> Result<Self, BadScript> {
+        let means = Means::new(&with, grace);
         let player = Player::new(with.script.unwrap_or_default())?;
         Ok(Self { player, means: Arc::new(means) })
     }

@@ -87,10 +87,11 @@ enum Happened {
 
 /// How often the inbox is looked at, and whether a wait is over by the clock though the timer slept.
 const POLL: Duration = Duration::from_millis(250);
-/// After Ctrl-C a run is parked within three seconds (K-22); agents have most of that to die.
-const GRACE_INTERRUPTED: Duration = Duration::from_millis(2_500);
-/// Otherwise an agent has ten seconds, and its module one more to see to it (C-56).
-const GRACE: Duration = Duration::from_secs(12);
+/// After Ctrl-C a run is parked within three seconds (K-22). An agent has two of them (C-56); this is for whatever is not
+/// gone then.
+const GRACE_INTERRUPTED: Duration = Duration::from_millis(2_800);
+/// Otherwise an agent has five seconds where it can be told in words, ten after the signal, and one to be gone (C-56).
+const GRACE: Duration = Duration::from_secs(17);
 
 type Observer<'a> = &'a mut dyn FnMut(Observed<'_>);
 
@@ -118,6 +119,7 @@ impl Driver {
         self.way = Way::Drive { auto: going.auto };
         let driven = self.go(going, observer).await;
         let grace = if self.interrupts > 1 { Duration::ZERO } else { GRACE_INTERRUPTED };
+        self.providers.hurry();
         self.calls.shut_down(grace).await;
         match driven {
             Ok(()) => Ok(self.finish()),
@@ -209,6 +211,7 @@ impl Driver {
                 if self.interrupts > 1 {
                     return Ok(());
                 }
+                self.providers.hurry();
                 Fact::Interrupted { by }
             }
             Command::Cancel { by } => Fact::Cancelled { by },

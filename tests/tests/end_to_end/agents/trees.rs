@@ -1,9 +1,13 @@
 //! Nothing of an agent outlives its turn. C-56, C-57.
 
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 use saihai_model::Millis;
 use serde_json::json;
 
 use super::stage::{Stage, is_alive, told};
+use super::{fake, two_movements};
 
 // Case 31: children, those in a session of their own, those without a parent, and those without a mark.
 #[tokio::test]
@@ -44,6 +48,25 @@ async fn c56_an_agent_that_ignores_being_asked_is_killed() {
     };
     let ((_, call), ()) = tokio::join!(stage.answer("x"), act);
     assert!(!is_alive(call.process()));
+}
+
+// C-56, case 31: after Ctrl-C it has two seconds, not ten, and is seen to its end before the run is parked.
+#[test]
+fn c56_after_ctrl_c_an_agent_that_ignores_being_asked_has_two_seconds() {
+    let project = two_movements("claude");
+    let fake = fake(&project, "claude", &json!([{"text": "x", "no_end": true, "fault": "ignores_term"}]));
+    let mut live = fake.saihai(["run", "it", "T", "--json"]).start();
+    live.wait_for("\"asked\"");
+    let agent = fake.wait_for_call().process();
+    let asked = Instant::now();
+    live.signal(Signal::INT);
+    let outcome = live.finish().exits(3);
+    assert!(asked.elapsed() >= Duration::from_secs(2), "it has its grace: {outcome}");
+    assert!(!is_alive(agent));
+    let journal = project.journal();
+    let failed: Vec<_> = journal.facts("failed").collect();
+    // Nobody had to be given up: it was ended in its time.
+    assert_eq!(failed[0]["failure"]["message"], "stopped", "{outcome}");
 }
 
 // C-50: no terminal, no colours.

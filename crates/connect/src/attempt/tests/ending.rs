@@ -3,6 +3,8 @@
 use insta::assert_snapshot;
 use saihai_model::Millis;
 
+use crate::process::Grace;
+
 use super::stage::{HandClock, Stage, told};
 
 const MINUTE: u64 = 60;
@@ -151,7 +153,7 @@ async fn what_cannot_be_started_is_missing() {
 #[tokio::test]
 async fn an_agent_that_ignores_being_asked_has_its_grace() {
     let (mut stage, clock) = by_hand();
-    stage.grace = Millis::seconds(10);
+    stage.grace = Grace::new(Millis::seconds(10));
     let script = "trap 'echo asked >> asked' TERM; echo text begun; while :; do sleep 0.01; done";
     let asked = stage.path().join("asked");
     let mut seen = stage.seen.subscribe();

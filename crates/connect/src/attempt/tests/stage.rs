@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, End, Invocation, Listener, Next, Profile, failure};
 use crate::attempt::{Attempt, Installed, Means};
-use crate::clock::{Clock, RealTime, Sleep};
+pub(super) use crate::clock::HandClock;
+use crate::clock::{Clock, RealTime};
+use crate::process::Grace;
 use crate::redact::Redactor;
 use crate::script::tests::say::ask;
 
@@ -128,29 +130,6 @@ impl Listener for Heard {
     }
 }
 
-/// Time that passes when it is told to.
-pub(super) struct HandClock(watch::Sender<u64>);
-
-impl HandClock {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self(watch::Sender::new(0)))
-    }
-
-    pub(super) fn advance(&self, length: Millis) {
-        self.0.send_modify(|now| *now += length.0);
-    }
-}
-
-impl Clock for HandClock {
-    fn sleep(&self, length: Millis) -> Sleep<'_> {
-        let mut now = self.0.subscribe();
-        let until = *now.borrow() + length.0;
-        Box::pin(async move {
-            now.wait_for(|now| *now >= until).await.expect("the clock outlives its sleepers");
-        })
-    }
-}
-
 /// A directory, a clock and settings.
 pub(super) struct Stage {
     pub(super) directory: TempDir,
@@ -160,7 +139,7 @@ pub(super) struct Stage {
     pub(super) prompt: String,
     pub(super) stop: CancellationToken,
     pub(super) program: PathBuf,
-    pub(super) grace: Millis,
+    pub(super) grace: Grace,
     /// What progress has been seen, as it comes.
     pub(super) seen: watch::Sender<Vec<Progress>>,
 }
@@ -175,7 +154,7 @@ impl Stage {
             prompt: "the prompt".into(),
             stop: CancellationToken::new(),
             program: "/bin/sh".into(),
-            grace: Millis(20),
+            grace: Grace::new(Millis(20)),
             seen: watch::Sender::default(),
         }
     }
@@ -210,7 +189,7 @@ impl Stage {
             self.environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let means = Arc::new(Means {
             clock: Arc::clone(&self.clock),
-            grace: self.grace,
+            grace: self.grace.clone(),
             redactor: Arc::new(Redactor::of_environment(&environment)),
             environment,
             launcher: None,

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::say::ask;
 use crate::clock::NoTime;
+use crate::process::Grace;
 use crate::providers::Connections;
 use crate::script::Scripted;
 
@@ -33,7 +34,8 @@ impl Stage {
         };
         adjust(&mut with);
         let directory = tempfile::tempdir().unwrap();
-        Self { directory, scripted: Scripted::open(with).unwrap(), seen: Mutex::default() }
+        let grace = Grace::new(with.grace);
+        Self { directory, scripted: Scripted::open(with, &grace).unwrap(), seen: Mutex::default() }
     }
 
     pub(super) fn ask(&self, permission: Permission) -> Ask {

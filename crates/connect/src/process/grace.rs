@@ -1,0 +1,111 @@
+//! How long a program has between being asked to end and being ended.
+
+use saihai_model::Millis;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+
+/// How long programs have between being asked to end and being ended (C-56). All copies of one hurry together.
+#[derive(Debug, Clone)]
+pub(crate) struct Grace {
+    usual: Millis,
+    hurry: CancellationToken,
+}
+
+/// In what way a program was asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plea {
+    /// In words of its own protocol.
+    Words,
+    /// By a signal, and in no other way before.
+    Signal,
+    /// By a signal, after words had no effect.
+    SignalAfterWords,
+}
+
+/// What a program has when a person waits for us to go.
+const HURRIED: Millis = Millis(2_000);
+
+/// What it has after being asked in words.
+const WORDS: Millis = Millis(5_000);
+
+impl Grace {
+    pub(crate) fn new(usual: Millis) -> Self {
+        Self { usual, hurry: CancellationToken::new() }
+    }
+
+    /// From now on it is short, also for whoever is being ended already.
+    pub(crate) fn hurry(&self) {
+        self.hurry.cancel();
+    }
+
+    /// Lets the grace pass that a program has after such a plea.
+    pub(crate) async fn pass(&self, plea: Plea, clock: &dyn Clock) {
+        let hurried = HURRIED.min(self.usual);
+        // Words and the signal after them share what little time there is.
+        let (usual, hurried) = match plea {
+            Plea::Words => (WORDS.min(self.usual), Millis(hurried.0 / 2)),
+            Plea::Signal => (self.usual, hurried),
+            Plea::SignalAfterWords => (self.usual, Millis(hurried.0 / 2)),
+        };
+        let in_a_hurry = async {
+            self.hurry.cancelled().await;
+            clock.sleep(hurried).await;
+        };
+        tokio::select! {
+            biased;
+            () = clock.sleep(usual) => {}
+            () = in_a_hurry => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+    use crate::clock::HandClock;
+
+    /// How long a plea is given, for somebody who begins to hurry after a while.
+    async fn length(usual: u64, plea: Plea, hurried_after: Option<u64>) -> u64 {
+        const STEP: u64 = 10;
+        let (grace, clock) = (Grace::new(Millis(usual)), HandClock::new());
+        let mut passing = pin!(grace.pass(plea, &*clock));
+        let mut passed = 0;
+        loop {
+            if hurried_after.is_some_and(|after| after <= passed) {
+                grace.hurry();
+            }
+            let is_over = tokio::select! {
+                biased;
+                () = &mut passing => true,
+                () = std::future::ready(()) => false,
+            };
+            if is_over {
+                return passed;
+            }
+            clock.advance(Millis(STEP));
+            passed += STEP;
+        }
+    }
+
+    // C-56
+    #[tokio::test]
+    async fn it_is_ten_seconds_and_two_for_somebody_in_a_hurry() {
+        use Plea::{Signal, SignalAfterWords, Words};
+        for (plea, usual, hurried) in
+            [(Signal, 10_000, 2_000), (Words, 5_000, 1_000), (SignalAfterWords, 10_000, 1_000)]
+        {
+            assert_eq!(length(10_000, plea, None).await, usual, "{plea:?}");
+            assert_eq!(length(10_000, plea, Some(0)).await, hurried, "{plea:?}");
+        }
+        assert_eq!(
+            length(10_000, Signal, Some(3_000)).await,
+            5_000,
+            "who is being ended already has two more"
+        );
+        assert_eq!(length(10_000, Signal, Some(9_000)).await, 10_000, "and never longer than before");
+        assert_eq!(length(50, Signal, Some(0)).await, 50);
+    }
+}
