@@ -188,6 +188,9 @@ fn a_log_that_is_followed_shows_what_a_turn_says_while_it_runs() {
     project.write("mock.json", said);
     let mut live = project.saihai(["run", "it", "x", "--script", "mock.json", "--json"]).start();
     live.wait_for("\"asked\"");
+    let mut read = project.saihai(["log", "last", "-f", "--json"]).start();
+    let shown: serde_json::Value = serde_json::from_str(&read.wait_for("\"progress\"")).expect("JSON");
+    assert_eq!((&shown["call"]["stage"], &shown["text"]), (&"plan".into(), &"look".into()));
     let mut followed = project.saihai(["log", "last", "-f"]).start();
     let line = followed.wait_for("looking at");
     assert_eq!(line.trim(), r"plan | looking at\x1b[2J it");
@@ -195,6 +198,9 @@ fn a_log_that_is_followed_shows_what_a_turn_says_while_it_runs() {
     assert!(live_files.is_dir());
     live.signal(rustix::process::Signal::INT);
     live.finish().exits(3);
+    let progress = read.finish().exits(0).json().into_iter().filter(|object| object["type"] == "progress");
+    let said: Vec<_> = progress.filter_map(|object| Some(object["text"].as_str()?.to_owned())).collect();
+    assert_eq!(said.concat(), "looking at\u{1b}[2J it\nnow the tests:");
     let followed = followed.finish().exits(0);
     assert!(
         followed.stdout.contains("plan | now the tests:\n"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use saihai::{Glimpse, Glimpses, RunDirectory, State};
 use saihai_model::{CallId, Entry, Fact, Record, Workflow};
+use serde::Serialize;
 
 use crate::driving::{EventObject, Signals, block_on};
 use crate::error::{Error, exit};
@@ -32,7 +33,7 @@ pub(crate) struct Log {
     #[arg(short, long)]
     follow: bool,
 
-    /// Print one JSON object a line, as `saihai run --json` does
+    /// Print one JSON object a line, as `saihai run --json` does; with `-f` also what turns under way show
     #[arg(long)]
     json: bool,
 }
@@ -101,12 +102,14 @@ impl<'a> Teller<'a> {
 }
 
 impl Teller<'_> {
-    /// Tells what turns under way show, line by line. It is not journaled, so programs are not told.
+    /// Tells what turns under way show: people line by line, programs as it comes.
     fn look_on(&mut self, streams: &mut Streams) -> std::io::Result<()> {
-        if self.json {
-            return Ok(());
-        }
         for (call, shows) in self.glimpses.look() {
+            if self.json {
+                let shown = ProgressObject::new(self.directory.id(), &call, &shows);
+                json::line(&mut streams.out, "progress", shown)?;
+                continue;
+            }
             let said = match shows {
                 Glimpse::Does(what) => format!("[{what}]\n"),
                 Glimpse::Text(text) => text,
@@ -148,6 +151,27 @@ impl Teller<'_> {
         let line = format!("{MARGIN}{} | {}", self.names.call(call), visible_line(said.trim_end()));
         let line = streams.out.paint(style::QUIET, &line);
         streams.out.data(&line)
+    }
+}
+
+/// Something a turn under way shows, for programs. It is not journaled, so it has no number.
+#[derive(Serialize)]
+struct ProgressObject<'a> {
+    run: &'a str,
+    call: &'a CallId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    does: Option<&'a str>,
+}
+
+impl<'a> ProgressObject<'a> {
+    fn new(run: &'a str, call: &'a CallId, shows: &'a Glimpse) -> Self {
+        let (text, does) = match shows {
+            Glimpse::Text(text) => (Some(text.as_str()), None),
+            Glimpse::Does(what) => (None, Some(what.as_str())),
+        };
+        Self { run, call, text, does }
     }
 }
 
