@@ -50,9 +50,12 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
     }
     let mut printed = Printed::default();
     printed.lines.push(init(&given, &session));
-    match answer.status {
-        Some(status) => failed(&mut printed, status, &session),
-        None => succeeded(&mut printed, &answer, &session, before + 1),
+    let budget = given.value("--max-budget-usd").and_then(|dollars| dollars.parse::<f64>().ok());
+    match (answer.status, budget) {
+        (Some(status), _) => failed(&mut printed, status, &session),
+        // As the real one: what is left is known after the first answer of the model, which is paid by then.
+        (None, Some(budget)) if budget < PRICE => outspent(&mut printed, budget, &session, before + 1),
+        (None, _) => succeeded(&mut printed, &answer, &session, before + 1),
     }
     if answer.no_end {
         printed.lines.pop();
@@ -102,6 +105,16 @@ fn succeeded(printed: &mut Printed, answer: &Answer, session: &str, answers: u64
         end["structured_output"] = structured.clone();
     }
     printed.lines.push(end);
+}
+
+fn outspent(printed: &mut Printed, budget: f64, session: &str, answers: u64) {
+    printed.lines.push(json!({
+        "type": "result", "subtype": "error_max_budget_usd", "is_error": true,
+        "terminal_reason": "budget_exhausted", "errors": [format!("Reached maximum budget (${budget})")],
+        "session_id": session, "permission_denials": [],
+        "total_cost_usd": PRICE * f64::from(u32::try_from(answers).unwrap_or(u32::MAX)),
+    }));
+    printed.code = 1;
 }
 
 fn failed(printed: &mut Printed, status: u16, session: &str) {

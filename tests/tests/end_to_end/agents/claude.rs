@@ -1,8 +1,10 @@
 //! Claude Code. C-60.
 
+use saihai_tests::Project;
 use serde_json::json;
 
 use super::{fake, two_movements};
+use crate::support::PROGRAM;
 
 const DONE: &str = "done\n[STEP:0]";
 
@@ -80,4 +82,85 @@ fn a_process_that_ends_without_an_end_of_the_turn_is_asked_once_more() {
     let fake = fake(&project, "claude", &json!([{"text": DONE, "no_end": true}, {"text": DONE, "exit": 1}]));
     fake.saihai(["run", "it", "T"]).run().exits(4);
     assert_eq!(fake.calls().len(), 2);
+}
+
+// C-32, C-60: claude stops where the run's own budget ends, which is no failure of claude's.
+#[test]
+fn a_budget_that_claude_itself_keeps_to_ends_with_exit_code_5() {
+    let project = two_movements("claude");
+    let fake = fake(&project, "claude", &json!([{"text": DONE}, {"text": DONE}, {"text": DONE}]));
+    let parked = fake.saihai(["run", "it", "T", "--budget", "usd=0.0013"]).run().exits(0);
+    assert!(parked.stdout.starts_with("completed"), "two turns of $0.0006 fit: {parked}");
+
+    let project = two_movements("claude");
+    let fake = super::fake(&project, "claude", &json!([{"text": DONE}, {"text": DONE}]));
+    // What is set aside for the first turn is nothing, so it is asked with all there is; that is not enough.
+    let parked = fake.saihai(["run", "it", "T", "--budget", "usd=0.0005", "--json"]).run().exits(5);
+    assert_eq!(parked.result()["reason"], "budget", "{parked}");
+    let told = fake.calls();
+    assert_eq!((told.len(), told[0].after("--max-budget-usd").as_deref()), (1, Some("0.000500")));
+    let journal = project.journal();
+    let failed: Vec<_> = journal.facts("failed").collect();
+    assert_eq!((&failed[0]["failure"]["by_budget"], &failed[0]["cost"]), (&json!(true), &json!(600)), "C-26");
+    fake.saihai(["resume", "last"]).run().exits(5);
+    assert_eq!(fake.calls().len(), 1, "nothing is left to ask with");
+}
+
+// C-23: claude has a slot for the role, and is given it anew with every turn.
+#[test]
+fn a_role_from_the_settings_goes_into_the_slot_for_it() {
+    let project = two_movements("claude");
+    project
+        .write("../home/.config/saihai/config.toml", "[providers.claude]\nsystem_prompt = \"Be brief.\"\n");
+    let fake = fake(&project, "claude", &json!([{"text": DONE}, {"text": DONE}]));
+    fake.saihai(["run", "it", "T"]).run().exits(0);
+    for call in fake.calls() {
+        assert_eq!(call.persona(), Some("Be brief."));
+        assert_eq!(call.after("--system-prompt-snapshot").as_deref(), Some("off"));
+        assert!(!call.input().contains("Be brief."), "{}", call.input());
+    }
+}
+
+/// A project with one movement on claude, and what its settings say of claude.
+fn editing(keys: &str, settings: &str) -> Project {
+    let project = Project::new(PROGRAM);
+    let movement =
+        format!("  - {{name: work, provider: claude, {keys}, rules: [{{condition: ok, next: COMPLETE}}]}}");
+    project.write(".takt/pieces/it.yaml", format!("name: it\nmovements:\n{movement}\n"));
+    project.write("../home/.config/saihai/config.toml", format!("[providers.claude]\n{settings}"));
+    project
+}
+
+// C-42, cases 1 and 2: an edit mode that asks nobody for edits and runs nothing unasked, also for root.
+#[test]
+fn edit_mode_keeps_claude_from_bypassing_permissions() {
+    let project = editing("edit: true", "edit_mode = \"acceptEdits\"\n");
+    let fake = fake(&project, "claude", &json!([{"text": DONE}]));
+    fake.saihai(["run", "it", "T"]).run().exits(0);
+    assert_eq!(fake.calls()[0].after("--permission-mode").as_deref(), Some("acceptEdits"));
+}
+
+// C-42, C-44, case 1
+#[test]
+fn without_edit_mode_claude_bypasses_permissions_and_root_is_told_so_before_any_turn() {
+    let project = editing("edit: true", "");
+    let fake = fake(&project, "claude", &json!([{"text": DONE}]));
+    let outcome = fake.saihai(["run", "it", "T"]).run();
+    if rustix::process::geteuid().is_root() {
+        let outcome = outcome.exits(4);
+        assert!(outcome.stderr.contains("edit_mode"), "{outcome}");
+        assert!(fake.calls().is_empty());
+    } else {
+        outcome.exits(0);
+        assert_eq!(fake.calls()[0].after("--permission-mode").as_deref(), Some("bypassPermissions"));
+    }
+}
+
+// Case 4: what would write is taken out of the list, and `check` says so.
+#[test]
+fn a_turn_that_only_looks_is_shown_no_tool_that_writes() {
+    let project = editing("allowed_tools: [Read, Write]", "");
+    let fake = fake(&project, "claude", &json!([{"text": DONE}]));
+    fake.saihai(["run", "it", "T"]).run().exits(0);
+    assert_eq!(fake.calls()[0].after("--tools").as_deref(), Some("Read"));
 }

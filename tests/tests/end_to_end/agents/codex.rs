@@ -58,3 +58,16 @@ fn a_lost_thread_is_begun_anew_once_with_a_warning() {
     let resumed: Vec<bool> = fake.calls().iter().map(|call| call.after("resume").is_some()).collect();
     assert_eq!(resumed, [false, true, false]);
 }
+
+// C-23: a thread keeps the instructions it began with, so the role stands before the prompt instead.
+#[test]
+fn a_role_from_the_settings_stands_before_the_prompt() {
+    let project = two_movements("codex");
+    project.write("../home/.config/saihai/config.toml", "[providers.codex]\nsystem_prompt = \"Be brief.\"\n");
+    let fake = fake(&project, "codex", &json!([{"text": DONE}, {"text": DONE}]));
+    fake.saihai(["run", "it", "T"]).run().exits(0);
+    for call in fake.calls() {
+        assert!(call.input().starts_with("Be brief.\n\n---\n\n## Execution Context"), "{}", call.input());
+        assert!(!call.arguments().contains("Be brief."), "{}", call.arguments());
+    }
+}
