@@ -86,15 +86,24 @@ impl Ending {
         }
     }
 
-    /// The reason, where there is one.
+    /// The reason, where there is one. Of a failure only the word: what it is about is told in other ways.
     pub fn reason(&self) -> &str {
         match self {
-            Self::Completed(reason) | Self::Failed(reason) | Self::Incomplete(reason) => reason,
+            Self::Completed(reason) | Self::Incomplete(reason) => reason,
+            Self::Failed(reason) => match code(reason).0 {
+                "retries_exhausted" | "missing_input" | "completion_failed" => "step_failed",
+                code => code,
+            },
             Self::Declined => "declined",
             Self::Cancelled => "cancelled",
             Self::Undelivered => "undelivered",
         }
     }
+}
+
+/// A failure's code, and what it is about.
+pub fn code(reason: &str) -> (&str, &str) {
+    reason.split_once(' ').unwrap_or((reason, ""))
 }
 
 /// The exit code of a run that ended, or that is held: the one place that knows.

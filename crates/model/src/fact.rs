@@ -120,6 +120,9 @@ pub struct Replied {
     /// Everything that was said, where more than the final text is carried on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoken: Option<Text>,
+    /// The length of each message it is joined of, in bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<u64>,
     /// The session it can be continued in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,

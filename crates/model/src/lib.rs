@@ -43,7 +43,7 @@ pub use ask::{Answered as ProviderAnswer, Ask, Meter, Progress, Refusal, Reply};
 pub use completion::{Completion, PhaseStep, Phases};
 pub use decision::{By, Decision, Destination, Verdict};
 pub use effect::{Effect, Given, OpenGate, Performance, Request};
-pub use ending::{Ending, Hold, exit_code};
+pub use ending::{Ending, Hold, code as failure_code, exit_code};
 pub use exit::{Again, Exit, Holds, Route, Rule, Target, Topics};
 pub use expectation::{Difference, Expectation, ExpectedPrompt};
 pub use fact::{Answer, AnsweredBy, CallFailed, Event, Fact, Outcome, Raise, Replied, Start, ToolUsed};

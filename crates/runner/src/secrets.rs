@@ -5,7 +5,9 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use saihai_connect::{Connections, Redaction, Redactor};
-use saihai_model::{Answer, CallId, Fact, Json, Progress, Refusal, Reply, Script, Workflow, slug};
+use saihai_model::{
+    Answer, CallId, Fact, Failure, Json, Outcome, Progress, Refusal, Reply, Script, Workflow, slug,
+};
 
 use crate::Beginning;
 
@@ -56,6 +58,26 @@ impl Secrets {
             | Fact::Interrupted { .. }
             | Fact::StorageFailed { .. }
             | Fact::Cancelled { .. } => fact,
+        }
+    }
+
+    /// What came of an action without them.
+    pub(crate) fn outcome(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Done { label, mut output } => {
+                for value in output.values_mut() {
+                    if let Json::String(text) = value {
+                        *text = self.text(std::mem::take(text));
+                    }
+                }
+                Outcome::Done { label, output }
+            }
+            Outcome::Waiting { reason } => Outcome::Waiting { reason: self.text(reason) },
+            Outcome::Failed(failure) => {
+                let message = self.text(failure.message);
+                Outcome::Failed(Failure { message, ..failure })
+            }
+            Outcome::NotYet => Outcome::NotYet,
         }
     }
 

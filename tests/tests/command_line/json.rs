@@ -153,8 +153,18 @@ fn show_tells_result_stages_and_reports() {
     let mut object: serde_json::Value = serde_json::from_str(&text).unwrap();
     // The result is told elsewhere.
     object["result"].take();
+    // S-26, S-53
+    let returned = object["loop"].take();
+    assert_eq!((&returned["success"], &returned["iterations"]), (&true.into(), &2.into()));
+    assert_eq!(returned["summaries"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        returned["summaries"][1]["assistantResponses"].as_array().unwrap().len(),
+        2,
+        "no question's answer"
+    );
     insta::assert_snapshot!(format!("{object:#}"), @r#"
     {
+      "loop": null,
       "reports": [
         {
           "bytes": 9,

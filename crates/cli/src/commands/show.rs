@@ -2,7 +2,7 @@
 
 use clap::Args;
 use saihai::RunDirectory;
-use saihai::project::{ReportVersion, ReportVersions, StageTold, Stages};
+use saihai::project::{ReportVersion, ReportVersions, RunResult, StageTold, Stages};
 use saihai_model::How;
 use serde::Serialize;
 
@@ -47,6 +47,7 @@ struct Told {
     conclusion: Conclusion,
     stages: Vec<StageTold>,
     reports: Vec<ReportVersion>,
+    returned: RunResult,
 }
 
 impl Told {
@@ -64,6 +65,7 @@ impl Told {
             conclusion: Conclusion::of(directory)?,
             stages: stages.finish(),
             reports: reports.finish(),
+            returned: RunResult::of(directory)?,
         })
     }
 
@@ -73,6 +75,7 @@ impl Told {
             stages: self.stages.iter().map(StageObject::new).collect(),
             reports: self.reports.iter().map(ReportObject::new).collect(),
             budget: self.conclusion.spending().and_then(SpendingObject::of),
+            returned: &self.returned,
         }
     }
 
@@ -131,6 +134,8 @@ struct ShowObject<'a> {
     reports: Vec<ReportObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<SpendingObject>,
+    #[serde(rename = "loop")]
+    returned: &'a RunResult,
 }
 
 #[derive(Serialize)]

@@ -61,6 +61,7 @@ fn replied(stage: &str, n: u32, seconds: u64) -> Replied {
         call: call(stage, n),
         text: "done [STEP:0]".into(),
         spoken: None,
+        messages: Vec::new(),
         session: None,
         usage: Usage { input: Some(900), output: Some(120), ..Usage::default() },
         cost: Some(Usd(12_300)),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use saihai_model::Ask;
+use saihai_model::{Ask, CallId};
 
 const RUN: &str = "SAIHAI_RUN";
 const TURN: &str = "SAIHAI_TURN";
@@ -23,6 +23,11 @@ impl Mark {
         // Scratch lies directly in the run's directory.
         let directory = Path::new(&ask.scratch).parent().map(written).unwrap_or_default();
         Self { run: ask.run.clone(), turn: ask.call.to_string(), directory }
+    }
+
+    /// The mark of something a run does itself.
+    pub(crate) fn new(run: &str, call: &CallId, run_directory: &Path) -> Self {
+        Self { run: run.to_owned(), turn: call.to_string(), directory: written(run_directory) }
     }
 
     /// The variables that carry it.

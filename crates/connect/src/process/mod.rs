@@ -22,7 +22,7 @@ pub(crate) use find::find;
 pub(crate) use grace::{Grace, Plea};
 pub(crate) use mark::Mark;
 pub(crate) use pipes::{Pipes, read};
-pub(crate) use run::{Ended, Program, run};
+pub(crate) use run::{Ended, Error, Heard, Program, exchange, run};
 pub use sweep::sweep;
 pub(crate) use wait::Status;
 

@@ -1,17 +1,20 @@
 //! Running a program to its end, without a conversation.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use saihai_model::Millis;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
 use super::family::{Family, Start, Streams};
 use super::find::find;
 use super::grace::{Grace, Plea};
 use super::mark::Mark;
+use super::pipes::{Pipes, read};
 use super::wait::Status;
 use crate::clock::RealTime;
 
@@ -38,6 +41,14 @@ pub(crate) enum Ended {
     Stopped,
     /// By us, because its time was over.
     TimedOut(Millis),
+}
+
+/// How it ended, and what it said.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) ended: Ended,
+    pub(crate) output: Vec<u8>,
+    pub(crate) complaints: Vec<u8>,
 }
 
 /// Why it could not be run.
@@ -67,38 +78,112 @@ pub(crate) enum Error {
 /// Runs a program to its end, or ends it. Its output goes nowhere. When this returns, or is dropped, nothing of it is
 /// left.
 pub(crate) async fn run(program: Program, stop: &CancellationToken) -> Result<Ended, Error> {
+    let (family, _) = start(&program, Streams::None)?;
+    let over = wait_for(&family, &program, stop, std::future::pending()).await?;
+    end(family, &program, over).await;
+    Ok(over)
+}
+
+/// Runs a program to its end, or ends it: it is given an input and heard.
+pub(crate) async fn exchange(
+    program: Program,
+    input: &[u8],
+    stop: &CancellationToken,
+) -> Result<Heard, Error> {
+    let (family, pipes) = start(&program, Streams::Pipes)?;
+    let Pipes { input: mouth, output: ear, complaints: other_ear } = pipes.expect("pipes were asked for");
+    let (mut output, mut complaints) = (Vec::new(), Vec::new());
+    let ended = {
+        let talk = async {
+            tokio::join!(say(mouth, input), hear(&ear, &mut output), hear(&other_ear, &mut complaints))
+        };
+        tokio::pin!(talk);
+        let mut all_said = false;
+        let over = wait_for(&family, &program, stop, async {
+            talk.as_mut().await;
+            all_said = true;
+            std::future::pending().await
+        });
+        let ended = over.await?;
+        end(family, &program, ended).await;
+        if !all_said {
+            // What it had said stands in the pipes until they are empty; nobody holds them open any more.
+            drop(tokio::time::timeout(LAST_WORDS, talk).await);
+        }
+        ended
+    };
+    Ok(Heard { ended, output, complaints })
+}
+
+/// How long the rest of what a program has said is waited for.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// The most that is kept of what a program says; the rest is read and forgotten.
+const MOST: usize = 1 << 20;
+
+fn start(program: &Program, streams: Streams) -> Result<(Family, Option<Pipes>), Error> {
     let (name, arguments) = program.argv.split_first().ok_or(Error::Nothing)?;
     let failed = |source| Error::Start { program: name.clone(), source };
     let start = Start {
-        program: file(&program, name).map_err(failed)?,
+        program: file(program, name).map_err(failed)?,
         arguments: arguments.to_vec(),
         directory: program.directory.clone(),
         environment: program.environment.clone(),
         mark: program.mark.clone(),
         launcher: program.launcher.clone(),
     };
-    let (family, _) = Family::start(&start, Streams::None).map_err(failed)?;
-    let by_us = tokio::select! {
-        biased;
-        () = stop.cancelled() => Ended::Stopped,
-        ended = family.ended() => {
-            let status = ended.map_err(|source| Error::Wait { program: name.clone(), source })?;
-            family.end().await;
-            return Ok(match status {
-                Status::Code(code) => Ended::Code(code),
-                Status::Signal(signal) => Ended::Signal(signal),
-            });
-        }
-        timeout = over(program.timeout) => Ended::TimedOut(timeout),
-    };
-    family.terminate();
-    // Whatever it says now, it was we who ended it.
+    Family::start(&start, streams).map_err(failed)
+}
+
+/// Waits until it ends, is stopped, or its time is over; meanwhile it is talked with.
+async fn wait_for(
+    family: &Family,
+    program: &Program,
+    stop: &CancellationToken,
+    talk: impl Future<Output = Infallible>,
+) -> Result<Ended, Error> {
+    let lost = |source| Error::Wait { program: program.argv.first().cloned().unwrap_or_default(), source };
     tokio::select! {
-        _ = family.ended() => {}
-        () = program.grace.pass(Plea::Signal, &RealTime) => {}
+        biased;
+        () = stop.cancelled() => Ok(Ended::Stopped),
+        ended = family.ended() => Ok(match ended.map_err(lost)? {
+            Status::Code(code) => Ended::Code(code),
+            Status::Signal(signal) => Ended::Signal(signal),
+        }),
+        timeout = over(program.timeout) => Ok(Ended::TimedOut(timeout)),
+        never = talk => match never {},
+    }
+}
+
+/// Ends all that is left of it. Whatever it says while it ends, it was we who ended it.
+async fn end(family: Family, program: &Program, ended: Ended) {
+    if matches!(ended, Ended::Stopped | Ended::TimedOut(_)) {
+        family.terminate();
+        tokio::select! {
+            _ = family.ended() => {}
+            () = program.grace.pass(Plea::Signal, &RealTime) => {}
+        }
     }
     family.end().await;
-    Ok(by_us)
+}
+
+/// Says everything to whoever reads it; a program does not have to.
+async fn say(mouth: Sender, mut words: &[u8]) {
+    while !words.is_empty() && mouth.writable().await.is_ok() {
+        match mouth.try_write(words) {
+            Ok(said) => words = &words[said..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
+
+async fn hear(ear: &Receiver, words: &mut Vec<u8>) {
+    let mut heard = [0; 8192];
+    while let Ok(count @ 1..) = read(ear, &mut heard).await {
+        let room = MOST.saturating_sub(words.len());
+        words.extend_from_slice(&heard[..count.min(room)]);
+    }
 }
 
 fn file(program: &Program, name: &str) -> io::Result<PathBuf> {

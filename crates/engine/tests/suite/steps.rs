@@ -298,6 +298,7 @@ fn a_reply_without_words_keeps_what_was_said_before() {
         call: request.call,
         text: "".into(),
         spoken: None,
+        messages: Vec::new(),
         session: None,
         usage: Usage::default(),
         cost: None,

@@ -59,6 +59,7 @@ fn replied(request: &Request, cost: u64, tag: usize) -> Fact {
         call: request.call.clone(),
         text: "done".into(),
         spoken: None,
+        messages: Vec::new(),
         session: None,
         usage: Usage::default(),
         cost: Some(Usd(cost)),

@@ -77,6 +77,19 @@ impl Beneath {
         Ok(Content::File(bytes))
     }
 
+    /// Whether something stands under a relative name; a link counts as itself.
+    pub(crate) fn has(&self, file: &str) -> io::Result<bool> {
+        let (folders, name) = split(file).map_err(|why| refused(&self.path.join(file), &why))?;
+        let found = self
+            .folder(&folders)
+            .and_then(|folder| Ok(rustix::fs::statat(folder.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)?));
+        match found {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Puts a whole file in place, making folders on the way. A link under that name is replaced, not followed.
     pub(crate) fn replace(&self, disk: &Disk, file: &str, bytes: &[u8]) -> io::Result<()> {
         let shown = self.path.join(file);

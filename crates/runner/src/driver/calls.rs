@@ -1,19 +1,19 @@
-//! The asks that are under way.
+//! The asks and actions that are under way.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use saihai_connect::Asking;
-use saihai_model::{CallId, Moment, Place, Price, Progress, ProviderAnswer, ProviderName};
+use saihai_model::{CallId, Moment, Outcome, Place, Price, Progress, ProviderAnswer, ProviderName};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The asks that are under way, each a task of its own that owns all it needs.
+/// The asks and actions that are under way, each a task of its own that owns all it needs.
 #[derive(Debug)]
 pub(super) struct Calls {
-    tasks: JoinSet<ProviderAnswer>,
+    tasks: JoinSet<Came>,
     known: HashMap<Id, Under>,
     /// What turns show while they run is told here and heard there.
     tell: mpsc::Sender<Shown>,
@@ -36,28 +36,48 @@ pub(super) struct About {
     pub(super) price: Price,
 }
 
-/// An ask under way.
+/// What is known of a call under way.
+#[derive(Debug)]
+enum What {
+    Ask(Box<About>),
+    Action(CallId),
+}
+
+impl What {
+    fn call(&self) -> &CallId {
+        match self {
+            Self::Ask(about) => &about.call,
+            Self::Action(call) => call,
+        }
+    }
+}
+
+/// A call under way.
 #[derive(Debug)]
 struct Under {
-    about: About,
+    what: What,
     stop: CancellationToken,
     abort: AbortHandle,
     /// When it is given up, once it was told to stop.
     until: Option<Instant>,
 }
 
-/// An ask that has come back.
+/// A call that has come back.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) about: About,
-    pub(super) came: Came,
+pub(super) enum Ended {
+    /// An ask.
+    Ask { about: Box<About>, came: Came },
+    /// An action.
+    Action { call: CallId, came: Came },
 }
 
-/// What came of an ask.
+/// What came of a call.
 #[derive(Debug)]
 pub(super) enum Came {
     /// The provider said so.
     Answer(Box<ProviderAnswer>),
+    /// An action was done, or could not be.
+    Outcome(Box<Outcome>),
     /// Its task panicked; this is what it said.
     Panicked(String),
     /// It did not stop when told to.
@@ -89,25 +109,36 @@ impl Calls {
     /// Sends an ask on its way.
     pub(super) fn ask(&mut self, asking: Asking, about: About) {
         let (told, whose) = (self.tell.clone(), about.call.clone());
-        self.begin(about, |stop| async move {
+        self.begin(What::Ask(Box::new(about)), |stop| async move {
             let tell = move |progress| drop(told.try_send((whose.clone(), progress)));
-            asking.answer(&tell, stop).await
+            Came::Answer(Box::new(asking.answer(&tell, stop).await))
         });
     }
 
-    fn begin<F>(&mut self, about: About, answer: impl FnOnce(CancellationToken) -> F)
+    /// Begins an action that takes its time.
+    pub(super) fn act<F>(&mut self, call: CallId, act: impl FnOnce(CancellationToken) -> F)
     where
-        F: Future<Output = ProviderAnswer> + Send + 'static,
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        self.begin(What::Action(call), |stop| {
+            let act = act(stop);
+            async move { Came::Outcome(Box::new(act.await)) }
+        });
+    }
+
+    fn begin<F>(&mut self, what: What, task: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = Came> + Send + 'static,
     {
         let stop = CancellationToken::new();
-        let abort = self.tasks.spawn(answer(stop.clone()));
-        self.known.insert(abort.id(), Under { about, stop, abort, until: None });
+        let abort = self.tasks.spawn(task(stop.clone()));
+        self.known.insert(abort.id(), Under { what, stop, abort, until: None });
     }
 
     /// Tells an ask to stop; after `grace` it is given up.
     pub(super) fn stop(&mut self, call: &CallId, grace: Duration) {
         let until = Instant::now() + grace;
-        for under in self.known.values_mut().filter(|under| under.about.call == *call) {
+        for under in self.known.values_mut().filter(|under| under.what.call() == call) {
             under.stop.cancel();
             under.until = Some(under.until.map_or(until, |before| before.min(until)));
         }
@@ -166,9 +197,9 @@ impl Calls {
         }
     }
 
-    fn ended(&mut self, joined: Result<(Id, ProviderAnswer), tokio::task::JoinError>) -> Option<Ended> {
+    fn ended(&mut self, joined: Result<(Id, Came), tokio::task::JoinError>) -> Option<Ended> {
         let (id, came) = match joined {
-            Ok((id, answer)) => (id, Came::Answer(Box::new(answer))),
+            Ok(joined) => joined,
             Err(error) => {
                 let id = error.id();
                 let came = match error.try_into_panic() {
@@ -178,7 +209,10 @@ impl Calls {
                 (id, came)
             }
         };
-        Some(Ended { about: self.known.remove(&id)?.about, came })
+        Some(match self.known.remove(&id)?.what {
+            What::Ask(about) => Ended::Ask { about, came },
+            What::Action(call) => Ended::Action { call, came },
+        })
     }
 }
 
@@ -206,10 +240,19 @@ mod tests {
         }
     }
 
+    fn ask(n: u32) -> What {
+        What::Ask(Box::new(about(n)))
+    }
+
+    fn answered(text: &str) -> Came {
+        Came::Answer(Box::new(Ok(Reply { text: text.to_owned(), ..Reply::default() })))
+    }
+
     async fn came(calls: &mut Calls) -> String {
         match calls.next().await {
-            Next::Ended(ended) => match ended.came {
+            Next::Ended(ended) => match came_of(*ended) {
                 Came::Answer(answer) => answer.unwrap().text,
+                Came::Outcome(outcome) => format!("{outcome:?}"),
                 Came::Panicked(said) => format!("panicked: {said}"),
                 Came::Abandoned => "abandoned".to_owned(),
             },
@@ -217,14 +260,32 @@ mod tests {
         }
     }
 
+    fn came_of(ended: Ended) -> Came {
+        match ended {
+            Ended::Ask { came, .. } | Ended::Action { came, .. } => came,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_action_is_stopped_like_an_ask() {
+        let mut calls = Calls::new();
+        calls.act(about(1).call, |stop| async move {
+            stop.cancelled().await;
+            Outcome::NotYet
+        });
+        calls.stop(&about(1).call, Duration::from_secs(1));
+        assert_eq!(came(&mut calls).await, "NotYet");
+        assert!(calls.is_empty());
+    }
+
     // T-70: a panic of ours ends its own ask and nothing else.
     #[tokio::test(start_paused = true)]
     async fn an_ask_that_panics_comes_back_and_the_others_go_on() {
         let mut calls = Calls::new();
-        calls.begin(about(1), |_| async { panic!("out of {}", "order") });
-        calls.begin(about(2), |stop| async move {
+        calls.begin(ask(1), |_| async { panic!("out of {}", "order") });
+        calls.begin(ask(2), |stop| async move {
             stop.cancelled().await;
-            Ok(Reply { text: "late reply".to_owned(), ..Reply::default() })
+            answered("late reply")
         });
         assert_eq!(came(&mut calls).await, "panicked: out of order");
         calls.stop(&about(2).call, Duration::from_secs(1));
@@ -236,7 +297,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_ask_that_does_not_stop_is_given_up_after_its_grace_and_not_before() {
         let mut calls = Calls::new();
-        calls.begin(about(1), |_| std::future::pending());
+        calls.begin(ask(1), |_| std::future::pending());
         let before = Instant::now();
         calls.stop(&about(1).call, Duration::from_secs(12));
         calls.stop(&about(1).call, Duration::from_millis(2_500));
@@ -247,11 +308,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_has_come_back_already_is_drained_without_waiting() {
         let mut calls = Calls::new();
-        calls.begin(about(1), |_| async { Ok(Reply { text: "here".to_owned(), ..Reply::default() }) });
-        calls.begin(about(2), |_| std::future::pending());
+        calls.begin(ask(1), |_| async { answered("here") });
+        calls.begin(ask(2), |_| std::future::pending());
         tokio::task::yield_now().await;
-        let drained: Vec<_> = calls.drain().into_iter().map(|ended| ended.about.call.n).collect();
-        assert_eq!(drained, [1]);
+        let drained: Vec<_> = calls.drain().into_iter().map(came_of).collect();
+        assert!(matches!(&drained[..], [Came::Answer(_)]), "{drained:?}");
         assert!(!calls.is_empty());
         calls.shut_down(Duration::from_secs(1)).await;
         assert!(calls.is_empty());

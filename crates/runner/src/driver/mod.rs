@@ -9,10 +9,10 @@ mod reply;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use saihai_connect::{Accounts, Providers};
+use saihai_connect::{Accounts, Providers, Surroundings};
 use saihai_model::{
-    Ask, CallId, Ending, Entry, Fact, Hold, Moment, OpenGate, Progress, ProviderName, ProviderSettings,
-    Record, exit_code,
+    Ask, CallId, Ending, Entry, Fact, Hold, Moment, OpenGate, Performance, Progress, ProviderName,
+    ProviderSettings, Record, exit_code,
 };
 use tokio::sync::mpsc;
 
@@ -22,6 +22,7 @@ use crate::owned::{Broken, Owned, Prepared, Todo, Way};
 use crate::render::{self, Rendered};
 use crate::secrets::Shown;
 use crate::{Command, Control, Error, Observed, RunDirectory, Warning};
+use actions::Begun;
 use calls::{About, Calls, Ended, Next};
 use meters::Meters;
 use opening::Opening;
@@ -33,6 +34,8 @@ pub struct Driver {
     /// What is set about them, by name.
     settings: BTreeMap<ProviderName, ProviderSettings>,
     meters: Meters,
+    /// In what surroundings it does something itself.
+    around: Surroundings,
     opening: Opening,
     calls: Calls,
     live: Live,
@@ -120,6 +123,7 @@ impl Driver {
         let driven = self.go(going, observer).await;
         let grace = if self.interrupts > 1 { Duration::ZERO } else { GRACE_INTERRUPTED };
         self.providers.hurry();
+        self.around.hurry();
         self.calls.shut_down(grace).await;
         match driven {
             Ok(()) => Ok(self.finish()),
@@ -212,6 +216,7 @@ impl Driver {
                     return Ok(());
                 }
                 self.providers.hurry();
+                self.around.hurry();
                 Fact::Interrupted { by }
             }
             Command::Cancel { by } => Fact::Cancelled { by },
@@ -273,10 +278,16 @@ impl Driver {
     /// What came of an ask becomes a fact. The counters in it are known before the fact is settled: what follows from
     /// it at once may be the next ask in the same session.
     fn take_in(&mut self, ended: Ended, observer: Observer<'_>) -> Result<(), Broken> {
-        self.live.end(&ended.about.call);
-        self.shown.end(&ended.about.call);
-        let asked = ended.about.session.clone();
-        let fact = reply::fact(&self.owned, ended);
+        let (about, came) = match ended {
+            Ended::Ask { about, came } => (*about, came),
+            Ended::Action { call, came } => {
+                return self.settle(vec![actions::came(&self.owned, call, came)], observer);
+            }
+        };
+        self.live.end(&about.call);
+        self.shown.end(&about.call);
+        let asked = about.session.clone();
+        let fact = reply::fact(&self.owned, about, came);
         if let Some((session, meter)) = meters::told(&fact) {
             self.meters.note(asked.as_deref(), session.as_deref(), Some(&meter));
         }
@@ -320,9 +331,7 @@ impl Driver {
     fn perform(&mut self, todo: Todo, observer: Observer<'_>) -> Result<Option<Fact>, Broken> {
         match todo {
             Todo::Ask(prepared) => self.ask(*prepared),
-            Todo::Perform(performance) => {
-                return actions::perform(&self.owned, *performance).map(Some).map_err(Broken::Error);
-            }
+            Todo::Perform(performance) => return self.act(*performance),
             Todo::Gate(gate) => self.show_gate(&gate, observer)?,
             Todo::Wake(at) => self.wake = Some(self.wake.map_or(at, |before| before.min(at))),
             Todo::Stop(call) => {
@@ -331,6 +340,19 @@ impl Driver {
             }
         }
         Ok(None)
+    }
+
+    /// Does something outside: at once, or on its way where it takes its time.
+    fn act(&mut self, performance: Performance) -> Result<Option<Fact>, Broken> {
+        let begun = actions::perform(&self.owned, &self.around, performance).map_err(Broken::Error)?;
+        match begun {
+            Begun::Done(fact) => Ok(Some(*fact)),
+            Begun::Command(call, command) => {
+                let around = self.around.clone();
+                self.calls.act(call, |stop| command.run(around, stop));
+                Ok(None)
+            }
+        }
     }
 
     fn show_gate(&self, gate: &OpenGate, observer: Observer<'_>) -> Result<(), Broken> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use saihai_connect::{Asked, Connections, Providers};
+use saihai_connect::{Asked, Connections, Providers, Surroundings};
 use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text};
 
 use super::meters::{self, Meters};
@@ -38,6 +38,7 @@ impl Driver {
     ) -> Result<Self, Error> {
         let connections = Connections { script: beginning.script.clone(), ..connections };
         let settings = connections.settings.clone();
+        let around = Surroundings::of(&connections);
         let secrets = Secrets::of(&connections);
         let providers = Providers::open(&beginning.workflow, connections).map_err(Error::Unavailable)?;
         // What is kept is not what is played: a script may well hold what an agent would say.
@@ -47,7 +48,7 @@ impl Driver {
         // A run that could not be begun is none, and leaves nothing behind if that can be helped.
         let (owned, start) = begun.inspect_err(|_| runs.discard(&directory, &reports))?;
         let owned = owned.without(secrets);
-        Ok(Self { settings, ..Self::with(owned, providers, Opening::Start(start)) })
+        Ok(Self { settings, ..Self::with(owned, providers, around, Opening::Start(start)) })
     }
 
     /// Owns a run that is there and reads it. Nothing is asked before [`Self::drive`]; a run that is over, or that
@@ -66,6 +67,7 @@ impl Driver {
         let script = directory.script()?;
         let connections = Connections { script: script.clone(), ..connections };
         let settings = connections.settings.clone();
+        let around = Surroundings::of(&connections);
         let secrets = Secrets::of(&connections);
         let mut providers =
             Providers::open(&directory.workflow()?, connections).map_err(Error::Unavailable)?;
@@ -78,14 +80,15 @@ impl Driver {
         let torn = history.torn.map(|torn| torn.warning(&directory.journal()));
         let owned = Owned::of_history(directory, lock, history, clock)?;
         let owned = owned.answered_by(script.as_ref()).without(secrets);
-        let mut driver = Self { settings, meters, ..Self::with(owned, providers, Opening::Resume(raise)) };
+        let mut driver =
+            Self { settings, meters, ..Self::with(owned, providers, around, Opening::Resume(raise)) };
         driver.warnings.extend(torn);
         driver.warnings.extend(survivors.into_iter().map(|process| Warning::Survivor { process }));
         driver.meters.forget_ended(driver.owned.run());
         Ok(driver)
     }
 
-    fn with(owned: Owned, providers: Providers, opening: Opening) -> Self {
+    fn with(owned: Owned, providers: Providers, around: Surroundings, opening: Opening) -> Self {
         let (control, commands) = Control::new();
         let directory = owned.directory();
         Self {
@@ -94,6 +97,7 @@ impl Driver {
             shown: Shown::new(owned.secrets().clone()),
             calls: super::Calls::new(),
             settings: BTreeMap::new(),
+            around,
             meters: Meters::default(),
             way: Way::Drive { auto: false },
             wake: None,

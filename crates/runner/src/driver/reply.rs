@@ -8,7 +8,7 @@ use saihai_model::{
     ToolUse, ToolUsed, Usage, Usd, Wanted,
 };
 
-use super::calls::{About, Came, Ended};
+use super::calls::{About, Came};
 use crate::blobs::Blobs;
 use crate::owned::Owned;
 use crate::tools_used;
@@ -17,8 +17,7 @@ use crate::tools_used;
 const LONGEST_WAIT: Millis = Millis(31 * 24 * 3_600_000);
 
 /// The fact that an ask came to.
-pub(super) fn fact(owned: &Owned, ended: Ended) -> Fact {
-    let Ended { about, came } = ended;
+pub(super) fn fact(owned: &Owned, about: About, came: Came) -> Fact {
     let now = owned.clock().now();
     match came {
         Came::Answer(answer) => match *answer {
@@ -31,6 +30,9 @@ pub(super) fn fact(owned: &Owned, ended: Ended) -> Fact {
                 refused(about, refusal, now)
             }
         },
+        Came::Outcome(outcome) => {
+            failed(about, Failure::new(FailureClass::Crashed, format!("the provider came to {outcome:?}")))
+        }
         Came::Panicked(said) => {
             let message = owned.secrets().text(format!("the provider panicked: {said}"));
             failed(about, Failure::new(FailureClass::Crashed, message))
@@ -40,15 +42,16 @@ pub(super) fn fact(owned: &Owned, ended: Ended) -> Fact {
 }
 
 fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
+    let wanted = owned.workflow().wanted(&about.call.stage, about.place);
     if reply.text.trim().is_empty() {
         match &reply.structured {
             Some(structured) => reply.text = structured.to_string(),
+            None if carries_all(wanted) && !reply.tools_used.is_empty() => {}
             None => return silent(about, reply),
         }
     }
-    let wanted = owned.workflow().wanted(&about.call.stage, about.place);
     let reading = read(wanted, &about.prompt, &mut reply);
-    let spoken = spoken(wanted, &reply.responses);
+    let (spoken, messages) = spoken(wanted, &reply.responses);
     let Kept { text, spoken, tools_used } =
         match Kept::new(&owned.directory().blobs(), reply.text, spoken, reply.tools_used) {
             Ok(kept) => kept,
@@ -60,6 +63,7 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
     Fact::Replied(Box::new(Replied {
         text,
         spoken,
+        messages,
         session: reply.session,
         cost: about.cost(reply.cost, &reply.usage),
         usage: reply.usage,
@@ -101,10 +105,20 @@ fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading 
     reading
 }
 
-/// Everything that was said, where that is carried on and more than the final text.
-fn spoken(wanted: Option<Wanted<'_>>, responses: &[String]) -> Option<String> {
-    let all = matches!(wanted, Some(Wanted::Work(reads)) if reads.carry == Spoken::AllMessages);
-    (all && responses.len() > 1).then(|| responses.join("\n"))
+/// Everything that was said, where that is carried on and more than the final text; and how long each message is.
+fn spoken(wanted: Option<Wanted<'_>>, responses: &[String]) -> (Option<String>, Vec<u64>) {
+    let said: Vec<&str> =
+        responses.iter().map(String::as_str).filter(|text| !text.trim().is_empty()).collect();
+    if !carries_all(wanted) || said.len() < 2 {
+        return (None, Vec::new());
+    }
+    (Some(said.join("\n")), said.iter().map(|text| text.len() as u64).collect())
+}
+
+/// Whether all an agent says is carried on. Then a round in which it only worked says nothing new, and is no failure
+/// (S-54).
+fn carries_all(wanted: Option<Wanted<'_>>) -> bool {
+    matches!(wanted, Some(Wanted::Work(reads)) if reads.carry == Spoken::AllMessages)
 }
 
 /// A reply without text is a failed turn, never a result to judge (P-35); it has cost what it has cost.

@@ -7,7 +7,8 @@ use saihai_model::{
     StageId, Start, Text, Usage, Usd, Verdict, Workflow, exit_code,
 };
 
-use crate::project::ReportVersions;
+use crate::project::run_result::limit_words;
+use crate::project::{ReportVersions, failure_words};
 use crate::{Error, RunDirectory, State, Summary};
 
 /// The result of a run, so far or for good: the result object of the command line.
@@ -102,6 +103,8 @@ struct Fold<'w> {
     failure: Option<Failure>,
     storage: Option<String>,
     exited: Option<(StageId, Verdict)>,
+    /// What was wrong with the last output.
+    violations: Vec<String>,
     versions: ReportVersions,
 }
 
@@ -118,6 +121,7 @@ impl<'w> Fold<'w> {
             failure: None,
             storage: None,
             exited: None,
+            violations: Vec::new(),
             versions: ReportVersions::default(),
         }
     }
@@ -135,6 +139,7 @@ impl<'w> Fold<'w> {
             Fact::Started(start) => self.start = Some(start.clone()),
             Fact::Replied(reply) => {
                 add(&mut self.usage, &reply.usage);
+                self.violations.clone_from(&reply.reading.violations);
                 if let Some(index) = self.works.get(&reply.call) {
                     let text = reply.spoken.as_ref().unwrap_or(&reply.text);
                     self.said.insert(*index, text.clone());
@@ -236,11 +241,13 @@ impl<'w> Fold<'w> {
                 self.failure.as_ref().map(|failure| format!("{}: {}", failure.class.name(), failure.message))
             }
             State::Parked { hold: Hold::Storage(_), .. } => self.storage.clone(),
-            State::Parked { .. }
-            | State::Running { .. }
-            | State::Interrupted
-            | State::Ready
-            | State::Ended { .. } => None,
+            State::Parked { hold: Hold::Limit(word), .. } if word == "emergency_stop" => {
+                Some(limit_words(word, self.iterations as usize))
+            }
+            State::Ended { ending } => {
+                failure_words(self.workflow, ending, self.exited.as_ref(), &self.violations)
+            }
+            State::Parked { .. } | State::Running { .. } | State::Interrupted | State::Ready => None,
         }
     }
 

@@ -161,6 +161,7 @@ impl<C: Cast> Simulation<'_, C> {
             call: request.call.clone(),
             text: speech.text.into(),
             spoken: None,
+            messages: Vec::new(),
             session: Some(request.session.clone().unwrap_or_else(|| "rehearsed".to_owned())),
             usage: Usage::default(),
             cost: None,

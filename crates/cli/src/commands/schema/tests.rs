@@ -204,6 +204,7 @@ fn replied() -> Replied {
         call: call(),
         text: Text::from("t"),
         spoken: Some(Text::from("s")),
+        messages: vec![1],
         session: Some("s".into()),
         usage: usage(),
         cost: Some(Usd(1)),

@@ -215,6 +215,7 @@ impl Sim {
             call: request.call.clone(),
             text: format!("reply to {}", request.call).into(),
             spoken: None,
+            messages: Vec::new(),
             session: Some(format!("session of {}", request.call)),
             usage: Usage { input: Some(10), output: Some(5), ..Usage::default() },
             cost: Some(Usd(100)),
@@ -287,6 +288,7 @@ impl Sim {
 
     pub(crate) fn outcome(&self) -> String {
         match (self.run.ending(), self.run.hold()) {
+            (Some(Ending::Failed(reason)), _) => format!("failed: {reason}"),
             (Some(ending), _) => format!("{}: {}", ending.outcome(), ending.reason()),
             (None, Some(hold)) if self.run.is_parked() => format!("parked: {}", hold.reason()),
             (None, Some(hold)) => format!("holding: {}", hold.reason()),

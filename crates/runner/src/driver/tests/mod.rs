@@ -1,5 +1,6 @@
 //! Whole runs with scripted replies, on a clock that stands still while nothing is waited for.
 
+mod acting;
 mod crashing;
 mod gates;
 mod going;

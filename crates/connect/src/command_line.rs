@@ -1,0 +1,119 @@
+//! A program that a run itself starts, without an agent: a handler, a validator.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use saihai_model::{CallId, Failure, FailureClass, Millis};
+use tokio_util::sync::CancellationToken;
+
+use crate::Connections;
+use crate::environment;
+use crate::process::{Ended, Error, Grace, Heard, Mark, Program, exchange};
+
+/// What is run, for which call of which run.
+#[derive(Debug, Clone)]
+pub struct CommandLine {
+    /// Its arguments, the program first. There is no shell in between.
+    pub argv: Vec<String>,
+    /// Where.
+    pub directory: PathBuf,
+    /// What it reads.
+    pub input: String,
+    /// Its deadline.
+    pub timeout: Millis,
+    /// For which run.
+    pub run: String,
+    /// And where that is.
+    pub run_directory: PathBuf,
+    /// For which call.
+    pub call: CallId,
+}
+
+/// In what surroundings programs are run.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    environment: Vec<(OsString, OsString)>,
+    launcher: Option<PathBuf>,
+    grace: Grace,
+    /// Nothing is done outside: it is only recorded what would be.
+    pub dry: bool,
+}
+
+impl Surroundings {
+    /// Those in which agent programs are started, too.
+    pub fn of(connections: &Connections) -> Self {
+        Self {
+            environment: environment::allowed(&connections.environment, &[]),
+            launcher: connections.launcher.clone(),
+            grace: Grace::new(connections.grace),
+            dry: connections.dry,
+        }
+    }
+
+    /// From now on programs are given little time to end.
+    pub fn hurry(&self) {
+        self.grace.hurry();
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// How it ended.
+    pub end: CommandEnd,
+    /// What it printed, at most 1 MiB of it; what is no text is replaced.
+    pub output: String,
+    /// What it complained of, likewise.
+    pub complaints: String,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandEnd {
+    /// By itself, with this exit code.
+    Code(i32),
+    /// By a signal that was not ours.
+    Signal(i32),
+    /// Its time was over.
+    TimedOut(Millis),
+}
+
+impl CommandLine {
+    /// Runs it to its end. When this returns, or is dropped, nothing of it is left (P7).
+    ///
+    /// # Errors
+    /// It could not be started, or was stopped.
+    pub async fn run(self, around: Surroundings, stop: CancellationToken) -> Result<CommandOutput, Failure> {
+        let program = Program {
+            mark: Mark::new(&self.run, &self.call, &self.run_directory),
+            argv: self.argv,
+            directory: self.directory,
+            environment: around.environment,
+            launcher: around.launcher,
+            timeout: Some(self.timeout),
+            grace: around.grace,
+        };
+        let heard = exchange(program, self.input.as_bytes(), &stop).await;
+        let Heard { ended, output, complaints } = heard.map_err(|error| not_run(&error))?;
+        let end = match ended {
+            Ended::Code(code) => CommandEnd::Code(code),
+            Ended::Signal(signal) => CommandEnd::Signal(signal),
+            Ended::TimedOut(timeout) => CommandEnd::TimedOut(timeout),
+            Ended::Stopped => return Err(Failure::new(FailureClass::Cancelled, "it was stopped")),
+        };
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok(CommandOutput { end, output: text(output), complaints: text(complaints) })
+    }
+}
+
+fn not_run(error: &Error) -> Failure {
+    let class = match error {
+        Error::Nothing => FailureClass::BadRequest,
+        Error::Start { .. } => FailureClass::Missing,
+        Error::Wait { .. } => FailureClass::Crashed,
+    };
+    Failure::new(class, error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Files below the working directory, looked at and written for blocks that ask for it.
+
+use std::io;
+
+use saihai_connect::Surroundings;
+use saihai_model::{Block, Failure, FailureClass, Json, Outcome};
+use serde_json::json;
+
+use super::done;
+use crate::disk::{Beneath, Content};
+use crate::owned::Owned;
+
+/// What a block wants to be written.
+#[derive(Debug, PartialEq)]
+pub(super) struct Wish {
+    path: String,
+    mode: Mode,
+    content: String,
+}
+
+#[derive(Debug, PartialEq)]
+enum Mode {
+    Write,
+    Append,
+    Unknown(String),
+}
+
+/// Directories that are ours or git's: what stands there can make other programs run, so no block writes there.
+const CLOSED: [&str; 2] = [".git", ".saihai"];
+
+impl Wish {
+    /// What the block itself says wins over what the definition says for blocks that say nothing (S-66).
+    pub(super) fn of(block: &Block, path: &str, append: bool) -> Self {
+        let said = |name: &str| block.value.get(name).and_then(Json::as_str);
+        Self {
+            path: said("filename").unwrap_or(path).to_owned(),
+            mode: match said("mode") {
+                None if append => Mode::Append,
+                None | Some("write") => Mode::Write,
+                Some("append") => Mode::Append,
+                Some(other) => Mode::Unknown(other.to_owned()),
+            },
+            content: said("content").unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// Looks whether a file is there, or is not, as it is waited for.
+pub(super) fn state(owned: &Owned, path: &str, absent: bool) -> Outcome {
+    match open(owned).and_then(|directory| directory.has(path)) {
+        Ok(there) => done(Some(if there == absent { "open" } else { "reached" }), Default::default()),
+        Err(error) => Outcome::Failed(Failure::new(
+            FailureClass::BadRequest,
+            format!("cannot look at `{path}`: {error}"),
+        )),
+    }
+}
+
+/// Writes a file. That it cannot be written is the action's result and stops nothing (S-65); what was begun by a
+/// process that died is repeated only where doing it twice is doing it once (P4).
+pub(super) fn write(owned: &Owned, around: &Surroundings, wish: &Wish, look_up: bool) -> Outcome {
+    let refused = |why: String| {
+        let message = format!("cannot write `{}`: {why}", wish.path);
+        Outcome::Failed(Failure::new(FailureClass::Refused, message))
+    };
+    let closed = wish.path.split('/').any(|part| CLOSED.iter().any(|name| part.eq_ignore_ascii_case(name)));
+    if closed {
+        return refused("nothing is written below `.git` and `.saihai`".to_owned());
+    }
+    let written = match &wish.mode {
+        Mode::Unknown(mode) => {
+            Err(io::Error::other(format!("there is no mode `{mode}`, only `append` and `write`")))
+        }
+        Mode::Append if look_up => Err(io::Error::other(
+            "whether it was done before the run was interrupted is unknown; it is not done again",
+        )),
+        Mode::Write | Mode::Append if around.dry => Ok(None),
+        Mode::Write => put(owned, wish, Vec::new()).map(Some),
+        Mode::Append => present(owned, wish).and_then(|before| put(owned, wish, before)).map(Some),
+    };
+    match written {
+        Ok(bytes) => {
+            let output = json!({ "path": wish.path, "bytes": bytes, "rehearsed": around.dry });
+            let output = output.as_object().cloned().unwrap_or_default();
+            done(None, output.into_iter().filter(|(_, value)| !value.is_null() && *value != false).collect())
+        }
+        Err(error) => refused(error.to_string()),
+    }
+}
+
+fn put(owned: &Owned, wish: &Wish, mut bytes: Vec<u8>) -> io::Result<u64> {
+    bytes.extend_from_slice(wish.content.as_bytes());
+    open(owned)?.replace(owned.directory().disk(), &wish.path, &bytes)?;
+    Ok(bytes.len() as u64)
+}
+
+fn present(owned: &Owned, wish: &Wish) -> io::Result<Vec<u8>> {
+    match open(owned)?.read(&wish.path)? {
+        Content::File(bytes) => Ok(bytes),
+        Content::Absent => Ok(Vec::new()),
+        Content::Unsafe(why) => Err(io::Error::new(io::ErrorKind::InvalidInput, why)),
+    }
+}
+
+/// The working directory. Its own path was the person's choice; from there on no link is followed.
+fn open(owned: &Owned) -> io::Result<Beneath> {
+    Beneath::open(&std::fs::canonicalize(&owned.start().directory)?)
+}

@@ -1,0 +1,131 @@
+//! What Saihai does itself outside a run.
+
+mod command;
+mod files;
+mod standing;
+
+use std::collections::BTreeMap;
+
+use saihai_connect::{CommandLine, Surroundings};
+use saihai_model::{
+    Action, CallId, Fact, Failure, FailureClass, Given, Json, Label, Outcome, Performance, Told,
+};
+use serde_json::json;
+
+use super::calls::Came;
+use crate::Error;
+use crate::owned::Owned;
+use crate::reports::{Reports, Shelf};
+use command::Command;
+
+/// An action that was begun.
+pub(super) enum Begun {
+    /// And is over.
+    Done(Box<Fact>),
+    /// And takes its time.
+    Command(CallId, Box<Command>),
+}
+
+/// Does one action, or begins it, and says what came of it.
+pub(super) fn perform(
+    owned: &Owned,
+    around: &Surroundings,
+    performance: Performance,
+) -> Result<Begun, Error> {
+    let Performance { call, action, given, look_up } = performance;
+    let outcome = match (action.does, given) {
+        (Action::SaveReports, Given::Reports { text, found, last }) => {
+            let blobs = owned.directory().blobs();
+            let text = owned.directory().text(&text)?;
+            let reports = Reports { call: &call, text: &text, found: &found, last: &last };
+            return Ok(Begun::Done(Box::new(save_reports(owned, &blobs, &reports))));
+        }
+        (Action::Log, _) => done(None, BTreeMap::new()),
+        (Action::FileState { path, absent }, _) => files::state(owned, &path, absent),
+        (Action::WriteFile { path, append }, Given::Block(block)) => {
+            files::write(owned, around, &files::Wish::of(&block, &path, append), look_up)
+        }
+        (Action::Command { told, .. }, _) if around.dry => rehearsed(told),
+        (Action::Command { argv, timeout, input, told }, _) => {
+            let input = match told {
+                Told::ByAnswer => standing::of(owned, &call, &input)?,
+                Told::ByExitCode | Told::BySilence => String::new(),
+            };
+            let line = CommandLine {
+                argv,
+                directory: owned.start().directory.clone().into(),
+                input,
+                timeout,
+                run: owned.directory().id().to_owned(),
+                run_directory: owned.directory().path().to_path_buf(),
+                call: call.clone(),
+            };
+            return Ok(Begun::Command(call, Box::new(Command::new(line, told))));
+        }
+        (action, _) => {
+            let message = format!("this version of Saihai cannot do `{}`", name(&action));
+            Outcome::Failed(Failure::new(FailureClass::BadRequest, message))
+        }
+    };
+    Ok(Begun::Done(Box::new(Fact::Performed { call, outcome })))
+}
+
+/// The fact that an action which took its time came to.
+pub(super) fn came(owned: &Owned, call: CallId, came: Came) -> Fact {
+    let failed = |class, message: String| Outcome::Failed(Failure::new(class, owned.secrets().text(message)));
+    let outcome = match came {
+        Came::Outcome(outcome) => owned.secrets().outcome(*outcome),
+        Came::Answer(_) => failed(FailureClass::Crashed, "an agent answered instead".to_owned()),
+        Came::Panicked(said) => failed(FailureClass::Crashed, format!("the action panicked: {said}")),
+        Came::Abandoned => failed(FailureClass::Cancelled, "it did not stop in time".to_owned()),
+    };
+    Fact::Performed { call, outcome }
+}
+
+fn save_reports(owned: &Owned, blobs: &crate::blobs::Blobs, reports: &Reports<'_>) -> Fact {
+    let (directory, disk) = (owned.report_directory(), owned.directory().disk());
+    let shelf = Shelf { directory, blobs, disk, secrets: owned.secrets() };
+    let call = reports.call.clone();
+    match shelf.save(reports) {
+        Ok(output) => Fact::Performed { call, outcome: done(None, output) },
+        Err(failed) => Fact::StorageFailed {
+            call: Some(call),
+            path: failed.path.display().to_string(),
+            message: failed.source.to_string(),
+        },
+    }
+}
+
+/// In a rehearsal no program is run, and what it is asked for is as it should be.
+fn rehearsed(told: Told) -> Outcome {
+    let label = match told {
+        Told::ByExitCode | Told::BySilence => "ok",
+        Told::ByAnswer => "reached",
+    };
+    done(Some(label), [("rehearsed".to_owned(), json!(true))].into())
+}
+
+fn done(label: Option<&str>, output: BTreeMap<String, Json>) -> Outcome {
+    Outcome::Done { label: label.map(Label::from), output }
+}
+
+fn name(action: &Action) -> &'static str {
+    match action {
+        Action::Command { .. } => "command",
+        Action::IssueState => "issue_state",
+        Action::FileState { .. } => "file_state",
+        Action::SaveReports => "save_reports",
+        Action::WriteFile { .. } => "write_file",
+        Action::Log => "log",
+        Action::OpenIssue => "open_issue",
+        Action::Comment => "comment",
+        Action::Worktree => "worktree",
+        Action::Finalize => "finalize",
+        Action::Push => "push",
+        Action::PullRequest => "pull_request",
+        Action::Checks => "checks",
+        Action::Merge => "merge",
+        Action::CleanUp => "clean_up",
+        Action::ReviewReport { .. } => "review_report",
+    }
+}

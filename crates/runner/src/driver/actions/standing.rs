@@ -1,0 +1,52 @@
+//! How a run stands, for a program that is asked whether it is complete.
+
+use saihai_model::{CallId, Json, Place};
+use serde_json::{Map, json};
+
+use crate::Error;
+use crate::owned::Owned;
+use crate::project::Iterations;
+
+/// The one object a handler reads (S-62): what the definition gives it, and the iteration that has just come to its end.
+pub(super) fn of(owned: &Owned, call: &CallId, input: &Json) -> Result<String, Error> {
+    let (run, directory) = (owned.run(), owned.directory());
+    let mut previous = Vec::new();
+    for (_, text) in &run.carry().previous {
+        previous.push(directory.text(text)?);
+    }
+    let mut iterations = Iterations::default();
+    directory.read(&mut |record| iterations.see(&record))?;
+    let summary = match iterations.finish().pop() {
+        Some(last) => serde_json::to_value(last.told(directory)?).expect("a summary has text keys only"),
+        None => Json::Null,
+    };
+    let standing = json!({
+        "agent": owned.start().definition,
+        "parameters": {},
+        "iteration": run.iteration(),
+        "stepId": call.stage,
+        "outputs": outputs(owned),
+        "carry": {
+            "previousResponse": previous.join("\n"),
+            "accumulatedContext": run.carry().context,
+        },
+        "summary": summary,
+    });
+    let mut standing = standing.as_object().cloned().unwrap_or_default();
+    standing.extend(input.as_object().cloned().unwrap_or_default());
+    Ok(format!("{}\n", Json::Object(standing)))
+}
+
+/// All outputs, that of the round under way included: it has been read and found right.
+fn outputs(owned: &Owned) -> Json {
+    let run = owned.run();
+    let mut outputs: Map<String, Json> =
+        run.carry().outputs.iter().map(|(stage, output)| (stage.to_string(), json!(output))).collect();
+    let fresh = run.visit().and_then(|visit| {
+        let done = visit.round.done(Place::Main(0))?;
+        let output = done.reading.output.as_ref().filter(|_| done.reading.violations.is_empty())?;
+        Some((visit.stage.to_string(), output.clone()))
+    });
+    outputs.extend(fresh);
+    Json::Object(outputs)
+}

@@ -1,0 +1,209 @@
+//! Summaries of runs, and what comes of hand-written records.
+
+use saihai_model::{CallFailed, Failure, FailureClass, Reading, ScriptReply, Usage};
+use serde_json::json;
+
+use super::*;
+use crate::Going;
+use crate::project::RunResult;
+use crate::testing::{Project, drive, fixed, script, stage, turn, workflow};
+
+fn call(n: u32) -> CallId {
+    CallId { stage: "work".into(), visit: 1, round: 1, n }
+}
+
+fn reply(n: u32, text: &str) -> Replied {
+    Replied {
+        call: call(n),
+        text: text.into(),
+        spoken: None,
+        messages: Vec::new(),
+        session: Some(format!("s{n}")),
+        usage: Usage::default(),
+        cost: None,
+        tools_used: Vec::new(),
+        metered: None,
+        denied: 0,
+        duration: saihai_model::Millis(5),
+        revision: None,
+        reading: Reading::default(),
+    }
+}
+
+/// Folds entries, each a second after the one before; the first begins iteration 1.
+fn summary(entries: Vec<Entry>) -> ToldSummary {
+    let mut iterations = Iterations::default();
+    let round = Entry::Decision(Decision::Round { round: 1, iteration: 1 });
+    for (seq, entry) in std::iter::once(round).chain(entries).enumerate() {
+        let seq = seq as u64;
+        iterations.see(&Record { seq: seq + 1, at: Moment(1_770_368_160_000 + seq * 1_000), entry });
+    }
+    let project = Project::new();
+    let (directory, _) = project.runs().create("x", Moment(0), &project.path("reports")).unwrap();
+    iterations.finish().pop().unwrap().told(&directory).unwrap()
+}
+
+fn called(n: u32, place: Place, purpose: Option<Purpose>) -> Entry {
+    Entry::Decision(Decision::Called { call: call(n), place, purpose })
+}
+
+fn work(n: u32) -> Entry {
+    called(n, Place::Main(0), Some(Purpose::Work))
+}
+
+fn said(reply: Replied) -> Entry {
+    Entry::Fact(Fact::Replied(Box::new(reply)))
+}
+
+// S-53
+#[test]
+fn several_messages_stay_a_list_in_order_and_a_check_is_no_part_of_it() {
+    let spoken = Replied {
+        spoken: Some("one\ntwo\nthree \u{9053}".into()),
+        messages: vec![7, 9],
+        ..reply(1, "three \u{9053}")
+    };
+    let told = summary(vec![
+        work(1),
+        said(spoken),
+        called(2, Place::Main(0), Some(Purpose::Correction)),
+        said(reply(2, "corrected")),
+        called(3, Place::Check(0), Some(Purpose::Question)),
+        said(reply(3, "{\"result\":\"ok\"}")),
+    ]);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&told).unwrap(), @r#"
+    {
+      "iteration": 1,
+      "sessionId": "s2",
+      "assistantResponses": [
+        "one\ntwo",
+        "three 道",
+        "corrected"
+      ],
+      "toolsUsed": [],
+      "detectedActions": [],
+      "errors": [],
+      "timestamp": "2026-02-06T08:56:00.000Z",
+      "durationMs": 4000
+    }
+    "#);
+}
+
+// S-53, case 31
+#[test]
+fn a_tool_without_a_result_is_an_error_and_blank_texts_are_left_out() {
+    let tool = |name: &str, output: Option<Json>| ToolUsed {
+        name: name.to_owned(),
+        input: Some(json!({"path": "x"})),
+        output,
+        duration_ms: 3,
+        ..ToolUsed::default()
+    };
+    let tools_used = vec![tool("Read", Some(json!("words"))), tool("Bash", None)];
+    let told = summary(vec![work(1), said(Replied { tools_used, ..reply(1, " \n") })]);
+    assert_eq!(told.assistant_responses, [""; 0]);
+    assert_eq!(told.errors, ["tool `Bash` gave no result"]);
+    insta::assert_snapshot!(serde_json::to_string(&told.tools_used).unwrap(), @r#"[{"name":"Read","input":{"path":"x"},"output":"words","durationMs":3},{"name":"Bash","input":{"path":"x"},"output":null,"durationMs":3}]"#);
+}
+
+// S-53, S-65, case 37
+#[test]
+fn blocks_their_results_and_their_errors_are_told() {
+    let reading = Reading {
+        blocks: vec![saihai_model::Block { kind: "note".to_owned(), value: json!({"type": "note"}) }],
+        warnings: vec!["the `action` block on line 2 is no JSON".to_owned()],
+        ..Reading::default()
+    };
+    let failure = Failure::new(FailureClass::Refused, "cannot write `../x`: its name leads elsewhere");
+    let told = summary(vec![
+        work(1),
+        said(Replied { reading, ..reply(1, "done") }),
+        called(2, Place::Block(0), None),
+        Entry::Fact(Fact::Performed { call: call(2), outcome: Outcome::Failed(failure) }),
+        called(3, Place::Report(0), None),
+        Entry::Fact(Fact::Performed { call: call(3), outcome: Outcome::NotYet }),
+    ]);
+    assert_eq!(told.detected_actions, [json!({"type": "note"})]);
+    assert_eq!(told.errors, ["the `action` block on line 2 is no JSON"]);
+    let error = Some("cannot write `../x`: its name leads elsewhere".to_owned());
+    assert_eq!(told.action_results, [ActionResult { success: false, result: None, error }]);
+}
+
+// S-26: an iteration whose turn failed counts.
+#[test]
+fn an_iteration_that_failed_has_a_summary_with_its_errors() {
+    let failed = CallFailed::new(call(1), Failure::new(FailureClass::Transient, "timed out"));
+    let told = summary(vec![work(1), Entry::Fact(Fact::Failed(Box::new(failed)))]);
+    assert_eq!(told.errors, ["transient: timed out"]);
+}
+
+// S-26: one summary for each iteration, however the run stands.
+#[tokio::test(start_paused = true)]
+async fn a_result_has_as_many_summaries_as_iterations() {
+    let mut flow = workflow(vec![("work", stage(vec![turn("work", vec![fixed("Work.")])], &[("", "work")]))]);
+    flow.limits.rounds = Some(3);
+    let project = Project::new();
+    let driver = project.start(flow, script(&["one", "two", "three"])).unwrap();
+    drive(driver, Going::default()).await.0.unwrap();
+    let result = RunResult::of(&project.last()).unwrap();
+    assert_eq!((result.iterations, result.summaries.len()), (3, 3));
+    let said: Vec<_> = result.summaries.iter().flat_map(|told| &told.assistant_responses).collect();
+    assert_eq!(said, ["one", "two", "three"]);
+    assert_eq!((result.success, result.completion_reason.as_str()), (false, "max_iterations"));
+    assert_eq!(result.error.as_deref(), Some("Iteration limit reached: 3"));
+}
+
+// S-26
+#[tokio::test(start_paused = true)]
+async fn a_result_names_why_a_run_succeeded_failed_or_waits() {
+    let ends = async |flow: saihai_model::Workflow, script| {
+        let project = Project::new();
+        let driver = project.start(flow, script).unwrap();
+        drive(driver, Going::default()).await.0.unwrap();
+        let result = RunResult::of(&project.last()).unwrap();
+        assert_eq!(result.iterations, result.summaries.len());
+        (result.success, result.completion_reason, result.error.unwrap_or_default())
+    };
+    let flow =
+        |to: &str| workflow(vec![("work", stage(vec![turn("work", vec![fixed("Work.")])], &[("", to)]))]);
+    let told = |success, reason: &str, error: &str| (success, reason.to_owned(), error.to_owned());
+    assert_eq!(ends(flow("COMPLETE"), script(&["x"])).await, told(true, "complete", ""));
+    let mut hard = flow("work");
+    hard.limits = saihai_model::Limits { rounds: Some(500), hard_rounds: Some(2), ..Default::default() };
+    assert_eq!(
+        ends(hard, script(&["x", "y"])).await,
+        told(false, "emergency_stop", "Hard limit exceeded: 2"),
+        "S-28"
+    );
+    let mut retried = flow("COMPLETE");
+    let saihai_model::Exit::Rules { rules, .. } = &mut retried.stages["work"].exit else { panic!() };
+    rules[0].then = saihai_model::Target::failed("retries_exhausted work 3");
+    assert_eq!(
+        ends(retried, script(&["x"])).await,
+        told(false, "step_failed", "Retries exhausted: work (3)"),
+        "S-39"
+    );
+    let mut needs = flow("COMPLETE");
+    needs.completion = saihai_model::Completion::Rounds(2);
+    assert_eq!(
+        ends(needs, script(&["x"])).await,
+        told(false, "flow_ended", "flow ended at work, but not all of 2 iterations were made"),
+        "S-61"
+    );
+    let fail = Some(saihai_model::ScriptFailure {
+        class: FailureClass::Auth,
+        message: "log in".to_owned(),
+        retry_after: None,
+        until: None,
+    });
+    let refused = saihai_model::Script {
+        replies: vec![ScriptReply { fail, ..ScriptReply::default() }],
+        ..saihai_model::Script::default()
+    };
+    let (success, reason, error) = ends(flow("COMPLETE"), refused).await;
+    assert_eq!(
+        (success, reason.as_str(), error.starts_with("auth: ")),
+        (false, "provider_failed", true),
+        "{error}"
+    );
+}

@@ -1,0 +1,217 @@
+//! What a run returns: success or failure, and why.
+
+use saihai_model::{
+    Action, By, Completion, Decision, Ending, Entry, Fact, Hold, Record, StageId, Verdict, Workflow,
+    failure_code,
+};
+use serde::Serialize;
+
+use crate::project::{Iterations, ToldSummary};
+use crate::{Error, RunDirectory, State};
+
+/// What a run returns (S-26). `iterations` is always the number of `summaries`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult {
+    /// Whether the work is done.
+    pub success: bool,
+    /// Why it is, or the word for why it is not.
+    pub completion_reason: String,
+    /// What went wrong, in words; present exactly where it is no success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How many iterations there were.
+    pub iterations: usize,
+    /// What happened in each.
+    pub summaries: Vec<ToldSummary>,
+}
+
+impl RunResult {
+    /// What a run returns as it stands.
+    ///
+    /// # Errors
+    /// The run cannot be read or is damaged.
+    pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
+        let workflow = directory.workflow()?;
+        let (mut iterations, mut last) = (Iterations::default(), Last::default());
+        directory.read(&mut |record| {
+            iterations.see(&record);
+            last.see(&record);
+        })?;
+        let mut summaries = Vec::new();
+        for summary in iterations.finish() {
+            summaries.push(summary.told(directory)?);
+        }
+        let iterations = summaries.len();
+        let state = directory.summary()?.state;
+        let (success, completion_reason, error) = match &state {
+            State::Ended { ending: Ending::Completed(reason) } => (true, reason.clone(), None),
+            State::Ended { ending } => {
+                let words = last.words(&workflow, ending);
+                (false, word(ending).to_owned(), Some(words.unwrap_or_else(|| said_no(ending))))
+            }
+            State::Parked { hold, .. } => (false, waits(hold).to_owned(), Some(last.held(hold, iterations))),
+            State::Running { .. } | State::Interrupted | State::Ready => {
+                (false, "waiting".to_owned(), Some("the run is not over".to_owned()))
+            }
+        };
+        Ok(Self { success, completion_reason, error, iterations, summaries })
+    }
+}
+
+/// The last that was heard of what ends a run.
+#[derive(Debug, Default)]
+struct Last {
+    exited: Option<(StageId, Verdict)>,
+    violations: Vec<String>,
+    failure: Option<String>,
+}
+
+impl Last {
+    fn see(&mut self, record: &Record) {
+        match &record.entry {
+            Entry::Decision(Decision::Exited { stage, verdict }) => {
+                self.exited = Some((stage.clone(), verdict.clone()));
+            }
+            Entry::Fact(Fact::Replied(reply)) => self.violations.clone_from(&reply.reading.violations),
+            Entry::Fact(Fact::Failed(failed)) => {
+                self.failure = Some(format!("{}: {}", failed.failure.class.name(), failed.failure.message));
+            }
+            Entry::Fact(Fact::Performed { outcome: saihai_model::Outcome::Failed(failure), .. }) => {
+                self.failure = Some(format!("{}: {}", failure.class.name(), failure.message));
+            }
+            Entry::Fact(Fact::StorageFailed { path, message, .. }) => {
+                self.failure = Some(format!("cannot write `{path}`: {message}"));
+            }
+            Entry::Fact(_) | Entry::Decision(_) => {}
+        }
+    }
+
+    fn words(&self, workflow: &Workflow, ending: &Ending) -> Option<String> {
+        failure_words(workflow, ending, self.exited.as_ref(), &self.violations)
+    }
+
+    /// Why a run waits.
+    fn held(&self, hold: &Hold, iterations: usize) -> String {
+        match hold {
+            Hold::Limit(word) => limit_words(word, iterations),
+            Hold::Person(call) => format!("a person is asked at `{}`", call.stage),
+            Hold::Outside(_, reason) => reason.clone(),
+            Hold::Budget => "the budget is spent".to_owned(),
+            Hold::Interrupted | Hold::Cancelling => "the run was interrupted".to_owned(),
+            Hold::Until(..) | Hold::Provider(..) | Hold::Storage(_) => {
+                self.failure.clone().unwrap_or_else(|| hold.reason().to_owned())
+            }
+        }
+    }
+}
+
+/// A limit that was reached, in words.
+pub(super) fn limit_words(word: &str, iterations: usize) -> String {
+    match word {
+        "emergency_stop" => format!("Hard limit exceeded: {iterations}"),
+        "max_iterations" => format!("Iteration limit reached: {iterations}"),
+        "timeout" => "the time of the run is over".to_owned(),
+        other => format!("limit `{other}` reached"),
+    }
+}
+
+/// Why a run failed, in words, where more is known than its word.
+pub fn failure_words(
+    workflow: &Workflow,
+    ending: &Ending,
+    exited: Option<&(StageId, Verdict)>,
+    violations: &[String],
+) -> Option<String> {
+    let Ending::Failed(reason) = ending else { return None };
+    let at = exited.map_or("", |(stage, _)| stage.as_str());
+    match failure_code(reason) {
+        ("retries_exhausted", about) => {
+            let (step, times) = about.rsplit_once(' ').unwrap_or((about, ""));
+            Some(format!("Retries exhausted: {step} ({times})"))
+        }
+        ("missing_input", input) => Some(format!("MissingRequiredInput: {input}")),
+        ("completion_failed", why) => Some(format!("whether the work is done cannot be asked: {why}")),
+        ("flow_ended", _) => {
+            let open = open_words(&workflow.completion);
+            Some(format!("flow ended at {at}, but {}", open.join(" and ")))
+        }
+        ("step_failed", _) => {
+            let by = exited.map(|(_, verdict)| verdict.by);
+            Some(match by {
+                Some(By::Output) => {
+                    format!("step `{at}` failed: its output is wrong: {}", violations.join("; "))
+                }
+                Some(By::Limit) => format!("step `{at}` failed: it has had its rounds"),
+                Some(_) | None => format!("step `{at}` failed"),
+            })
+        }
+        (_, _) => None,
+    }
+}
+
+/// What a completion still waits for, in words.
+fn open_words(completion: &Completion) -> Vec<String> {
+    match completion {
+        Completion::Flow => Vec::new(),
+        Completion::Rounds(rounds) => vec![format!("not all of {rounds} iterations were made")],
+        Completion::Checks(checks) => vec![format!("not all of {checks} checks were made")],
+        Completion::Keyword(keyword) => vec![format!("`{}` was not said", keyword.word)],
+        Completion::Signal { kind, .. } => vec![format!("no fitting `{kind}` came")],
+        Completion::Phase(phases) => vec![format!("phase `{}` is not reached", phases.terminal.join("`, `"))],
+        Completion::Outside(action) => vec![match &action.does {
+            Action::IssueState => "the issue is open".to_owned(),
+            Action::FileState { path, absent: false } => format!("`{path}` is not there"),
+            Action::FileState { path, absent: true } => format!("`{path}` is still there"),
+            Action::Command { argv, .. } => {
+                format!("`{}` says that it is not complete", argv.first().map_or("", String::as_str))
+            }
+            Action::SaveReports
+            | Action::WriteFile { .. }
+            | Action::Log
+            | Action::OpenIssue
+            | Action::Comment
+            | Action::Worktree
+            | Action::Finalize
+            | Action::Push
+            | Action::PullRequest
+            | Action::Checks
+            | Action::Merge
+            | Action::CleanUp
+            | Action::ReviewReport { .. } => "what is waited for has not come".to_owned(),
+        }],
+        Completion::All(parts) | Completion::Any(parts) | Completion::First(parts) => {
+            parts.iter().flat_map(open_words).collect()
+        }
+    }
+}
+
+/// The word for how a run ended without success.
+fn word(ending: &Ending) -> &str {
+    match ending {
+        Ending::Incomplete(_) => "budget",
+        Ending::Undelivered => "provider_failed",
+        Ending::Completed(_) | Ending::Failed(_) | Ending::Declined | Ending::Cancelled => ending.reason(),
+    }
+}
+
+fn said_no(ending: &Ending) -> String {
+    match ending {
+        Ending::Declined => "a person said no".to_owned(),
+        Ending::Cancelled => "the run was cancelled".to_owned(),
+        Ending::Undelivered => "the work could not be handed over".to_owned(),
+        Ending::Completed(_) | Ending::Failed(_) | Ending::Incomplete(_) => {
+            format!("{}: {}", ending.outcome(), ending.reason())
+        }
+    }
+}
+
+/// The word for why a run waits.
+fn waits(hold: &Hold) -> &str {
+    match hold {
+        Hold::Person(_) | Hold::Outside(..) => "waiting",
+        Hold::Until(..) | Hold::Provider(..) => "provider_failed",
+        Hold::Interrupted | Hold::Cancelling => "cancelled",
+        Hold::Limit(_) | Hold::Budget | Hold::Storage(_) => hold.reason(),
+    }
+}
