@@ -1,5 +1,6 @@
 //! Runs the vendors' agent programs by hand against a scripted API and records what they print and return (C-84):
-//! `cargo xtask record-agents [AGENT [CASE]]`.
+//! `cargo xtask record-agents [AGENT [CASE]]`. What comes of each is then written into the transcripts by the providers'
+//! own tests (`SAIHAI_TRANSCRIPTS=update cargo test -p saihai-connect transcript`), to be read before it is kept.
 //!
 //! The transcripts are what the providers' parsers are tested with, so they hold what the programs really said: only
 //! ids, times and paths are made equal from recording to recording.
@@ -85,9 +86,7 @@ fn record(agent: &'static RealAgent, case: &str, transcripts: &Path) -> Result<(
     let directory = transcripts.join(agent.name);
     fs::create_dir_all(&directory)?;
     let exit = output.status.code().map_or_else(|| "signal".to_owned(), |code| code.to_string());
-    fs::write(directory.join(format!("{case}.stdout")), normal.text(&output.stdout))?;
-    fs::write(directory.join(format!("{case}.stderr")), normal.text(&output.stderr))?;
-    fs::write(directory.join(format!("{case}.exit")), format!("{exit}\n"))?;
+    fs::write(directory.join(format!("{case}.txt")), normal.transcript(&exit, &output))?;
     let requests = here.server.requests();
     if let Some(place) = std::env::var_os("SAIHAI_RECORD_REQUESTS") {
         let seen: Vec<String> =
@@ -164,7 +163,7 @@ fn own_variables(agent: &RealAgent) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-const OPENCODE_AGENTS: &str = r#"{"agent":{"saihai-readonly":{"mode":"primary","description":"Saihai","permission":{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow"}},"saihai-edit":{"mode":"primary","description":"Saihai","permission":{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","edit":"allow","todowrite":"allow"}}}}"#;
+const OPENCODE_AGENTS: &str = r#"{"agent":{"saihai-readonly":{"mode":"primary","description":"Saihai","permission":{"*":"deny","**":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow"}},"saihai-edit":{"mode":"primary","description":"Saihai","permission":{"*":"deny","**":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow","edit":"allow","todowrite":"allow"}}}}"#;
 
 fn arguments(
     agent: &RealAgent,
@@ -285,8 +284,10 @@ impl Normal {
     fn new(here: &Surroundings) -> Result<Self> {
         let slug = |path: PathBuf| path.display().to_string().replace(['/', '.'], "-");
         let programs = RealAgent::programs();
+        let root = here.project.root().display().to_string();
         let plain = vec![
-            (here.project.root().display().to_string(), "/project"),
+            (root.clone(), "/project"),
+            (root.trim_start_matches('/').to_owned(), "project"),
             (here.project.home().display().to_string(), "/home/agent"),
             (slug(here.project.root()), "-project"),
             (slug(here.project.home()), "-home-agent"),
@@ -308,8 +309,16 @@ impl Normal {
         Ok(Self { plain, patterns: patterns.collect::<Result<_>>()?, ids: Regex::new(ids)? })
     }
 
-    fn text(&self, bytes: &[u8]) -> String {
-        let mut text = String::from_utf8_lossy(bytes).into_owned();
+    /// As the providers' tests read it. What comes of it is for them to add.
+    fn transcript(&self, exit: &str, output: &Output) -> String {
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let line_end = if stdout.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        self.text(&format!("exit {exit}\n--- stdout\n{stdout}{line_end}--- stderr\n{stderr}"))
+    }
+
+    fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
         for (from, to) in &self.plain {
             text = text.replace(from, to);
         }

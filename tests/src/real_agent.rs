@@ -153,7 +153,8 @@ const CODEX: RealAgent = RealAgent {
     files: |url| {
         let config = format!(
             "model = \"test-model\"\nmodel_provider = \"x\"\n\n[model_providers.x]\nname = \"x\"\nbase_url = \"{url}/v1\"\n\
-             env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 2\nstream_max_retries = 2\n"
+             env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 2\nstream_max_retries = 2\n\n\
+             [analytics]\nenabled = false\n"
         );
         vec![(".codex/config.toml", config)]
     },

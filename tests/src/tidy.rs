@@ -5,6 +5,7 @@ mod dialects;
 mod edges;
 mod leftovers;
 mod length;
+mod linted;
 mod purity;
 
 use std::fmt;
@@ -15,6 +16,7 @@ pub use dialects::dialects_stay_in_configuration;
 pub use edges::{Metadata, edges_are_as_drawn, pure_crates_build_without_tokio};
 pub use leftovers::nothing_unfinished_is_left;
 pub use length::files_and_functions_are_short;
+pub use linted::suites_left_out_are_linted;
 pub use purity::pure_layers_touch_nothing;
 
 /// A broken rule, and where.

@@ -47,6 +47,12 @@ fn nothing_unfinished_is_left() {
 }
 
 #[test]
+fn suites_left_out_are_linted() {
+    let read = |path: &str| std::fs::read_to_string(source::root().join(path)).unwrap();
+    assert_none(&tidy::suites_left_out_are_linted(&read("tests/Cargo.toml"), &read(".ci/run")));
+}
+
+#[test]
 fn dialects_stay_in_configuration() {
     assert_none(&tidy::dialects_stay_in_configuration(&SOURCES));
 }

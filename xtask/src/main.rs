@@ -1,4 +1,4 @@
-//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`, `record-agents`, `real-model`.
+//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`, `real-agents`, `real-model`, `record-agents`.
 //!
 //! Each task is a thin order of cargo calls plus what cargo cannot tell: whether the release binary knows how to
 //! fail on purpose, what a test run left out, which requirements no test names. It uses no crate of ours, so that
@@ -10,6 +10,7 @@ mod coverage;
 mod real_agents;
 mod real_model;
 mod test;
+mod tool;
 
 use std::process::ExitCode;
 

@@ -3,7 +3,6 @@
 
 mod confinement;
 mod installation;
-mod tool;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,8 +16,8 @@ use crate::cargo;
 use confinement::Confinement;
 use installation::Installation;
 
-/// Where the providers' tests find what the programs said.
-const TRANSCRIPTS: &str = "crates/connect/src/agents/transcripts";
+/// Where the providers are; the tests of each find in `recorded` what its program said.
+const PROVIDERS: &str = "crates/connect/src/agents";
 
 /// Drives every program through Saihai, or only the tests whose names contain one of `filters`.
 pub(crate) fn test(filters: &[String]) -> Result<()> {
@@ -30,8 +29,8 @@ pub(crate) fn test(filters: &[String]) -> Result<()> {
     let saihai = cargo::target_directory()?.join("debug/saihai-faulty");
     installation.take_in(&saihai, "saihai")?;
     installation.take_in(&test, "real_agents")?;
-    // Each agent is busy for a second and then waits: more than two at once would only measure the machine.
-    let mut arguments = vec!["--test-threads=2".to_owned()];
+    // An agent is busy for some seconds and may then wait for a minute between its own attempts.
+    let mut arguments = vec!["--test-threads=4".to_owned()];
     arguments.extend_from_slice(filters);
     let status = confinement.run("real_agents", &arguments)?;
     ensure!(status.success(), "the suite of the real agents failed ({status})");
@@ -57,7 +56,7 @@ pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
     all.extend_from_slice(arguments);
     let status = confinement.run("record_agents", &all)?;
     ensure!(status.success(), "the recording failed ({status})");
-    keep(&recorded, &source::root().join(TRANSCRIPTS))?;
+    keep(&recorded, &source::root().join(PROVIDERS))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,9 +69,9 @@ fn prepare() -> Result<(Installation, Confinement)> {
 }
 
 /// Copies what was recorded over what is there.
-fn keep(recorded: &Path, transcripts: &Path) -> Result<()> {
+fn keep(recorded: &Path, providers: &Path) -> Result<()> {
     for agent in entries(recorded)? {
-        let place = transcripts.join(agent.file_name().context("an entry has a name")?);
+        let place = providers.join(agent.file_name().context("an entry has a name")?).join("recorded");
         fs::create_dir_all(&place)?;
         for file in entries(&agent)? {
             fs::copy(&file, place.join(file.file_name().context("an entry has a name")?))?;

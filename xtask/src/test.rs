@@ -15,7 +15,7 @@ left out, and how to run it:
   the laws of cost (T-100 – T-104)      cargo xtask bench
   not there yet: soak (T-110)";
 
-const REAL_AGENTS_LEFT_OUT: &str = "  the vendors' agent programs (C-85)    cargo xtask test --real-agents";
+const REAL_AGENTS_LEFT_OUT: &str = "  agent programs, a real model (C-85)   cargo xtask test --real-agents";
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let real_agents = match arguments {

@@ -59,21 +59,37 @@ impl<'a> Said<'a> {
 
 /// What an agent's program printed on an occasion.
 pub(crate) fn transcript(agent: &dyn Agent, name: &str) -> String {
-    std::fs::read_to_string(transcripts(agent).join(format!("{name}.txt"))).unwrap()
+    std::fs::read_to_string(beside(agent, "transcripts").join(format!("{name}.txt"))).unwrap()
 }
 
-fn transcripts(agent: &dyn Agent) -> PathBuf {
+/// A directory of an agent's own.
+fn beside(agent: &dyn Agent, directory: &str) -> PathBuf {
     let name = agent.profile().kind.name();
-    PathBuf::from(format!("{}/src/agents/{name}/transcripts", env!("CARGO_MANIFEST_DIR")))
+    PathBuf::from(format!("{}/src/agents/{name}/{directory}", env!("CARGO_MANIFEST_DIR")))
 }
 
 /// Compares what comes of every transcript of an agent with what stands in it; `adjust` says what was asked in it.
 /// `SAIHAI_TRANSCRIPTS=update` writes it there instead.
 pub(crate) fn check_transcripts(agent: &dyn Agent, adjust: impl Fn(&str, &mut Ask)) {
+    check_all(agent, "transcripts", adjust);
+}
+
+/// The same for the conversations that are recorded with every agent (`cargo xtask record-agents`).
+pub(crate) fn check_recorded(agent: &dyn Agent) {
+    check_all(agent, "recorded", |case, ask| match case {
+        "edit" => ask.permission = Permission::Edit { commands: false },
+        "full" => ask.permission = Permission::Full,
+        "resume" | "missing-session" => ask.session = Some("old".into()),
+        _ => {}
+    });
+}
+
+fn check_all(agent: &dyn Agent, directory: &str, adjust: impl Fn(&str, &mut Ask)) {
     let update = std::env::var_os("SAIHAI_TRANSCRIPTS").is_some_and(|value| value == "update");
-    let mut files: Vec<_> =
-        std::fs::read_dir(transcripts(agent)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = std::fs::read_dir(beside(agent, directory)).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
+    assert!(!files.is_empty(), "nothing is in `{directory}`");
     let settings = ProviderSettings::new(agent.profile().kind);
     let mut wrong = String::new();
     for file in files {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rustix::process::Signal;
-use saihai_tests::{Answer, RealAgent, Request};
+use saihai_tests::{Answer, RealAgent, Refusal, Request};
 use serde_json::Value;
 
 use crate::processes;
@@ -157,6 +157,18 @@ pub(crate) fn failing(agent: &'static RealAgent, answer: Answer, class: &str) {
     assert_eq!(journal.facts("replied").count(), 0, "half a reply is none: {outcome}");
     let left = processes::marked(&scene.here.project.home());
     assert!(left.is_empty(), "{left:?} is left");
+}
+
+/// What was paid for is used up until a moment that it names.
+pub(crate) fn a_usage_limit(agent: &'static RealAgent, refusal: Refusal, until: u64) {
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::Refused(refusal)]);
+    // Only who has a subscription, and no key, is told of its limit.
+    let run = scene.run().env("ANTHROPIC_API_KEY", "").env("CLAUDE_CODE_OAUTH_TOKEN", "test-token");
+    let outcome = run.run().exits(4);
+    let journal = scene.here.project.journal();
+    let failures: Vec<&Value> = journal.facts("failed").map(|fact| &fact["failure"]).collect();
+    let [failure] = failures.as_slice() else { panic!("{outcome}") };
+    assert_eq!((&failure["class"], &failure["until"]), (&"quota".into(), &until.into()), "{outcome}");
 }
 
 pub(crate) fn a_session_that_is_lost(agent: &'static RealAgent) {

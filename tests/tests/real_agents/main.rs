@@ -8,7 +8,7 @@ mod cases;
 mod processes;
 mod scene;
 
-use saihai_tests::RealAgent;
+use saihai_tests::{RealAgent, Refusal};
 
 /// The cases, once for each program.
 macro_rules! each_drives {
@@ -119,6 +119,24 @@ fn copilot_is_never_given_the_variable_that_allows_everything() {
 #[test]
 fn opencode_is_never_given_the_variable_that_allows_everything() {
     cases::a_generous_variable(RealAgent::named("opencode"), "OPENCODE_PERMISSION", r#"{"*":"allow"}"#);
+}
+
+// C-32, C-34: what a subscription answers that is used up, in the headers of its interface.
+#[test]
+fn claude_parks_the_run_at_a_usage_limit_until_it_is_reset() {
+    let headers = [
+        ("anthropic-ratelimit-unified-status", "rejected"),
+        ("anthropic-ratelimit-unified-reset", "1900000000"),
+        ("anthropic-ratelimit-unified-representative-claim", "five_hour"),
+        ("anthropic-ratelimit-unified-overage-status", "rejected"),
+    ];
+    let refusal = Refusal {
+        status: 429,
+        headers: headers.map(|(name, value)| (name, value.to_owned())).into(),
+        code: None,
+        message: "You have used it up.".to_owned(),
+    };
+    cases::a_usage_limit(RealAgent::named("claude"), refusal, 1_900_000_000_000);
 }
 
 fn endless(status: u16) -> saihai_tests::Answer {

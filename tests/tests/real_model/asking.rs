@@ -1,6 +1,5 @@
 //! One ask at a time, where what is shown can be seen as it comes.
 
-use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +16,9 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::model::Model;
+
+/// What takes it about a second to answer, and has an end.
+const SOME: &str = "Explain in one paragraph why the sky is blue.";
 
 const LONG: &str = "Write a long story about a cat and a dog.";
 
@@ -84,8 +86,8 @@ async fn text_is_shown_while_the_model_still_speaks() {
             }
             shown.lock().expect("one at a time").push_str(&text);
         };
-        let answer =
-            asking(&model, provider, &directory, |_| {}).answer(&tell, CancellationToken::new()).await;
+        let asking = asking(&model, provider, &directory, |ask| ask.prompt = SOME.into());
+        let answer = asking.answer(&tell, CancellationToken::new()).await;
         let reply = answer.unwrap_or_else(|refusal| panic!("{provider}: {refusal:?}"));
         assert!(spoke.into_inner(), "{provider}: the first text came before the last was spoken");
         assert_eq!(reply.text, shown.into_inner().expect("whole"), "{provider}");
@@ -149,9 +151,9 @@ async fn a_stopped_turn_stops_the_server() {
         let refusal = asking.answer(&tell, stop.clone()).await.expect_err("it was stopped");
         assert_eq!(refusal.failure.class, FailureClass::Cancelled, "{provider}: {refusal:?}");
         assert!(spoke.into_inner(), "{provider}: it was speaking when it was stopped");
-        let begun = Cell::new(Instant::now());
+        let begun = Instant::now();
         while model.is_speaking() {
-            assert!(begun.get().elapsed() < WATCHDOG, "{provider}: the server goes on");
+            assert!(begun.elapsed() < WATCHDOG, "{provider}: the server goes on");
             tokio::task::yield_now().await;
         }
     }

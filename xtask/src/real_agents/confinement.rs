@@ -11,7 +11,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 
-use super::tool::{id, need};
+use crate::tool::{id, need};
 
 /// Mounts `$1` on `$2`, and becomes another user.
 const AS_ROOT: &str = "PATH=$PATH:/usr/sbin:/sbin && ip link set lo up && mount --bind \"$1\" \"$2\" && shift 2 && \

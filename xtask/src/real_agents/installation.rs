@@ -9,6 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use xtask::source;
 
+use crate::tool;
+
 /// What npm is told; the lock file carries versions and integrity.
 const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 
@@ -67,7 +69,7 @@ impl Installation {
     }
 
     fn install(&self, pinned: &Path) -> Result<()> {
-        super::tool::need("npm", "npm")?;
+        tool::need("npm", "npm")?;
         if self.directory.exists() {
             fs::remove_dir_all(&self.directory)?;
         }
@@ -86,14 +88,18 @@ impl Installation {
 
     fn link(&self) -> Result<()> {
         let bin = self.directory.join("bin");
-        if bin.exists() {
-            fs::remove_dir_all(&bin)?;
-        }
-        fs::create_dir(&bin)?;
+        fs::create_dir_all(&bin)?;
         for (name, path) in PROGRAMS {
             let target = Path::new("../node_modules").join(path);
             ensure!(bin.join(&target).exists(), "the package of {name} has no {path}");
-            symlink(target, bin.join(name))?;
+            let link = bin.join(name);
+            if fs::read_link(&link).is_ok_and(|there| there == target) {
+                continue;
+            }
+            if link.is_symlink() {
+                fs::remove_file(&link)?;
+            }
+            symlink(target, link)?;
         }
         Ok(())
     }

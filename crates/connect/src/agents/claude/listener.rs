@@ -222,7 +222,7 @@ impl Ears {
         let said = &end.complaints;
         let class = if is_lost([said.as_str()]) {
             Some(FailureClass::SessionLost)
-        } else if said.contains("unknown option") {
+        } else if said.contains("unknown option") || said.contains("piped stdin input exceeds") {
             Some(FailureClass::BadRequest)
         } else if said.contains("cannot be used with root/sudo privileges") {
             Some(FailureClass::Refused)

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Claude;
 use crate::agent::{Agent as _, End, Exit, Next};
-use crate::testing::{Said, ask, check_transcripts, hear, shown, transcript};
+use crate::testing::{Said, ask, check_recorded, check_transcripts, hear, shown, transcript};
 
 fn settings() -> ProviderSettings {
     ProviderSettings::new(ProviderKind::Claude)
@@ -151,6 +151,12 @@ fn every_recorded_transcript_has_its_outcome() {
         }
         _ => {}
     });
+}
+
+// C-32, C-84: the conversations that every agent is put through.
+#[test]
+fn every_transcript_of_the_common_conversations_has_its_outcome() {
+    check_recorded(&Claude);
 }
 
 // C-20, C-34: it dates its events, and says when what was paid for is filled again.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Codex, is_strict};
 use crate::agent::{Agent as _, End, Exit, Next};
-use crate::testing::{Said, ask, check_transcripts, hear, shown};
+use crate::testing::{Said, ask, check_recorded, check_transcripts, hear, shown};
 
 fn settings() -> ProviderSettings {
     ProviderSettings::new(ProviderKind::Codex)
@@ -100,6 +100,12 @@ fn every_recorded_transcript_has_its_outcome() {
         }
         _ => {}
     });
+}
+
+// C-32, C-84: the conversations that every agent is put through.
+#[test]
+fn every_transcript_of_the_common_conversations_has_its_outcome() {
+    check_recorded(&Codex);
 }
 
 fn said(output: &str) -> Said<'_> {

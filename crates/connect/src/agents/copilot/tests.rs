@@ -3,7 +3,7 @@
 use saihai_model::{Ask, Permission, Progress, ProviderKind, ProviderSettings};
 
 use super::*;
-use crate::testing::{Said, ask, check_transcripts, hear, shown};
+use crate::testing::{Said, ask, check_recorded, check_transcripts, hear, shown};
 
 fn settings() -> ProviderSettings {
     ProviderSettings::new(ProviderKind::Copilot)
@@ -18,6 +18,12 @@ fn said(output: &str, complaints: &str, code: i32) -> String {
 #[test]
 fn every_recorded_transcript_has_its_outcome() {
     check_transcripts(&Copilot, |_, ask| ask.session = Some("ses_old".into()));
+}
+
+// C-32, C-84: the conversations that every agent is put through.
+#[test]
+fn every_transcript_of_the_common_conversations_has_its_outcome() {
+    check_recorded(&Copilot);
 }
 
 /// What is started at a level, with these tools.

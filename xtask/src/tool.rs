@@ -1,0 +1,44 @@
+//! What must be on this machine.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// Sees that a tool is there. Root gets it from the distribution, by the package's name; others are told.
+pub(crate) fn need(tool: &str, package: &str) -> Result<()> {
+    if is_there(tool) {
+        return Ok(());
+    }
+    get(package).with_context(|| format!("`{tool}` is missing"))?;
+    ensure!(is_there(tool), "the package `{package}` brought no `{tool}`");
+    Ok(())
+}
+
+/// Gets a package from the distribution. Whoever may not is told its name.
+pub(crate) fn get(package: &str) -> Result<()> {
+    if id("-u")? != "0" || !is_there("apt-get") {
+        bail!("install the package `{package}`");
+    }
+    eprintln!("xtask: apt-get install {package}");
+    let updated = Command::new("apt-get").args(["update", "--quiet"]).status()?;
+    ensure!(updated.success(), "`apt-get update` failed ({updated})");
+    let install = ["install", "--yes", "--quiet", "--no-install-recommends", package];
+    let installed = Command::new("apt-get").args(install).status()?;
+    ensure!(installed.success(), "`apt-get install {package}` failed ({installed})");
+    Ok(())
+}
+
+fn is_there(tool: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = env::split_paths(&path).collect();
+    places.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    places.iter().any(|place| place.join(tool).is_file())
+}
+
+/// Our own number, as `id` says it with this flag.
+pub(crate) fn id(what: &str) -> Result<String> {
+    let output = Command::new("id").arg(what).output().context("`id` could not be started")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
