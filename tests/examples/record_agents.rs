@@ -298,6 +298,7 @@ impl Normal {
             (r"/cc-socks-\d+/\d+\.sock", "/cc-socks-1000/1.sock"),
             (r"<current_datetime>[^<]*", "<current_datetime>2026-01-01T00:00:00.000+00:00"),
             (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "2026-01-01T00:00:00.000Z"),
+            (r"\b\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z", "2026-01-01T00-00-00-000Z"),
             (r#""([a-zA-Z_]*([dD]uration[a-zA-Z_]*|_ms|Ms)|time|timestamp|start|end)":[0-9.]+"#, "\"$1\":1"),
             (r"_\d{13}_(\d+)\b", "_1_$1"),
             (r"total retry wait time: [0-9.]+", "total retry wait time: 5.00"),
