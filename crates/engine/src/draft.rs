@@ -107,9 +107,13 @@ impl Run {
             Variable::EventMessage => words(
                 self.carry.event.as_ref().and_then(|event| event.message.as_deref()).unwrap_or_default(),
             ),
-            Variable::Output { stage, key } => {
+            Variable::Output { stage, key, otherwise } => {
                 let value = self.carry.outputs.get(stage).and_then(|outputs| outputs.get(key));
-                value.map(|value| shown(value, form)).unwrap_or_default()
+                match (value.filter(|value| !value.is_null()), otherwise) {
+                    (Some(value), _) => shown(value, form),
+                    (None, Some(otherwise)) => text(otherwise),
+                    (None, None) => Vec::new(),
+                }
             }
             Variable::Context if self.carry.context.is_empty() => Vec::new(),
             Variable::Context => words(&Json::from_iter(self.carry.context.clone()).to_string()),

@@ -128,6 +128,9 @@ pub enum Variable {
         stage: StageId,
         /// Which.
         key: String,
+        /// What stands there where it is missing; absent: nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        otherwise: Option<Text>,
     },
     /// Entry number *n* of `names`, where *n* is how many signals of this kind were seen.
     Phase {

@@ -183,8 +183,12 @@ fn a_step_whose_input_is_missing_is_not_asked_and_the_run_fails() {
 fn outputs_accumulate_and_a_rerun_replaces_the_whole_entry() {
     // S-41, S-42, S-43, case 17
     let mut workflow = tailor();
-    let output =
-        |key: &str| Part::Value(Variable::Output { stage: "measure".into(), key: key.into() }, Form::Plain);
+    let output = |key: &str| {
+        Part::Value(
+            Variable::Output { stage: "measure".into(), key: key.into(), otherwise: None },
+            Form::Plain,
+        )
+    };
     let shows = ["height", "note", "ok", "list"].map(|key| [output(key), Part::Fixed("|".into())]).concat();
     turn_of(&mut workflow, "quote").prompt.sections = vec![Section { body: shows, when: When::Always }];
     let Exit::Rules { rules, .. } = &mut workflow.stages["quote"].exit else { unreachable!() };
