@@ -12,6 +12,7 @@
 //! `println!`, which would panic on a closed pipe.
 
 mod commands;
+mod definition_flags;
 mod diagnostics;
 mod driving;
 mod error;

@@ -19,6 +19,8 @@ pub(crate) struct Prepared {
     pub(crate) workflow: Workflow,
     /// Whether nothing names a provider, so that replies are made up.
     pub(crate) rehearsal: bool,
+    /// Whether a run makes no sense without a task.
+    pub(crate) needs_task: bool,
     /// What it is for, in its author's words.
     pub(crate) description: Option<String>,
     added_tokens: Vec<(StageId, TurnId, u64)>,
@@ -57,8 +59,8 @@ impl Prepared {
         let Some(workflow) = loaded.workflow.take() else {
             return Err(Error::usage(format!("`{}` cannot be run", wanted.definition)));
         };
-        let Loaded { rehearsal, description, added_tokens, .. } = loaded;
-        Ok(Self { definition, workflow, rehearsal, description, added_tokens })
+        let Loaded { rehearsal, needs_task, description, added_tokens, .. } = loaded;
+        Ok(Self { definition, workflow, rehearsal, needs_task, description, added_tokens })
     }
 
     /// How many tokens of a turn's first prompt are ours.

@@ -7,6 +7,7 @@ use clap::{CommandFactory, Parser};
 use saihai_config::nearest;
 
 use crate::commands::Arguments;
+use crate::definition_flags::DefinitionFlags;
 use crate::error::{Error, exit};
 use crate::terminal::Streams;
 
@@ -14,12 +15,11 @@ use crate::terminal::Streams;
 const LATER_COMMANDS: [&str; 5] = ["review", "work", "export", "serve", "worker"];
 
 /// Flags that later versions have, with the commands that have them.
-const LATER_FLAGS: [(&str, &[&str]); 8] = [
+const LATER_FLAGS: [(&str, &[&str]); 7] = [
     ("--review", &["init"]),
     ("--issue", &["run"]),
     ("--worktree", &["run"]),
     ("--no-worktree", &["run"]),
-    ("--set", &["run", "rehearse", "prompt"]),
     ("--server", &["run"]),
     ("--namespace", &["run"]),
     ("--on-busy", &["run"]),
@@ -28,7 +28,8 @@ const LATER_FLAGS: [(&str, &[&str]); 8] = [
 /// Reads the arguments, or says what is wrong with them. Help and version count as an error here: they end the
 /// command, with exit code 0.
 pub(crate) fn parse(arguments: &[OsString], streams: &mut Streams) -> Result<Arguments, Error> {
-    Arguments::try_parse_from(arguments).map_err(|error| {
+    let own = DefinitionFlags::of(arguments);
+    Arguments::try_parse_from(own.expand(arguments)?).map_err(|error| {
         if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
             return show(&error, streams);
         }
@@ -36,7 +37,7 @@ pub(crate) fn parse(arguments: &[OsString], streams: &mut Streams) -> Result<Arg
             streams.err.send(&render(&error, streams.err.is_styled()));
             return Error::Said(exit::USAGE);
         }
-        Complaint { error: &error, command: command_of(arguments) }.into_error()
+        Complaint { error: &error, command: command_of(arguments), own: &own }.into_error()
     })
 }
 
@@ -75,6 +76,7 @@ fn command_of(arguments: &[OsString]) -> Option<&str> {
 struct Complaint<'a> {
     error: &'a clap::Error,
     command: Option<&'a str>,
+    own: &'a DefinitionFlags,
 }
 
 impl Complaint<'_> {
@@ -105,7 +107,8 @@ impl Complaint<'_> {
         }
         let flags = self.flags();
         let error = Error::usage(format!("there is no flag `{typed}`{}", self.of_command()));
-        match nearest(typed, flags.iter().map(String::as_str)) {
+        let own = self.own.names();
+        match nearest(typed, flags.iter().map(String::as_str).chain(own)) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(self.see_help()),
         }

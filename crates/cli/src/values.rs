@@ -27,6 +27,14 @@ pub(crate) fn duration(text: &str) -> Result<Millis, String> {
     }
 }
 
+/// Reads `--set`: a name and, behind the first `=`, any value.
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
 /// Reads `--budget`: any of the four keys, each once.
 pub(crate) fn budget(text: &str) -> Result<Budget, String> {
     saihai_config::parse_budget(text).map_err(|bad| bad.to_string())
@@ -47,6 +55,18 @@ mod tests {
             ["", "s", "0", "0s", "-1", "+1", "1.5h", "2 h", "2d", "１s", "99999999999999999999", "m30"]
         {
             assert!(duration(junk).is_err(), "{junk}");
+        }
+    }
+
+    // S-12, case 39
+    #[test]
+    fn a_value_may_hold_anything_behind_the_first_equals_sign() {
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(setting("customer=Sato"), pair("customer", "Sato"));
+        assert_eq!(setting("customer=a=b"), pair("customer", "a=b"));
+        assert_eq!(setting("customer="), pair("customer", ""));
+        for junk in ["", "customer", "=x"] {
+            assert!(setting(junk).is_err(), "{junk}");
         }
     }
 

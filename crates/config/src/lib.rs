@@ -23,9 +23,11 @@ mod schema;
 mod script;
 mod settings;
 mod source;
+mod steps;
 
 pub use definition::{
-    Definition, Dialect, Listed, Loaded, Options, Origin, Places, Standing, find, list, load,
+    Definition, DefinitionFlag, Dialect, Listed, Loaded, Options, Origin, Places, Standing, find, flags,
+    list, load,
 };
 pub use diagnostic::{
     Area, Code, Colour, Diagnostic, Diagnostics, DocumentPath, Located, Location, Position, Severity,
@@ -46,3 +48,4 @@ pub use settings::{
     project_root,
 };
 pub use source::{DiskSource, FileKind, MemorySource, ReadError, Source};
+pub use steps::{AGENT, CONFIG as AGENT_CONFIG, REGISTRY};

@@ -9,11 +9,15 @@ use crate::fields::{Kind, Object};
 use crate::piece::PIECE;
 use crate::script::{ENTRY, SCRIPT};
 use crate::settings::SETTINGS;
+use crate::steps::{AGENT, CONFIG, REGISTRY};
 use table::Tables;
 
 /// The schemas there are, each with what it describes.
-pub const SCHEMAS: [(&str, &str); 3] = [
+pub const SCHEMAS: [(&str, &str); 6] = [
     ("piece", "a piece, as in `.saihai/pieces/NAME.yaml`"),
+    ("agent", "a step agent, as in `.agent/NAME/agent.json`"),
+    ("steps-registry", "the steps of an agent, as in `.agent/NAME/steps_registry.json`"),
+    ("steps-config", "what differs on one machine, as in `.agent/NAME/config.json`"),
     ("settings", "settings, as in `.saihai/config.toml`"),
     ("script", "a script file, or a mock scenario of TAKT"),
 ];
@@ -22,6 +26,9 @@ pub const SCHEMAS: [(&str, &str); 3] = [
 pub fn schema(name: &str) -> Option<Json> {
     match name {
         "piece" => Some(of_table(name, &PIECE)),
+        "agent" => Some(of_table(name, &AGENT)),
+        "steps-registry" => Some(of_table(name, &REGISTRY)),
+        "steps-config" => Some(of_table(name, &CONFIG)),
         "settings" => Some(of_table(name, &SETTINGS)),
         "script" => Some(of_script()),
         _ => None,

@@ -27,6 +27,9 @@ pub trait Source {
         self.kind(path) == Some(FileKind::File)
     }
 
+    /// Whether a file stands at a path that can be run as a program.
+    fn is_executable(&self, path: &Path) -> bool;
+
     /// Whether a directory stands at a path.
     fn is_directory(&self, path: &Path) -> bool {
         self.kind(path) == Some(FileKind::Directory)

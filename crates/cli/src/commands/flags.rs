@@ -34,6 +34,9 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(crate) presence: PresenceFlags,
 
+    #[command(flatten)]
+    pub(crate) values: ValueFlags,
+
     /// Treat warnings about the definition as errors
     #[arg(long)]
     pub(crate) strict: bool,
@@ -65,6 +68,8 @@ impl RunFlags {
             max_permission: self.max_permission.map(Permission::from),
             budget: self.limits.budget.clone().unwrap_or_default(),
             run_timeout: self.limits.run_timeout,
+            values: self.values.set.clone(),
+            starts: true,
             interactive,
         })
     }
@@ -87,6 +92,14 @@ pub(crate) struct LimitFlags {
     /// The longest the run may be driven: `90s`, `30m`, `2h`
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) run_timeout: Option<Millis>,
+}
+
+/// Values for what a definition leaves open.
+#[derive(Debug, Args)]
+pub(crate) struct ValueFlags {
+    /// Give a parameter of the definition a value; its own flag does the same
+    #[arg(long, value_name = "NAME=VALUE", value_parser = values::setting)]
+    pub(crate) set: Vec<(String, String)>,
 }
 
 /// What happens where somebody would have to be there.

@@ -6,6 +6,7 @@ use saihai_config::{Options, list_of, nearest};
 use saihai_model::{StageId, Workflow};
 use serde::Serialize;
 
+use super::flags::ValueFlags;
 use crate::error::{Error, exit};
 use crate::json;
 use crate::prepared::{Prepared, Wanted};
@@ -30,6 +31,9 @@ pub(crate) struct Prompt {
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
 
+    #[command(flatten)]
+    values: ValueFlags,
+
     /// Print a JSON object
     #[arg(long)]
     json: bool,
@@ -49,7 +53,8 @@ impl Prompt {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
         let settings = project.settings(false, streams)?;
-        let options = Options { interactive: streams.can_ask(), ..Options::default() };
+        let options =
+            Options { interactive: streams.can_ask(), values: self.values.set, ..Options::default() };
         let wanted =
             Wanted { definition: &self.definition, options: &options, settings: &settings, strict: false };
         let prepared = Prepared::new(&project, wanted, streams)?;

@@ -10,6 +10,7 @@ use saihai_connect::Connections;
 use saihai_model::{Script, slug};
 use serde::Serialize;
 
+use super::flags::ValueFlags;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
 use crate::prepared::{Prepared, Wanted, connections};
@@ -54,6 +55,9 @@ pub(crate) struct Rehearse {
     #[arg(long, value_name = "FILE")]
     write_script: Option<PathBuf>,
 
+    #[command(flatten)]
+    values: ValueFlags,
+
     /// Treat warnings about the definition as errors
     #[arg(long)]
     strict: bool,
@@ -95,7 +99,8 @@ impl Rehearse {
                 script::is_interactive(&project, &project.places.current.join(file)).unwrap_or(can_ask)
             }
         };
-        let options = Options { provider: Some("script".into()), interactive, ..Options::default() };
+        let values = self.values.set.clone();
+        let options = Options { provider: Some("script".into()), interactive, values, ..Options::default() };
         let strict = self.strict || settings.strict;
         let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
         let prepared = Prepared::new(&project, wanted, streams)?;

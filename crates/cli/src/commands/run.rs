@@ -59,12 +59,15 @@ impl Run {
         diagnostics::insist(&unready(&prepared.workflow, &settings), strict, streams)?;
         let task = task::read(self.task.clone())?;
         let file = script::file(&project, self.flags.script.as_deref(), &settings);
-        if task.is_none() && file.is_none() {
+        if prepared.needs_task && task.is_none() && file.is_none() {
             return Err(self.needs_task());
         }
         let script = Self::script(&project, &prepared, file.as_deref(), strict, streams)?;
         let recorded = || script.as_ref().and_then(|script| script.task.clone());
-        let task = task.or_else(recorded).ok_or_else(|| self.needs_task())?;
+        let task = task.or_else(recorded);
+        if prepared.needs_task && task.is_none() {
+            return Err(self.needs_task());
+        }
         let beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
         let workflow = beginning.workflow.clone();
         block_on(async {
@@ -102,7 +105,7 @@ impl Run {
         project: &Project,
         prepared: Prepared,
         settings: &Settings,
-        task: String,
+        task: Option<String>,
         script: Option<Script>,
         interactive: bool,
     ) -> Beginning {
@@ -112,8 +115,8 @@ impl Run {
             script,
             definition: self.definition.clone(),
             dialect: prepared.definition.dialect.name().to_owned(),
-            slug: slug(&task),
-            task,
+            slug: slug(task.as_deref().unwrap_or(&prepared.definition.name)),
+            task: task.unwrap_or_default(),
             seed: RandomState::new().build_hasher().finish(),
             interactive,
             rehearsal: prepared.rehearsal,

@@ -35,11 +35,12 @@ pub(super) fn of(fact: &Fact, at: Moment, names: &Names<'_>) -> Vec<Line> {
 
 fn started(start: &Start) -> Vec<Line> {
     let task = match &start.task {
-        Text::Inline(task) => first_line(task),
-        Text::Blob { bytes, .. } => format!("a task of {} bytes", grouped(*bytes)),
+        Text::Inline(task) if task.is_empty() => String::new(),
+        Text::Inline(task) => format!(": {}", first_line(task)),
+        Text::Blob { bytes, .. } => format!(": a task of {} bytes", grouped(*bytes)),
     };
     let mut lines = vec![Line::head(format!(
-        "started `{}` ({}): {task}",
+        "started `{}` ({}){task}",
         visible_line(&start.definition),
         visible_line(&start.dialect)
     ))];

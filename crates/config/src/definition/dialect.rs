@@ -36,7 +36,7 @@ impl Dialect {
 
     /// Whether this version can read it.
     pub fn is_supported(self) -> bool {
-        self == Self::Piece
+        matches!(self, Self::Piece | Self::Steps)
     }
 
     /// That this version cannot read it.

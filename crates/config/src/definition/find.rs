@@ -50,6 +50,9 @@ fn is_path(asked: &str) -> bool {
         || [".yaml", ".yml", ".json", ".toml"].iter().any(|end| asked.ends_with(end))
 }
 
+/// The file that makes a directory an agent.
+const AGENT_FILE: &str = "agent.json";
+
 type Found = Result<Definition, Box<Diagnostic>>;
 
 fn at_path(source: &dyn Source, places: &Places, asked: &str, dialect: Option<Dialect>) -> Found {
@@ -59,18 +62,17 @@ fn at_path(source: &dyn Source, places: &Places, asked: &str, dialect: Option<Di
         Box::new(Diagnostic::error(code, message).hint("a path is never looked up as a name"))
     };
     let path = places.resolve(None, asked).ok_or_else(missing)?;
-    let found = match source.kind(&path) {
+    let (found, path) = match source.kind(&path) {
         None => return Err(missing()),
-        Some(FileKind::Directory) => Dialect::Steps,
-        Some(FileKind::File | FileKind::Other) => dialect_of(source, places, &path)?,
+        // S-2: a directory is a step agent.
+        Some(FileKind::Directory) => (Dialect::Steps, path.join(AGENT_FILE)),
+        Some(FileKind::File | FileKind::Other) => (dialect_of(source, places, &path)?, path),
     };
-    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or(asked);
-    Ok(Definition {
-        name: stem.to_owned(),
-        dialect: dialect.unwrap_or(found),
-        origin: Origin::Path,
-        path: Some(path),
-    })
+    let dialect = dialect.unwrap_or(found);
+    let named =
+        if dialect == Dialect::Steps { path.parent().and_then(Path::file_name) } else { path.file_stem() };
+    let name = named.and_then(|name| name.to_str()).unwrap_or(asked).to_owned();
+    Ok(Definition { name, dialect, origin: Origin::Path, path: Some(path) })
 }
 
 /// What a file is written in: by its name, else by what stands at its top.
@@ -118,9 +120,8 @@ fn by_name(source: &dyn Source, places: &Places, name: &str, dialect: Option<Dia
     let built_in = || BuiltIn::named(name).filter(|built_in| wanted(built_in.dialect)).map(Definition::from);
     match (found.pop().or_else(built_in), dialect) {
         (Some(definition), _) => Ok(definition),
-        (None, Some(dialect @ (Dialect::Hats | Dialect::Steps | Dialect::Review))) => {
-            Err(Box::new(dialect.not_supported()))
-        }
+        (None, Some(Dialect::Steps)) => Err(Box::new(unknown_agent(source, places, name))),
+        (None, Some(dialect @ (Dialect::Hats | Dialect::Review))) => Err(Box::new(dialect.not_supported())),
         (None, Some(Dialect::Piece) | None) => Err(Box::new(unknown(source, places, name))),
     }
 }
@@ -170,7 +171,7 @@ pub(super) fn hats(source: &dyn Source, places: &Places, name: &str) -> Option<D
 
 /// S-2: a step agent is a directory with an `agent.json`.
 pub(super) fn steps(source: &dyn Source, places: &Places, name: &str) -> Option<Definition> {
-    let path = places.root.join(".agent").join(name).join("agent.json");
+    let path = places.root.join(".agent").join(name).join(AGENT_FILE);
     let there = !name.is_empty() && source.is_file(&path);
     let origin = Origin::Project;
     there.then(|| Definition { name: name.to_owned(), dialect: Dialect::Steps, origin, path: Some(path) })
@@ -184,6 +185,20 @@ fn ambiguous(places: &Places, name: &str, one: &Definition, other: &Definition) 
     let message = format!("the name {} means {} and {}", quoted(name), shown(one), shown(other));
     let hint = format!("ask for `{}:{name}` or `{}:{name}`", one.dialect.name(), other.dialect.name());
     Diagnostic::error(Area::Workflow.code("ambiguous-definition"), message).hint(hint)
+}
+
+/// S-2: which agents there are.
+fn unknown_agent(source: &dyn Source, places: &Places, name: &str) -> Diagnostic {
+    let known = list(source, places, Language::default());
+    let agents = known.iter().filter(|listed| listed.definition.dialect == Dialect::Steps);
+    let names: IndexSet<&str> = agents.map(|listed| listed.definition.name.as_str()).collect();
+    let all = || match names.is_empty() {
+        true => "there is no agent below `.agent`".to_owned(),
+        false => format!("there is {}", list_of(names.iter().copied(), "and")),
+    };
+    let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(all);
+    Diagnostic::error(Area::Steps.code("unknown-agent"), format!("no agent is named {}", quoted(name)))
+        .hint(hint)
 }
 
 /// P-3: where it was looked for, and what is near.

@@ -83,10 +83,11 @@ fn all(source: &dyn Source, places: &Places) -> Vec<Definition> {
     all
 }
 
-/// The description of a piece, wherever it can be read.
+/// What a definition says of itself, wherever it can be read.
 fn describe(source: &dyn Source, definition: &Definition, language: Language) -> Option<String> {
-    if definition.dialect != Dialect::Piece {
-        return None;
+    match definition.dialect {
+        Dialect::Piece | Dialect::Steps => {}
+        Dialect::Hats | Dialect::Review => return None,
     }
     let mut ignored = Diagnostics::new();
     let document = match &definition.path {

@@ -25,6 +25,8 @@ pub struct Loaded {
     pub description: Option<String>,
     /// Whether no agent is asked because nothing names a provider: replies are made up.
     pub rehearsal: bool,
+    /// Whether a run makes no sense without a task.
+    pub needs_task: bool,
 }
 
 impl Loaded {

@@ -3,6 +3,7 @@
 mod builtin;
 mod dialect;
 mod find;
+mod flags;
 mod list;
 mod loaded;
 mod options;
@@ -13,12 +14,13 @@ use std::path::PathBuf;
 pub(crate) use builtin::BuiltIn;
 pub use dialect::Dialect;
 pub use find::find;
+pub use flags::{DefinitionFlag, flags};
 pub use list::{Listed, Standing, list};
 pub use loaded::Loaded;
 pub use options::Options;
 pub use places::Places;
 
-use crate::{Settings, Source};
+use crate::{Area, Diagnostic, Settings, Source, quoted};
 
 /// A definition that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,9 +68,30 @@ pub fn load(
     options: &Options,
     settings: &Settings,
 ) -> Loaded {
+    let mut loaded = read(source, places, definition, options, settings);
+    // K-20: what has no parameters takes no values for them.
+    if definition.dialect != Dialect::Steps
+        && let Some((name, _)) = options.values.first()
+    {
+        let message = format!("{} has no parameter {}", quoted(&definition.name), quoted(name));
+        let diagnostic = Diagnostic::error(Area::Workflow.code("unknown-parameter"), message);
+        loaded.diagnostics.push(diagnostic.hint("only step agents have parameters; put it into the task"));
+        loaded.workflow = None;
+    }
+    loaded
+}
+
+fn read(
+    source: &dyn Source,
+    places: &Places,
+    definition: &Definition,
+    options: &Options,
+    settings: &Settings,
+) -> Loaded {
     match definition.dialect {
         Dialect::Piece => crate::piece::load(source, places, definition, options, settings),
-        Dialect::Hats | Dialect::Steps | Dialect::Review => {
+        Dialect::Steps => crate::steps::load(source, places, definition, options, settings),
+        Dialect::Hats | Dialect::Review => {
             Loaded::refused([definition.dialect.not_supported()].into_iter().collect())
         }
     }

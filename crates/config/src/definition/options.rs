@@ -18,6 +18,10 @@ pub struct Options {
     pub budget: Budget,
     /// How long the run may be driven.
     pub run_timeout: Option<Millis>,
+    /// Values for the definition's own parameters and variables, in the order they were given.
+    pub values: Vec<(String, String)>,
+    /// Whether a run really begins: what must be given must then be given. Whoever only looks gets placeholders.
+    pub starts: bool,
     /// Whether a person can be asked.
     pub interactive: bool,
 }

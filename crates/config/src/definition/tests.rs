@@ -114,12 +114,26 @@ fn a_definition_of_another_dialect_is_refused_by_name() {
         assert_eq!(found(&source, asked), expected, "{asked}");
     };
     check("orch", "hats", " (`/p/orch.yml` is such a definition)");
-    check("coder", "steps", " (`/p/.agent/coder/agent.json` is such a definition)");
     check("hats:anything", "hats", "");
-    check("steps:anything", "steps", "");
     check("x.toml", "review", " (`x.toml` is such a definition)");
-    check("./agents", "steps", " (`agents` is such a definition)");
-    check("/p/.agent/coder/agent.json", "steps", " (`/p/.agent/coder/agent.json` is such a definition)");
+}
+
+// S-2, K-11
+#[test]
+fn a_step_agent_is_a_directory_or_its_file() {
+    let source = project(&["/p/.agent/coder/agent.json", "/p/sub/agents/one/agent.json"]);
+    assert_eq!(found(&source, "coder"), "project /p/.agent/coder/agent.json");
+    assert_eq!(found(&source, "steps:coder"), "project /p/.agent/coder/agent.json");
+    assert_eq!(found(&source, "./agents/one"), "path /p/sub/./agents/one/agent.json");
+    assert_eq!(found(&source, "/p/.agent/coder/agent.json"), "path /p/.agent/coder/agent.json");
+    assert_eq!(
+        found(&source, "steps:codre"),
+        "steps/unknown-agent no agent is named `codre` (did you mean `coder`?)"
+    );
+    assert_eq!(
+        found(&project(&[]), "steps:x"),
+        "steps/unknown-agent no agent is named `x` (there is no agent below `.agent`)"
+    );
 }
 
 // P-4, H-7
@@ -161,7 +175,10 @@ fn what_is_built_in_comes_last() {
         found(&project(&["/p/.takt/pieces/minimal.yml"]), "minimal"),
         "project /p/.takt/pieces/minimal.yml"
     );
-    assert!(found(&project(&["/p/.agent/minimal/agent.json"]), "minimal").starts_with("steps/not-supported"));
+    assert_eq!(
+        found(&project(&["/p/.agent/minimal/agent.json"]), "minimal"),
+        "project /p/.agent/minimal/agent.json"
+    );
     assert_eq!(found(&project(&["/p/.agent/minimal/agent.json"]), "piece:minimal"), "built-in minimal");
 }
 

@@ -122,6 +122,14 @@ impl IntoIterator for Diagnostics {
     }
 }
 
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, more: T) {
+        for diagnostic in more {
+            self.push(diagnostic);
+        }
+    }
+}
+
 impl FromIterator<Diagnostic> for Diagnostics {
     fn from_iter<T: IntoIterator<Item = Diagnostic>>(list: T) -> Self {
         let mut diagnostics = Self::new();

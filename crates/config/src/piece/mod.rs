@@ -72,6 +72,7 @@ pub(crate) fn load(
         language,
         description: piece.description,
         rehearsal,
+        needs_task: true,
     }
 }
 

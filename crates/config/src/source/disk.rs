@@ -57,6 +57,17 @@ impl Source for DiskSource {
         Ok(names)
     }
 
+    #[cfg(unix)]
+    fn is_executable(&self, path: &Path) -> bool {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    }
+
+    #[cfg(not(unix))]
+    fn is_executable(&self, path: &Path) -> bool {
+        self.is_file(path)
+    }
+
     fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError> {
         fs::canonicalize(path).map_err(|error| explain(&error))
     }

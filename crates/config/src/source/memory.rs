@@ -1,6 +1,6 @@
 //! Files that exist only in memory, for tests and for places without a disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::{FileKind, ReadError, Source};
@@ -10,6 +10,7 @@ use super::{FileKind, ReadError, Source};
 pub struct MemorySource {
     files: BTreeMap<PathBuf, Vec<u8>>,
     links: BTreeMap<PathBuf, PathBuf>,
+    programs: BTreeSet<PathBuf>,
 }
 
 impl MemorySource {
@@ -25,6 +26,17 @@ impl MemorySource {
     /// One more file.
     pub fn add(&mut self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) {
         self.files.insert(plain(path.as_ref()), content.into());
+    }
+
+    /// A file that can be run.
+    pub fn add_program(&mut self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) {
+        self.programs.insert(plain(path.as_ref()));
+        self.add(path, content);
+    }
+
+    /// The same without a file.
+    pub fn remove(&mut self, path: impl AsRef<Path>) {
+        self.files.remove(&plain(path.as_ref()));
     }
 
     /// A symbolic link to an absolute path.
@@ -83,6 +95,10 @@ impl Source for MemorySource {
         names.sort();
         names.dedup();
         Ok(names)
+    }
+
+    fn is_executable(&self, path: &Path) -> bool {
+        self.is_file(path) && self.programs.contains(&self.resolve(path))
     }
 
     fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError> {

@@ -4,11 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use saihai_config::{Field, Kind, Object, PIECE};
+use saihai_config::{AGENT, AGENT_CONFIG, Field, Kind, Object, PIECE, REGISTRY};
 
 use crate::page::read;
-
-const PAGE: &str = "docs/reference/piece.md";
 
 /// Keys that have a section of their own.
 const SECTIONS: [(&str, &str); 10] = [
@@ -76,7 +74,9 @@ fn words(kind: &Kind) -> String {
         Kind::List(Kind::Object(_)) => "list".to_owned(),
         Kind::Filled(Kind::Object(_)) => "list of at least one".to_owned(),
         Kind::Filled(_) => format!("{}, at least one", kind.describe()),
+        Kind::Map(Kind::Object(_)) => "names with their values".to_owned(),
         Kind::Map(_) => "names with their texts or files".to_owned(),
+        Kind::Either([Kind::Object(_), ..]) => "a mapping".to_owned(),
         Kind::Either(kinds) if kinds.iter().any(|kind| kind.object().is_some()) => {
             "a file name, `{name, format}`, or a list".to_owned()
         }
@@ -115,22 +115,34 @@ fn with_tables(page: &str, known: &BTreeMap<&'static str, &'static Object>) -> (
     (text, shown)
 }
 
-// P-10, P-11
-#[test]
-fn the_keys_of_pieces_are_shown_as_they_are_read() {
+/// Holds a page against the tables below these; each of `titles` must be shown.
+fn check(path: &str, roots: &[&'static Object], titles: &[&str]) {
     let mut known = BTreeMap::new();
-    tables(&PIECE, &mut known);
-    let page = read(PAGE);
+    roots.iter().for_each(|root| tables(root, &mut known));
+    let page = read(path);
     let (right, shown) = with_tables(&page, &known);
-    for title in
-        ["a piece", "a movement", "a rule", "a report", "a loop monitor", "a judge", "a judge's rule"]
-    {
+    for title in titles {
         assert!(shown.iter().any(|one| one == title), "{title} has no table");
     }
     if std::env::var_os("SAIHAI_MANUAL").is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PAGE);
-        std::fs::write(path, right).expect("a page of the manual");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+        std::fs::write(file, right).expect("a page of the manual");
         return;
     }
-    assert!(page == right, "{PAGE} is out of date: write its tables anew with SAIHAI_MANUAL=update");
+    assert!(page == right, "{path} is out of date: write its tables anew with SAIHAI_MANUAL=update");
+}
+
+// P-10, P-11
+#[test]
+fn the_keys_of_pieces_are_shown_as_they_are_read() {
+    let titles =
+        ["a piece", "a movement", "a rule", "a report", "a loop monitor", "a judge", "a judge's rule"];
+    check("docs/reference/piece.md", &[&PIECE], &titles);
+}
+
+// S-7, S-8, S-18
+#[test]
+fn the_keys_of_step_agents_are_shown_as_they_are_read() {
+    let titles = ["an agent", "`behavior`", "a parameter", "`actions`", "a registry", "a step", "a check"];
+    check("docs/reference/steps.md", &[&AGENT, &REGISTRY, &AGENT_CONFIG], &titles);
 }

@@ -11,3 +11,4 @@ mod schemas;
 mod scripts;
 mod settings;
 mod sources;
+mod steps;

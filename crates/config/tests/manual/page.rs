@@ -61,11 +61,12 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
 }
 
 /// The pages of diagnostics that have entries.
-pub(crate) const PAGES: [&str; 4] = [
+pub(crate) const PAGES: [&str; 5] = [
     "docs/reference/diagnostics-of-pieces.md",
     "docs/reference/diagnostics-of-workflows.md",
     "docs/reference/diagnostics-of-settings.md",
     "docs/reference/diagnostics-of-scripts.md",
+    "docs/reference/diagnostics-of-steps.md",
 ];
 
 /// The headings of a page that are codes, in order.

@@ -9,11 +9,15 @@ use saihai_config::Dialect;
 const SHARED: [&str; 2] = ["document", "fields"];
 
 /// Areas whose files are read by those modules.
-const READ: [&str; 3] = ["piece", "settings", "script"];
+const READ: [&str; 4] = ["piece", "steps", "settings", "script"];
 
 /// What the shared modules can never say of an area, because its tables and its format have no such thing.
-pub(crate) const NEVER: [(&str, &str); 3] =
-    [("settings", "not-supported"), ("settings", "missing-key"), ("settings", "duplicate-field")];
+pub(crate) const NEVER: [(&str, &str); 4] = [
+    ("settings", "not-supported"),
+    ("settings", "missing-key"),
+    ("settings", "duplicate-field"),
+    ("steps", "unknown-provider"),
+];
 
 /// Every code that some place of the sources can report.
 pub(crate) fn codes() -> BTreeSet<String> {

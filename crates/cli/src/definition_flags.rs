@@ -1,0 +1,168 @@
+//! The flags that a definition itself adds to a command: `saihai run tailor --customer Sato` (S-12).
+//!
+//! They are known only once the definition is, and clap must know all flags beforehand. So each becomes `--set`, which
+//! it stands for, before clap sees the arguments.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::CommandFactory;
+use saihai_config::{DefinitionFlag, flags};
+
+use crate::commands::Arguments;
+use crate::error::Error;
+use crate::project::Project;
+
+/// Commands that take values for a definition.
+const COMMANDS: [&str; 3] = ["run", "rehearse", "prompt"];
+
+/// The flags of the definition that is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct DefinitionFlags {
+    flags: Vec<DefinitionFlag>,
+    /// The place of the definition among the arguments.
+    definition: usize,
+    /// Flags of the command itself, and whether each takes a value.
+    command: Vec<(String, bool)>,
+}
+
+impl DefinitionFlags {
+    /// Looks the definition up; nothing where none is asked for, or where it has no flags.
+    pub(crate) fn of(arguments: &[OsString]) -> Self {
+        let Some(command) =
+            arguments.get(1).and_then(|name| name.to_str()).filter(|name| COMMANDS.contains(name))
+        else {
+            return Self::default();
+        };
+        let command = flags_of(command);
+        let Some(definition) = first_value(arguments, &command) else { return Self::default() };
+        let asked = arguments[definition].to_str();
+        let found = asked.zip(Project::find().ok());
+        let flags = found.map(|(asked, project)| flags(&project.source, &project.places, asked));
+        Self { flags: flags.unwrap_or_default(), definition, command }
+    }
+
+    /// Their names, with their dashes.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.flags.iter().map(|flag| flag.flag.as_str())
+    }
+
+    /// The arguments with `--set` in the place of the definition's flags. A flag that the command has too stays.
+    pub(crate) fn expand(&self, arguments: &[OsString]) -> Result<Vec<OsString>, Error> {
+        if self.flags.is_empty() {
+            return Ok(arguments.to_vec());
+        }
+        let (before, behind) = arguments.split_at(self.definition + 1);
+        let mut expanded = before.to_vec();
+        let mut rest = behind.iter();
+        while let Some(argument) = rest.next() {
+            if argument == "--" {
+                expanded.push(argument.clone());
+                break;
+            }
+            let text = argument.to_str().unwrap_or_default();
+            let (name, inline) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(OsString::from(value))),
+                None => (text, None),
+            };
+            let own = self.flags.iter().find(|flag| flag.flag == name);
+            let takes_value = self.command.iter().find(|(known, _)| known == name).map(|(_, takes)| *takes);
+            let separate =
+                inline.is_none() && takes_value.unwrap_or_else(|| own.is_some_and(|own| !own.alone));
+            let next = separate.then(|| rest.next()).flatten();
+            if takes_value.is_some() || own.is_none() {
+                expanded.push(argument.clone());
+                expanded.extend(next.cloned());
+            }
+            if let Some(own) = own {
+                let alone = own.alone.then(|| OsString::from("true"));
+                let value = inline.or_else(|| next.cloned()).or(alone);
+                let value = value.ok_or_else(|| Error::usage(format!("`{name}` needs a value")))?;
+                expanded.extend([OsString::from("--set"), setting(&own.key, &value)]);
+            }
+        }
+        expanded.extend(rest.cloned());
+        Ok(expanded)
+    }
+}
+
+fn setting(key: &str, value: &OsStr) -> OsString {
+    let mut setting = OsString::from(format!("{key}="));
+    setting.push(value);
+    setting
+}
+
+/// The flags of a command, and whether each takes a value.
+fn flags_of(name: &str) -> Vec<(String, bool)> {
+    let mut all = Arguments::command();
+    all.build();
+    let command = all.find_subcommand(name);
+    let arguments = command.into_iter().flat_map(clap::Command::get_arguments);
+    let longs = arguments.filter_map(|argument| {
+        Some((format!("--{}", argument.get_long()?), argument.get_action().takes_values()))
+    });
+    longs.collect()
+}
+
+/// The place of the first argument of a command that is neither a flag nor a flag's value.
+fn first_value(arguments: &[OsString], command: &[(String, bool)]) -> Option<usize> {
+    let mut place = 2;
+    while let Some(argument) = arguments.get(place) {
+        let text = argument.to_str().unwrap_or_default();
+        if text == "--" || !text.starts_with('-') {
+            return (text != "--").then_some(place);
+        }
+        let takes_value = command.iter().any(|(flag, takes)| *takes && flag == text);
+        place += if takes_value { 2 } else { 1 };
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split_whitespace().map(OsString::from).collect()
+    }
+
+    fn expand(typed: &str) -> String {
+        let arguments = words(typed);
+        let command = flags_of("run");
+        let flag = |key: &str, alone| DefinitionFlag { key: key.to_owned(), flag: format!("--{key}"), alone };
+        let own = DefinitionFlags {
+            flags: vec![flag("customer", false), flag("urgent", true), flag("model", false)],
+            definition: first_value(&arguments, &command).unwrap(),
+            command,
+        };
+        match own.expand(&arguments) {
+            Ok(expanded) => expanded.join(OsStr::new(" ")).into_string().unwrap(),
+            Err(error) => format!("{error:?}"),
+        }
+    }
+
+    // S-12
+    #[test]
+    fn the_flags_of_a_definition_stand_for_values_of_its_parameters() {
+        let check = |typed: &str, expected: &str| assert_eq!(expand(typed), expected, "{typed}");
+        check("saihai run tailor --customer Sato", "saihai run tailor --set customer=Sato");
+        check("saihai run tailor --customer=a=b task", "saihai run tailor --set customer=a=b task");
+        check("saihai run tailor --urgent task --json", "saihai run tailor --set urgent=true task --json");
+        check("saihai run tailor --urgent=false", "saihai run tailor --set urgent=false");
+        check(
+            "saihai run --budget usd=5 tailor --budget turns=1 --customer -",
+            "saihai run --budget usd=5 tailor --budget turns=1 --set customer=-",
+        );
+        check("saihai run tailor -- --customer x", "saihai run tailor -- --customer x");
+    }
+
+    // S-12
+    #[test]
+    fn a_flag_that_the_command_has_too_fills_the_parameter_and_stays() {
+        assert_eq!(expand("saihai run tailor --model m"), "saihai run tailor --model m --set model=m");
+    }
+
+    #[test]
+    fn a_flag_without_its_value_is_refused() {
+        assert!(expand("saihai run tailor --customer").contains("`--customer` needs a value"));
+    }
+}

@@ -1,0 +1,116 @@
+//! What blocks in an agent's replies do (S-64 to S-67).
+
+use indexmap::IndexMap;
+use saihai_model::{Action, ActionSpec, BlockUse, Blocks, Once};
+
+use super::completion::{Completion, Condition};
+use super::tables;
+use crate::{Diagnostics, Fields, Located, did_you_mean, list_of, quoted};
+
+/// Types of blocks that steer the completion: a plan, a review, a step to the next phase, the end.
+pub(super) const SIGNALS: [&str; 4] = ["project-plan", "review-result", "phase-advance", "complete"];
+
+/// The info string of a block's fence, where nothing is said.
+const FENCE: &str = "action";
+/// The file a block is written into, where it names none.
+const FILE: &str = "output.md";
+
+/// What blocks do.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Actions {
+    fence: String,
+    uses: IndexMap<String, Handler>,
+}
+
+/// What one type of block does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Handler {
+    Log,
+    File,
+    Signal,
+}
+
+impl Default for Actions {
+    fn default() -> Self {
+        Self { fence: FENCE.to_owned(), uses: IndexMap::new() }
+    }
+}
+
+impl Actions {
+    /// Reads `actions`. Where it is off nothing is looked for.
+    pub(super) fn read(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Self {
+        let Some(fields) = fields.object("actions", &tables::ACTIONS, diagnostics) else {
+            return Self::default();
+        };
+        let fence = fields.text("outputFormat").map_or_else(|| FENCE.to_owned(), |format| format.value);
+        let types = fields.texts("types").unwrap_or_default();
+        let mut uses: IndexMap<String, Handler> =
+            types.iter().map(|kind| (kind.value.clone(), Handler::usual(&kind.value))).collect();
+        for (kind, handler) in fields.map("handlers") {
+            if !uses.contains_key(&kind.value) {
+                let message = format!("{} is not among `types`", quoted(&kind.value));
+                let hint = did_you_mean(&kind.value, uses.keys().map(String::as_str));
+                diagnostics.push(kind.error("bad-value", message).label("no such type").maybe_hint(hint));
+            }
+            let handler = handler.text().and_then(|name| Handler::read(&name, &kind.value, diagnostics));
+            if let (Some(handler), Some(used)) = (handler, uses.get_mut(&kind.value)) {
+                *used = handler;
+            }
+        }
+        let enabled = fields.bool("enabled").is_some_and(|flag| flag.value);
+        Self { fence, uses: if enabled { uses } else { IndexMap::new() } }
+    }
+
+    /// Whether blocks of this type steer the completion.
+    pub(super) fn signals(&self, kind: &str) -> bool {
+        self.uses.get(kind) == Some(&Handler::Signal)
+    }
+
+    /// What is looked for in a reply. A completion by a signal looks for it even where actions are off.
+    pub(super) fn blocks(&self, completion: Option<&Completion>) -> Option<Blocks> {
+        let mut uses: IndexMap<String, BlockUse> =
+            self.uses.iter().map(|(kind, handler)| (kind.clone(), handler.block_use())).collect();
+        for condition in completion.into_iter().flat_map(Completion::all) {
+            if let Condition::Signal { kind, .. } = condition {
+                uses.entry(kind.clone()).or_insert(BlockUse::Signal);
+            }
+        }
+        (!uses.is_empty()).then(|| Blocks { fence: self.fence.clone(), uses })
+    }
+}
+
+impl Handler {
+    fn usual(kind: &str) -> Self {
+        if SIGNALS.contains(&kind) { Self::Signal } else { Self::Log }
+    }
+
+    fn read(name: &Located<String>, kind: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
+        match name.value.strip_prefix("builtin:").unwrap_or(&name.value) {
+            "log" => Some(Self::Log),
+            "file" => Some(Self::File),
+            "completion-signal" if SIGNALS.contains(&kind) => Some(Self::Signal),
+            "completion-signal" => {
+                let message = format!("a block of type {} steers no completion", quoted(kind));
+                let hint = format!("those that do are {}", list_of(SIGNALS, "and"));
+                diagnostics.push(name.error("bad-value", message).hint(hint));
+                None
+            }
+            _ => {
+                let message = format!("the handler {} is not supported", quoted(&name.value));
+                let known = "there is `builtin:log`, `file` and `completion-signal`";
+                diagnostics.push(name.error("not-supported", message).hint(known));
+                None
+            }
+        }
+    }
+
+    fn block_use(self) -> BlockUse {
+        let act = |does, once| BlockUse::Do(ActionSpec { does, inputs: Vec::new(), once, poll: None });
+        match self {
+            Self::Signal => BlockUse::Signal,
+            Self::Log => act(Action::Log, Once::ReadOnly),
+            // What is written behind other things must not be written twice.
+            Self::File => act(Action::WriteFile { path: FILE.to_owned(), append: true }, Once::LookUpFirst),
+        }
+    }
+}

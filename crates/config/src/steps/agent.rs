@@ -1,0 +1,122 @@
+//! `agent.json`: who an agent is (S-7).
+
+use std::collections::HashMap;
+
+use super::actions::Actions;
+use super::completion::Completion;
+use super::config::Overrides;
+use super::parameter::Parameter;
+use super::setup;
+use super::tables;
+use super::version;
+use crate::{Cursor, Diagnostics, Document, Fields, Located, quoted};
+
+/// An agent as it was written.
+#[derive(Debug, Clone)]
+pub(super) struct Agent {
+    /// Its name.
+    pub(super) name: Located<String>,
+    /// Its name for people.
+    pub(super) display_name: Option<String>,
+    /// What it is for.
+    pub(super) description: Option<String>,
+    /// The language it says it is spoken to in.
+    pub(super) language: Option<String>,
+    /// The file with its role.
+    pub(super) system_prompt: Option<Located<String>>,
+    /// When it is done.
+    pub(super) completion: Option<Completion>,
+    /// The tools it may see.
+    pub(super) tools: Vec<String>,
+    /// What it may do, in the words of agents.
+    pub(super) permission: String,
+    /// What a person gives it.
+    pub(super) parameters: Vec<Parameter>,
+    /// The file with its steps.
+    pub(super) registry: Option<Located<String>>,
+    /// Where prompts are looked for that are nowhere else.
+    pub(super) fallback: Option<Located<String>>,
+    /// What blocks in its replies do.
+    pub(super) actions: Actions,
+}
+
+impl Agent {
+    /// Reads an agent. Whatever is wrong is reported, all of it.
+    pub(super) fn read(
+        document: &Document,
+        overrides: &Overrides,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        let fields = Fields::read(&document.cursor(), &tables::AGENT, diagnostics)?;
+        version::check(&fields, diagnostics);
+        let behavior = read_behavior(&fields, diagnostics);
+        let prompts = fields.object("prompts", &tables::PROMPTS, diagnostics);
+        let text = |name: &str| fields.text(name).map(|text| text.value);
+        let of_behavior = |name: &str| behavior.as_ref().and_then(|behavior| behavior.text(name));
+        let of_prompts = |name: &str| prompts.as_ref().and_then(|prompts| prompts.text(name));
+        let tools = behavior.as_ref().and_then(|behavior| behavior.texts("allowedTools"));
+        let tools = tools.map(|tools| tools.into_iter().map(|tool| tool.value).collect());
+        let permission = of_behavior("permissionMode").map(|mode| mode.value);
+        let agent = Self {
+            name: read_name(&fields, diagnostics),
+            display_name: text("displayName"),
+            description: text("description"),
+            language: text("language"),
+            system_prompt: of_behavior("systemPromptPath"),
+            completion: behavior.as_ref().and_then(|behavior| Completion::read(behavior, diagnostics)),
+            tools: overrides.tools.clone().or(tools).unwrap_or_default(),
+            permission: overrides.permission.clone().or(permission).unwrap_or_else(|| "plan".to_owned()),
+            parameters: read_parameters(&fields, diagnostics),
+            registry: of_prompts("registry"),
+            fallback: of_prompts("fallbackDir"),
+            actions: Actions::read(&fields, diagnostics),
+        };
+        setup::read(&fields, behavior.as_ref(), diagnostics);
+        Some(agent)
+    }
+}
+
+/// Where the registry is said to be, before anything is judged.
+pub(super) fn registry_path(document: &Document) -> Option<Located<String>> {
+    document.cursor().get("prompts")?.get("registry")?.text().filter(|path| !path.value.is_empty())
+}
+
+fn read_behavior<'d>(fields: &Fields<'d>, diagnostics: &mut Diagnostics) -> Option<Fields<'d>> {
+    if !fields.has("behavior") {
+        let message = "an agent needs `behavior`";
+        diagnostics.push(fields.location().error("missing-key", message).label("`behavior` is missing here"));
+    }
+    let value: Cursor<'d> = fields.any("behavior")?;
+    Fields::read(&value, &tables::BEHAVIOR, diagnostics)
+}
+
+fn read_name(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Located<String> {
+    let Some(name) = fields.text("name") else { return Located::new(String::new(), fields.location()) };
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !name.value.starts_with(|c: char| c.is_ascii_lowercase()) || !name.value.chars().all(letters) {
+        let message = format!("{} cannot be the name of an agent", quoted(&name.value));
+        let hint = "use small letters, digits and `-`, and begin with a letter";
+        diagnostics.push(name.error("bad-value", message).hint(hint));
+    }
+    name
+}
+
+fn read_parameters(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Vec<Parameter> {
+    let written = fields.map("parameters").into_iter();
+    let parameters: Vec<Parameter> =
+        written.filter_map(|(key, value)| Parameter::read(key, &value, diagnostics)).collect();
+    let mut flags: HashMap<&str, &Parameter> = HashMap::new();
+    for parameter in &parameters {
+        if let Some(first) = flags.insert(&parameter.flag.value, parameter) {
+            let message = format!(
+                "{} and {} have the same flag {}",
+                quoted(&first.key.value),
+                quoted(&parameter.key.value),
+                quoted(&parameter.flag.value)
+            );
+            let diagnostic = parameter.flag.error("duplicate-flag", message).label("given again");
+            diagnostics.push(diagnostic.also(&first.flag.at, "first given here"));
+        }
+    }
+    parameters
+}

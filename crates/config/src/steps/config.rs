@@ -1,0 +1,44 @@
+//! `config.json`: what stands above an agent's own words on this machine (S-18).
+
+use super::tables;
+use super::version;
+use crate::{Diagnostics, Document, Fields};
+
+/// What stands above an agent's own words.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Overrides {
+    /// What it may do.
+    pub(super) permission: Option<String>,
+    /// The tools it may see.
+    pub(super) tools: Option<Vec<String>>,
+    /// How many logs are kept.
+    pub(super) max_files: Option<u32>,
+}
+
+impl Overrides {
+    /// Reads the file.
+    pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Self {
+        let Some(fields) = Fields::read(&document.cursor(), &tables::CONFIG, diagnostics) else {
+            return Self::default();
+        };
+        version::check(&fields, diagnostics);
+        let overrides = fields.object("overrides", &tables::OVERRIDES, diagnostics);
+        let logging = fields.object("logging", &tables::CONFIG_LOGGING, diagnostics);
+        fields.object("github", &tables::CONFIG_GITHUB, diagnostics);
+        if let Some(worktree) = fields.object("worktree", &tables::CONFIG_WORKTREE, diagnostics) {
+            for name in ["enabled", "root"] {
+                let spelling = worktree.spelling(name).filter(|spelling| *spelling != name);
+                if let (Some(spelling), Some(at)) = (spelling, worktree.key(name)) {
+                    diagnostics
+                        .push(at.note("other-name", format!("`{spelling}` is another name of `{name}`")));
+                }
+            }
+        }
+        let tools = overrides.as_ref().and_then(|fields| fields.texts("allowedTools"));
+        Self {
+            permission: overrides.and_then(|fields| fields.text("permissionMode")).map(|mode| mode.value),
+            tools: tools.map(|tools| tools.into_iter().map(|tool| tool.value).collect()),
+            max_files: logging.and_then(|fields| fields.count("maxFiles")).map(|count| count.value),
+        }
+    }
+}

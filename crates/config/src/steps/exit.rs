@@ -1,0 +1,139 @@
+//! Checks, transitions and gates become exits of stages (S-36 to S-40, S-73).
+
+use std::collections::BTreeMap;
+
+use saihai_model::{
+    Activity, Again, AnswerForm, Choice, Ending, Exit, Gate, GateMode, Holds, Join, Method, Offer,
+    OutputSchema, Part, Prompt, Question, QuestionSession, Rounds, Rule, Section, Stage, StageId, Target,
+    Wants, When,
+};
+use serde_json::json;
+
+use super::registry::Registry;
+use super::step::{Leave, Step};
+use super::transition::Transition;
+
+/// The label of a check that passed.
+const PASSED: &str = "ok";
+/// The label of a check that did not.
+const FAILED: &str = "ng";
+
+/// The exit of a step.
+pub(super) fn of_step(step: &Step, registry: &Registry) -> Exit {
+    let id = &step.id.value;
+    let always = |then| vec![Rule { when: Holds::Always, then }];
+    let rules = match &step.leave {
+        Some(Leave::Next(next)) => always(enter(&next.value, registry)),
+        Some(Leave::Terminal) => always(Target::Complete),
+        Some(Leave::Check(check)) => {
+            let rule = |label: &str, way: &Option<Transition>| {
+                let then = way.as_ref().map(|way| target(id, way, registry));
+                then.map(|then| Rule { when: Holds::Is(label.into()), then })
+            };
+            [rule(PASSED, &check.pass), rule(FAILED, &check.fail)].into_iter().flatten().collect()
+        }
+        None => Vec::new(),
+    };
+    Exit::Rules { rules, question: None, otherwise: failed(id) }
+}
+
+/// What follows where a step's work is unusable: as if its check had failed, else the run fails (S-40).
+pub(super) fn on_failure(step: &Step, registry: &Registry) -> Target {
+    let way = step.check().and_then(|check| check.fail.as_ref());
+    way.map_or_else(|| failed(&step.id.value), |way| target(&step.id.value, way, registry))
+}
+
+/// How many rounds a visit of a step has.
+pub(super) fn rounds(step: &Step) -> Rounds {
+    Rounds { min: step.iterations.min, max: step.iterations.max, too_many: failed(&step.id.value) }
+}
+
+/// The choice that a check makes.
+pub(super) fn choice(prompt: Prompt, correction: Prompt) -> Choice {
+    let means = [
+        ("ok", PASSED),
+        ("pass", PASSED),
+        ("true", PASSED),
+        ("ng", FAILED),
+        ("fail", FAILED),
+        ("false", FAILED),
+    ];
+    let means: BTreeMap<_, _> =
+        means.into_iter().map(|(word, label)| (word.to_owned(), label.into())).collect();
+    let question = Question {
+        prompt,
+        provider: None,
+        model: None,
+        session: QuestionSession::Same,
+        answer: AnswerForm::Form {
+            schema: OutputSchema {
+                schema: json!({"type": "object", "required": ["result"]}),
+                required: true,
+            },
+            field: "result".to_owned(),
+            means,
+            message: "message".to_owned(),
+        },
+        correction,
+        corrections: 1,
+        unreadable: Some(FAILED.into()),
+    };
+    let options = [PASSED, FAILED].into_iter().enumerate();
+    let options = options.map(|(number, label)| Offer { number, label: label.into() }).collect();
+    Choice { options, found_by: vec![Method::Ask(Box::new(question))] }
+}
+
+/// The stage of the gate before a step.
+pub(super) fn gate_of(step: &str) -> StageId {
+    StageId(format!("{step}/gate"))
+}
+
+/// Where a step is entered: at its gate, if it has one.
+pub(super) fn entrance(step: &str, registry: &Registry) -> StageId {
+    match registry.step(step).and_then(|step| step.gate.as_ref()) {
+        Some(_) => gate_of(step),
+        None => step.into(),
+    }
+}
+
+/// The gate before a step.
+pub(super) fn gate(step: &Step, question: &str) -> Stage {
+    let section = Section { body: vec![Part::Fixed(question.into())], when: When::Always };
+    let gate = Gate {
+        question: Prompt { sections: vec![section], join: Join::AsIs },
+        wants: Wants::YesNo,
+        mode: GateMode::Person,
+        timeout: None,
+    };
+    let yes = Rule { when: Holds::Is("yes".into()), then: Target::Stage(step.id.value.as_str().into()) };
+    Stage {
+        title: step.name.clone().unwrap_or_else(|| step.id.value.clone()),
+        does: Activity::Gate(gate),
+        exit: Exit::Rules { rules: vec![yes], question: None, otherwise: Target::End(Ending::Declined) },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+        description: None,
+    }
+}
+
+fn target(step: &str, way: &Transition, registry: &Registry) -> Target {
+    match way {
+        Transition::Complete => Target::Complete,
+        Transition::Step(next) => enter(&next.value, registry),
+        Transition::Retry { at_most, exhausted } => {
+            let exhausted = exhausted.as_ref().map(|step| enter(&step.value, registry));
+            let exhausted =
+                exhausted.unwrap_or_else(|| Target::failed(&format!("retries_exhausted {step} {at_most}")));
+            Target::Again(Box::new(Again { note: None, at_most: Some(*at_most), exhausted }))
+        }
+    }
+}
+
+fn enter(step: &str, registry: &Registry) -> Target {
+    Target::Stage(entrance(step, registry))
+}
+
+fn failed(step: &str) -> Target {
+    Target::failed(&format!("step_failed {step}"))
+}

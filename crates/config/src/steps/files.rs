@@ -1,0 +1,271 @@
+//! The files of an agent: read, then judged (S-19, S-20).
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+
+use super::agent::{Agent, registry_path};
+use super::completion::Condition;
+use super::config::Overrides;
+use super::flow::Flow;
+use super::lower::{Lowering, Spoke};
+use super::paths::Paths;
+use super::prompts::Prompts;
+use super::registry::Registry;
+use super::step::Step;
+use super::values::Values;
+use super::variables::Variables;
+use super::words::Words;
+use crate::check::{self, Problem};
+use crate::lowering::{Providers, Spots};
+use crate::{
+    Area, Diagnostics, Document, Language, Loaded, Located, Options, Places, Settings, Source, quoted,
+};
+
+/// The files of an agent, of which only the syntax is known to be right.
+#[derive(Debug)]
+pub(super) struct Files {
+    path: PathBuf,
+    agent: Document,
+    registry: Option<Document>,
+    config: Option<Document>,
+    read: Vec<PathBuf>,
+}
+
+/// What is known of an agent once all its files were read without a wrong type or name.
+struct Meaning {
+    agent: Agent,
+    registry: Registry,
+    entry: Located<String>,
+    variables: Variables,
+    values: Values,
+    texts: IndexMap<String, Spoke>,
+    language: Language,
+    uses: Vec<PathBuf>,
+}
+
+impl Files {
+    /// Reads the files. Without an `agent.json` that can be read there is nothing to judge.
+    pub(super) fn load(
+        source: &dyn Source,
+        places: &Places,
+        path: &Path,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        let agent = Document::load(source, path, &places.shown(path), Area::Steps, diagnostics)?;
+        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        let mut read = vec![path.to_owned()];
+        let mut open = |path: PathBuf, diagnostics: &mut Diagnostics| {
+            let document = Document::load(source, &path, &places.shown(&path), Area::Steps, diagnostics);
+            read.push(path);
+            document
+        };
+        let paths = Paths { source, places, directory: directory.clone() };
+        let registry = registry_path(&agent).and_then(|written| match paths.below(&written) {
+            Ok(path) => open(path, diagnostics),
+            Err(escape) => {
+                diagnostics.push(*escape);
+                None
+            }
+        });
+        let config = directory.join("config.json");
+        let config = source.kind(&config).and_then(|_| open(config, diagnostics));
+        Some(Self { path: path.to_owned(), agent, registry, config, read })
+    }
+
+    /// Judges what was read, and lowers it where nothing is wrong with it.
+    pub(super) fn validate(
+        &self,
+        source: &dyn Source,
+        places: &Places,
+        options: &Options,
+        settings: &Settings,
+        mut diagnostics: Diagnostics,
+    ) -> Loaded {
+        let Some(meaning) = self.meaning(source, places, options, &mut diagnostics) else {
+            return Loaded::refused(diagnostics.sorted());
+        };
+        let mut lowering = Lowering {
+            agent: &meaning.agent,
+            registry: &meaning.registry,
+            entry: &meaning.entry,
+            flow: &Flow::new(&meaning.registry, &meaning.entry.value),
+            texts: &meaning.texts,
+            variables: &meaning.variables,
+            parameters: &meaning.values.parameters,
+            directory: self.path.parent().unwrap_or(Path::new("")),
+            words: Words::of(meaning.language),
+            options,
+            settings,
+            providers: Providers::new(options, settings, &mut diagnostics),
+            spots: Spots::default(),
+            added_tokens: Vec::new(),
+            roles: HashMap::new(),
+            uses_task: false,
+        };
+        let workflow = lowering.workflow(&mut diagnostics);
+        let rehearsal = lowering.providers.rehearsal(&mut diagnostics);
+        if !diagnostics.has_errors() {
+            for finding in check::check(&workflow) {
+                // Completions other than the flow's own end a run that goes round.
+                let spot = lowering.spots.get(&finding.spot).filter(|_| finding.problem != Problem::NoEnd);
+                diagnostics.extend(spot.map(|at| finding.diagnostic("step").at(at)));
+            }
+        }
+        Loaded {
+            workflow: (!diagnostics.has_errors()).then_some(workflow),
+            diagnostics: diagnostics.sorted(),
+            notes: lowering.providers.notes,
+            uses: meaning.uses,
+            language: meaning.language,
+            added_tokens: lowering.added_tokens,
+            description: meaning.agent.description.clone().or_else(|| meaning.agent.display_name.clone()),
+            rehearsal,
+            needs_task: meaning.registry.steps.iter().any(|step| step.uses_stdin.is_some()),
+        }
+    }
+
+    fn meaning(
+        &self,
+        source: &dyn Source,
+        places: &Places,
+        options: &Options,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Meaning> {
+        let overrides = self.config.as_ref().map(|config| Overrides::read(config, diagnostics));
+        let agent = Agent::read(&self.agent, &overrides.unwrap_or_default(), diagnostics);
+        let registry = self.registry.as_ref().and_then(|registry| Registry::read(registry, diagnostics));
+        let (agent, registry) = (agent?, registry?);
+        let directory = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        self.check_name(&agent, &directory, diagnostics);
+        check_agreement(&agent, &registry, diagnostics);
+        let paths = Paths { source, places, directory };
+        check_completion(&agent, &registry, &paths, diagnostics);
+        let types: Vec<&str> = agent.completion.as_ref().map(|own| own.types.clone()).unwrap_or_default();
+        let entry = registry.entry(&types, diagnostics);
+        let values = Values::read(&agent.parameters, &registry, options, diagnostics);
+        let variables = Variables::new(&agent, &registry, &values, diagnostics);
+        let (texts, mut uses, language) = read_texts(&paths, &agent, &registry, diagnostics)?;
+        let entry = entry.filter(|entry| registry.step(&entry.value).is_some())?;
+        let flow = Flow::new(&registry, &entry.value);
+        // Where something was wrong before, what cannot be reached may be only a consequence of it.
+        let sound = !diagnostics.has_errors();
+        if sound {
+            flow.check_end(agent.completion.as_ref().map(|own| &own.condition), &entry, diagnostics);
+        }
+        flow.check_inputs(diagnostics);
+        let mut all = self.read.clone();
+        all.append(&mut uses);
+        Some(Meaning { language, entry, variables, values, texts, uses: all, agent, registry })
+    }
+
+    fn check_name(&self, agent: &Agent, directory: &Path, diagnostics: &mut Diagnostics) {
+        let folder = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if !agent.name.value.is_empty() && !folder.is_empty() && agent.name.value != folder {
+            let message =
+                format!("the agent {} stands in the directory {}", quoted(&agent.name.value), quoted(folder));
+            let diagnostic = agent.name.warning("name-differs", message).label("not the directory's name");
+            diagnostics.push(diagnostic.hint("it is asked for by the directory's name"));
+        }
+    }
+}
+
+/// S-60: what `stepMachine` says once more must be what stands elsewhere.
+fn check_agreement(agent: &Agent, registry: &Registry, diagnostics: &mut Diagnostics) {
+    let Some(Condition::Flow { registry: path, entry }) = agent.completion.as_ref().map(|own| &own.condition)
+    else {
+        return;
+    };
+    for (again, first) in [(path, &agent.registry), (entry, &registry.entry)] {
+        let (Some(again), Some(first)) = (again, first) else { continue };
+        if again.value != first.value {
+            let message = format!("{} is not {}", quoted(&again.value), quoted(&first.value));
+            let diagnostic = again.error("bad-value", message).label("differs from what stands elsewhere");
+            diagnostics.push(diagnostic.hint("remove it").also(&first.at, "what holds"));
+        }
+    }
+}
+
+/// What a completion needs of the rest of the agent.
+fn check_completion(agent: &Agent, registry: &Registry, paths: &Paths<'_>, diagnostics: &mut Diagnostics) {
+    let Some(own) = &agent.completion else { return };
+    let has_check = registry.steps.iter().any(|step| step.check().is_some());
+    for condition in own.all() {
+        match condition {
+            Condition::Checks(_) if !has_check => {
+                let message = "checks are counted, and no step has a `check`";
+                diagnostics.push(own.at.error("never-complete", message).label("can never be reached"));
+            }
+            Condition::Phase(_) if !PHASE_SIGNALS.iter().any(|signal| agent.actions.signals(signal)) => {
+                let message = "no action can lead from one phase to the next";
+                let hint = "enable `actions` with the type `phase-advance`";
+                diagnostics
+                    .push(own.at.error("never-complete", message).label("phases never change").hint(hint));
+            }
+            Condition::Custom(handler) => match paths.below(handler) {
+                Ok(program) if paths.source.is_executable(&program) => {}
+                Ok(_) => {
+                    let message = format!("{} is no program that can be run", quoted(&handler.value));
+                    let hint = "it must be a file below the agent's directory, and executable";
+                    diagnostics.push(handler.error("bad-handler", message).hint(hint));
+                }
+                Err(escape) => diagnostics.push(*escape),
+            },
+            Condition::Checks(_)
+            | Condition::Phase(_)
+            | Condition::Iterations(_)
+            | Condition::Keyword { .. }
+            | Condition::File { .. }
+            | Condition::Signal { .. }
+            | Condition::Flow { .. }
+            | Condition::Composite(..) => {}
+        }
+    }
+}
+
+/// Blocks that lead from one phase to the next.
+const PHASE_SIGNALS: [&str; 3] = ["project-plan", "review-result", "phase-advance"];
+
+type Texts = (IndexMap<String, Spoke>, Vec<PathBuf>, Language);
+
+/// Reads every text an agent names.
+fn read_texts(
+    paths: &Paths<'_>,
+    agent: &Agent,
+    registry: &Registry,
+    diagnostics: &mut Diagnostics,
+) -> Option<Texts> {
+    let mut below =
+        |written: &Located<String>| paths.below(written).map_err(|escape| diagnostics.push(*escape)).ok();
+    let base = below(registry.base.as_ref()?)?;
+    let fallback = match &agent.fallback {
+        Some(written) => Some(below(written)?),
+        None => None,
+    };
+    let mut prompts = Prompts::new(paths, base, fallback);
+    let shared = agent.system_prompt.as_ref().and_then(|path| prompts.file(path, diagnostics));
+    let mut texts = IndexMap::new();
+    for step in &registry.steps {
+        let role = match &step.system_prompt {
+            Some(own) => prompts.file(own, diagnostics),
+            None => shared.clone(),
+        };
+        let mut resolve = |reference: Option<&super::reference::Reference>| {
+            let reference = reference?;
+            prompts.check_splits(reference, diagnostics);
+            prompts.resolve(reference, diagnostics)
+        };
+        let work = resolve(step.prompt.as_ref());
+        let check = resolve(step.check().and_then(|check| check.prompt.as_ref()));
+        texts.insert(step.id.value.clone(), Spoke { role, work, check });
+    }
+    let said = agent.language.as_deref().and_then(Language::named);
+    let language = said.unwrap_or_else(|| {
+        let own = registry.steps.iter().filter_map(|step: &Step| step.gate.as_deref());
+        let described = agent.description.as_deref().into_iter();
+        Language::of(prompts.files().map(|(_, text)| text).chain(own).chain(described))
+    });
+    let uses = prompts.files().map(|(path, _)| path.to_owned()).collect();
+    Some((texts, uses, language))
+}

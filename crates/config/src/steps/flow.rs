@@ -1,0 +1,124 @@
+//! What the order of steps says: ends that are never reached, and outputs that are not there yet (S-10, S-51).
+
+use std::collections::{HashMap, HashSet};
+
+use super::completion::Condition;
+use super::input::Missing;
+use super::registry::Registry;
+use super::step::{Leave, Step};
+use super::transition::Transition;
+use crate::{Area, Diagnostic, Diagnostics, Located, Location, quoted};
+
+/// The steps and what follows each.
+pub(super) struct Flow<'a> {
+    registry: &'a Registry,
+    entry: &'a str,
+    next: HashMap<&'a str, Vec<&'a str>>,
+}
+
+impl<'a> Flow<'a> {
+    /// The flow of a registry whose steps all exist.
+    pub(super) fn new(registry: &'a Registry, entry: &'a str) -> Self {
+        let follow = |step: &'a Step| {
+            let targets = step.targets().into_iter().map(|target| target.value.as_str()).collect();
+            (step.id.value.as_str(), targets)
+        };
+        Self { registry, entry, next: registry.steps.iter().map(follow).collect() }
+    }
+
+    /// Reports a flow that can never be completed, where only that completes the work.
+    pub(super) fn check_end(
+        &self,
+        condition: Option<&Condition>,
+        entry: &Located<String>,
+        diagnostics: &mut Diagnostics,
+    ) {
+        if !matches!(condition, Some(Condition::Flow { .. })) {
+            return;
+        }
+        let reached = self.reached(self.entry, None);
+        let steps = self.registry.steps.iter().filter(|step| reached.contains(step.id.value.as_str()));
+        if steps.into_iter().any(completes) {
+            return;
+        }
+        let message = format!("no way leads from step {} to an end of the flow", quoted(self.entry));
+        let hint = "let a step be `\"terminal\": true`, or a check `\"complete\": true`";
+        let diagnostic = Diagnostic::error(Area::Workflow.code("no-end"), message).at(&entry.at);
+        diagnostics.push(diagnostic.label("a run begins here").hint(hint));
+    }
+
+    /// Reports inputs that are never there, or not on every way.
+    pub(super) fn check_inputs(&self, diagnostics: &mut Diagnostics) {
+        for step in &self.registry.steps {
+            for input in &step.inputs {
+                let Some(from) = self.registry.step(&input.step) else {
+                    let name = Located::new(input.step.clone(), input.at.clone());
+                    self.registry.unknown_step(&name, diagnostics);
+                    continue;
+                };
+                check_key(from, input, diagnostics);
+                if input.missing == Missing::Fails {
+                    self.check_order(&step.id.value, &input.step, &input.at, diagnostics);
+                }
+            }
+        }
+    }
+
+    /// Reports an output that is not there where a step needs it.
+    pub(super) fn check_order(&self, id: &str, from: &str, at: &Location, diagnostics: &mut Diagnostics) {
+        if !self.reached(self.entry, None).contains(id) {
+            return;
+        }
+        let source = self.reached(self.entry, None).contains(from) && self.follows(from, id);
+        if !source {
+            let message = format!("step {} never runs before step {}", quoted(from), quoted(id));
+            let diagnostic = at.error("input-never-there", message).label("can have no value");
+            diagnostics.push(diagnostic.hint("let it come before, or make the input optional"));
+        } else if from == id || self.reached(self.entry, Some(from)).contains(id) {
+            let message =
+                format!("step {} does not run before step {} on every way", quoted(from), quoted(id));
+            let diagnostic = at.warning("input-not-always-there", message);
+            let diagnostic = diagnostic.label("the run fails where it is missing");
+            diagnostics.push(diagnostic.hint("add `\"onMissing\": \"skip\"`, or a `default`"));
+        }
+    }
+
+    /// Whether one step can come some time after another.
+    fn follows(&self, first: &str, then: &str) -> bool {
+        let after = self.next.get(first).into_iter().flatten();
+        after.into_iter().any(|next| self.reached(next, None).contains(then))
+    }
+
+    /// The steps that can be reached from one, itself included, without passing another.
+    fn reached<'b>(&'b self, from: &'b str, without: Option<&str>) -> HashSet<&'b str> {
+        let mut reached = HashSet::new();
+        let mut open = vec![from];
+        while let Some(step) = open.pop() {
+            if Some(step) != without && reached.insert(step) {
+                open.extend(self.next.get(step).into_iter().flatten().copied());
+            }
+        }
+        reached
+    }
+}
+
+fn check_key(from: &Step, input: &super::input::Input, diagnostics: &mut Diagnostics) {
+    let Some(output) = from.output.as_ref().filter(|output| !output.keys.is_empty()) else { return };
+    if output.keys.iter().any(|key| key.name.value == input.key) {
+        return;
+    }
+    let hint = diagnostics.suggest(&input.key, output.keys.iter().map(|key| key.name.value.as_str()));
+    let message = format!("step {} declares no output {}", quoted(&input.step), quoted(&input.key));
+    let diagnostic = input.at.warning("unknown-output", message).label("not in its `outputSchema`");
+    diagnostics.push(diagnostic.maybe_hint(hint));
+}
+
+fn completes(step: &Step) -> bool {
+    match &step.leave {
+        Some(Leave::Terminal) => true,
+        Some(Leave::Next(_)) | None => false,
+        Some(Leave::Check(check)) => {
+            check.pass.iter().chain(&check.fail).any(|way| matches!(way, Transition::Complete))
+        }
+    }
+}

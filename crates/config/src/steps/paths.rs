@@ -1,0 +1,65 @@
+//! Where an agent's files may be (S-3).
+
+use std::path::{Path, PathBuf};
+
+use crate::{Diagnostic, Located, Places, Source, quoted};
+
+/// The directories of an agent.
+pub(super) struct Paths<'a> {
+    pub(super) source: &'a dyn Source,
+    pub(super) places: &'a Places,
+    /// Where its `agent.json` is.
+    pub(super) directory: PathBuf,
+}
+
+impl Paths<'_> {
+    /// A path below the agent's directory, if it stays there.
+    pub(super) fn below(&self, written: &Located<String>) -> Result<PathBuf, Box<Diagnostic>> {
+        self.inside(&self.directory, written)
+    }
+
+    /// A path below a directory, if it stays in the project.
+    pub(super) fn inside(
+        &self,
+        directory: &Path,
+        written: &Located<String>,
+    ) -> Result<PathBuf, Box<Diagnostic>> {
+        if let Some(why) = leaves(&written.value) {
+            let message = format!("{} {why}", quoted(&written.value));
+            let diagnostic = written.error("path-escape", message).label("not allowed in a path here");
+            return Err(Box::new(diagnostic.hint("write a path below the agent's own directory, with `/`")));
+        }
+        let path = directory.join(&written.value);
+        if self.is_outside(&path) {
+            let message =
+                format!("{} is a link that leads out of the project", quoted(&self.places.shown(&path)));
+            return Err(Box::new(written.error("path-escape", message).label("leads out of the project")));
+        }
+        Ok(path)
+    }
+
+    /// Whether links lead from a path to somewhere outside of the project. What does not exist leads nowhere.
+    pub(super) fn is_outside(&self, path: &Path) -> bool {
+        let Ok(real) = self.source.canonical(path) else { return false };
+        let within = |root: &Path| self.source.canonical(root).is_ok_and(|root| real.starts_with(root));
+        // An agent that was asked for by its path may lie outside as a whole.
+        let elsewhere = !self.directory.starts_with(&self.places.root);
+        !(within(&self.places.root) || elsewhere && within(&self.directory))
+    }
+}
+
+/// Why a written path is none that can be used.
+fn leaves(written: &str) -> Option<&'static str> {
+    if written.contains('\0') {
+        return Some("holds a NUL character");
+    }
+    if written.contains('\\') {
+        return Some("holds a `\\`");
+    }
+    let drive =
+        written.as_bytes().get(1) == Some(&b':') && written.starts_with(|c: char| c.is_ascii_alphabetic());
+    if written.starts_with(['/', '~']) || drive {
+        return Some("is no relative path");
+    }
+    written.split('/').any(|part| part == "..").then_some("leads upwards with `..`")
+}

@@ -1,0 +1,286 @@
+//! The texts of an agent: each found where its reference says, or where it falls back on, and read once (S-48 to S-50).
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::paths::Paths;
+use super::reference::Reference;
+use crate::{
+    Area, Diagnostic, Diagnostics, LARGEST_FILE, Located, Location, ReadError, SourceFile, Span, quoted,
+};
+
+/// A text of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Passage {
+    file: Arc<SourceFile>,
+    /// Where the text begins, behind its front matter.
+    offset: usize,
+}
+
+impl Passage {
+    /// The text.
+    pub(super) fn text(&self) -> &str {
+        &self.file.text()[self.offset..]
+    }
+
+    /// Its file.
+    pub(super) fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    /// Some bytes of the text, in its file.
+    pub(super) fn at(&self, start: usize, length: usize) -> Location {
+        let start = self.offset + start;
+        Location { span: Some(Span::new(start, start + length)), ..Location::whole(&self.file) }
+    }
+}
+
+/// Where texts are looked for.
+pub(super) struct Prompts<'a> {
+    paths: &'a Paths<'a>,
+    /// The base of all prompts.
+    base: PathBuf,
+    /// Where they are looked for that are nowhere else.
+    fallback: Option<PathBuf>,
+    files: BTreeMap<PathBuf, Read>,
+    /// Bare files that stood in for a prompt, and for which.
+    stand_ins: HashMap<PathBuf, String>,
+    /// Files by the references that meant them.
+    meant: HashMap<String, Location>,
+}
+
+/// What came of reading a file.
+#[derive(Debug, Clone)]
+enum Read {
+    Text(Passage),
+    /// It is not there, or nothing is in it.
+    Missing,
+    Unread(ReadError),
+    NotText,
+}
+
+impl<'a> Prompts<'a> {
+    /// Nothing read yet.
+    pub(super) fn new(paths: &'a Paths<'a>, base: PathBuf, fallback: Option<PathBuf>) -> Self {
+        let (files, stand_ins, meant) = (BTreeMap::new(), HashMap::new(), HashMap::new());
+        Self { paths, base, fallback, files, stand_ins, meant }
+    }
+
+    /// The files read so far.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.files.iter().filter_map(|(path, read)| match read {
+            Read::Text(passage) => Some((path.as_path(), passage.text())),
+            Read::Missing | Read::Unread(_) | Read::NotText => None,
+        })
+    }
+
+    /// A text of which only this path is given, such as a role.
+    pub(super) fn file(
+        &mut self,
+        written: &Located<String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Passage> {
+        let path = match self.paths.below(written) {
+            Ok(path) => path,
+            Err(escape) => {
+                diagnostics.push(*escape);
+                return None;
+            }
+        };
+        match self.read(&path, written.at.clone(), diagnostics) {
+            Ok(Some(passage)) => Some(passage),
+            Ok(None) => {
+                diagnostics.push(self.not_found(&written.at, &[path]));
+                None
+            }
+            Err(()) => None,
+        }
+    }
+
+    /// The text of a reference.
+    pub(super) fn resolve(
+        &mut self,
+        reference: &Reference,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Passage> {
+        let mut tried: Vec<PathBuf> = Vec::new();
+        for place in self.places(reference, diagnostics)? {
+            tried.push(place.path.clone());
+            let Ok(found) = self.read(&place.path, reference.at().clone(), diagnostics) else { return None };
+            let Some(passage) = found else { continue };
+            self.note(&place, reference, diagnostics);
+            return Some(passage);
+        }
+        diagnostics.push(self.not_found(reference.at(), &tried));
+        None
+    }
+
+    /// Warns of two references that mean one file by different splits (S-48).
+    pub(super) fn check_splits(&mut self, reference: &Reference, diagnostics: &mut Diagnostics) {
+        let written = reference.at();
+        let text = written.span.map(|span| written.file.text()[span.start..span.end].to_owned());
+        let Some(first) = self.meant.get(&reference.file.value) else {
+            self.meant.insert(reference.file.value.clone(), written.clone());
+            return;
+        };
+        let other = first.span.map(|span| first.file.text()[span.start..span.end].to_owned());
+        let underscored =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("adaptation"));
+        if underscored(&text) != underscored(&other) {
+            let message = format!("two references mean the file {}", quoted(&reference.file.value));
+            let diagnostic =
+                written.warning("shared-prompt", message).label("edition and adaptation split differently");
+            diagnostics.push(diagnostic.also(first, "means the same file"));
+        }
+    }
+
+    /// Where a reference is looked for, in order.
+    fn places(&self, reference: &Reference, diagnostics: &mut Diagnostics) -> Option<Vec<Place>> {
+        let mut inside = |directory: &Path, written: &Located<String>| {
+            self.paths.inside(directory, written).map_err(|escape| diagnostics.push(*escape)).ok()
+        };
+        let mut places = vec![Place { path: inside(&self.base, &reference.file)?, means: Means::Primary }];
+        if let Some(fallback) = &reference.fallback {
+            places.push(Place { path: inside(&self.base, fallback)?, means: Means::Fallback });
+        }
+        if let Some(directory) = &self.fallback {
+            places.push(Place { path: inside(directory, &reference.file)?, means: Means::Global });
+            let name = reference.file.value.rsplit('/').next().unwrap_or(&reference.file.value).to_owned();
+            if name != reference.file.value {
+                let name = Located::new(name, reference.at().clone());
+                places.push(Place { path: inside(directory, &name)?, means: Means::StandIn });
+            }
+        }
+        Some(places)
+    }
+
+    /// Says that a prompt was found where it only falls back on.
+    fn note(&mut self, place: &Place, reference: &Reference, diagnostics: &mut Diagnostics) {
+        let shown = self.paths.places.shown(&place.path);
+        let message = match place.means {
+            Means::Primary => return,
+            Means::Fallback => format!("Using fallback: {shown}"),
+            Means::Global | Means::StandIn => format!("Using global fallback: {shown}"),
+        };
+        diagnostics
+            .push(reference.at().warning("prompt-fallback", message).label("its own file is not there"));
+        if place.means != Means::StandIn {
+            return;
+        }
+        let meant = reference.file.value.clone();
+        let first = self.stand_ins.entry(place.path.clone()).or_insert_with(|| meant.clone()).clone();
+        if first != meant {
+            let message = format!(
+                "{} would serve two prompts: {} and {}",
+                quoted(&shown),
+                quoted(&first),
+                quoted(&meant)
+            );
+            let hint = "put a file of its own for each below the fall-back directory";
+            diagnostics.push(reference.at().error("fallback-ambiguous", message).hint(hint));
+        }
+    }
+
+    fn not_found(&self, at: &Location, tried: &[PathBuf]) -> Diagnostic {
+        let shown: Vec<String> = tried.iter().map(|path| quoted(&self.paths.places.shown(path))).collect();
+        let message = format!("no prompt was found; tried {}", shown.join(", "));
+        at.error("prompt-not-found", message).hint("an empty file counts as none")
+    }
+
+    /// A file's text, once; nothing where it is not there.
+    fn read(
+        &mut self,
+        path: &Path,
+        at: Location,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Option<Passage>, ()> {
+        let shown = self.paths.places.shown(path);
+        if self.paths.is_outside(path) {
+            let message = format!("{} is a link that leads out of the project", quoted(&shown));
+            diagnostics.push(at.error("path-escape", message).label("leads out of the project"));
+            return Err(());
+        }
+        let source = self.paths.source;
+        let read =
+            self.files.entry(path.to_owned()).or_insert_with(|| match source.read(path, LARGEST_FILE) {
+                Err(ReadError::Missing) => Read::Missing,
+                Err(error) => Read::Unread(error),
+                Ok(bytes) => passage(&bytes, &shown),
+            });
+        match read {
+            Read::Text(passage) => Ok(Some(passage.clone())),
+            Read::Missing => Ok(None),
+            Read::Unread(error) => {
+                diagnostics.push(
+                    at.error("bad-file", format!("the file {} cannot be read: {error}", quoted(&shown))),
+                );
+                Err(())
+            }
+            Read::NotText => {
+                diagnostics.push(at.error("bad-file", format!("the file {} is not UTF-8", quoted(&shown))));
+                Err(())
+            }
+        }
+    }
+}
+
+/// A file that may be a prompt, and what finding it there means.
+struct Place {
+    path: PathBuf,
+    means: Means,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Means {
+    /// It is where the reference says.
+    Primary,
+    /// It is where the reference falls back on.
+    Fallback,
+    /// It is in the directory for all.
+    Global,
+    /// Only a file of the same name is there.
+    StandIn,
+}
+
+fn passage(bytes: &[u8], name: &str) -> Read {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let Ok(text) = std::str::from_utf8(bytes) else { return Read::NotText };
+    let offset = front_matter(text);
+    if text[offset..].trim().is_empty() {
+        return Read::Missing;
+    }
+    Read::Text(Passage { file: Arc::new(SourceFile::new(Area::Steps, name, text)), offset })
+}
+
+/// How many bytes of a text are its front matter; none where that is never closed.
+fn front_matter(text: &str) -> usize {
+    let mut lines = text.split_inclusive('\n');
+    let is_fence = |line: &str| line.trim_end() == "---";
+    let Some(first) = lines.next().filter(|line| is_fence(line)) else { return 0 };
+    let mut length = first.len();
+    for line in lines {
+        length += line.len();
+        if is_fence(line) {
+            return length;
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // S-50, case 26
+    #[test]
+    fn front_matter_is_left_out_where_it_is_closed() {
+        let check = |text: &str, expected: &str| assert_eq!(&text[front_matter(text)..], expected);
+        check("---\na: b\n---\nhello\n", "hello\n");
+        check("---\r\na: b\r\n---\r\nhello", "hello");
+        check("---\na: b\n---", "");
+        check("---\na: b\nhello\n", "---\na: b\nhello\n");
+        check("hello\n---\nx\n---\n", "hello\n---\nx\n---\n");
+        check("", "");
+    }
+}

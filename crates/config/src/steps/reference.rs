@@ -1,0 +1,113 @@
+//! Where a prompt is said to be (S-8, S-48).
+
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+
+use super::tables;
+use crate::{Cursor, Diagnostics, Fields, Located, Location, quoted};
+
+/// Where a prompt is said to be.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Reference {
+    /// Its file, below the base of all prompts.
+    pub(super) file: Located<String>,
+    /// Another file below the base, where there is none.
+    pub(super) fallback: Option<Located<String>>,
+}
+
+impl Reference {
+    /// Reads a reference: a path, or three components with an edition.
+    pub(super) fn read(
+        value: &Cursor<'_>,
+        editions: &IndexMap<String, String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        let fields = Fields::read(value, &tables::PROMPT, diagnostics)?;
+        let components = ["c1", "c2", "c3"];
+        let fallback = fields.text("fallback");
+        match (fields.text("path"), components.iter().any(|name| fields.has(name))) {
+            (Some(path), false) => {
+                if path.value.is_empty() {
+                    diagnostics.push(path.error("prompt-ref", "the path of a prompt is empty"));
+                    return None;
+                }
+                Some(Self { file: path, fallback })
+            }
+            (None, true) => {
+                let file = component_file(&fields, editions, diagnostics)?;
+                Some(Self { file: Located::new(file, value.location()), fallback })
+            }
+            (Some(_), true) => {
+                let message = "a prompt has either `path` or `c1`, `c2` and `c3`, not both";
+                diagnostics.push(value.error("prompt-ref", message).hint("keep one of them"));
+                None
+            }
+            (None, false) => {
+                // A `path` of the wrong type was reported already.
+                if !fields.has("path") {
+                    let message = "a prompt needs `path`, or `c1`, `c2` and `c3`";
+                    diagnostics.push(value.error("prompt-ref", message).label("neither is given"));
+                }
+                None
+            }
+        }
+    }
+
+    /// Where it is written.
+    pub(super) fn at(&self) -> &Location {
+        &self.file.at
+    }
+}
+
+/// `c1/c2/c3/f_EDITION.md`, or `f_EDITION_ADAPTATION.md`.
+fn component_file(
+    fields: &Fields<'_>,
+    editions: &IndexMap<String, String>,
+    diagnostics: &mut Diagnostics,
+) -> Option<String> {
+    let mut sound = true;
+    let mut part = |name: &str, value: Option<Located<String>>, diagnostics: &mut Diagnostics| {
+        let value = value?;
+        if let Some(why) = unfit(&value.value) {
+            let message = format!("`{name}` {why}");
+            diagnostics.push(value.error("prompt-ref", message).label("no name of a file or directory"));
+            sound = false;
+        }
+        Some(value.value)
+    };
+    let mut path = PathBuf::new();
+    let mut missing = false;
+    for name in ["c1", "c2", "c3"] {
+        match part(name, fields.text(name), diagnostics) {
+            Some(value) => path.push(value),
+            None if fields.has(name) => missing = true,
+            None => {
+                let message = format!("a prompt with components needs `{name}`");
+                diagnostics.push(
+                    fields.location().error("prompt-ref", message).label("one of the three is missing"),
+                );
+                missing = true;
+            }
+        }
+    }
+    let edition =
+        part("edition", fields.text("edition"), diagnostics).unwrap_or_else(|| "default".to_owned());
+    let edition = editions.get(&edition).cloned().unwrap_or(edition);
+    let adaptation = fields.text("adaptation").filter(|written| !written.value.is_empty());
+    let adaptation = part("adaptation", adaptation, diagnostics);
+    let file = match adaptation {
+        Some(adaptation) => format!("f_{edition}_{adaptation}.md"),
+        None => format!("f_{edition}.md"),
+    };
+    (sound && !missing).then(|| path.join(file).to_string_lossy().into_owned())
+}
+
+/// Why a component cannot be the name of a file or directory.
+fn unfit(component: &str) -> Option<String> {
+    if component.is_empty() {
+        return Some("is empty".to_owned());
+    }
+    let bad = component == "." || component == ".." || component.contains(['/', '\\', '\0']);
+    bad.then(|| format!("cannot be {}", quoted(component)))
+}

@@ -1,0 +1,89 @@
+//! `steps_registry.json`: the steps and how they follow each other.
+
+use indexmap::IndexMap;
+
+use super::step::Step;
+use super::tables;
+use super::version;
+use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, quoted};
+
+/// A registry as it was written.
+#[derive(Debug, Clone)]
+pub(super) struct Registry {
+    /// Where prompts are, from the agent's directory.
+    pub(super) base: Option<Located<String>>,
+    /// Where a run begins.
+    pub(super) entry: Option<Located<String>>,
+    /// The same by completion type.
+    pub(super) entries: Vec<(Located<String>, Located<String>)>,
+    /// The steps.
+    pub(super) steps: Vec<Step>,
+    /// The file.
+    pub(super) at: Location,
+}
+
+impl Registry {
+    /// Reads a registry. Whatever is wrong is reported, all of it.
+    pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let fields = Fields::read(&document.cursor(), &tables::REGISTRY, diagnostics)?;
+        version::check(&fields, diagnostics);
+        let editions: IndexMap<String, String> =
+            texts(&fields, "editions").into_iter().map(|(from, to)| (from.value, to.value)).collect();
+        let written = fields.map("steps");
+        if written.is_empty() && fields.is_right("steps") {
+            let at: Option<Cursor<'_>> = fields.any("steps");
+            let message = "a registry needs at least one step";
+            diagnostics.push(at.map_or(fields.location(), |at| at.location()).error("bad-value", message));
+        }
+        let steps = written.into_iter();
+        let steps = steps.filter_map(|(id, step)| Step::read(id, &step, &editions, diagnostics)).collect();
+        let registry = Self {
+            base: fields.text("basePath"),
+            entry: fields.text("entryStep"),
+            entries: texts(&fields, "entryStepMapping"),
+            steps,
+            at: fields.location(),
+        };
+        registry.check_targets(diagnostics);
+        Some(registry)
+    }
+
+    /// A step by its id.
+    pub(super) fn step(&self, id: &str) -> Option<&Step> {
+        self.steps.iter().find(|step| step.id.value == id)
+    }
+
+    /// Where a run begins under a completion type, by its name or by one of its other names.
+    pub(super) fn entry(&self, types: &[&str], diagnostics: &mut Diagnostics) -> Option<Located<String>> {
+        let mapped = self.entries.iter().find(|(kind, _)| types.contains(&kind.value.as_str()));
+        let entry = mapped.map(|(_, step)| step).or(self.entry.as_ref());
+        if entry.is_none() {
+            let message = "nothing says where a run begins";
+            let hint = "add `entryStep`, or name this completion type in `entryStepMapping`";
+            diagnostics
+                .push(self.at.error("missing-key", message).label("`entryStep` is missing here").hint(hint));
+        }
+        entry.cloned()
+    }
+
+    /// That a step does not exist.
+    pub(super) fn unknown_step(&self, name: &Located<String>, diagnostics: &mut Diagnostics) {
+        let known = self.steps.iter().map(|step| step.id.value.as_str());
+        let hint = diagnostics.suggest(&name.value, known);
+        let message = format!("step {} does not exist", quoted(&name.value));
+        diagnostics.push(name.error("unknown-step", message).label("no step has this id").maybe_hint(hint));
+    }
+
+    /// Every step that is named must exist (S-10).
+    fn check_targets(&self, diagnostics: &mut Diagnostics) {
+        let entries = self.entry.iter().chain(self.entries.iter().map(|(_, step)| step));
+        let named = entries.chain(self.steps.iter().flat_map(Step::targets));
+        for name in named.filter(|name| self.step(&name.value).is_none()) {
+            self.unknown_step(name, diagnostics);
+        }
+    }
+}
+
+fn texts(fields: &Fields<'_>, name: &str) -> Vec<(Located<String>, Located<String>)> {
+    fields.map(name).into_iter().filter_map(|(key, value)| Some((key, value.text()?))).collect()
+}

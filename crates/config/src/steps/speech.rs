@@ -1,0 +1,244 @@
+//! What is said in a turn: the agent's own text with its variables, and the few lines Saihai adds.
+
+use std::collections::HashSet;
+
+use saihai_model::{Form, Join, Json, Part, Prompt, Section, StageId, Text, Variable, When, tokens};
+
+use super::input::Missing;
+use super::prompts::Passage;
+use super::step::{CustomVariable, Step};
+use super::template::{self, Piece};
+use super::variables::{Supply, Taken, Variables, shown};
+use super::words::Words;
+use crate::{Diagnostics, Located, quoted};
+
+/// The text of a prompt, its variables found.
+#[derive(Debug, Default)]
+pub(super) struct Template {
+    /// Fixed text and values in order.
+    pub(super) parts: Vec<Part>,
+    /// The variables in it.
+    pub(super) used: HashSet<String>,
+    /// Outputs of other steps without which it cannot be said.
+    pub(super) needs: Vec<Located<(StageId, String)>>,
+}
+
+/// When a text is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// As a role, before any run has values.
+    Role,
+    /// As the work of a step.
+    Work,
+    /// As the check of a step, which knows what the step has just output.
+    Check,
+}
+
+/// Reads the text of a step's prompt. Every variable in it must have a supplier.
+pub(super) fn read(
+    passage: &Passage,
+    step: Option<&Step>,
+    moment: Moment,
+    variables: &Variables,
+    diagnostics: &mut Diagnostics,
+) -> Template {
+    let mut text = Template::default();
+    let bare: Vec<&str> = step.into_iter().flat_map(bare_names).collect();
+    for piece in template::parse(passage.text(), &bare) {
+        match piece {
+            Piece::Text(fixed) => text.parts.push(Part::Fixed(fixed.into())),
+            Piece::Malformed { at } => {
+                let message = "this begins like a variable and is none";
+                let diagnostic = passage.at(at, "{uv-".len()).warning("malformed-variable", message);
+                diagnostics.push(diagnostic.label("left as it is").hint("write `{uv-NAME}`"));
+            }
+            Piece::Variable { name, written, at } => {
+                let place = Located::new(name.to_owned(), passage.at(at, written.len()));
+                let found = Reader { step, moment, variables }.part(&place, written, &mut text, diagnostics);
+                text.parts.extend(found);
+                text.used.insert(name.to_owned());
+            }
+        }
+    }
+    text
+}
+
+/// The names that are written without `uv-`.
+fn bare_names(step: &Step) -> impl Iterator<Item = &str> {
+    let custom = step.custom.iter().map(|custom| custom.name.value.as_str());
+    custom.chain(step.uses_stdin.iter().map(|_| "input_text"))
+}
+
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    step: Option<&'a Step>,
+    moment: Moment,
+    variables: &'a Variables,
+}
+
+impl Reader<'_> {
+    fn part(
+        self,
+        name: &Located<String>,
+        written: &str,
+        text: &mut Template,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Part> {
+        let id = self.step.map_or("", |step| step.id.value.as_str());
+        if !written.starts_with("{uv-") {
+            return self.bare(name, text, diagnostics);
+        }
+        match self.variables.supply(id, &name.value) {
+            Some(Supply::Text(value)) => Some(Part::Fixed(value.as_str().into())),
+            Some(Supply::Value(variable)) if self.moment != Moment::Role => {
+                Some(Part::Value(variable.clone(), Form::Plain))
+            }
+            Some(Supply::Output(taken)) if self.moment != Moment::Role => {
+                Some(self.taken(id, taken, name, text))
+            }
+            Some(Supply::Value(_) | Supply::Output(_)) => {
+                let message = format!("{} has no value yet where a role is given", quoted(written));
+                let hint = "a role can use parameters; move the rest into a prompt";
+                diagnostics.push(name.error("unknown-variable", message).label("not known here").hint(hint));
+                None
+            }
+            Some(Supply::Nothing(why)) => {
+                let message = format!("{} has no value in this agent", quoted(written));
+                diagnostics
+                    .push(name.error("unknown-variable", message).label("nothing supplies it").hint(*why));
+                None
+            }
+            None => {
+                let hint = diagnostics.suggest(&name.value, self.variables.names(id));
+                let message = format!("nothing supplies the variable {}", quoted(written));
+                let usual = format!(
+                    "add it to `variables` and give it with `--set {}=VALUE`, or make it a parameter",
+                    name.value
+                );
+                let diagnostic = name.error("unknown-variable", message).label("no such variable");
+                diagnostics.push(diagnostic.hint(hint.unwrap_or(usual)));
+                None
+            }
+        }
+    }
+
+    fn taken(self, id: &str, taken: &Taken, name: &Located<String>, text: &mut Template) -> Part {
+        let stage = StageId::from(taken.step.as_str());
+        let fresh = self.moment == Moment::Check && taken.step == id;
+        if taken.missing == Missing::Fails && !fresh {
+            text.needs.push(Located::new((stage.clone(), taken.key.clone()), name.at.clone()));
+        }
+        let otherwise = match &taken.missing {
+            Missing::Default(value) => Some(shown(value).into()),
+            Missing::Fails | Missing::Skipped => None,
+        };
+        Part::Value(Variable::Output { stage, key: taken.key.clone(), otherwise }, Form::Plain)
+    }
+
+    /// A variable that is written without `uv-`.
+    fn bare(
+        self,
+        name: &Located<String>,
+        text: &mut Template,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Part> {
+        let step = self.step?;
+        let custom = step.custom.iter().find(|custom| custom.name.value == name.value);
+        let Some(CustomVariable { source, required, name: declared }) = custom else {
+            return Some(Part::Value(Variable::Task, Form::Plain));
+        };
+        let supply = match source.as_str() {
+            "stdin" => return Some(Part::Value(Variable::Task, Form::Plain)),
+            "github" => None,
+            _ => self.variables.supply(&step.id.value, &name.value),
+        };
+        match supply {
+            Some(Supply::Text(value)) => Some(Part::Fixed(value.as_str().into())),
+            Some(Supply::Value(variable)) => Some(Part::Value(variable.clone(), Form::Plain)),
+            Some(Supply::Output(taken)) => Some(self.taken(&step.id.value, taken, name, text)),
+            Some(Supply::Nothing(_)) | None if !required => None,
+            Some(Supply::Nothing(_)) | None => {
+                let message = format!("nothing supplies {} from {}", quoted(&name.value), quoted(source));
+                diagnostics.push(declared.error("unknown-variable", message).label("it is required"));
+                None
+            }
+        }
+    }
+}
+
+/// The prompt of a step's turn.
+pub(super) fn work(words: &Words, text: Vec<Part>, form: Option<String>, appends_task: bool) -> Prompt {
+    let gap = if form.is_some() { "\n" } else { gap(&text) };
+    let carried = Section {
+        body: vec![
+            fixed(format!("{}\n\n", words.carried)),
+            Part::Value(Variable::Previous, Form::Tail(4000)),
+            fixed("\n\n".to_owned()),
+            Part::Value(Variable::Context, Form::Plain),
+            fixed("\n\n".to_owned()),
+        ],
+        when: When::NewSession,
+    };
+    let mut sections = vec![carried, Section { body: text, when: When::Always }];
+    sections.extend(form.map(|form| Section { body: vec![fixed(form)], when: When::Always }));
+    if appends_task {
+        let body = vec![fixed(format!("{gap}{}\n", words.task)), Part::Value(Variable::Task, Form::Plain)];
+        sections.push(Section { body, when: When::Filled });
+    }
+    Prompt { sections, join: Join::AsIs }
+}
+
+/// The question of a check.
+pub(super) fn check(words: &Words, text: Vec<Part>, form: &Json) -> Prompt {
+    let form =
+        Section { body: vec![fixed(format!("{}{}", gap(&text), wanted(words, form)))], when: When::Always };
+    Prompt { sections: vec![Section { body: text, when: When::Always }, form], join: Join::AsIs }
+}
+
+/// What is said where the answer to a check could not be read.
+pub(super) fn unreadable(words: &Words, form: &Json) -> Prompt {
+    says(vec![fixed(format!("{}\n\n{}", words.unreadable, wanted(words, form)))])
+}
+
+/// What is said where an output is wrong.
+pub(super) fn correction(words: &Words) -> Prompt {
+    let (before, behind) = words.violation;
+    says(vec![
+        fixed(before.to_owned()),
+        Part::Value(Variable::Violations, Form::Plain),
+        fixed(behind.to_owned()),
+    ])
+}
+
+/// The form that is asked for, as it stands behind a text.
+pub(super) fn wanted(words: &Words, form: &Json) -> String {
+    let form = serde_json::to_string_pretty(form).unwrap_or_default();
+    format!("{}\n```json\n{form}\n```\n", words.form)
+}
+
+/// What makes one blank line behind a text.
+pub(super) fn gap(text: &[Part]) -> &'static str {
+    match text.last() {
+        Some(Part::Fixed(Text::Inline(text))) if text.ends_with('\n') => "\n",
+        Some(Part::Fixed(_) | Part::Value(..)) | None => "\n\n",
+    }
+}
+
+/// Whether a prompt shows itself what JSON it wants.
+pub(super) fn has_json_fence(text: &str) -> bool {
+    let fences = text.lines().filter_map(|line| line.trim_start().strip_prefix("```"));
+    fences.into_iter().any(|info| info.trim().eq_ignore_ascii_case("json"))
+}
+
+/// How many tokens a text has that Saihai adds.
+pub(super) fn added(form: Option<&String>) -> u64 {
+    form.map_or(0, |form| tokens(form))
+}
+
+fn says(body: Vec<Part>) -> Prompt {
+    Prompt { sections: vec![Section { body, when: When::Always }], join: Join::AsIs }
+}
+
+fn fixed(text: String) -> Part {
+    Part::Fixed(text.into())
+}

@@ -1,0 +1,226 @@
+//! A step as it was written (S-8).
+
+use indexmap::IndexMap;
+
+use super::check::Check;
+use super::input::Input;
+use super::output::Output;
+use super::reference::Reference;
+use super::tables;
+use crate::{Cursor, Diagnostics, Fields, Located, Location, quoted};
+
+/// A step as it was written.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    /// Its id.
+    pub(super) id: Located<String>,
+    /// Its title for people.
+    pub(super) name: Option<String>,
+    /// What it is for.
+    pub(super) description: Option<String>,
+    /// Where its prompt is.
+    pub(super) prompt: Option<Reference>,
+    /// How many turns a visit has.
+    pub(super) iterations: Iterations,
+    /// How it is left; none where that was wrong.
+    pub(super) leave: Option<Leave>,
+    /// What it outputs.
+    pub(super) output: Option<Output>,
+    /// What it takes from others.
+    pub(super) inputs: Vec<Input>,
+    /// The variables it says its prompt uses, without `uv-`.
+    pub(super) variables: Vec<Located<String>>,
+    /// Variables written without `uv-`.
+    pub(super) custom: Vec<CustomVariable>,
+    /// What a person must answer first.
+    pub(super) gate: Option<String>,
+    /// Where it says that it uses the task.
+    pub(super) uses_stdin: Option<Location>,
+    /// With which model.
+    pub(super) model: Option<String>,
+    /// What its agent may do, in the words of agents.
+    pub(super) permission: Option<String>,
+    /// The tools it may see.
+    pub(super) tools: Option<Vec<String>>,
+    /// A role of its own.
+    pub(super) system_prompt: Option<Located<String>>,
+}
+
+/// How many turns a visit has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Iterations {
+    pub(super) min: u32,
+    pub(super) max: Option<u32>,
+}
+
+/// How a step is left.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Leave {
+    /// By a check.
+    Check(Box<Check>),
+    /// To that step.
+    Next(Located<String>),
+    /// The flow ends.
+    Terminal,
+}
+
+/// A variable that is written without `uv-`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CustomVariable {
+    pub(super) name: Located<String>,
+    pub(super) source: String,
+    pub(super) required: bool,
+}
+
+impl Step {
+    /// Reads the step of that id.
+    pub(super) fn read(
+        id: Located<String>,
+        value: &Cursor<'_>,
+        editions: &IndexMap<String, String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        let fields = Fields::read(value, &tables::STEP, diagnostics)?;
+        check_id(&id, &fields, diagnostics);
+        let text = |name: &str| fields.text(name).map(|text| text.value);
+        let uses_stdin = fields.bool("usesStdin").filter(|flag| flag.value).map(|flag| flag.at);
+        let tools = fields.texts("allowedTools");
+        let inputs = fields.any("inputs").map(|inputs| Input::read_all(&inputs, diagnostics));
+        Some(Self {
+            name: text("name"),
+            description: text("description"),
+            prompt: fields.any("prompt").and_then(|prompt| Reference::read(&prompt, editions, diagnostics)),
+            iterations: read_iterations(&fields, diagnostics),
+            leave: read_leave(&fields, editions, diagnostics),
+            output: fields
+                .any("outputSchema")
+                .and_then(|schema| Output::read(&schema, &id.value, diagnostics)),
+            inputs: inputs.unwrap_or_default(),
+            variables: read_variables(&fields),
+            custom: read_custom(&fields, diagnostics),
+            gate: read_gate(&fields, diagnostics),
+            uses_stdin,
+            model: text("model"),
+            permission: text("permissionMode"),
+            tools: tools.map(|tools| tools.into_iter().map(|tool| tool.value).collect()),
+            system_prompt: fields.text("systemPromptPath"),
+            id,
+        })
+    }
+
+    /// Its check, if it has one.
+    pub(super) fn check(&self) -> Option<&Check> {
+        match &self.leave {
+            Some(Leave::Check(check)) => Some(check),
+            Some(Leave::Next(_) | Leave::Terminal) | None => None,
+        }
+    }
+
+    /// Every step it names, where it stands.
+    pub(super) fn targets(&self) -> Vec<&Located<String>> {
+        match &self.leave {
+            Some(Leave::Check(check)) => {
+                let ways = check.pass.iter().chain(&check.fail);
+                ways.filter_map(|way| way.steps()).collect()
+            }
+            Some(Leave::Next(next)) => vec![next],
+            Some(Leave::Terminal) | None => Vec::new(),
+        }
+    }
+}
+
+fn check_id(id: &Located<String>, fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-');
+    if id.value.starts_with(['_', '.', '-']) || id.value.is_empty() || !id.value.chars().all(letters) {
+        let message = format!("{} cannot be the id of a step", quoted(&id.value));
+        let hint = "use small letters, digits, `_`, `.` and `-`, and begin with a letter or digit";
+        diagnostics.push(id.error("step-id", message).hint(hint));
+    }
+    if let Some(written) = fields.text("id").filter(|written| written.value != id.value) {
+        let message = format!("the step {} calls itself {}", quoted(&id.value), quoted(&written.value));
+        diagnostics.push(written.error("step-id", message).label("not its key").also(&id.at, "its key"));
+    }
+}
+
+fn read_iterations(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Iterations {
+    let usual = Iterations { min: 1, max: None };
+    let Some(fields) = fields.object("iterations", &tables::ITERATIONS, diagnostics) else { return usual };
+    let min = fields.count("min").map_or(1, |count| count.value);
+    let max = fields.count("max");
+    if let Some(max) = max.as_ref().filter(|max| max.value < min) {
+        let message = format!("`max` must be at least `min`, which is {min}");
+        diagnostics.push(max.error("bad-value", message).label("less than `min`"));
+    }
+    Iterations { min, max: max.map(|max| max.value) }
+}
+
+fn read_leave(
+    fields: &Fields<'_>,
+    editions: &IndexMap<String, String>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Leave> {
+    if let Some(flag) = fields.bool("terminal").filter(|flag| !flag.value) {
+        let message = "`terminal` can only be `true`";
+        diagnostics.push(flag.error("bad-value", message).hint("remove it"));
+    }
+    if fields.has("check") {
+        for name in ["next", "terminal"] {
+            if let Some(at) = fields.key(name) {
+                let message = format!("a step with a `check` has no `{name}`");
+                let hint = "say what follows in `onPass` and `onFail`";
+                diagnostics.push(at.error("bad-value", message).hint(hint));
+            }
+        }
+        let check = Check::read(&fields.any("check")?, editions, diagnostics)?;
+        return Some(Leave::Check(Box::new(check)));
+    }
+    match (fields.text("next"), fields.key("terminal")) {
+        (Some(_), Some(terminal)) => {
+            let message = "a step has either `next` or `terminal`, not both";
+            diagnostics.push(terminal.error("bad-value", message).hint("remove one of them"));
+            None
+        }
+        (Some(next), None) => Some(Leave::Next(next)),
+        (None, Some(_)) => Some(Leave::Terminal),
+        (None, None) => {
+            if !fields.has("next") {
+                let message = "nothing says what follows this step";
+                let diagnostic = fields.location().error("no-exit", message).label("this step is never left");
+                diagnostics.push(diagnostic.hint("add `check`, `next` or `\"terminal\": true`"));
+            }
+            None
+        }
+    }
+}
+
+fn read_variables(fields: &Fields<'_>) -> Vec<Located<String>> {
+    let written = fields.texts("variables").unwrap_or_default().into_iter();
+    let bare = written.map(|name| name.map(|name| name.strip_prefix("uv-").unwrap_or(&name).to_owned()));
+    bare.collect()
+}
+
+fn read_custom(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Vec<CustomVariable> {
+    let mut custom = Vec::new();
+    for item in fields.list("customVariables") {
+        let Some(fields) = Fields::read(&item, &tables::CUSTOM_VARIABLE, diagnostics) else { continue };
+        let (Some(name), Some(source)) = (fields.text("name"), fields.text("source")) else { continue };
+        if source.value == "computed" {
+            let message = "a variable that is computed is not supported";
+            let hint = "compute it before and give it as a parameter";
+            diagnostics.push(source.error("not-supported", message).hint(hint));
+            continue;
+        }
+        let required = fields.bool("required").is_some_and(|flag| flag.value);
+        custom.push(CustomVariable { name, source: source.value, required });
+    }
+    custom
+}
+
+fn read_gate(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
+    let gate = fields.text("gate")?;
+    if gate.value.trim().is_empty() {
+        diagnostics.push(gate.error("bad-value", "the question of a gate is empty"));
+        return None;
+    }
+    Some(gate.value)
+}

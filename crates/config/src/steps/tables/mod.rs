@@ -1,0 +1,28 @@
+//! The keys of an agent's files: what readers check, what schemas are made of, and what the manual says.
+
+mod agent;
+mod completion;
+mod config;
+mod registry;
+
+pub use agent::AGENT;
+pub(super) use agent::{
+    ACTIONS, BEHAVIOR, FILESYSTEM, GITHUB, LOGGING, NETWORK, PARAMETER, PROMPTS, SANDBOX, VALIDATION,
+    WORKTREE,
+};
+pub(super) use completion::{
+    CHECK_BUDGET, COMPOSITE, CONDITION, CUSTOM, EXTERNAL_STATE, ITERATION_BUDGET, KEYWORD_SIGNAL,
+    PHASE_COMPLETION, STEP_MACHINE, STRUCTURED_SIGNAL,
+};
+pub use config::CONFIG;
+pub(super) use config::{CONFIG_GITHUB, CONFIG_LOGGING, CONFIG_WORKTREE, OVERRIDES};
+pub use registry::REGISTRY;
+pub(super) use registry::{CHECK, CUSTOM_VARIABLE, ITERATIONS, PROMPT, STEP, TRANSITION};
+
+use crate::{Field, Kind};
+
+/// Permission modes, in the words of agents.
+pub(super) const PERMISSIONS: Kind = Kind::OneOf(&["plan", "acceptEdits", "bypassPermissions", "default"]);
+
+/// `$schema`, which every file may have and nothing looks at.
+const SCHEMA: Field = Field::new("$schema", Kind::Text).about("for editors; without effect");

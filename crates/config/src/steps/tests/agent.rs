@@ -1,0 +1,114 @@
+//! `agent.json` and `config.json`.
+
+use saihai_model::Permission;
+use serde_json::json;
+
+use super::{Project, turn};
+
+// S-20, case 2
+#[test]
+fn everything_wrong_is_said_at_once() {
+    let project = Project::tailor()
+        .agent("/version", json!("1"))
+        .agent("/behavior/permissionMode", json!("planning"))
+        .registry("/entryStep", json!("mesure"));
+    insta::assert_snapshot!(project.said(), @r"
+    error steps/bad-value agent.json:10:23 `permissionMode` must be `plan`, `acceptEdits`, `bypassPermissions` or `default`, not `planning`
+    error steps/version agent.json:25:14 `1` is no version (write three numbers, such as `1.0.0`)
+    error steps/unknown-step steps_registry.json:3:16 step `mesure` does not exist (did you mean `measure`?)
+    ");
+    assert!(project.load().workflow.is_none());
+}
+
+// S-5, S-7, case 3
+#[test]
+fn an_unknown_key_is_told_with_the_nearest_known_one() {
+    let project = Project::tailor().agent("/behaviour", json!({}));
+    insta::assert_snapshot!(project.said(), @"error steps/unknown-key agent.json:13:3 unknown key `behaviour` (did you mean `behavior`?)");
+}
+
+// S-6, case 4
+#[test]
+fn tools_must_be_named_and_none_is_none() {
+    let project = Project::tailor().dropping("agent.json", "/behavior/allowedTools");
+    insta::assert_snapshot!(project.said(), @"error steps/missing-key agent.json:2:15 `behavior` needs `allowedTools`");
+    let project = Project::tailor().agent("/behavior/allowedTools", json!([]));
+    assert_eq!(turn(&project.workflow(), "measure").tools.as_deref(), Some(&[][..]));
+}
+
+// S-7
+#[test]
+fn names_versions_and_directories_are_checked() {
+    let project = Project::tailor().agent("/name", json!("Tailor"));
+    insta::assert_snapshot!(project.said(), @r"
+    error steps/bad-value agent.json:13:11 `Tailor` cannot be the name of an agent (use small letters, digits and `-`, and begin with a letter)
+    warning steps/name-differs agent.json:13:11 the agent `Tailor` stands in the directory `tailor` (it is asked for by the directory's name)
+    ");
+    let project = Project::tailor().registry("/version", json!("1.0"));
+    insta::assert_snapshot!(project.said(), @"error steps/version steps_registry.json:52:14 `1.0` is no version (write three numbers, such as `1.0.0`)");
+}
+
+// S-7
+#[test]
+fn permission_modes_are_levels() {
+    let check = |mode: &str, tools: &[&str], expected: Permission| {
+        let project = Project::tailor()
+            .agent("/behavior/permissionMode", json!(mode))
+            .agent("/behavior/allowedTools", json!(tools));
+        assert_eq!(turn(&project.workflow(), "measure").permission, expected, "{mode} {tools:?}");
+    };
+    check("plan", &["Write"], Permission::ReadOnly);
+    check("acceptEdits", &[], Permission::Edit { commands: false });
+    check("bypassPermissions", &[], Permission::Full);
+    check("default", &["Read"], Permission::ReadOnly);
+    check("default", &["Read", "Edit"], Permission::Edit { commands: false });
+}
+
+// S-8
+#[test]
+fn a_step_can_have_options_of_its_own() {
+    let project = Project::tailor()
+        .file("prompts/strict.md", "You are strict.")
+        .registry("/steps/quote/permissionMode", json!("bypassPermissions"))
+        .registry("/steps/quote/allowedTools", json!([]))
+        .registry("/steps/quote/model", json!("large"))
+        .registry("/steps/quote/systemPromptPath", json!("prompts/strict.md"));
+    let workflow = project.workflow();
+    let (measure, quote) = (turn(&workflow, "measure"), turn(&workflow, "quote"));
+    assert_eq!((measure.permission, quote.permission), (Permission::ReadOnly, Permission::Full));
+    assert_eq!(measure.tools.as_deref(), Some(&["Read".to_owned()][..]));
+    assert_eq!(quote.tools.as_deref(), Some(&[][..]), "S-56: an empty list is a value");
+    assert_eq!((measure.model.as_deref(), quote.model.as_deref()), (None, Some("large")));
+    assert_eq!(measure.persona, Some("You are a tailor.\n".into()));
+    assert_eq!(quote.persona, Some("You are strict.".into()));
+}
+
+// S-18, case 38
+#[test]
+fn config_json_stands_above_the_agent_and_flags_above_both() {
+    let config =
+        r#"{"version": "1.0.0", "overrides": {"permissionMode": "acceptEdits", "allowedTools": ["Edit"]}}"#;
+    let project = Project::tailor().file("config.json", config);
+    let workflow = project.workflow();
+    assert_eq!(turn(&workflow, "measure").permission, Permission::Edit { commands: false });
+    assert_eq!(
+        turn(&workflow, "measure").tools.as_deref(),
+        Some(&["Edit".to_owned()][..]),
+        "lists never merge"
+    );
+    let project = project.options(|options| options.max_permission = Some(Permission::ReadOnly));
+    assert_eq!(turn(&project.workflow(), "measure").permission, Permission::ReadOnly);
+    let broken = Project::tailor().file("config.json", "{");
+    insta::assert_snapshot!(broken.said(), @"error steps/syntax config.json:1:2 this is not valid JSON: a key in double quotes must stand here, but the file ends");
+}
+
+// S-18
+#[test]
+fn older_names_in_config_json_are_told() {
+    let config = r#"{"worktree": {"forceWorktree": false, "worktreeRoot": "../trees"}, "frobs": 1}"#;
+    insta::assert_snapshot!(Project::tailor().file("config.json", config).said(), @r"
+    note steps/other-name config.json:1:15 `forceWorktree` is another name of `enabled`
+    note steps/other-name config.json:1:39 `worktreeRoot` is another name of `root`
+    error steps/unknown-key config.json:1:68 unknown key `frobs` (`config.json` has the keys `$schema`, `version`, `overrides`, `github`, `logging` and `worktree`)
+    ");
+}

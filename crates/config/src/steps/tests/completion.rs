@@ -1,0 +1,184 @@
+//! When an agent is done.
+
+use saihai_model::{Completion, Json};
+use serde_json::json;
+
+use super::Project;
+
+fn done(kind: &str, config: Json) -> Project {
+    Project::tailor()
+        .agent("/behavior/completionType", json!(kind))
+        .agent("/behavior/completionConfig", config)
+}
+
+/// The completion of the workflow, as JSON.
+fn lowered(project: &Project) -> String {
+    serde_json::to_string(&project.workflow().completion).unwrap()
+}
+
+// S-60
+#[test]
+fn each_type_lowers_into_its_condition_and_the_flow_where_that_is_honoured() {
+    insta::assert_snapshot!(lowered(&done("stepMachine", json!({}))), @r#""flow""#);
+    insta::assert_snapshot!(lowered(&done("iterationBudget", json!({"maxIterations": 3}))), @r#"{"first":[{"rounds":3},"flow"]}"#);
+    insta::assert_snapshot!(lowered(&done("keywordSignal", json!({"completionKeyword": "DONE", "match": "line"}))), @r#"{"first":[{"keyword":{"word":"DONE","whole_line":true}},"flow"]}"#);
+    insta::assert_snapshot!(lowered(&done("checkBudget", json!({"maxChecks": 2}))), @r#"{"first":[{"checks":2},"flow"]}"#);
+    insta::assert_snapshot!(lowered(&done("structuredSignal", json!({"signalType": "ship", "requiredFields": ["to"]}))), @r#"{"first":[{"signal":{"kind":"ship","fields":{"to":null},"times":1}},"flow"]}"#);
+    insta::assert_snapshot!(lowered(&done("structuredSignal", json!({"signalType": "ship", "requiredFields": {"ok": true}}))), @r#"{"first":[{"signal":{"kind":"ship","fields":{"ok":true},"times":1}},"flow"]}"#);
+    let file = json!({"resourceType": "file", "path": "out/quote.txt", "targetState": "absent"});
+    insta::assert_snapshot!(lowered(&done("externalState", file)), @r#"{"outside":{"does":{"file_state":{"path":"out/quote.txt","absent":true}},"once":"read_only"}}"#);
+}
+
+// S-60, case 34
+#[test]
+fn conditions_can_be_composed() {
+    let conditions = json!([
+        {"type": "keywordSignal", "config": {"completionKeyword": "DONE"}},
+        {"type": "composite", "config": {"operator": "or", "conditions": [
+            {"type": "checkBudget", "config": {"maxChecks": 2}},
+            {"type": "stepMachine"}
+        ]}}
+    ]);
+    let project = done("composite", json!({"operator": "and", "conditions": conditions, "maxIterations": 7}));
+    insta::assert_snapshot!(lowered(&project), @r#"{"all":[{"first":[{"keyword":{"word":"DONE","whole_line":false}},"flow"]},{"any":[{"first":[{"checks":2},"flow"]},"flow"]}]}"#);
+    assert_eq!(project.workflow().limits.rounds, Some(7));
+    insta::assert_snapshot!(done("composite", json!({"operator": "xor", "conditions": []})).said(), @r"
+    error steps/bad-value agent.json:7:21 `conditions` must be a list with at least one item, not `[]`
+    error steps/bad-value agent.json:8:19 `operator` must be `and`, `or` or `first`, not `xor`
+    ");
+}
+
+// S-60
+#[test]
+fn what_a_type_needs_and_does_not_know_is_told() {
+    insta::assert_snapshot!(done("iterationBudged", json!({})).said(), @"error steps/completion-type agent.json:7:23 `iterationBudged` is no completion type (did you mean `iterationBudget`?)");
+    insta::assert_snapshot!(done("frobnicate", json!({})).said(), @"error steps/completion-type agent.json:7:23 `frobnicate` is no completion type (there is `iterationBudget`, `keywordSignal`, `externalState`, `checkBudget`, `structuredSignal`, `phaseCompletion`, `stepMachine`, `composite` and `custom`)");
+    insta::assert_snapshot!(done("keywordSignal", json!({"maxChecks": 2})).said(), @r"
+    error steps/missing-key agent.json:6:25 `completionConfig` of `keywordSignal` needs `completionKeyword`
+    error steps/unknown-key agent.json:7:7 unknown key `maxChecks` (`completionConfig` of `keywordSignal` has the keys `completionKeyword`, `match` and `maxIterations`)
+    ");
+    let bare = Project::tailor()
+        .agent("/behavior/completionType", json!("iterationBudget"))
+        .dropping("agent.json", "/behavior/completionConfig");
+    insta::assert_snapshot!(bare.said(), @"error steps/missing-key agent.json:6:23 `iterationBudget` needs `maxIterations` in its configuration (add `completionConfig`)");
+    insta::assert_snapshot!(done("keywordSignal", json!({"completionKeyword": " "})).said(), @"error steps/bad-value agent.json:7:28 an empty keyword would be found in every reply");
+    insta::assert_snapshot!(done("externalState", json!({"resourceType": "github-issue"})).said(), @"error steps/not-supported agent.json:7:23 the state of `github-issue` cannot be looked at (`file` is supported; another state can be looked at by a program with `custom`)");
+    insta::assert_snapshot!(done("externalState", json!({"resourceType": "file", "targetState": "gone"})).said(), @r"
+    error steps/missing-key agent.json:6:25 the state of a file needs `path`
+    error steps/bad-value agent.json:8:22 a file `exists` or is `absent`, not `gone`
+    ");
+    insta::assert_snapshot!(done("externalState", json!({"resourceType": "file", "path": "../x"})).said(), @"error steps/path-escape agent.json:7:15 `../x` leads out of where the agent works (write a path below it)");
+    insta::assert_snapshot!(done("structuredSignal", json!({"signalType": "x", "requiredFields": 1})).said(), @r#"error steps/bad-type agent.json:7:25 `requiredFields` must be a list of text or a mapping, not a whole number (write it in quotes: `"1"`)"#);
+    insta::assert_snapshot!(done("stepMachine", json!({"registryPath": "other.json", "entryStep": "quote"})).said(), @r"
+    error steps/bad-value agent.json:7:20 `quote` is not `measure` (remove it)
+    error steps/bad-value agent.json:8:23 `other.json` is not `steps_registry.json` (remove it)
+    ");
+}
+
+// S-60
+#[test]
+fn older_names_are_read_with_a_note() {
+    insta::assert_snapshot!(done("iterate", json!({"maxIterations": 3})).said(), @"note steps/other-name agent.json:9:23 `iterate` is another name of `iterationBudget`");
+    let same = |older: &str, newer: &str, config: Json| {
+        assert_eq!(lowered(&done(older, config.clone())), lowered(&done(newer, config)), "{older}");
+    };
+    same("iterate", "iterationBudget", json!({"maxIterations": 3}));
+    same("count:iteration", "iterationBudget", json!({"maxIterations": 3}));
+    same("manual", "keywordSignal", json!({"completionKeyword": "x"}));
+    same("detect:graph", "stepMachine", json!({}));
+    same("stepFlow", "stepMachine", json!({}));
+    same("facilitator", "composite", json!({"operator": "or", "conditions": [{"type": "stepMachine"}]}));
+}
+
+// S-60
+#[test]
+fn a_completion_that_can_never_come_is_an_error() {
+    let unchecked = done("checkBudget", json!({"maxChecks": 2}))
+        .dropping("steps_registry.json", "/steps/quote/check")
+        .registry("/steps/quote/terminal", json!(true));
+    insta::assert_snapshot!(unchecked.said(), @"error steps/never-complete agent.json:9:23 checks are counted, and no step has a `check`");
+    insta::assert_snapshot!(done("phaseCompletion", json!({})).said(), @"error steps/never-complete agent.json:7:23 no action can lead from one phase to the next (enable `actions` with the type `phase-advance`)");
+}
+
+// S-62, case 35
+#[test]
+fn a_custom_handler_is_a_program_below_the_agents_directory() {
+    let project = || done("custom", json!({"handlerPath": "handlers/done.sh"}));
+    insta::assert_snapshot!(project().said(), @"error steps/bad-handler agent.json:7:22 `handlers/done.sh` is no program that can be run (it must be a file below the agent's directory, and executable)");
+    insta::assert_snapshot!(project().file("handlers/done.sh", "#!/bin/sh").said(), @"error steps/bad-handler agent.json:7:22 `handlers/done.sh` is no program that can be run (it must be a file below the agent's directory, and executable)");
+    let mut runs = project();
+    runs.source.add_program(format!("{}/handlers/done.sh", super::HOME), "#!/bin/sh");
+    let runs = runs.given(&[("customer", "Sato")]);
+    insta::assert_snapshot!(lowered(&runs), @r#"{"first":[{"outside":{"does":{"command":{"argv":["/p/.agent/tailor/handlers/done.sh"],"timeout":60000,"input":{"agent":"tailor","parameters":{"customer":"Sato"}},"told":"by_answer"}},"once":"read_only"}},"flow"]}"#);
+    insta::assert_snapshot!(done("custom", json!({"handlerPath": "/bin/true"})).said(), @"error steps/path-escape agent.json:7:22 `/bin/true` is no relative path (write a path below the agent's own directory, with `/`)");
+}
+
+// S-63
+#[test]
+fn phases_follow_signals() {
+    let project = done("phaseCompletion", json!({"terminalPhases": ["review"]}))
+        .agent("/actions", json!({"enabled": true, "types": ["phase-advance", "complete"]}))
+        .file("prompts/order/quote/text/f_default.md", "{uv-phase}");
+    let workflow = project.workflow();
+    let Completion::First(parts) = &workflow.completion else { panic!("{:?}", workflow.completion) };
+    let kinds: Vec<&str> = parts.iter().map(kind).collect();
+    assert_eq!(kinds, ["phase", "signal", "flow"]);
+    assert_eq!(super::shown(&super::turn(&workflow, "quote").prompt), "<CurrentPhase>");
+}
+
+fn kind(completion: &Completion) -> &'static str {
+    match completion {
+        Completion::Phase(_) => "phase",
+        Completion::Signal { .. } => "signal",
+        Completion::Flow => "flow",
+        Completion::Rounds(_)
+        | Completion::Checks(_)
+        | Completion::Keyword(_)
+        | Completion::Outside(_)
+        | Completion::All(_)
+        | Completion::Any(_)
+        | Completion::First(_) => "other",
+    }
+}
+
+// S-28, S-29
+#[test]
+fn only_the_person_raises_the_hard_limit() {
+    let project = done("iterationBudget", json!({"maxIterations": 500}));
+    insta::assert_snapshot!(project.said(), @"warning steps/hard-limit agent.json:7:24 a run is stopped after 100 iterations, before these 500 are done (a person can raise that: `--max-iterations`, or the setting `limits.hard_iterations`)");
+    let limits = project.workflow().limits;
+    assert_eq!((limits.rounds, limits.hard_rounds), (Some(500), Some(100)));
+    let project = project.options(|options| options.max_iterations = Some(120));
+    assert_eq!(project.said(), "");
+    let workflow = project.workflow();
+    assert_eq!((workflow.limits.rounds, workflow.limits.hard_rounds), (Some(120), Some(120)));
+    assert_eq!(lowered(&project), r#"{"first":[{"rounds":120},"flow"]}"#, "the budget is the person's too");
+}
+
+// S-64, S-66, S-67, case 37
+#[test]
+fn blocks_do_what_their_handlers_say() {
+    let actions = |value: Json| Project::tailor().agent("/actions", value);
+    let project = actions(json!({
+        "enabled": true, "types": ["note", "report", "complete"], "outputFormat": "do",
+        "handlers": {"report": "file", "note": "builtin:log", "complete": "completion-signal"}
+    }));
+    let blocks = |project: &Project| {
+        serde_json::to_string(&super::turn(&project.workflow(), "measure").reads.blocks).unwrap()
+    };
+    insta::assert_snapshot!(blocks(&project), @r#"{"fence":"do","uses":{"note":{"do":{"does":"log","once":"read_only"}},"report":{"do":{"does":{"write_file":{"path":"output.md","append":true}},"once":"look_up_first"}},"complete":"signal"}}"#);
+    assert_eq!(blocks(&actions(json!({"enabled": false, "types": ["note"]}))), "null");
+    let signal = done("structuredSignal", json!({"signalType": "ship"}));
+    insta::assert_snapshot!(blocks(&signal), @r#"{"fence":"action","uses":{"ship":"signal"}}"#);
+    insta::assert_snapshot!(actions(json!({"types": []})).said(), @"error steps/missing-key agent.json:2:14 `actions` needs `enabled`");
+    let wrong = json!({
+        "enabled": true, "types": ["note"],
+        "handlers": {"note": "github-issue", "nte": "file"}
+    });
+    insta::assert_snapshot!(actions(wrong).said(), @r"
+    error steps/not-supported agent.json:5:15 the handler `github-issue` is not supported (there is `builtin:log`, `file` and `completion-signal`)
+    error steps/bad-value agent.json:6:7 `nte` is not among `types` (did you mean `note`?)
+    ");
+    let wrong = json!({"enabled": true, "types": ["note"], "handlers": {"note": "completion-signal"}});
+    insta::assert_snapshot!(actions(wrong).said(), @"error steps/bad-value agent.json:5:15 a block of type `note` steers no completion (those that do are `project-plan`, `review-result`, `phase-advance` and `complete`)");
+}

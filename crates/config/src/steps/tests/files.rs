@@ -1,0 +1,75 @@
+//! Where files are, and what cannot be read.
+
+use serde_json::json;
+
+use super::{HOME, Project};
+
+// S-19, case 1
+#[test]
+fn a_file_that_is_no_json_is_told_by_its_place_and_nothing_else_of_it() {
+    let project = Project::tailor().file("agent.json", "{\"name\": \"x\",}\n");
+    insta::assert_snapshot!(project.said(), @"error steps/syntax agent.json:1:13 this is not valid JSON: a comma after the last item (remove the comma)");
+    let project =
+        Project::tailor().file("steps_registry.json", "{\"steps\": {}").agent("/version", json!("x"));
+    insta::assert_snapshot!(project.said(), @r"
+    error steps/version agent.json:25:14 `x` is no version (write three numbers, such as `1.0.0`)
+    error steps/syntax steps_registry.json:1:13 this is not valid JSON: a `,` or `}` must stand here, but the file ends
+    ");
+}
+
+// S-5
+#[test]
+fn a_missing_registry_is_an_error_and_no_empty_one() {
+    let project = Project::tailor().agent("/prompts/registry", json!("other.json"));
+    insta::assert_snapshot!(project.said(), @"error steps/missing-file other.json cannot read `.agent/tailor/other.json`: it does not exist");
+}
+
+// S-5
+#[test]
+fn one_key_twice_is_an_error() {
+    let project = Project::tailor().file("config.json", r#"{"version": "1.0.0", "version": "1.0.0"}"#);
+    insta::assert_snapshot!(project.said(), @"error steps/duplicate-key config.json:1:22 the key `version` is given twice");
+}
+
+// S-3
+#[test]
+fn no_path_leads_out_of_the_project() {
+    for path in ["/etc/passwd", "../other.md", "a\\b.md", "~/x.md", "C:/x.md"] {
+        let project = Project::tailor().agent("/behavior/systemPromptPath", json!(path));
+        assert!(
+            project.said().starts_with("error steps/path-escape agent.json:"),
+            "{path}: {}",
+            project.said()
+        );
+    }
+    let project = Project::tailor().agent("/prompts/registry", json!("../registry.json"));
+    insta::assert_snapshot!(project.said(), @"error steps/path-escape agent.json:23:17 `../registry.json` leads upwards with `..` (write a path below the agent's own directory, with `/`)");
+}
+
+// S-3, case 25
+#[test]
+fn a_link_that_leads_out_of_the_project_is_refused() {
+    let mut project = Project::tailor().without("prompts/order/measure/text/f_default.md");
+    project.source.add("/secret/passwords.md", "hunter2");
+    project.source.link(format!("{HOME}/prompts/order/measure/text/f_default.md"), "/secret/passwords.md");
+    insta::assert_snapshot!(project.said(), @"error steps/path-escape steps_registry.json:16:17 `.agent/tailor/prompts/order/measure/text/f_default.md` is a link that leads out of the project");
+}
+
+// S-4
+#[test]
+fn every_file_is_read_before_the_run_and_named() {
+    let loaded = Project::tailor().load();
+    let uses: Vec<String> =
+        loaded.uses.iter().map(|path| path.display().to_string().replace(HOME, "")).collect();
+    assert_eq!(
+        uses,
+        [
+            "/agent.json",
+            "/steps_registry.json",
+            "/prompts/order/measure/text/f_default.md",
+            "/prompts/order/quote/check/f_default.md",
+            "/prompts/order/quote/text/f_default.md",
+            "/prompts/system.md"
+        ]
+    );
+}

@@ -1,0 +1,134 @@
+//! `steps_registry.json`: steps, checks and what follows them.
+
+use serde_json::json;
+
+use super::Project;
+
+#[track_caller]
+fn of_quote(pointer: &str, value: saihai_model::Json) -> String {
+    Project::tailor().registry(&format!("/steps/quote/{pointer}"), value).said()
+}
+
+// S-10, case 5
+#[test]
+fn every_step_that_is_named_must_exist() {
+    let project = Project::tailor()
+        .registry("/entryStep", json!("x"))
+        .registry("/steps/quote/check/onFail", json!({"next": "mesure"}));
+    insta::assert_snapshot!(project.said(), @r"
+    error steps/unknown-step steps_registry.json:3:16 step `x` does not exist
+    error steps/unknown-step steps_registry.json:25:19 step `mesure` does not exist (did you mean `measure`?)
+    ");
+}
+
+// S-8, case 6
+#[test]
+fn a_step_must_say_what_follows_it() {
+    let project = Project::tailor().dropping("steps_registry.json", "/steps/measure/next");
+    insta::assert_snapshot!(project.said(), @r#"error steps/no-exit steps_registry.json:5:16 nothing says what follows this step (add `check`, `next` or `"terminal": true`)"#);
+    insta::assert_snapshot!(of_quote("check/onPass", json!({})), @"error steps/empty-transition steps_registry.json:29:19 `onPass` says nothing (add one of `complete`, `next`, `fallback` and `retry`)");
+    insta::assert_snapshot!(of_quote("check/onPass", json!({"complete": false, "retry": false})), @"error steps/empty-transition steps_registry.json:29:19 `onPass` says nothing (add one of `complete`, `next`, `fallback` and `retry`)");
+    insta::assert_snapshot!(of_quote("check/onFail", json!({"retry": true, "maxRetries": 0})), @"error steps/bad-value steps_registry.json:25:25 `maxRetries` must be between 1 and 100000, not `0`");
+    insta::assert_snapshot!(of_quote("check/onFail", json!({"next": "measure", "maxRetries": 2})), @r#"error steps/bad-value steps_registry.json:25:11 `maxRetries` needs `retry` (add `"retry": true`, or remove it)"#);
+    insta::assert_snapshot!(of_quote("next", json!("measure")), @"error steps/bad-value steps_registry.json:45:7 a step with a `check` has no `next` (say what follows in `onPass` and `onFail`)");
+    let project = Project::tailor().registry("/steps/measure/terminal", json!(true));
+    insta::assert_snapshot!(project.said(), @"error steps/bad-value steps_registry.json:21:7 a step has either `next` or `terminal`, not both (remove one of them)");
+}
+
+// S-9
+#[test]
+fn a_key_that_another_hides_is_told() {
+    insta::assert_snapshot!(of_quote("check/onFail", json!({"fallback": "measure", "retry": true})), @"warning steps/shadowed steps_registry.json:26:11 `retry` has no effect beside `fallback` (keep `retry` and name the step in `onExhausted`, or remove `retry`)");
+    insta::assert_snapshot!(of_quote("check/onPass", json!({"complete": true, "next": "measure"})), @"warning steps/shadowed steps_registry.json:31:11 `next` has no effect beside `complete` (remove `next`)");
+}
+
+// S-8
+#[test]
+fn ids_iterations_and_answers_are_checked() {
+    let project = Project::tailor()
+        .registry("/steps/Bad id", json!({"prompt": {"path": "system.md"}, "terminal": true}));
+    insta::assert_snapshot!(project.said(), @"error steps/step-id steps_registry.json:5:5 `Bad id` cannot be the id of a step (use small letters, digits, `_`, `.` and `-`, and begin with a letter or digit)");
+    insta::assert_snapshot!(of_quote("id", json!("other")), @"error steps/step-id steps_registry.json:42:13 the step `quote` calls itself `other`");
+    insta::assert_snapshot!(of_quote("iterations", json!({"min": 0})), @"error steps/bad-value steps_registry.json:46:16 `min` must be between 1 and 100000, not `0`");
+    insta::assert_snapshot!(of_quote("iterations", json!({"min": 3, "max": 2})), @"error steps/bad-value steps_registry.json:46:16 `max` must be at least `min`, which is 3");
+    insta::assert_snapshot!(of_quote("check/responseFormat", json!({"result": "yes|no"})), @"error steps/bad-value steps_registry.json:38:21 `result` of an answer must be `ok|ng`, `pass|fail` or `boolean`, not `yes|no`");
+    insta::assert_snapshot!(of_quote("check/responseFormat", json!({"message": "text"})), @r#"
+    error steps/missing-key steps_registry.json:37:27 `responseFormat` needs `result` (write `"result": "ok|ng"`)
+    error steps/bad-value steps_registry.json:38:22 `message` of an answer must be `string` or `optional`, not `text`
+    "#);
+    insta::assert_snapshot!(of_quote("gate", json!(" ")), @"error steps/bad-value steps_registry.json:42:15 the question of a gate is empty");
+}
+
+// S-8
+#[test]
+fn an_output_is_written_short_or_as_a_json_schema() {
+    let short = json!({
+        "$namespace": "measure", "$strict": true,
+        "height": {"type": "number", "description": "in cm"},
+        "note": {"type": "string", "required": false, "default": "none"}
+    });
+    let project = Project::tailor().registry("/steps/measure/outputSchema", short);
+    let workflow = project.workflow();
+    let output = super::turn(&workflow, "measure").reads.output.as_ref().unwrap();
+    assert_eq!(
+        output.schema.schema,
+        json!({
+            "type": "object",
+            "properties": {
+                "height": {"type": "number", "description": "in cm"},
+                "note": {"type": "string", "default": "none"}
+            },
+            "required": ["height"],
+            "additionalProperties": false
+        })
+    );
+    let schema =
+        json!({"type": "object", "properties": {"height": {"type": "integer"}}, "required": ["height"]});
+    let project = Project::tailor().registry("/steps/measure/outputSchema", schema.clone());
+    assert_eq!(
+        super::turn(&project.workflow(), "measure").reads.output.as_ref().unwrap().schema.schema,
+        schema
+    );
+}
+
+// S-8
+#[test]
+fn what_is_wrong_with_an_output_is_told() {
+    let wrong = json!({
+        "$namespace": "other", "$strict": 1,
+        "height": {"type": "numeric"},
+        "note": {"type": "string", "default": 1, "requird": false},
+        "size": {}
+    });
+    let project = Project::tailor()
+        .registry("/steps/measure/outputSchema", wrong)
+        .registry("/steps/quote/inputs", json!({}))
+        .file("prompts/order/quote/text/f_default.md", "Quote.");
+    insta::assert_snapshot!(project.said(), @r#"
+    error steps/bad-value steps_registry.json:8:23 `$namespace` must be `measure`, not `other`
+    error steps/bad-type steps_registry.json:9:20 `["$strict"]` must be `true` or `false`, not a whole number
+    error steps/bad-value steps_registry.json:11:19 `type` must be `string`, `number`, `boolean`, `object` or `array`, not `numeric`
+    error steps/bad-value steps_registry.json:14:22 `default` is only for an output with `"required": false`
+    error steps/bad-type steps_registry.json:14:22 the default must be of type `string`
+    error steps/unknown-key steps_registry.json:15:11 unknown key `requird` (did you mean `required`?)
+    error steps/missing-key steps_registry.json:18:17 an output needs `type`
+    "#);
+}
+
+// S-10, K-42
+#[test]
+fn steps_nothing_leads_to_and_flows_without_an_end_are_told() {
+    let lonely = json!({"prompt": {"path": "system.md"}, "terminal": true});
+    insta::assert_snapshot!(Project::tailor().registry("/steps/lonely", lonely).said(), @"warning workflow/unreachable steps_registry.json:5:5 nothing leads to step `lonely`");
+    let endless = Project::tailor().registry("/steps/quote/check/onPass", json!({"next": "measure"}));
+    insta::assert_snapshot!(endless.said(), @r#"error workflow/no-end steps_registry.json:3:16 no way leads from step `measure` to an end of the flow (let a step be `"terminal": true`, or a check `"complete": true`)"#);
+}
+
+// S-8, S-60
+#[test]
+fn the_entry_can_depend_on_the_completion_type() {
+    let project = Project::tailor().registry("/entryStepMapping", json!({"stepMachine": "quote"}));
+    assert_eq!(project.workflow().entry.as_str(), "quote");
+    let project = Project::tailor().dropping("steps_registry.json", "/entryStep");
+    insta::assert_snapshot!(project.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says where a run begins (add `entryStep`, or name this completion type in `entryStepMapping`)");
+}

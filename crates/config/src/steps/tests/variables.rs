@@ -1,0 +1,193 @@
+//! Variables: who supplies them, and what happens where nobody does.
+
+use serde_json::json;
+
+use super::{Project, shown, turn};
+
+const QUOTE: &str = "prompts/order/quote/text/f_default.md";
+
+fn quote(text: &str) -> Project {
+    Project::tailor()
+        .file(QUOTE, text)
+        .agent("/parameters/tone", json!({"type": "string", "description": "d", "cli": "--tone"}))
+}
+
+fn sent(project: &Project) -> String {
+    shown(&turn(&project.workflow(), "quote").prompt)
+}
+
+// S-47, case 19
+#[test]
+fn values_are_put_in_literally_and_once() {
+    let project =
+        quote("{uv-customer} {uv-tone}").given(&[("customer", "{uv-tone} US$& and $$5"), ("tone", "X")]);
+    assert_eq!(sent(&project), "{uv-tone} US$& and $$5 X");
+}
+
+// S-47, S-50
+#[test]
+fn a_text_without_variables_is_sent_byte_for_byte() {
+    let text = "\n  {not-one} { uv-x }\t\r\n\n";
+    assert_eq!(sent(&quote(text)), text);
+}
+
+// S-51, case 20
+#[test]
+fn a_variable_nobody_supplies_is_an_error_with_a_suggestion() {
+    insta::assert_snapshot!(quote("{uv-measure_heigth} {uv-frobnicate}").said(), @r"
+    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:1 nothing supplies the variable `{uv-measure_heigth}` (did you mean `measure_height`?)
+    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:21 nothing supplies the variable `{uv-frobnicate}` (add it to `variables` and give it with `--set frobnicate=VALUE`, or make it a parameter)
+    ");
+    insta::assert_snapshot!(quote("{uv-phase} {uv-max_checks} {uv-issue_number} {uv-answer}").said(), @r"
+    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:1 `{uv-phase}` has no value in this agent (only `phaseCompletion` has phases)
+    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:12 `{uv-max_checks}` has no value in this agent (only `checkBudget` has a number of checks)
+    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:28 `{uv-issue_number}` has no value in this agent (the run is about no issue)
+    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:46 `{uv-answer}` has no value in this agent (only a step with a `gate` has an answer)
+    ");
+    insta::assert_snapshot!(quote("{uv-} {uv-a b}").said(), @r"
+    warning steps/malformed-variable prompts/order/quote/text/f_default.md:1:1 this begins like a variable and is none (write `{uv-NAME}`)
+    warning steps/malformed-variable prompts/order/quote/text/f_default.md:1:7 this begins like a variable and is none (write `{uv-NAME}`)
+    ");
+}
+
+// S-51, case 20
+#[test]
+fn what_is_optional_may_be_empty_and_an_empty_value_is_one() {
+    assert_eq!(
+        sent(&quote("[{uv-tone}] [{uv-measure_note}]").given(&[("customer", "x")])),
+        "[] [<measure.note>]"
+    );
+    assert_eq!(sent(&quote("[{uv-customer}]").given(&[("customer", "")])), "[]");
+    let workflow = quote("{uv-measure_note}").workflow();
+    assert_eq!(
+        turn(&workflow, "quote").needs,
+        [("measure".into(), "height".to_owned())],
+        "only what is required"
+    );
+}
+
+// S-52
+#[test]
+fn saihai_has_variables_of_its_own() {
+    let all = "{uv-task} {uv-agent_name} {uv-step} {uv-iteration} {uv-completed_iterations} {uv-max_iterations} \
+               {uv-remaining} {uv-previous_response} {uv-previous_summary} {uv-check_message} {uv-check_count}";
+    insta::assert_snapshot!(sent(&quote(all)), @"<Task> tailor quote <Iteration> <CompletedIterations> <MaxIterations> <RemainingIterations> <Previous> <Previous> <CheckMessage> <Checks>");
+}
+
+// S-52
+#[test]
+fn a_task_no_prompt_shows_is_added_to_the_first_one() {
+    let workflow = Project::tailor().workflow();
+    assert!(shown(&turn(&workflow, "measure").prompt).ends_with("\n\n## Task\n<Task>"));
+    assert!(!shown(&turn(&workflow, "quote").prompt).contains("Task"));
+    let workflow = quote("{uv-task}").workflow();
+    assert!(!shown(&turn(&workflow, "measure").prompt).contains("Task"));
+}
+
+// S-11, case 18
+#[test]
+fn two_sources_of_one_variable_are_an_error() {
+    let collides = Project::tailor().agent(
+        "/parameters/measure_height",
+        json!({"type": "string", "description": "d", "cli": "--height"}),
+    );
+    insta::assert_snapshot!(collides.said(), @"error steps/variable-collision steps_registry.json:8:9 `uv-measure_height` would be the parameter `measure_height` and the output `height` of step `measure` (rename one of them)");
+    let step = |key: &str| json!({"prompt": {"path": "system.md"}, "next": "quote", "outputSchema": {key: {"type": "string"}}});
+    let project = Project::tailor()
+        .registry("/steps/a", step("b_c"))
+        .registry("/steps/a_b", step("c"))
+        .registry("/steps/measure/next", json!("a"))
+        .registry("/steps/a/next", json!("a_b"));
+    insta::assert_snapshot!(project.said(), @"error steps/variable-collision steps_registry.json:19:9 `uv-a_b_c` would be the output `b_c` of step `a` and the output `c` of step `a_b` (rename one of them)");
+    let own = Project::tailor()
+        .agent("/parameters/task", json!({"type": "string", "description": "d", "cli": "--task"}));
+    insta::assert_snapshot!(own.said(), @"error steps/variable-collision agent.json:21:5 `uv-task` would be a variable of Saihai's own and the parameter `task` (rename one of them)");
+    let alias =
+        Project::tailor().registry("/steps/quote/inputs", json!({"customer": {"from": "measure.height"}}));
+    insta::assert_snapshot!(alias.said(), @"error steps/variable-collision steps_registry.json:44:19 `uv-customer` would be the parameter `customer` and the output `height` of step `measure` (rename one of them)");
+}
+
+// S-41, S-43, case 22
+#[test]
+fn inputs_are_written_in_three_forms_and_split_at_the_last_dot() {
+    let alias = quote("{uv-h} {uv-measure_height}")
+        .registry("/steps/quote/inputs", json!({"h": {"from": "measure.height"}}));
+    assert_eq!(sent(&alias), "<measure.height> <measure.height>");
+    let wrapper = json!({"from_step": "measure", "variables": ["height", "measure.note"]});
+    let wrapper = quote("{uv-measure_height} {uv-measure_note}").registry("/steps/quote/inputs", wrapper);
+    assert_eq!(sent(&wrapper), "<measure.height> <measure.note>");
+    let dotted = quote("{uv-initial_issue_height}")
+        .registry("/steps/initial.issue", json!({"prompt": {"path": "system.md"}, "next": "quote"}))
+        .registry("/steps/measure/next", json!("initial.issue"))
+        .registry("/steps/quote/inputs", json!({"x": {"from": "initial.issue.height"}}));
+    assert_eq!(sent(&dotted), "<initial.issue.height>");
+    let wrong = json!({"x": {"from": "height"}, "y": {"form": "measure.height"}, "measure.note": false});
+    insta::assert_snapshot!(quote("").file(QUOTE, "x").registry("/steps/quote/inputs", wrong).said(), @r"
+    error steps/bad-value steps_registry.json:43:25 `measure.note` must be `true` or a mapping (remove it where it is not used)
+    error steps/bad-value steps_registry.json:45:19 `height` names no output of a step (write `STEP.KEY`, such as `measure.height`)
+    error steps/bad-value steps_registry.json:47:9 `y` names no output of a step (write `STEP.KEY`, such as `measure.height`)
+    error steps/unknown-key steps_registry.json:48:11 unknown key `form` (did you mean `from`?)
+    ");
+}
+
+// S-51
+#[test]
+fn an_input_must_come_before_its_user() {
+    let inputs = |value| Project::tailor().registry("/steps/measure/inputs", value);
+    insta::assert_snapshot!(inputs(json!({"quote.price": true})).said(), @r#"warning steps/input-not-always-there steps_registry.json:7:9 step `quote` does not run before step `measure` on every way (add `"onMissing": "skip"`, or a `default`)"#);
+    insta::assert_snapshot!(inputs(json!({"nobody.price": true})).said(), @"error steps/unknown-step steps_registry.json:7:9 step `nobody` does not exist");
+    assert_eq!(inputs(json!({"quote.price": {"required": false}})).said(), "");
+    let typo = Project::tailor().registry("/steps/quote/inputs", json!({"measure.heigth": true}));
+    insta::assert_snapshot!(typo.said(), @"warning steps/unknown-output steps_registry.json:43:9 step `measure` declares no output `heigth` (did you mean `height`?)");
+    let endless = Project::tailor()
+        .dropping("steps_registry.json", "/steps/quote/check")
+        .registry("/steps/quote/terminal", json!(true))
+        .registry("/steps/measure/inputs", json!({"quote.price": true}));
+    insta::assert_snapshot!(endless.said(), @"error steps/input-never-there steps_registry.json:7:9 step `quote` never runs before step `measure` (let it come before, or make the input optional)");
+}
+
+// S-8, S-51
+#[test]
+fn declared_variables_must_be_used_and_can_be_given() {
+    let declares = |names: saihai_model::Json| quote("{uv-shop}").registry("/steps/quote/variables", names);
+    insta::assert_snapshot!(declares(json!(["uv-shop", "customer"])).said(), @"warning steps/unused-variable steps_registry.json:52:9 the variable `customer` is used nowhere in this step");
+    assert_eq!(sent(&declares(json!(["shop"])).given(&[("customer", "x"), ("shop", "Ginza")])), "Ginza");
+    assert_eq!(sent(&declares(json!(["shop"]))), "(the shop)", "whoever only looks need not give it");
+    insta::assert_snapshot!(declares(json!(["shop"])).given(&[("customer", "x")]).said(), @"error steps/unknown-variable steps_registry.json:51:9 the variable `shop` has no value (give it with `--set shop=VALUE`)");
+}
+
+// S-8
+#[test]
+fn custom_variables_are_written_without_a_prefix() {
+    let custom = json!([
+        {"name": "input", "source": "stdin"},
+        {"name": "customer", "source": "parameter", "required": true},
+        {"name": "measure_height", "source": "context"},
+        {"name": "issue", "source": "github"},
+    ]);
+    let project = quote("{input}|{customer}|{measure_height}|{issue}|{other}")
+        .registry("/steps/quote/customVariables", custom);
+    assert_eq!(sent(&project), "<Task>|(the customer)|<measure.height>||{other}");
+    let project = quote("{input_text}").registry("/steps/quote/usesStdin", json!(true));
+    assert_eq!(sent(&project), "<Task>");
+    assert!(project.load().needs_task);
+    assert!(!Project::tailor().load().needs_task, "K-12");
+    let computed = json!([{"name": "x", "source": "computed"}, {"name": "missing", "source": "parameter", "required": true}]);
+    let project = quote("{x} {missing}").registry("/steps/quote/customVariables", computed);
+    insta::assert_snapshot!(project.said(), @r"
+    error steps/not-supported steps_registry.json:45:21 a variable that is computed is not supported (compute it before and give it as a parameter)
+    error steps/unknown-variable steps_registry.json:48:19 nothing supplies `missing` from `parameter`
+    ");
+}
+
+#[test]
+fn a_role_can_use_what_is_known_before_the_run() {
+    let project = Project::tailor().file("prompts/system.md", "You serve {uv-customer} as {uv-agent_name}.");
+    let workflow = project.given(&[("customer", "Sato")]).workflow();
+    assert_eq!(turn(&workflow, "quote").persona, Some("You serve Sato as tailor.".into()));
+    let late = Project::tailor().file("prompts/system.md", "{uv-iteration} {uv-measure_height}");
+    insta::assert_snapshot!(late.said(), @r"
+    error steps/unknown-variable prompts/system.md:1:1 `{uv-iteration}` has no value yet where a role is given (a role can use parameters; move the rest into a prompt)
+    error steps/unknown-variable prompts/system.md:1:16 `{uv-measure_height}` has no value yet where a role is given (a role can use parameters; move the rest into a prompt)
+    ");
+}

@@ -1,0 +1,93 @@
+//! The values a person gave, by parameter or by variable (S-12).
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+
+use super::parameter::Parameter;
+use super::registry::Registry;
+use crate::{Area, Diagnostic, Diagnostics, Options, list_of, quoted};
+
+/// The values of parameters and of variables that only a person can give.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    /// Of parameters, by their names.
+    pub(super) parameters: IndexMap<String, String>,
+    given: BTreeMap<String, Vec<String>>,
+    /// Whether what must be given must be there.
+    starts: bool,
+}
+
+impl Values {
+    /// Reads what was given. What no parameter and no step knows is refused.
+    pub(super) fn read(
+        parameters: &[Parameter],
+        registry: &Registry,
+        options: &Options,
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
+        let mut given: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, value) in &options.values {
+            let name = name.strip_prefix("uv-").unwrap_or(name);
+            given.entry(name.to_owned()).or_default().push(value.clone());
+        }
+        let mut values = Self { parameters: IndexMap::new(), given, starts: options.starts };
+        for parameter in parameters {
+            if let Some(value) = values.of_parameter(parameter, diagnostics) {
+                values.parameters.insert(parameter.key.value.clone(), value);
+            }
+        }
+        let declared = registry.steps.iter().flat_map(|step| &step.variables).map(|name| name.value.as_str());
+        let known: Vec<&str> =
+            parameters.iter().map(|parameter| parameter.key.value.as_str()).chain(declared).collect();
+        for name in values.given.keys().filter(|name| !known.contains(&name.as_str())) {
+            let message = format!("this agent has no parameter {}", quoted(name));
+            let all = || match known.as_slice() {
+                [] => "it has no parameters".to_owned(),
+                known => format!("it has {}", list_of(known.iter().copied(), "and")),
+            };
+            let hint = diagnostics.suggest(name, known.iter().copied()).unwrap_or_else(all);
+            diagnostics.push(Diagnostic::error(Area::Steps.code("unknown-parameter"), message).hint(hint));
+        }
+        values
+    }
+
+    /// What was given for a variable that nothing else supplies. Where nothing has to be given, its name stands for it.
+    pub(super) fn of_variable(&self, name: &str) -> Option<String> {
+        let given = self.given.get(name).and_then(|values| values.last()).cloned();
+        given.or_else(|| (!self.starts).then(|| placeholder(name)))
+    }
+
+    fn of_parameter(&self, parameter: &Parameter, diagnostics: &mut Diagnostics) -> Option<String> {
+        let name = &parameter.key.value;
+        if let Some(given) = self.given.get(name) {
+            let given: Vec<&str> = given.iter().map(String::as_str).collect();
+            return match parameter.value(&given) {
+                Ok(value) => Some(Parameter::shown(&value)),
+                Err(why) => {
+                    let message = format!("the value of `{}` does not fit: {why}", parameter.flag.value);
+                    let diagnostic = Diagnostic::error(Area::Steps.code("bad-parameter"), message);
+                    diagnostics.push(diagnostic.at(&parameter.key.at));
+                    None
+                }
+            };
+        }
+        match (&parameter.default, parameter.required) {
+            (Some(default), false) => Some(Parameter::shown(default)),
+            (None, false) => Some(String::new()),
+            (_, true) if self.starts => {
+                let message = format!("the parameter {} is not given", quoted(name));
+                let hint = format!("add `{} VALUE`", parameter.flag.value);
+                let diagnostic = Diagnostic::error(Area::Steps.code("missing-parameter"), message);
+                diagnostics.push(diagnostic.at(&parameter.key.at).hint(hint));
+                None
+            }
+            (_, true) => Some(placeholder(name)),
+        }
+    }
+}
+
+/// Stands where a value would, where nothing is really done.
+fn placeholder(name: &str) -> String {
+    format!("(the {name})")
+}

@@ -1,0 +1,270 @@
+//! Who supplies which variable (S-11, S-51, S-52).
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use saihai_model::{Json, Variable};
+
+use super::agent::Agent;
+use super::completion::{Completion, Condition};
+use super::exit::gate_of;
+use super::input::{Input, Missing};
+use super::registry::Registry;
+use super::step::Step;
+use super::values::Values;
+use crate::{Diagnostics, Location, quoted};
+
+/// What stands for a variable.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Supply {
+    /// This text.
+    Text(String),
+    /// A value of the run.
+    Value(Variable),
+    /// What a step has output.
+    Output(Taken),
+    /// Nothing in this agent, and why.
+    Nothing(&'static str),
+}
+
+/// A value taken from the output of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Taken {
+    /// Whose.
+    pub(super) step: String,
+    /// Which.
+    pub(super) key: String,
+    /// What happens where it is missing.
+    pub(super) missing: Missing,
+}
+
+/// A variable and where it comes from.
+#[derive(Debug, Clone)]
+struct Known {
+    supply: Supply,
+    /// In words.
+    from: String,
+    /// Where that is written; nowhere for Saihai's own.
+    at: Option<Location>,
+}
+
+/// All variables that every step knows, and what it alone knows.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    shared: IndexMap<String, Known>,
+    of_steps: IndexMap<String, IndexMap<String, Known>>,
+    /// Outputs that their steps declare; two sources of those have been told of.
+    declared: HashSet<(String, String)>,
+}
+
+/// Variables that have a meaning of their own in each step.
+const OF_EACH_STEP: [&str; 2] = ["step", "answer"];
+
+impl Variables {
+    /// Collects them. Two sources of one name are an error.
+    pub(super) fn new(
+        agent: &Agent,
+        registry: &Registry,
+        values: &Values,
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
+        let mut all = Self::default();
+        for (name, supply) in engine(agent) {
+            let known = Known { supply, from: "a variable of Saihai's own".to_owned(), at: None };
+            all.shared.insert(name.to_owned(), known);
+        }
+        for parameter in &agent.parameters {
+            let name = &parameter.key.value;
+            let supply = Supply::Text(values.parameters.get(name).cloned().unwrap_or_default());
+            let from = format!("the parameter {}", quoted(name));
+            all.add(name, Known { supply, from, at: Some(parameter.key.at.clone()) }, diagnostics);
+        }
+        for step in &registry.steps {
+            for key in step.output.iter().flat_map(|output| &output.keys) {
+                let missing = if key.certain { Missing::Fails } else { Missing::Skipped };
+                let taken = Taken { step: step.id.value.clone(), key: key.name.value.clone(), missing };
+                let from = format!("the output {} of step {}", quoted(&taken.key), quoted(&taken.step));
+                let name = output_name(&taken.step, &taken.key);
+                let at = Some(key.name.at.clone());
+                all.declared.insert((taken.step.clone(), taken.key.clone()));
+                all.add(&name, Known { supply: Supply::Output(taken), from, at }, diagnostics);
+            }
+        }
+        for step in &registry.steps {
+            all.add_step(step, diagnostics);
+        }
+        all.add_given(registry, values, diagnostics);
+        all
+    }
+
+    /// What stands for a variable in a step.
+    pub(super) fn supply(&self, step: &str, name: &str) -> Option<&Supply> {
+        let own = self.of_steps.get(step).and_then(|own| own.get(name));
+        own.or_else(|| self.shared.get(name)).map(|known| &known.supply)
+    }
+
+    /// The names that a step knows.
+    pub(super) fn names<'a>(&'a self, step: &str) -> impl Iterator<Item = &'a str> {
+        let own = self.of_steps.get(step).into_iter().flat_map(|own| own.keys());
+        self.shared.keys().chain(own).map(String::as_str)
+    }
+
+    fn add(&mut self, name: &str, known: Known, diagnostics: &mut Diagnostics) {
+        match self.shared.get(name) {
+            Some(first) => collide(name, first, &known, diagnostics),
+            None => {
+                self.shared.insert(name.to_owned(), known);
+            }
+        }
+    }
+
+    /// What only one step knows: itself, its gate's answer, and what it takes from others.
+    fn add_step(&mut self, step: &Step, diagnostics: &mut Diagnostics) {
+        let id = &step.id.value;
+        let own_word = |supply| Known { supply, from: "a variable of Saihai's own".to_owned(), at: None };
+        let mut own = IndexMap::from([("step".to_owned(), own_word(Supply::Text(id.clone())))]);
+        if step.gate.is_some() {
+            let answer = Variable::Output { stage: gate_of(id), key: "answer".to_owned(), otherwise: None };
+            own.insert("answer".to_owned(), own_word(Supply::Value(answer)));
+        }
+        for input in &step.inputs {
+            let known = self.input(input);
+            let name = output_name(&input.step, &input.key);
+            // An input says more about the same output, and is no second source of it.
+            let same = |first: &Known| match (&first.supply, &known.supply) {
+                (Supply::Output(first), Supply::Output(this)) => {
+                    first.step == this.step && first.key == this.key
+                }
+                _ => false,
+            };
+            let declared = |first: &&Known| {
+                !same(first) && !self.declared.contains(&(input.step.clone(), input.key.clone()))
+            };
+            match self.shared.get(&name).filter(declared) {
+                Some(first) => collide(&name, first, &known, diagnostics),
+                None => {
+                    own.insert(name, known.clone());
+                }
+            }
+            let Some(alias) = &input.alias else { continue };
+            match own.get(alias).or_else(|| self.shared.get(alias)).filter(|first| !same(first)) {
+                Some(first) => collide(alias, first, &known, diagnostics),
+                None => {
+                    own.insert(alias.clone(), known);
+                }
+            }
+        }
+        self.of_steps.insert(id.clone(), own);
+    }
+
+    fn input(&self, input: &Input) -> Known {
+        let Input { step, key, missing, at, .. } = input;
+        let taken = Taken { step: step.clone(), key: key.clone(), missing: missing.clone() };
+        let from = format!("the output {} of step {}", quoted(key), quoted(step));
+        Known { supply: Supply::Output(taken), from, at: Some(at.clone()) }
+    }
+
+    /// Variables that a step declares and only a person can give.
+    fn add_given(&mut self, registry: &Registry, values: &Values, diagnostics: &mut Diagnostics) {
+        for step in &registry.steps {
+            for name in &step.variables {
+                if self.supply(&step.id.value, &name.value).is_some() {
+                    continue;
+                }
+                let value = values.of_variable(&name.value).unwrap_or_else(|| {
+                    let message = format!("the variable {} has no value", quoted(&name.value));
+                    let hint = diagnostics.suggest(&name.value, self.names(&step.id.value));
+                    let set = format!("give it with `--set {}=VALUE`", name.value);
+                    let diagnostic = name.error("unknown-variable", message).label("nothing supplies it");
+                    diagnostics.push(diagnostic.hint(hint.unwrap_or(set)));
+                    // Its uses need not be told as well.
+                    String::new()
+                });
+                let from = "a value given with `--set`".to_owned();
+                let known = Known { supply: Supply::Text(value), from, at: Some(name.at.clone()) };
+                self.shared.insert(name.value.clone(), known);
+            }
+        }
+    }
+}
+
+/// S-43: `measure.height` is `measure_height`.
+pub(super) fn output_name(step: &str, key: &str) -> String {
+    format!("{}_{key}", step.replace('.', "_"))
+}
+
+/// A value that stands where an output is missing, as it is shown.
+pub(super) fn shown(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => value.to_string(),
+    }
+}
+
+fn collide(name: &str, first: &Known, second: &Known, diagnostics: &mut Diagnostics) {
+    let Some(at) = second.at.as_ref().or(first.at.as_ref()) else { return };
+    let message = format!("{} would be {} and {}", quoted(&format!("uv-{name}")), first.from, second.from);
+    let diagnostic = at.error("variable-collision", message).label("a second source of one variable");
+    let diagnostic = diagnostic.hint("rename one of them");
+    diagnostics.push(match &first.at {
+        Some(first) if second.at.is_some() => diagnostic.also(first, "the first source"),
+        Some(_) | None => diagnostic,
+    });
+}
+
+/// Saihai's own variables. Those that have no value in this agent are taken all the same.
+fn engine(agent: &Agent) -> Vec<(&'static str, Supply)> {
+    let found = Own::of(agent.completion.as_ref());
+    let text = |value: Option<String>, why| value.map_or(Supply::Nothing(why), Supply::Text);
+    let phase = match found.phases {
+        true => Supply::Value(Variable::CurrentPhase),
+        false => Supply::Nothing("only `phaseCompletion` has phases"),
+    };
+    let mut all = vec![
+        ("task", Supply::Value(Variable::Task)),
+        ("agent_name", Supply::Text(agent.name.value.clone())),
+        ("iteration", Supply::Value(Variable::Iteration)),
+        ("completed_iterations", Supply::Value(Variable::CompletedIterations)),
+        ("max_iterations", Supply::Value(Variable::MaxIterations)),
+        ("remaining", Supply::Value(Variable::RemainingIterations)),
+        ("previous_response", Supply::Value(Variable::Previous)),
+        ("previous_summary", Supply::Value(Variable::Previous)),
+        ("check_message", Supply::Value(Variable::CheckMessage)),
+        ("check_count", Supply::Value(Variable::Checks)),
+        ("max_checks", text(found.checks, "only `checkBudget` has a number of checks")),
+        ("completion_keyword", text(found.keyword, "only `keywordSignal` has a keyword")),
+        ("phase", phase),
+        ("issue_number", Supply::Nothing("the run is about no issue")),
+    ];
+    all.extend(OF_EACH_STEP.map(|name| (name, Supply::Nothing("only a step with a `gate` has an answer"))));
+    all
+}
+
+/// What the completion is about.
+#[derive(Debug, Default)]
+struct Own {
+    checks: Option<String>,
+    keyword: Option<String>,
+    phases: bool,
+}
+
+impl Own {
+    fn of(completion: Option<&Completion>) -> Self {
+        let mut own = Self::default();
+        for condition in completion.into_iter().flat_map(Completion::all) {
+            match condition {
+                Condition::Checks(count) => own.checks = Some(count.to_string()),
+                Condition::Keyword { word, .. } => own.keyword = Some(word.clone()),
+                Condition::Phase(_) => own.phases = true,
+                Condition::Iterations(_)
+                | Condition::Composite(..)
+                | Condition::File { .. }
+                | Condition::Signal { .. }
+                | Condition::Flow { .. }
+                | Condition::Custom(_) => {}
+            }
+        }
+        own
+    }
+}
