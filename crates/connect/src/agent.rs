@@ -37,6 +37,13 @@ pub(crate) trait Agent: Send + Sync {
     /// Who listens to what it prints.
     fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener>;
 
+    /// What is said to a process that has stayed after an earlier turn of this session, and who listens to it then
+    /// (C-67); `None` where none ever stays.
+    fn going_on(&self, ask: &Ask, known: &Acquaintance) -> Option<(String, Box<dyn Listener>)> {
+        let _ = (ask, known);
+        None
+    }
+
     /// How one learns, without a network, whether somebody is logged in there (C-86).
     fn login(&self) -> Option<LoginProbe> {
         None
@@ -146,12 +153,27 @@ pub(crate) trait Listener: Send {
         None
     }
 
+    /// Whether the process stays for the next turn of its session now that this one is over, and what is known of it then
+    /// (C-67).
+    fn stays(&self) -> Option<Acquaintance> {
+        None
+    }
+
     /// Whether a tool that the agent announced has not come back: a long silence is then no sign of trouble (C-36).
     fn is_busy(&self) -> bool;
 
     /// What came of it. Where we ended it, for a stop, a deadline or an abort, before [`Next::Done`], only what it says
     /// to have spent is taken from the answer; it then sees the signal we sent.
     fn end(self: Box<Self>, end: &End) -> ProviderAnswer;
+}
+
+/// What is known of a process that stays for another turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Acquaintance {
+    /// The name by which it introduced itself.
+    pub(crate) name: String,
+    /// How many prompts it was given.
+    pub(crate) prompts: u64,
 }
 
 /// What follows from a line.

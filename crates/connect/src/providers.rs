@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use crate::agent::Agent;
 use crate::agents;
 use crate::asking::Asking;
-use crate::attempt::{Attempt, Installed, Means};
+use crate::attempt::{Attempt, Installed, Means, Staying};
 use crate::clock::{Clock, RealTime};
 use crate::http::{Service, Unreachable};
 use crate::process::{self, Grace};
@@ -142,6 +142,7 @@ impl Unavailable {
 pub struct Providers {
     found: BTreeMap<ProviderName, Found>,
     script: Option<Scripted>,
+    staying: Staying,
     grace: Grace,
 }
 
@@ -164,7 +165,8 @@ impl Providers {
         let mut unavailable = Vec::new();
         let mut found = BTreeMap::new();
         let grace = Grace::new(with.grace);
-        let search = Search::new(&with, &grace);
+        let staying = Staying::new(&grace, &with.clock);
+        let search = Search::new(&with, &grace, &staying);
         for name in reachable(workflow) {
             match search.look_up(&name) {
                 Ok(one) => drop(found.insert(name, one)),
@@ -186,14 +188,17 @@ impl Providers {
                 Scripted::open(with, &grace).map_err(|bad| unavailable.push(Unavailable::BadScript(bad))).ok()
             }
         };
-        if unavailable.is_empty() { Ok(Self { found, script, grace }) } else { Err(unavailable) }
+        if unavailable.is_empty() { Ok(Self { found, script, staying, grace }) } else { Err(unavailable) }
     }
 
     /// Takes an ask to its provider. To be called in the order of the asks.
     pub fn ask(&mut self, ask: Ask) -> Asking {
         match (self.found.get(&ask.provider), &mut self.script) {
             (Some(Found::Script), Some(scripted)) => scripted.ask(ask),
-            (Some(Found::Agent(installed)), _) => Asking::attempt(Attempt::new(ask, Arc::clone(installed))),
+            (Some(Found::Agent(installed)), _) => {
+                let stayed = self.staying.take(&ask);
+                Asking::attempt(Attempt::new(ask, Arc::clone(installed), stayed))
+            }
             (Some(Found::Http(service)), _) => Asking::http(service.ask(ask)),
             // `open` has looked up all that can be reached, so this is an ask of another workflow.
             (Some(Found::Script), None) | (None, _) => Asking::refused(Refusal::from(Failure::new(
@@ -201,6 +206,16 @@ impl Providers {
                 format!("provider `{}` was not opened for this run", ask.provider),
             ))),
         }
+    }
+
+    /// Ends programs that stay for the next turn of a session which nobody goes on with (C-67). Nothing is waited for.
+    pub fn part(&mut self, goes_on: impl Fn(&str) -> bool) {
+        self.staying.part(goes_on);
+    }
+
+    /// Ends every program that stays, and waits for it.
+    pub async fn close(&mut self) {
+        self.staying.close().await;
     }
 
     /// Somebody waits for us to go: whoever is told to stop, or has been, gets a short grace (C-56).
@@ -260,13 +275,14 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(with: &'a Connections, grace: &Grace) -> Self {
+    fn new(with: &'a Connections, grace: &Grace, staying: &Staying) -> Self {
         let means = Arc::new(Means {
             clock: Arc::clone(&with.clock),
             grace: grace.clone(),
             environment: with.environment.clone(),
             launcher: with.launcher.clone(),
             redactor: Arc::new(with.redactor()),
+            staying: staying.hand_in(),
         });
         Self { with, means }
     }

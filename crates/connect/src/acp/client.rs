@@ -3,9 +3,9 @@
 use saihai_model::{Ask, Failure, FailureClass, Json, Meter, Progress, ProviderAnswer, Usage, Usd};
 use serde_json::Value;
 
-use super::message::{self, INITIALIZE, Incoming, PROMPT, Problem, SESSION, Update};
+use super::message::{self, FIRST_PROMPT, INITIALIZE, Incoming, Problem, SESSION, Update};
 use super::permission::{self, Request};
-use crate::agent::{End, Listener, Next, abrupt, class_of_status, failure};
+use crate::agent::{Acquaintance, End, Listener, Next, abrupt, class_of_status, failure};
 use crate::agents::Heard;
 use crate::metering;
 use crate::tool_log::When;
@@ -30,8 +30,8 @@ pub(super) struct Client {
     message: Option<String>,
     /// Kinds of the tools it told of, by their ids.
     kinds: Vec<(String, String)>,
-    /// It counts the tokens of a session, not those of a turn.
-    counts_sessions: bool,
+    /// The agent, and how many prompts its process was given before this one.
+    known: Acquaintance,
     counted: Meter,
     result: Option<Result<String, Failure>>,
 }
@@ -46,10 +46,27 @@ impl Client {
             is_message_over: true,
             message: None,
             kinds: Vec::new(),
-            counts_sessions: false,
+            known: Acquaintance { name: String::new(), prompts: 0 },
             counted: Meter::default(),
             result: None,
         }
+    }
+
+    /// The same with a process that has the ask's session open.
+    pub(super) fn going_on(ask: Ask, known: &Acquaintance) -> Option<Self> {
+        let heard = Heard { session: Some(ask.session.clone()?), ..Heard::default() };
+        Some(Self { stage: Stage::Prompting, heard, known: known.clone(), ..Self::new(ask) })
+    }
+
+    /// What is said to be answered.
+    pub(super) fn prompt(&self) -> String {
+        let session = self.heard.session.as_deref().unwrap_or_default();
+        message::prompt(&self.ask, session, self.number())
+    }
+
+    /// The number of the prompt; no two that a process is given have the same.
+    fn number(&self) -> u64 {
+        FIRST_PROMPT + self.known.prompts
     }
 }
 
@@ -73,7 +90,7 @@ impl Listener for Client {
             (None, Some(id)) => match (self.stage, id.as_u64()) {
                 (Stage::Greeting, Some(INITIALIZE)) => self.greeted(incoming),
                 (Stage::Opening, Some(SESSION)) => self.opened(incoming),
-                (Stage::Prompting, Some(PROMPT)) => self.answered(incoming),
+                (Stage::Prompting, Some(number)) if number == self.number() => self.answered(incoming),
                 (Stage::Greeting | Stage::Opening | Stage::Prompting | Stage::Over, _) => Next::GoOn,
             },
         }
@@ -86,6 +103,14 @@ impl Listener for Client {
     fn farewell(&mut self) -> Option<String> {
         let session = self.heard.session.as_ref().filter(|_| self.stage == Stage::Prompting)?;
         Some(message::cancel(session))
+    }
+
+    /// After any other end of a turn, who knows what state it is in.
+    fn stays(&self) -> Option<Acquaintance> {
+        let is_well =
+            matches!(&self.result, Some(Ok(reason)) if reason == "end_turn") && !self.heard.is_empty();
+        let Acquaintance { name, prompts } = self.known.clone();
+        is_well.then_some(Acquaintance { name, prompts: prompts + 1 })
     }
 
     fn is_busy(&self) -> bool {
@@ -110,7 +135,7 @@ impl Client {
             return self.failed(classify(&problem));
         }
         let name = incoming.result["agentInfo"]["name"].as_str().unwrap_or_default();
-        self.counts_sessions = name == "Copilot";
+        name.clone_into(&mut self.known.name);
         let loads = incoming.result["agentCapabilities"]["loadSession"].as_bool() == Some(true);
         if let (Some(session), false) = (&self.ask.session, loads) {
             let words = format!("the agent cannot go on with the session `{session}` in a new process");
@@ -132,11 +157,11 @@ impl Client {
                 self.heard.session = incoming.result["sessionId"].as_str().map(str::to_owned);
             }
         }
-        let Some(session) = &self.heard.session else {
+        if self.heard.session.is_none() {
             return self.failed(failure(FailureClass::Crashed, "the agent opened a session without an id"));
-        };
+        }
         self.stage = Stage::Prompting;
-        Next::Say(message::prompt(&self.ask, session))
+        Next::Say(self.prompt())
     }
 
     fn answered(&mut self, incoming: Incoming) -> Next {
@@ -235,11 +260,13 @@ impl Client {
 
     /// What of the counters belongs to this turn (C-27). Money is always counted for the session.
     fn settle(&mut self) {
+        // Copilot counts the tokens of a session, not those of a turn.
+        let counts_sessions = self.known.name == "Copilot";
         let Meter { usage, cost } = metering::of_turn(&self.ask, &self.counted);
         self.heard.cost = cost;
-        self.heard.usage = if self.counts_sessions { usage } else { self.counted.usage.clone() };
+        self.heard.usage = if counts_sessions { usage } else { self.counted.usage.clone() };
         let counted = Meter {
-            usage: if self.counts_sessions { self.counted.usage.clone() } else { Usage::default() },
+            usage: if counts_sessions { self.counted.usage.clone() } else { Usage::default() },
             cost: self.counted.cost,
         };
         self.heard.metered = Some(counted).filter(|counted| *counted != Meter::default());

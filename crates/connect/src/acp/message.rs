@@ -10,7 +10,7 @@ use crate::lenient::or_default;
 /// Under which number what is asked of the agent.
 pub(super) const INITIALIZE: u64 = 1;
 pub(super) const SESSION: u64 = 2;
-pub(super) const PROMPT: u64 = 3;
+pub(super) const FIRST_PROMPT: u64 = 3;
 
 /// A line of the agent: an answer, a question, or news.
 #[derive(Debug, Default, Deserialize)]
@@ -87,9 +87,9 @@ pub(super) fn session(ask: &Ask) -> String {
     }
 }
 
-pub(super) fn prompt(ask: &Ask, session: &str) -> String {
+pub(super) fn prompt(ask: &Ask, session: &str, id: u64) -> String {
     let prompt = json!([{ "type": "text", "text": prompt_text(ask) }]);
-    request(PROMPT, "session/prompt", &json!({ "sessionId": session, "prompt": prompt }))
+    request(id, "session/prompt", &json!({ "sessionId": session, "prompt": prompt }))
 }
 
 /// What is said. Agents take a prompt that begins with a slash for a command of their own, and one of those lets them do

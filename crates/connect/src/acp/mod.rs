@@ -3,8 +3,9 @@
 //! Nothing holds such an agent but its own habit of asking before it acts. So a level below `full` is given only to
 //! agents known to ask, or of which the settings say so (C-45), and what they ask for is answered by the level.
 //!
-//! A process serves one turn; a session is continued by loading it into a new one. What an agent cannot load is lost,
-//! which the engine knows how to mend (C-29).
+//! A process serves one session: it stays after a turn that went well, for the next one. Where it is gone, because a turn
+//! failed, the process died or the run was resumed, the session is loaded into a new one. What an agent cannot load is
+//! lost, which the engine knows how to mend (C-29).
 
 mod client;
 mod message;
@@ -17,7 +18,7 @@ use std::path::Path;
 
 use saihai_model::{Ask, Failure, FailureClass, Permission, ProviderKind, ProviderSettings};
 
-use crate::agent::{Agent, Invocation, Listener, Profile, failure, fits};
+use crate::agent::{Acquaintance, Agent, Invocation, Listener, Profile, failure, fits};
 use client::Client;
 
 /// Any agent that speaks the protocol.
@@ -56,6 +57,11 @@ impl Agent for Acp {
 
     fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
         Box::new(Client::new(ask.clone()))
+    }
+
+    fn going_on(&self, ask: &Ask, known: &Acquaintance) -> Option<(String, Box<dyn Listener>)> {
+        let client = Client::going_on(ask.clone(), known)?;
+        Some((client.prompt(), Box::new(client)))
     }
 }
 

@@ -181,6 +181,46 @@ fn a_session_is_loaded_and_its_past_is_not_said_again() {
     "#);
 }
 
+// C-67: a process that has the session open is only given the prompt, under a number of its own.
+#[test]
+fn a_process_that_stayed_goes_on_in_its_session() {
+    let mut first = Acp.listener(&ask(), &ProviderSettings::new(ProviderKind::Acp));
+    for line in [HELLO, OPEN, &chunk("one")] {
+        first.output(line, &mut |_| {});
+        assert_eq!(first.stays(), None, "the turn is not over");
+    }
+    first.output(END, &mut |_| {});
+    let known = first.stays().unwrap();
+    assert_eq!(known, Acquaintance { name: "OpenCode".into(), prompts: 1 });
+    let (said, mut second) = Acp.going_on(&continued(), &known).unwrap();
+    insta::assert_snapshot!(said, @r#"{"id":4,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"do it","type":"text"}],"sessionId":"ses_1"}}"#);
+    // An answer to the prompt of before is none.
+    for line in [chunk("two").as_str(), END] {
+        assert_eq!(second.output(line, &mut |_| {}), Next::GoOn);
+    }
+    assert_eq!(second.output(&END.replace(":3,", ":4,"), &mut |_| {}), Next::Done);
+    assert_eq!(second.stays().map(|known| known.prompts), Some(2));
+    let end = End { exit: Exit::AfterDone, complaints: String::new() };
+    insta::assert_snapshot!(shown(&second.end(&end)), @r#"
+    replied: "two"
+    session: ses_1
+    "#);
+}
+
+// C-67: only after a turn that went well.
+#[test]
+fn a_process_whose_turn_failed_does_not_stay() {
+    let refused = END.replace("end_turn", "refusal");
+    let error = r#"{"jsonrpc":"2.0","id":3,"error":{"code":500,"message":"down"}}"#;
+    for last in [refused.as_str(), error] {
+        let mut client = Acp.listener(&ask(), &ProviderSettings::new(ProviderKind::Acp));
+        for line in [HELLO, OPEN, &chunk("one"), last] {
+            client.output(line, &mut |_| {});
+        }
+        assert_eq!(client.stays(), None, "{last}");
+    }
+}
+
 // C-32, case 18
 #[test]
 fn a_session_that_cannot_be_loaded_is_lost() {

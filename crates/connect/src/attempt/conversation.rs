@@ -45,6 +45,8 @@ pub(super) enum Over {
     Silence(Millis),
     /// It had said that the turn is over, and stayed.
     Lingered,
+    /// The turn is over, and it is to stay for the next one (C-67).
+    Stays,
     /// It had to be ended at once.
     Failed(Failure),
 }
@@ -54,7 +56,12 @@ impl Over {
     pub(super) fn status(&self) -> Option<Status> {
         match self {
             Self::Exited(status) => Some(*status),
-            Self::Stopped | Self::Deadline(_) | Self::Silence(_) | Self::Lingered | Self::Failed(_) => None,
+            Self::Stopped
+            | Self::Deadline(_)
+            | Self::Silence(_)
+            | Self::Lingered
+            | Self::Stays
+            | Self::Failed(_) => None,
         }
     }
 }
@@ -68,15 +75,32 @@ pub(super) struct Conversation<'a> {
     pub(super) progress: &'a (dyn Fn(Progress) + Send + Sync),
 }
 
+/// What a conversation has come to.
+pub(super) struct Held {
+    pub(super) over: Over,
+    pub(super) heard: Heard,
+    /// The process, where it stays. Otherwise nothing of it is left.
+    pub(super) stayed: Option<(Family, Pipes)>,
+}
+
 impl Conversation<'_> {
-    /// Says `words`, listens to the end, and leaves nothing of the process behind.
-    pub(super) async fn hold(self, words: Vec<u8>, stop: &CancellationToken) -> (Over, Heard) {
+    /// Says `words`, listens to the end of the turn, and leaves nothing of the process behind unless it is to stay.
+    pub(super) async fn hold(self, words: Vec<u8>, stop: &CancellationToken) -> Held {
         let Self { family, pipes: Pipes { input, output, complaints }, mut hearing, patience, progress } =
             self;
         let mut mouth = Mouth::new(input, words, hearing.is_spoken_with());
         let mut ears =
             Ears { hearing: &mut hearing, output: Some(&output), complaints: Some(&complaints), progress };
         let mut over = talk(&family, &mut ears, &mut mouth, &patience, stop).await;
+        if let Over::Stays = over {
+            // The turn stands: what follows its last line is nothing that could change it.
+            let _ = ears.hearing.finish(&mut |news| progress(news));
+            if let (Some(_), Some(input)) = (ears.output, mouth.into_input()) {
+                let pipes = Pipes { input, output, complaints };
+                return Held { over, heard: hearing.into_heard(), stayed: Some((family, pipes)) };
+            }
+            return Held { over, heard: hearing.into_heard(), stayed: None };
+        }
         let survivors = if let Over::Exited(_) = over {
             let survivors = family.end().await;
             if let Err(failure) = ears.hear_the_rest().await {
@@ -90,7 +114,7 @@ impl Conversation<'_> {
         if !survivors.is_empty() {
             hearing.warn(format!("processes it started could not be ended: {survivors:?}"));
         }
-        (over, hearing.into_heard())
+        Held { over, heard: hearing.into_heard(), stayed: None }
     }
 }
 
@@ -114,6 +138,9 @@ async fn talk(
                 }
                 limits.renew(ears.hearing);
                 mouth.add(&ears.hearing.take_words());
+                if ears.hearing.stays() {
+                    return Over::Stays;
+                }
                 if ears.hearing.is_done() {
                     mouth.close();
                 }

@@ -44,6 +44,8 @@ pub(super) struct Heard {
     /// It said that the turn is over.
     pub(super) done: bool,
     pub(super) warnings: Vec<String>,
+    /// It said nothing at all.
+    pub(super) silent: bool,
 }
 
 impl Hearing {
@@ -79,6 +81,11 @@ impl Hearing {
 
     pub(super) fn is_spoken_with(&self) -> bool {
         self.listener.is_spoken_with()
+    }
+
+    /// The turn is over, and the process stays for the next one.
+    pub(super) fn stays(&self) -> bool {
+        self.done && self.listener.stays().is_some()
     }
 
     pub(super) fn farewell(&mut self) -> Option<String> {
@@ -175,6 +182,7 @@ impl Hearing {
             complaints: self.complaints.into_text(),
             done: self.done,
             warnings: self.warnings,
+            silent: self.received == 0,
         }
     }
 

@@ -11,6 +11,7 @@ mod lines;
 mod long_line;
 mod mouth;
 mod probing;
+mod staying;
 mod transcript;
 
 #[cfg(test)]
@@ -22,8 +23,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use saihai_model::{Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderSettings, Refusal};
-use tokio::sync::OnceCell;
+use saihai_model::{
+    Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderSettings, Refusal, Reply,
+};
+use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, End, Exit, Invocation, Listener, failure, fits};
@@ -32,9 +35,10 @@ use crate::environment;
 use crate::process::{Family, Grace, Mark, Start, Status, Streams, launcher};
 use crate::redact::Redactor;
 
-use conversation::{Conversation, Over, Patience};
+use conversation::{Conversation, Held, Over, Patience};
 use hearing::{Heard, Hearing};
 use probing::Probing;
+pub(crate) use staying::{Stayed, Staying};
 use transcript::Transcript;
 
 /// An agent program that is there, with what it is started with.
@@ -56,36 +60,46 @@ pub(crate) struct Means {
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) launcher: Option<PathBuf>,
     pub(crate) redactor: Arc<Redactor>,
+    /// Where processes are handed in that stay for another turn.
+    pub(crate) staying: mpsc::UnboundedSender<Stayed>,
 }
 
 /// One ask for an agent program.
 pub(crate) struct Attempt {
     ask: Ask,
     installed: Arc<Installed>,
+    /// The process that has stayed after the last turn of its session.
+    stayed: Option<Stayed>,
 }
 
 impl Attempt {
-    pub(crate) fn new(mut ask: Ask, installed: Arc<Installed>) -> Self {
+    pub(crate) fn new(mut ask: Ask, installed: Arc<Installed>, stayed: Option<Stayed>) -> Self {
         let settings = &installed.settings;
         // C-22: what the settings say holds where the definition says nothing; no tools at all is saying something.
         ask.persona = ask.persona.or_else(|| settings.system_prompt.clone());
         ask.tools = ask.tools.or_else(|| settings.tools.clone());
         ask.model = ask.model.or_else(|| settings.model.clone());
         ask.timeout = ask.timeout.or(settings.turn_timeout);
-        Self { ask, installed }
+        Self { ask, installed, stayed }
     }
 
     pub(crate) async fn answer(
-        self,
+        mut self,
         progress: &(dyn Fn(Progress) + Send + Sync),
         stop: CancellationToken,
     ) -> ProviderAnswer {
+        let stayed = self.stayed.take();
         let Installed { agent, settings, .. } = &*self.installed;
         let invocation = agent.invocation(&self.ask, settings)?;
         let most = settings.max_prompt.unwrap_or(agent.profile().max_prompt);
         fits(invocation.input.len(), most, &self.ask.provider)?;
         if stop.is_cancelled() {
             return Err(cancelled().into());
+        }
+        if let Some(stayed) = stayed
+            && let Some(answer) = self.go_on(stayed, progress, &stop).await?
+        {
+            return Ok(answer);
         }
         self.probe(&stop).await?;
         self.talk(invocation, &|| agent.listener(&self.ask, settings), progress, &stop).await
@@ -104,6 +118,27 @@ impl Attempt {
         passed.await.map(drop)
     }
 
+    /// Talks with the process of an earlier turn. Nothing comes of one that was gone without a word: it is begun anew, and
+    /// the session loaded.
+    async fn go_on(
+        &self,
+        stayed: Stayed,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        stop: &CancellationToken,
+    ) -> Result<Option<Reply>, Refusal> {
+        let agent = self.installed.agent;
+        let Stayed { known, family, pipes, .. } = stayed;
+        let going_on = || agent.going_on(&self.ask, &known);
+        let Some(((words, listener), (_, afterwards))) = going_on().zip(going_on()) else { return Ok(None) };
+        let hearing = self.hearing(listener, afterwards, &Invocation::default())?;
+        let conversation = Conversation { family, pipes, hearing, patience: self.patience(), progress };
+        let held = conversation.hold(words.into_bytes(), stop).await;
+        if matches!(held.over, Over::Exited(_)) && held.heard.silent {
+            return Ok(None);
+        }
+        self.conclude(held).await.map(Some)
+    }
+
     /// Starts it, talks with it, and says what came of it.
     async fn talk(
         &self,
@@ -112,23 +147,53 @@ impl Attempt {
         progress: &(dyn Fn(Progress) + Send + Sync),
         stop: &CancellationToken,
     ) -> ProviderAnswer {
-        let Installed { agent, settings, means, .. } = &*self.installed;
-        let transcript = self.prepare(&invocation).map_err(|error| {
-            Failure::new(FailureClass::Crashed, format!("the run's own files could not be written: {error}"))
-        })?;
+        let hearing = self.hearing(listener(), listener(), &invocation)?;
         let started = Family::start(&self.start(&invocation), Streams::Pipes);
         let (family, pipes) = started.map_err(|error| self.not_started(&error))?;
         let pipes = pipes.expect("pipes were asked for");
-        let hearing = Hearing::new(listener(), listener(), transcript, &means.redactor);
-        let patience = Patience {
+        let conversation = Conversation { family, pipes, hearing, patience: self.patience(), progress };
+        let held = conversation.hold(invocation.input.into_bytes(), stop).await;
+        self.conclude(held).await
+    }
+
+    fn hearing(
+        &self,
+        listener: Box<dyn Listener>,
+        afterwards: Box<dyn Listener>,
+        invocation: &Invocation,
+    ) -> Result<Hearing, Failure> {
+        let transcript = self.prepare(invocation).map_err(|error| {
+            Failure::new(FailureClass::Crashed, format!("the run's own files could not be written: {error}"))
+        })?;
+        Ok(Hearing::new(listener, afterwards, transcript, &self.installed.means.redactor))
+    }
+
+    fn patience(&self) -> Patience<'_> {
+        let Installed { agent, settings, means, .. } = &*self.installed;
+        Patience {
             deadline: self.ask.timeout,
             silence: settings.idle_timeout.filter(|_| agent.profile().speaks_while_working),
             grace: &means.grace,
             clock: &*means.clock,
-        };
-        let conversation = Conversation { family, pipes, hearing, patience, progress };
-        let (over, heard) = conversation.hold(invocation.input.into_bytes(), stop).await;
-        self.judge(over, heard)
+        }
+    }
+
+    /// Says what came of it, and hands in a process that stays after a reply.
+    async fn conclude(&self, held: Held) -> ProviderAnswer {
+        let Held { over, heard, stayed } = held;
+        let known = heard.listener.stays();
+        let answer = self.judge(over, heard);
+        let session = answer.as_ref().ok().and_then(|reply| reply.session.clone());
+        match (stayed, known, session) {
+            (Some((family, pipes)), Some(known), Some(session)) => {
+                let provider = self.ask.provider.clone();
+                // Where nobody takes it, it comes back and is dropped.
+                drop(self.installed.means.staying.send(Stayed { provider, session, known, family, pipes }));
+            }
+            (Some((family, _)), _, _) => drop(family.end().await),
+            (None, _, _) => {}
+        }
+        answer
     }
 
     /// Puts the files in place that it is told of, and the one for what it will say.
@@ -165,7 +230,7 @@ impl Attempt {
 
     /// C-32: the first rule that fits.
     fn judge(&self, over: Over, heard: Heard) -> ProviderAnswer {
-        let Heard { listener, complaints, done, warnings } = heard;
+        let Heard { listener, complaints, done, warnings, .. } = heard;
         let exit = match over.status() {
             Some(Status::Code(code)) => Exit::Code(code),
             Some(Status::Signal(signal)) => Exit::Signal(signal),
@@ -180,7 +245,7 @@ impl Attempt {
             Over::Stopped if done && said.is_ok() => None,
             Over::Stopped => Some(cancelled()),
             Over::Exited(_) => unstarted.map(|words| Failure::new(FailureClass::Missing, words)),
-            Over::Lingered => None,
+            Over::Lingered | Over::Stays => None,
             Over::Deadline(length) => Some(timed_out(&words(length))),
             Over::Silence(length) => Some(timed_out(&format!("{} without a word", words(length)))),
             Over::Failed(failure) => Some(failure),

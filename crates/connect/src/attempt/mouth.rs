@@ -32,6 +32,11 @@ impl Mouth {
         }
     }
 
+    /// Its standard input again, where all was said and it still listens.
+    pub(super) fn into_input(self) -> Option<Sender> {
+        self.input.filter(|_| self.said == self.words.len())
+    }
+
     /// Says what there is, as fast as it is read, and comes back then; otherwise never. Whoever does not want to read it
     /// does not have to (C-51). Nothing is said twice when it is dropped.
     pub(super) async fn speak(&mut self) {

@@ -75,6 +75,11 @@ impl Family {
         wait::ended(self.leader).await
     }
 
+    /// Whether the program itself has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        wait::has_ended(self.leader)
+    }
+
     /// Asks it and its group to end.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);

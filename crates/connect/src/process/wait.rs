@@ -20,6 +20,12 @@ pub(crate) async fn ended(child: Pid) -> io::Result<Status> {
     tokio::task::spawn_blocking(move || look(child)).await?
 }
 
+/// Whether a child has ended; it is left a zombie as well.
+pub(crate) fn has_ended(child: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    !matches!(rustix::process::waitid(WaitId::Pid(child), options), Ok(None))
+}
+
 /// Blocks until the child has ended.
 fn look(child: Pid) -> io::Result<Status> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

@@ -125,6 +125,9 @@ impl Driver {
         self.providers.hurry();
         self.around.hurry();
         self.calls.shut_down(grace).await;
+        if self.interrupts <= 1 {
+            self.providers.close().await;
+        }
         match driven {
             Ok(()) => Ok(self.finish()),
             Err(Broken::Error(error)) => Err(error),
@@ -292,7 +295,9 @@ impl Driver {
             self.meters.note(asked.as_deref(), session.as_deref(), Some(&meter));
         }
         self.settle(vec![fact], observer)?;
-        self.meters.forget_ended(self.owned.run());
+        let run = self.owned.run();
+        self.meters.forget_ended(run);
+        self.providers.part(|session| run.sessions().any(|kept| kept == session));
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::Printed;
 use crate::answer::Answer;
+use crate::fault::Fault;
 use crate::home::Home;
 
 /// Whether it was called so: by its name, or as the programs that can do both are.
@@ -13,8 +14,8 @@ pub(crate) fn is_meant(name: &str, words: &[String]) -> bool {
     name == "acp" || matches!(words.first().map(String::as_str), Some("acp" | "--acp"))
 }
 
-/// Answers until a prompt is answered, which is the last line, or its input ends.
-pub(crate) fn answer(home: &Home, words: &[String]) -> anyhow::Result<Printed> {
+/// Answers until its input ends, or until it is to do something wrong or to exit, which comes with the last line.
+pub(crate) fn answer(home: &Home, words: &[String]) -> anyhow::Result<(Printed, Option<Fault>)> {
     let mut session = home.new_session();
     for line in io::stdin().lock().lines() {
         let line = line?;
@@ -37,13 +38,21 @@ pub(crate) fn answer(home: &Home, words: &[String]) -> anyhow::Result<Printed> {
             }
             Some("session/prompt") => {
                 let answer = home.next(words, &asked["params"]["prompt"][0]["text"].to_string(), None);
-                return Ok(turn(&answer, &session, id));
+                if answer.forget {
+                    home.forget(&session);
+                }
+                let printed = turn(&answer, &session, id);
+                if answer.fault.is_some() || answer.exit.is_some() || answer.no_end {
+                    return Ok((printed, answer.fault));
+                }
+                printed.lines.iter().try_for_each(tell)?;
+                continue;
             }
             _ => continue,
         };
         tell(&json!({"jsonrpc": "2.0", "id": id, "result": result}))?;
     }
-    Ok(Printed::default())
+    Ok((Printed::default(), None))
 }
 
 fn turn(answer: &Answer, session: &str, id: &Value) -> Printed {

@@ -70,6 +70,11 @@ impl Home {
         fs::write(sessions.join(id), answers.to_string()).expect("the session is kept");
     }
 
+    /// Forgets a session.
+    pub(crate) fn forget(&self, id: &str) {
+        fs::remove_file(self.0.join("sessions").join(id)).expect("the session was kept");
+    }
+
     /// A name for a new session.
     pub(crate) fn new_session(&self) -> String {
         let known = fs::read_dir(self.0.join("sessions")).map_or(0, Iterator::count);

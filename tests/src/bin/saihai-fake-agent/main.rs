@@ -54,7 +54,8 @@ fn main() -> anyhow::Result<ExitCode> {
         lingering::turn_deaf()?;
     }
     if acp::is_meant(&name, &words) {
-        return voice::say(&acp::answer(&home, &words)?, fault);
+        let (printed, fault) = acp::answer(&home, &words)?;
+        return voice::say(&printed, fault);
     }
     let input = voice::hear(fault)?;
     let answer = match name.as_str() {

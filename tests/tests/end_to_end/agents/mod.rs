@@ -1,5 +1,6 @@
 //! Runs on agent programs, each played by the fake agent under the program's own name. C-84.
 
+mod acp;
 mod claude;
 mod codex;
 mod command;

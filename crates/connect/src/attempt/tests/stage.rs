@@ -193,6 +193,7 @@ impl Stage {
             redactor: Arc::new(Redactor::of_environment(&environment)),
             environment,
             launcher: None,
+            staying: tokio::sync::mpsc::unbounded_channel().0,
         });
         let settings = self.settings.clone();
         let installed = Installed {
@@ -203,7 +204,7 @@ impl Stage {
             probed: OnceCell::new(),
         };
         let progress = |news| self.seen.send_modify(|seen| seen.push(news));
-        Attempt::new(ask, Arc::new(installed)).answer(&progress, self.stop.clone()).await
+        Attempt::new(ask, Arc::new(installed), None).answer(&progress, self.stop.clone()).await
     }
 
     /// Runs it, and does something once it has told as much progress.
