@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use saihai_model::{ProviderKind, ProviderName, ProviderSettings};
+use saihai_model::{Permission, ProviderKind, ProviderName, ProviderSettings};
 use tokio::task::JoinSet;
 
 use crate::agent::{Agent, Login, LoginProbe, Probed};
@@ -34,6 +34,8 @@ pub struct Examined {
     pub install: Option<&'static str>,
     /// Whether somebody is logged in.
     pub login: Login,
+    /// Whether it can be given permission `full`: it can be held to it, and would not refuse it to us.
+    pub full: bool,
 }
 
 impl Examined {
@@ -53,11 +55,24 @@ pub async fn examine(with: &Connections) -> Vec<Examined> {
     let mut examining = JoinSet::new();
     for (name, settings) in candidates(with) {
         let environment = with.environment.clone();
-        examining.spawn(async move { Patient { name, settings, environment }.examine().await });
+        let root = with.root;
+        examining.spawn(async move { Patient { name, settings, environment, root }.examine().await });
     }
     let mut all = examining.join_all().await;
     all.sort_by(|one, other| one.name.cmp(&other.name));
     all
+}
+
+/// The address of the repository's remote, `origin` before all others. Nothing is asked but git's own settings, which runs
+/// nothing and opens no connection.
+pub async fn remote(git: &Path, directory: &Path, with: &Connections) -> Option<String> {
+    let directory = directory.to_str()?;
+    let arguments = ["-C", directory, "config", "--get-regexp", r"^remote\..*\.url$"];
+    let said = probe(git, &arguments, environment::allowed(&with.environment, &[])).await?;
+    let remotes = || said.output.lines().filter_map(|line| line.split_once(' '));
+    let origin = remotes().find(|(name, _)| *name == "remote.origin.url");
+    let (_, address) = origin.or_else(|| remotes().next()).filter(|_| said.code == Some(0))?;
+    Some(address.to_owned())
 }
 
 /// Where a program is, and the version it says it has.
@@ -109,13 +124,15 @@ struct Patient {
     name: ProviderName,
     settings: ProviderSettings,
     environment: Vec<(OsString, OsString)>,
+    /// Whether we are root.
+    root: bool,
 }
 
 impl Patient {
     async fn examine(self) -> Examined {
         let kind = self.settings.kind;
         let Some(agent) = agents::of(kind) else {
-            let login = self.key(keys_of(kind));
+            let (login, full) = (self.key(keys_of(kind)), self.settings.can_enforce(Permission::Full));
             let (name, program) = (self.name, self.settings.program);
             return Examined {
                 name,
@@ -126,6 +143,7 @@ impl Patient {
                 tested: None,
                 install: None,
                 login,
+                full,
             };
         };
         let profile = agent.profile();
@@ -137,6 +155,8 @@ impl Patient {
             None => None,
         };
         let login = self.login(agent, file.as_deref()).await;
+        let is_refused = self.root && agent.refuses_root(Permission::Full, &self.settings);
+        let full = self.settings.can_enforce(Permission::Full) && !is_refused;
         Examined {
             kind,
             program: Some(program).filter(|program| !program.is_empty()),
@@ -145,6 +165,7 @@ impl Patient {
             tested: Some(profile.tested).filter(|tested| !tested.is_empty()),
             install: Some(profile.install).filter(|install| !install.is_empty()),
             login,
+            full,
             name: self.name,
         }
     }

@@ -41,7 +41,7 @@ pub use agent::Login;
 pub use asking::Asking;
 pub use clock::{Clock, NoTime, RealTime, Sleep};
 pub use command_line::{CommandEnd, CommandLine, CommandOutput, Surroundings};
-pub use doctor::{Examined, examine, program};
+pub use doctor::{Examined, examine, program, remote};
 pub use http::Unreachable;
 pub use process::{Containment, launcher, sweep};
 pub use providers::{Connections, Providers, Unavailable};

@@ -45,6 +45,12 @@ fn a_machine_without_agents_is_no_failure_unless_the_settings_name_one() {
     let bare = Machine::new(&[], "");
     let outcome = bare.doctor(&[]).run().exits(0);
     assert!(outcome.stdout.contains("git was not found"), "{outcome}");
+    for agent in ["claude", "codex", "opencode", "gemini", "copilot"] {
+        assert_eq!(bare.provider(agent)["found"], false, "{agent}");
+        assert!(outcome.stdout.contains(&format!("not found: `{agent}`")), "{agent}: {outcome}");
+    }
+    let claude = Machine::new(&[], "provider = \"claude\"\n");
+    assert_eq!(claude.doctor(&[]).run().code, Some(4));
     let named = Machine::new(
         &[],
         "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"my-agent\"\n",
@@ -82,4 +88,92 @@ fn no_key_is_ever_shown() {
         assert!(outcome.stdout.contains("OPENAI_API_KEY"), "{outcome}");
         assert!(!format!("{outcome}").contains("canary"), "{outcome}");
     }
+}
+
+// C-86: what each program says of its logins, without a network.
+#[test]
+fn a_login_is_a_credential_or_a_key() {
+    let programs = [
+        ("claude", "case $1 in auth) echo '{\"loggedIn\":true}';; *) echo 2.1.325;; esac"),
+        ("codex", "case $1 in login) exit 1;; *) echo codex-cli 0.166.0;; esac"),
+        ("opencode", "case $1 in auth) printf '|\\n└  2 credentials\\n';; *) echo 1.18.33;; esac"),
+        ("gemini", "echo 0.61.0"),
+        ("copilot", "echo 1.0.102"),
+    ];
+    let machine = Machine::new(&programs, "");
+    let logins = |machine: &Machine, variables: &[&str]| {
+        let doctor = machine.doctor(&["--json"]);
+        let doctor = variables.iter().fold(doctor, |doctor, name| doctor.env(name, "canary"));
+        let outcome = doctor.run().exits(0);
+        assert!(!format!("{outcome}").contains("canary"), "{outcome}");
+        let found = outcome.json()[0]["providers"].as_array().expect("providers").clone();
+        let told = found.iter().map(|one| {
+            let key = one["key"].as_str().map(|key| format!(" {key}")).unwrap_or_default();
+            format!(
+                "{}: {}{key}",
+                one["provider"].as_str().unwrap_or_default(),
+                one["login"].as_str().unwrap_or_default()
+            )
+        });
+        told.collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(logins(&machine, &[]), @"
+    anthropic: unknown
+    claude: in
+    codex: out
+    copilot: unknown
+    gemini: unknown
+    openai: unknown
+    opencode: in
+    ");
+    let keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "COPILOT_GITHUB_TOKEN", "GH_TOKEN"];
+    insta::assert_snapshot!(logins(&machine, &keys), @"
+    anthropic: key_set ANTHROPIC_API_KEY
+    claude: in
+    codex: key_set OPENAI_API_KEY
+    copilot: key_set COPILOT_GITHUB_TOKEN
+    gemini: key_set GOOGLE_API_KEY
+    openai: key_set OPENAI_API_KEY
+    opencode: in
+    ");
+}
+
+// C-86: where the repository lives, and by which variable one gets in; what stands in its address is nobody's business.
+#[test]
+fn the_forge_is_known_by_the_remote_and_its_token_by_name() {
+    let git = "case $1 in --version) echo git version 2.43.0;; *) echo 'remote.origin.url https://me:canary@github.com/me/tool.git';; esac";
+    let machine = Machine::new(&[("git", git)], "");
+    let outcome = machine.doctor(&[]).run().exits(0);
+    let line =
+        "the remote repository is `me/tool` at `github.com`; neither is `GITHUB_TOKEN` set nor `gh` there";
+    assert!(outcome.stdout.contains(line), "{outcome}");
+    let outcome = machine.doctor(&["--json"]).env("GITHUB_TOKEN", "canary").run().exits(0);
+    let forge = serde_json::json!({"host": "github.com", "repository": "me/tool", "github": true, "token": "GITHUB_TOKEN", "gh": false});
+    assert_eq!(outcome.json()[0]["forge"], forge);
+    assert!(!format!("{outcome}").contains("canary"), "{outcome}");
+    let bare = Machine::new(&[], "");
+    assert_eq!(
+        bare.doctor(&["--json"]).run().exits(0).json()[0]["forge"],
+        serde_json::json!({"github": false, "gh": false})
+    );
+}
+
+// C-44, C-57, C-86
+#[test]
+fn what_can_be_given_and_ended_here_is_said_as_it_is() {
+    let machine = Machine::new(&[("claude", "echo 2.1.325"), ("codex", "echo 0.166.0")], "");
+    let outcome = machine.doctor(&["--json"]).run().exits(0);
+    let expected = match saihai_connect::Containment::here() {
+        saihai_connect::Containment::ControlGroup => "cgroup",
+        saihai_connect::Containment::Search => "subreaper",
+        saihai_connect::Containment::ProcessGroup => "process group",
+    };
+    assert_eq!(outcome.json()[0]["process_tree"], expected);
+    let root = rustix::process::geteuid().is_root();
+    assert_eq!(outcome.json()[0]["root"], root);
+    assert_eq!(machine.provider("claude")["full"], !root, "it refuses root");
+    assert_eq!(machine.provider("codex")["full"], true);
+    assert_eq!(machine.provider("openai")["full"], false, "it can only look");
+    let told = machine.doctor(&[]).run().exits(0).stdout;
+    assert_eq!(told.contains("permission `full` is refused by `claude`"), root, "{told}");
 }

@@ -1,10 +1,12 @@
 //! `saihai doctor`.
 
+mod forge;
+
 use std::path::PathBuf;
 
 use clap::Args;
 use saihai_config::{Diagnostics, Settings};
-use saihai_connect::{Connections, Examined, Login, examine, program};
+use saihai_connect::{Connections, Containment, Examined, Login, examine, program};
 use serde::Serialize;
 
 use crate::driving::block_on;
@@ -13,6 +15,7 @@ use crate::json;
 use crate::prepared::connections;
 use crate::project::Project;
 use crate::terminal::{Streams, Table, visible_line};
+use forge::{Forge, ForgeObject};
 
 /// Say which agents can be asked on this machine, and what is missing
 #[derive(Debug, Args)]
@@ -30,7 +33,9 @@ pub(crate) struct Doctor {
 struct Findings {
     providers: Vec<Provider>,
     git: Option<(PathBuf, Option<String>)>,
+    forge: Forge,
     root: bool,
+    containment: Containment,
     runs: Place,
     reports: Place,
 }
@@ -82,10 +87,13 @@ impl Findings {
         };
         let providers = examine(with).await.into_iter();
         let providers = providers.map(|examined| Provider { named: named(&examined), examined }).collect();
+        let git = program("git", with).await;
         Self {
             providers,
-            git: program("git", with).await,
+            forge: Forge::of(git.as_ref().map(|(path, _)| path.as_path()), &project.places.root, with).await,
+            git,
             root: with.root,
+            containment: Containment::here(),
             runs: Place::of(project.runs().directory().to_owned()),
             reports: Place::of(settings.reports_dir.clone()),
         }
@@ -105,15 +113,40 @@ impl Findings {
             }
             None => "git was not found".to_owned(),
         });
-        lines.push(if self.root {
-            AS_ROOT.to_owned()
-        } else {
-            "permission `full` can be given here".to_owned()
-        });
-        lines.push(format!("processes of agents are ended as a whole tree ({TREE})"));
+        lines.push(self.forge.line());
+        lines.push(self.full_line());
+        lines.push(self.tree_line());
         lines
             .extend([("runs", &self.runs), ("reports", &self.reports)].map(|(what, place)| place.line(what)));
         lines
+    }
+
+    /// Whether agents can be given everything.
+    fn full_line(&self) -> String {
+        let refuse = |provider: &&Provider| provider.examined.program.is_some() && !provider.examined.full;
+        let refusing = self.providers.iter().filter(refuse);
+        let names: Vec<String> =
+            refusing.map(|one| format!("`{}`", visible_line(one.examined.name.as_str()))).collect();
+        match (self.root, names.as_slice()) {
+            (false, _) => "permission `full` can be given here".to_owned(),
+            (true, []) => "permission `full` can be given here, though this is root".to_owned(),
+            (true, names) => format!(
+                "this is root, to whom permission `full` is refused by {}; run as another user",
+                names.join(", ")
+            ),
+        }
+    }
+
+    fn tree_line(&self) -> String {
+        let how = tree(self.containment);
+        match self.containment {
+            Containment::ControlGroup | Containment::Search => {
+                format!("processes of agents are ended as a whole tree ({how})")
+            }
+            Containment::ProcessGroup => format!(
+                "processes of agents are ended with their {how}; what leaves that is named, and stays"
+            ),
+        }
     }
 
     fn advice(&self) -> Vec<String> {
@@ -133,22 +166,23 @@ impl Findings {
                 path: self.git.as_ref().map(|(path, _)| path.display().to_string()),
                 version: self.git.as_ref().and_then(|(_, version)| version.as_deref()),
             },
+            forge: self.forge.object(),
             root: self.root,
-            process_tree: TREE,
+            process_tree: tree(self.containment),
             runs: self.runs.object(),
             reports: self.reports.object(),
         }
     }
 }
 
-/// How a whole tree of processes is held together here.
-#[cfg(target_os = "linux")]
-const TREE: &str = "subreaper";
-#[cfg(not(target_os = "linux"))]
-const TREE: &str = "process group";
-
-const AS_ROOT: &str =
-    "this is root: some agents refuse permission `full` or `edit`; run as another user where they do";
+/// How a whole tree of processes is held together, in a word or two.
+fn tree(containment: Containment) -> &'static str {
+    match containment {
+        Containment::ControlGroup => "cgroup",
+        Containment::Search => "subreaper",
+        Containment::ProcessGroup => "process group",
+    }
+}
 
 impl Provider {
     fn is_missed(&self) -> bool {
@@ -200,6 +234,7 @@ impl Provider {
             tested: is_tested.map(|(version, tested)| version == tested),
             login,
             key,
+            full: examined.full,
             install: examined.install.filter(|_| !examined.is_there()),
         }
     }
@@ -233,6 +268,7 @@ impl Place {
 struct DoctorObject<'a> {
     providers: Vec<ProviderObject<'a>>,
     git: ProgramObject<'a>,
+    forge: ForgeObject<'a>,
     root: bool,
     process_tree: &'a str,
     runs: PlaceObject<'a>,
@@ -258,6 +294,7 @@ struct ProviderObject<'a> {
     login: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
+    full: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     install: Option<&'a str>,
 }

@@ -86,6 +86,10 @@ impl Agent for Copilot {
             result: None,
         })
     }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"]
+    }
 }
 
 /// What a level becomes (C-42).

@@ -80,6 +80,10 @@ impl Agent for Gemini {
             is_echo_cut: false,
         })
     }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["GEMINI_API_KEY", "GOOGLE_API_KEY"]
+    }
 }
 
 /// A line it prints.

@@ -16,7 +16,10 @@ use serde_json::json;
 
 use super::heard::Heard;
 use super::remote::{self, Trouble};
-use crate::agent::{Agent, End, Invocation, Listener, Next, Probe, Profile, abrupt, failure, with_persona};
+use crate::agent::{
+    Agent, End, Invocation, Listener, Login, LoginProbe, Next, Probe, Probed, Profile, abrupt, failure,
+    with_persona,
+};
 use crate::lenient::or_default;
 use crate::tool_log::When;
 
@@ -81,6 +84,28 @@ impl Agent for Opencode {
             finish: None,
             trouble: None,
         })
+    }
+
+    fn login(&self) -> Option<LoginProbe> {
+        Some(LoginProbe { arguments: &["auth", "list"], read: logged_in })
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"]
+    }
+}
+
+/// What `auth list` says: how many credentials there are.
+fn logged_in(said: &Probed) -> Login {
+    let words: Vec<&str> = said.output.split_whitespace().collect();
+    let count = words.windows(2).find_map(|pair| match pair {
+        [number, "credential" | "credentials"] => number.parse::<u32>().ok(),
+        _ => None,
+    });
+    match count {
+        Some(0) => Login::Out,
+        Some(_) => Login::In,
+        None => Login::Unknown,
     }
 }
 

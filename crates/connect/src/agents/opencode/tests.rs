@@ -187,3 +187,14 @@ fn an_answer_of_another_agent_than_ours_is_none_however_late_that_is_heard() {
     let answer = listener.end(&End { exit: Exit::AfterDone, complaints });
     assert_eq!(answer.unwrap_err().failure.class, FailureClass::BadRequest);
 }
+
+// C-86
+#[test]
+fn somebody_is_logged_in_where_there_are_credentials() {
+    let check = |output: &str, expected| {
+        assert_eq!(logged_in(&Probed { code: Some(0), output: output.to_owned() }), expected, "{output}");
+    };
+    check("┌  Credentials ~/.local/share/opencode/auth.json\n│\n└  0 credentials\n", Login::Out);
+    check("┌  Credentials\n│\n●  Anthropic oauth\n│\n└  1 credentials\n", Login::In);
+    check("", Login::Unknown);
+}
