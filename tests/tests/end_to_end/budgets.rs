@@ -73,3 +73,26 @@ fn a_budget_in_money_that_cannot_be_counted_is_refused_before_the_first_turn() {
     assert!(outcome.stderr.contains("`codex` does not say what its turns cost"), "{outcome}");
     assert_eq!(project.runs(), Vec::<String>::new());
 }
+
+// C-26, C-81: a failed attempt that tells its tokens is counted by the price, one that tells nothing is not.
+#[test]
+fn a_failed_attempt_is_counted_by_what_is_known_of_it() {
+    let spent = |usage: &str| {
+        let replies = format!(
+            "  - {{for: one, fail: {{class: transient, message: cut}}{usage}}}\n  - {{for: one, text: '[STEP:0]', usage: {{input: 100000, output: 0}}}}\n  - {{for: two, text: '[STEP:0]', usage: {{input: 100000, output: 0}}}}\n"
+        );
+        let project = project(TWO, &replies);
+        project.write(
+            ".saihai/config.toml",
+            "[providers.script]\nprice = { input = 3, output = 15, turn = 0.01 }\n",
+        );
+        let arguments = ["run", "it", "T", "--script", "script.yaml", "--budget", "usd=9", "--json"];
+        let outcome = project.saihai(arguments).run().exits(0);
+        outcome.result()["budget"]["spent"]["usd"].as_f64().expect("money")
+    };
+    assert!((spent("") - 0.62).abs() < 1e-9, "two turns of $0.31");
+    assert!(
+        (spent(", usage: {input: 100000, output: 20000}") - 1.23).abs() < 1e-9,
+        "and $0.61 for what failed"
+    );
+}
