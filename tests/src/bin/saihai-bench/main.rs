@@ -4,6 +4,7 @@
 //! takes medians, is repeated five times, and fails only if the median of the repetitions exceeds the law.
 
 mod flat;
+mod large;
 mod law;
 mod memory;
 mod numbers;
@@ -24,6 +25,7 @@ fn main() -> Result<ExitCode> {
         [] => None,
         // A process of its own for what is measured by its peak size.
         ["live-runs", count] => return memory::live_runs(count.parse()?).map(|()| ExitCode::SUCCESS),
+        ["large-reply", bytes] => return large::large_reply(bytes.parse()?).map(|()| ExitCode::SUCCESS),
         ["--only", law] => Some(*law),
         _ => bail!("usage: cargo xtask bench [--only T-n]"),
     };
@@ -42,10 +44,11 @@ fn main() -> Result<ExitCode> {
 
 type Measure = fn() -> Result<Vec<Law>>;
 
-const LAWS: [(&str, Measure); 5] = [
+const LAWS: [(&str, Measure); 6] = [
     ("T-100", start::measure),
     ("T-101", turn::measure),
     ("T-102", flat::measure),
     ("T-103", memory::measure),
     ("T-104", resume::measure),
+    ("T-107", large::measure),
 ];

@@ -90,9 +90,19 @@ pub(crate) fn script(reply: ScriptReply) -> Script {
 /// A run of the workflow below a directory, not driven yet.
 pub(crate) fn driver(root: &Path, workflow: Workflow, script: Script) -> Result<Driver> {
     let connections = Connections { script: Some(script.clone()), ..Connections::default() };
+    driver_on(root, workflow, Some(script), connections)
+}
+
+/// The same with other connections.
+pub(crate) fn driver_on(
+    root: &Path,
+    workflow: Workflow,
+    script: Option<Script>,
+    connections: Connections,
+) -> Result<Driver> {
     let beginning = Beginning {
         workflow,
-        script: Some(script),
+        script,
         definition: "bench".to_owned(),
         dialect: "bench".to_owned(),
         task: "Measure what a turn costs.".to_owned(),
