@@ -83,12 +83,13 @@ fn evidence_words(directory: &RunDirectory, evidence: &Evidence) -> Result<Strin
                 turn.as_ref().map(|turn| format!("`{}`: ", visible_line(turn.as_str()))).unwrap_or_default();
             format!("{whose}tag {} on line {line} of the reply", tag(*number))
         }
-        Evidence::Question { turn, question, answer, number, .. } => {
+        Evidence::Question { turn, question, answer, number, value, .. } => {
+            let read = value.as_ref().map(|value| visible_line(&value.to_string()).into_owned());
             let about = turn.as_ref().map(|turn| format!(" about `{}`", visible_line(turn.as_str())));
             format!(
                 "question{}, answered {}:\n{}\nanswer:\n{}",
                 about.unwrap_or_default(),
-                tag(*number),
+                read.unwrap_or_else(|| tag(*number)),
                 quoted(directory, question)?,
                 quoted(directory, answer)?
             )

@@ -65,7 +65,7 @@ fn reply(replied: &Replied, names: &Names<'_>) -> Vec<Line> {
     if let Some(tag) = &replied.reading.tag {
         let number = tag.number.map_or_else(|| "NONE".to_owned(), |number| number.to_string());
         facts.push(format!("tag {number} on line {}", tag.line));
-    } else if !is_work {
+    } else if !is_work && replied.reading.output.is_none() {
         facts.push("no answer found".to_owned());
     }
     let mut lines = vec![Line::step(facts.join(", "))];

@@ -66,12 +66,13 @@ fn evidence(directory: &RunDirectory, evidence: &Evidence) -> Result<Json, Error
         Evidence::Tag { turn, number, line } => {
             json!({ "kind": "tag", "turn": turn, "number": number, "line": line })
         }
-        Evidence::Question { turn, question, answer, number, .. } => json!({
+        Evidence::Question { turn, question, answer, number, value, .. } => json!({
             "kind": "question",
             "turn": turn,
             "question": directory.text(question)?,
             "answer": directory.text(answer)?,
             "number": number,
+            "value": value,
         }),
         Evidence::Published { topic, line } => json!({ "kind": "published", "topic": topic, "line": line }),
         Evidence::NearMiss { what } => json!({ "kind": "near_miss", "what": what }),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    AnsweredBy, By, CallId, Decision, Destination, Entry, Fact, Label, Moment, Place, Reading, Record,
+    AnsweredBy, By, CallId, Decision, Destination, Entry, Fact, Json, Label, Moment, Place, Reading, Record,
     Replied, StageId, Text, Topic, TurnId, Verdict, Watch, Workflow,
 };
 
@@ -62,6 +62,8 @@ pub enum Evidence {
         answer: Text,
         /// The tag in it.
         number: Option<usize>,
+        /// The value in it, where a form was asked for.
+        value: Option<Json>,
     },
     /// A published event.
     Published {
@@ -186,6 +188,7 @@ impl<'w> Transitions<'w> {
             question,
             answer: reply.text.clone(),
             number: reply.reading.tag.as_ref().and_then(|tag| tag.number),
+            value: reply.reading.output.clone(),
         }]
     }
 
