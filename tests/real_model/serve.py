@@ -18,7 +18,7 @@ settings.endpoint_slots = True
 # The likeliest word each time: the same prompt gets the same answer.
 settings.sampling.temp = 0.0
 # A small model may never find an end by itself.
-settings.n_predict = 400
+settings.n_predict = 200
 server = xllamacpp.Server(settings)
 print(server.listening_address, flush=True)
 # Whoever started it holds the other end; when that is gone, so is the reason to go on.

@@ -1,11 +1,15 @@
 //! Whole runs.
 
 use std::fs;
+use std::time::Duration;
 
 use saihai_tests::Project;
 use serde_json::Value;
 
 use crate::model::Model;
+
+/// Six answers of a model that has one thread of a busy machine.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Whatever the model says, this ends: after its second movement, by a rule, by none, or by its limit.
 const DEFINITION: &str = "
@@ -36,7 +40,7 @@ fn a_piece_runs_to_an_end() {
         let base = model.base(provider);
         let text = format!("provider = \"{provider}\"\n[providers.{provider}]\nbase_url = \"{base}\"\n");
         fs::write(settings.join("config.toml"), text).expect("settings");
-        let outcome = project.saihai(["run", "it", "Aki", "--json"]).run();
+        let outcome = project.saihai(["run", "it", "Aki", "--json"]).patience(PATIENCE).run();
         let journal = project.journal();
         let replied: Vec<&Value> = journal.facts("replied").collect();
         let failed: Vec<&Value> = journal.facts("failed").collect();
