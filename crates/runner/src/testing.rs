@@ -1,5 +1,7 @@
 //! What the tests of this crate share: a project in a temporary directory, and small workflows.
 
+mod steps;
+
 use std::path::PathBuf;
 
 use saihai_connect::Connections;
@@ -8,6 +10,8 @@ use saihai_model::{
     Moment, Offer, OnFailure, Part, Permission, Prompt, Raise, Reads, Record, Report, Retry, Rounds, Rule,
     Script, ScriptReply, Section, SessionPolicy, Stage, Target, Turn, Variable, Wants, When, Workflow,
 };
+
+pub(crate) use steps::{tailor, tailors_replies};
 
 use crate::{Beginning, Clock, Disk, Driver, Error, Finish, Going, Observed, RunDirectory, Runs};
 

@@ -136,7 +136,8 @@ pub fn failure_words(
             let open = open_words(&workflow.completion);
             Some(format!("flow ended at {at}, but {}", open.join(" and ")))
         }
-        ("step_failed", _) => {
+        ("step_failed", step) => {
+            let at = if step.is_empty() { at } else { step };
             let by = exited.map(|(_, verdict)| verdict.by);
             Some(match by {
                 Some(By::Output) => {

@@ -5,6 +5,7 @@ mod crashing;
 mod gates;
 mod going;
 mod power_loss;
+mod stepping;
 mod stopping;
 mod storage;
 mod waiting;

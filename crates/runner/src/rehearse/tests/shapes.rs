@@ -287,3 +287,41 @@ fn what_comes_afterwards_is_rehearsed_too() {
     a:0 push:nomatch | failed: no_match
     ");
 }
+
+// S-72: both exits of every check are walked, every retry is exhausted, and an output stays wrong.
+#[test]
+fn a_flow_of_checked_steps_is_walked_to_all_its_ends() {
+    let rehearsal = rehearsed(&crate::testing::tailor());
+    assert_eq!(rehearsal.untaken, []);
+    let mut ends: Vec<String> = rehearsal.runs.iter().map(|run| run.end.to_string()).collect();
+    ends.sort();
+    ends.dedup();
+    assert_eq!(ends, ["completed: Flow completed at quote", "failed: step_failed",]);
+    let exhausted = Ending::Failed("retries_exhausted quote 2".to_owned());
+    assert!(rehearsal.runs.iter().any(|run| run.end == End::Ended(exhausted.clone())));
+}
+
+// S-63
+#[test]
+fn there_is_a_way_through_the_phases() {
+    let step = |from: &str, kind: &str, to: &str| saihai_model::PhaseStep {
+        from: from.into(),
+        kind: kind.into(),
+        fields: std::collections::BTreeMap::new(),
+        to: to.into(),
+    };
+    let steps =
+        vec![step("plan", "advance", "work"), step("work", "detour", "work"), step("work", "advance", "end")];
+    let phases = saihai_model::Phases { start: "plan".into(), steps, terminal: vec!["end".into()] };
+    let mut workflow = completing(Completion::Phase(phases));
+    let Activity::Turns { turns, .. } = &mut workflow.stages["b"].does else { panic!("it asks") };
+    let uses = [("advance".to_owned(), BlockUse::Signal)].into_iter().collect();
+    turns[0].reads.blocks = Some(Blocks { fence: "action".into(), uses });
+    let rehearsal = rehearsed(&workflow);
+    assert_eq!(rehearsal.untaken, []);
+    let ends = rehearsal.runs.iter().map(|run| &run.end);
+    assert!(
+        ends.into_iter()
+            .any(|end| matches!(end, End::Ended(Ending::Completed(reason)) if reason == "phase end"))
+    );
+}

@@ -1,0 +1,134 @@
+//! A flow of checked steps, driven, killed and resumed.
+
+use std::collections::BTreeMap;
+
+use saihai_model::{Ending, Entry, Fact, Record, ScriptTarget};
+
+use super::crashing::quick;
+use crate::disk::{Death, Plan};
+use crate::project::RunResult;
+use crate::testing::{Project, drive, go_on, tailor, tailors_replies};
+use crate::{Error, Finish, Going};
+
+async fn live(project: &Project) -> Result<Finish, Error> {
+    let none = project.runs().find("last").is_err();
+    let driver = if none { project.start(tailor(), tailors_replies()) } else { project.resume(go_on()) };
+    drive(driver?, Going::default()).await.0
+}
+
+fn asked(records: &[Record]) -> BTreeMap<String, usize> {
+    let mut asked = BTreeMap::new();
+    for record in records {
+        if let Entry::Fact(Fact::Asked { call, .. }) = &record.entry {
+            *asked.entry(call.to_string()).or_insert(0) += 1;
+        }
+    }
+    asked
+}
+
+fn replied(records: &[Record]) -> Vec<String> {
+    let replied = records.iter().filter_map(|record| match &record.entry {
+        Entry::Fact(Fact::Replied(reply)) => Some(reply.call.to_string()),
+        Entry::Fact(_) | Entry::Decision(_) => None,
+    });
+    replied.collect()
+}
+
+fn prompt(project: &Project, wanted: &str) -> String {
+    let mut prompts = project.records().into_iter().filter_map(|record| match record.entry {
+        Entry::Fact(Fact::Asked { call, prompt: Some(prompt), .. }) if call.to_string() == wanted => {
+            Some(prompt)
+        }
+        Entry::Fact(_) | Entry::Decision(_) => None,
+    });
+    project.last().text(&prompts.next().unwrap()).unwrap()
+}
+
+// S-24, S-26, S-35, S-37, S-46: reply, output and its correction, check, retry, completion.
+#[tokio::test(start_paused = true)]
+async fn steps_are_worked_corrected_checked_and_tried_again() {
+    let project = Project::new();
+    let finish = live(&project).await.unwrap();
+    assert_eq!(finish.ending, Some(Ending::Completed("Flow completed at quote".to_owned())));
+    let result = RunResult::of(&project.last()).unwrap();
+    assert_eq!((result.success, result.iterations, result.summaries.len()), (true, 3, 3));
+    assert_eq!(
+        result.summaries[0].assistant_responses,
+        ["採寸結果です。175 cm", "```json\n{\"height\": 175}\n```"],
+        "a correction belongs to its iteration, a check does not"
+    );
+    assert_eq!(prompt(&project, "quote.1.1.1"), "Do quote.\n\n175\n");
+    assert_eq!(prompt(&project, "quote.1.2.1"), "Do quote.\n\n175\n\ntoo cheap\n");
+    assert_eq!(std::fs::read_to_string(project.path("output.md")).unwrap(), "900");
+}
+
+// S-55, S-58, case 30: a lost session is begun anew, once, with what was carried.
+#[tokio::test(start_paused = true)]
+async fn a_lost_session_is_begun_anew_with_what_was_carried() {
+    let project = Project::new();
+    let mut script = tailors_replies();
+    let lost = saihai_model::ScriptReply {
+        target: Some(ScriptTarget { stage: "quote".into(), turn: None, judge: false }),
+        fail: Some(saihai_model::ScriptFailure {
+            class: saihai_model::FailureClass::SessionLost,
+            message: "no such session".to_owned(),
+            retry_after: None,
+            until: None,
+        }),
+        ..saihai_model::ScriptReply::default()
+    };
+    script.replies.insert(2, lost);
+    let driver = project.start(tailor(), script).unwrap();
+    assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 0);
+    let texts: Vec<String> = project
+        .records()
+        .into_iter()
+        .filter_map(|record| match record.entry {
+            Entry::Fact(Fact::Asked { call, prompt: Some(prompt), .. })
+                if call.to_string() == "quote.1.1.1" =>
+            {
+                Some(project.last().text(&prompt).unwrap())
+            }
+            Entry::Fact(_) | Entry::Decision(_) => None,
+        })
+        .collect();
+    assert_eq!(texts.len(), 2, "two calls");
+    assert!(!texts[0].contains("Carried"), "{}", texts[0]);
+    assert!(texts[1].contains("Carried: 採寸結果です。175 cm"), "{}", texts[1]);
+    assert_eq!(RunResult::of(&project.last()).unwrap().iterations, 3, "the iteration is the same");
+}
+
+// S-72, T-10, case 42: killed at every operation of the disk, only what is missing is asked again.
+#[tokio::test(start_paused = true)]
+async fn dying_at_any_operation_of_a_steps_run_asks_only_what_is_missing_again() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let calm = Project::on(quick(Plan { log: Some(log.path().to_path_buf()), ..Plan::default() }));
+    live(&calm).await.unwrap();
+    let expected = replied(&calm.records());
+    let operations = std::fs::read_to_string(log.path()).unwrap().lines().count();
+    assert!(operations > 30, "{operations}");
+    for operation in 1..=operations as u64 {
+        for moment in [Death::Before, Death::After] {
+            let case = format!("dead {moment:?} operation {operation}");
+            let mut project = Project::on(quick(Plan { die: Some((operation, moment)), ..Plan::default() }));
+            drop(live(&project).await);
+            let before = project.runs().find("last").map(|_| project.records()).unwrap_or_default();
+            project.disk = quick(Plan::default());
+            let finish = live(&project).await.unwrap_or_else(|error| panic!("{case}: {error}"));
+            let reached = Ending::Completed("Flow completed at quote".to_owned());
+            assert_eq!(finish.ending, Some(reached), "{case}");
+            let records = project.records();
+            assert_eq!(replied(&records), expected, "{case}");
+            let (first, all) = (asked(&before), asked(&records));
+            for call in replied(&before) {
+                assert_eq!(all[&call], first[&call], "{case}: {call} had been answered");
+            }
+            let result = RunResult::of(&project.last()).unwrap();
+            assert_eq!((result.iterations, result.summaries.len()), (3, 3), "{case}");
+            // P4: appended once, or reported as unknown and at most once.
+            let noted = std::fs::read_to_string(project.path("output.md")).unwrap_or_default();
+            let success = result.summaries[2].action_results[0].success;
+            assert!(noted == "900" || noted.is_empty() && !success, "{case}: {noted} {success}");
+        }
+    }
+}
