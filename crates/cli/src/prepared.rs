@@ -23,6 +23,8 @@ pub(crate) struct Prepared {
     pub(crate) needs_task: bool,
     /// What it is for, in its author's words.
     pub(crate) description: Option<String>,
+    /// The task it brings along.
+    pub(crate) task: Option<String>,
     added_tokens: Vec<(StageId, TurnId, u64)>,
 }
 
@@ -59,8 +61,8 @@ impl Prepared {
         let Some(workflow) = loaded.workflow.take() else {
             return Err(Error::usage(format!("`{}` cannot be run", wanted.definition)));
         };
-        let Loaded { rehearsal, needs_task, description, added_tokens, .. } = loaded;
-        Ok(Self { definition, workflow, rehearsal, needs_task, description, added_tokens })
+        let Loaded { rehearsal, needs_task, description, added_tokens, task, .. } = loaded;
+        Ok(Self { definition, workflow, rehearsal, needs_task, description, task, added_tokens })
     }
 
     /// How many tokens of a turn's first prompt are ours.

@@ -15,6 +15,7 @@ mod definition;
 mod diagnostic;
 mod document;
 mod fields;
+mod hats;
 mod language;
 mod lowering;
 mod piece;
@@ -37,6 +38,7 @@ pub use document::{
     DEEPEST, Document, Entry, Format, LARGEST_EXPANDED, LARGEST_FILE, Node, Value, cannot_read,
 };
 pub use fields::{BadDuration, Cursor, Field, Fields, Kind, Object, parse_duration};
+pub use hats::ORCH;
 pub use language::Language;
 pub use piece::PIECE;
 pub use scaffold::{FIRST, NewFile, eject, scaffold};

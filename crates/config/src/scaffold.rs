@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::definition::BuiltIn;
-use crate::{Definition, Dialect, Language, Origin, Places, Source, schema};
+use crate::{Definition, Dialect, Language, Places, Source, schema};
 
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub fn eject(
     definition: &Definition,
     language: Language,
 ) -> Option<NewFile> {
-    let built_in = BuiltIn::named(&definition.name).filter(|_| definition.origin == Origin::BuiltIn)?;
+    let built_in = BuiltIn::of(definition)?;
     let text = built_in.text(language).to_owned();
     match definition.dialect {
         Dialect::Piece => {
@@ -59,7 +59,9 @@ pub fn eject(
             let path = if source.kind(&short).is_some() { short } else { long };
             Some(NewFile { path, text })
         }
-        Dialect::Hats | Dialect::Steps | Dialect::Review => None,
+        // H-8: hats have one name, so the copy is what `orch` means.
+        Dialect::Hats => Some(NewFile { path: places.root.join("orch.yml"), text }),
+        Dialect::Steps | Dialect::Review => None,
     }
 }
 

@@ -6,6 +6,7 @@ mod table;
 use serde_json::{Value as Json, json};
 
 use crate::fields::{Kind, Object};
+use crate::hats::ORCH;
 use crate::piece::PIECE;
 use crate::script::{ENTRY, SCRIPT};
 use crate::settings::SETTINGS;
@@ -13,8 +14,9 @@ use crate::steps::{AGENT, CONFIG, REGISTRY};
 use table::Tables;
 
 /// The schemas there are, each with what it describes.
-pub const SCHEMAS: [(&str, &str); 6] = [
+pub const SCHEMAS: [(&str, &str); 7] = [
     ("piece", "a piece, as in `.saihai/pieces/NAME.yaml`"),
+    ("hats", "hats, as in `orch.yml`"),
     ("agent", "a step agent, as in `.agent/NAME/agent.json`"),
     ("steps-registry", "the steps of an agent, as in `.agent/NAME/steps_registry.json`"),
     ("steps-config", "what differs on one machine, as in `.agent/NAME/config.json`"),
@@ -29,6 +31,7 @@ pub fn schema(name: &str) -> Option<Json> {
         "agent" => Some(of_table(name, &AGENT)),
         "steps-registry" => Some(of_table(name, &REGISTRY)),
         "steps-config" => Some(of_table(name, &CONFIG)),
+        "hats" => Some(of_table(name, &ORCH)),
         "settings" => Some(of_table(name, &SETTINGS)),
         "script" => Some(of_script()),
         _ => None,

@@ -31,6 +31,7 @@ pub(crate) fn ask() -> Ask {
         schema: None,
         session: None,
         timeout: None,
+        silence: None,
         max_calls: None,
         money: None,
         metered: None,

@@ -87,7 +87,7 @@ impl Run {
             Says::Ruling(ruling) => match self.lack_outside(workflow, stage, &ruling) {
                 Some(step) => step,
                 None => {
-                    self.leave(workflow, stage, ruling, out);
+                    self.leave(workflow, stage, *ruling, out);
                     Step::Go
                 }
             },

@@ -64,7 +64,9 @@ impl Run {
         view: View,
         about: About<'_>,
     ) -> Option<Vec<Splice>> {
-        if section.when == When::NewSession && !view.new_session {
+        if (section.when == When::NewSession && !view.new_session)
+            || (section.when == When::Reasoned && about.reasons.is_empty())
+        {
             return None;
         }
         let mut splices = Vec::new();
@@ -97,7 +99,7 @@ impl Run {
             Variable::Previous => joined(&self.carry.previous, &self.carry.between, form),
             Variable::Combined => self.combined(workflow, view.place, form),
             Variable::Inputs => listed(&self.carry.inputs, form),
-            Variable::Reasons => listed(about.reasons, form),
+            Variable::Reasons => listed(&reasons(workflow, about.reasons, form), form),
             Variable::Violations => listed(about.violations, form),
             Variable::ReplyTail => words(about.tail),
             Variable::Note => self.carry.note.as_ref().map(flat).unwrap_or_default(),
@@ -224,6 +226,21 @@ fn joined(outputs: &[(String, Text)], between: &str, form: Form) -> Vec<Splice> 
         splices.push(Splice::Text(text.clone(), form));
     }
     splices
+}
+
+/// Reasons in the workflow's words, each once; where it has none for them, as they are. A word that shows what the
+/// reason is about holds `{}`. Running text is one item, because words bring the blanks between them along.
+fn reasons(workflow: &Workflow, codes: &[String], form: Form) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for reason in codes {
+        let (code, about) = reason.split_once(": ").unwrap_or((reason, ""));
+        let words =
+            workflow.words.get(code).map_or_else(|| reason.clone(), |word| word.replacen("{}", about, 1));
+        if !said.contains(&words) {
+            said.push(words);
+        }
+    }
+    if form == Form::Plain { vec![said.concat()] } else { said }
 }
 
 fn listed(items: &[String], form: Form) -> Vec<Splice> {

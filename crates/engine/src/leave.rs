@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use saihai_judge::Answered;
 use saihai_model::{
-    Activity, Again, AnswerForm, By, Decision, Destination, Effect, Ending, Hold, Place, Stage, StageId,
-    Target, Verdict, Wants, Watch, Workflow,
+    Activity, Again, AnswerForm, By, Decision, Destination, Draft, Effect, Ending, Form, Hold, Part, Place,
+    Prompt, Published, Section, Stage, StageId, Target, Variable, Verdict, VisitLimit, Wants, Watch, When,
+    Workflow,
 };
 
 use crate::draft::between;
@@ -46,6 +47,9 @@ impl Run {
         if !ruling.missing.is_empty() {
             out.push(Effect::Record(Decision::Refused { missing: ruling.missing.clone() }));
         }
+        for (topic, remark) in &ruling.remarks {
+            out.push(Effect::Record(Decision::Remarked { topic: topic.clone(), remark: *remark }));
+        }
         let here = self.visit.as_ref().expect("only a visit is left").stage.clone();
         let verdict = Verdict {
             by,
@@ -55,11 +59,7 @@ impl Run {
             to: to.clone(),
         };
         out.push(Effect::Record(Decision::Exited { stage: here, verdict }));
-        let note = again.and_then(|again| again.note.as_ref());
-        let note = note.and_then(|note| {
-            let done = self.round().done(Place::Main(0))?;
-            Some(self.draft_note(workflow, note, done, &ruling.reasons))
-        });
+        let note = self.note(workflow, again, &ruling);
         if matches!(stage.exit, saihai_model::Exit::Topics { .. }) {
             self.watch_exit(workflow, &ruling, out);
         }
@@ -89,6 +89,18 @@ impl Run {
         }
     }
 
+    /// What the next round is told: why this one is made again, or which events a refused closing word lacks.
+    fn note(&self, workflow: &Workflow, again: Option<&Again>, ruling: &Ruling) -> Option<Draft> {
+        let done = self.round().done(Place::Main(0))?;
+        if let Some(note) = again.and_then(|again| again.note.as_ref()) {
+            return Some(self.draft_note(workflow, note, done, &ruling.reasons));
+        }
+        let lacking: Vec<String> = ruling.missing.iter().map(crate::topics::missing_event).collect();
+        let body = vec![Part::Value(Variable::Reasons, Form::Plain)];
+        let note = Prompt { sections: vec![Section { body, when: When::Always }], ..Prompt::default() };
+        (!lacking.is_empty()).then(|| self.draft_note(workflow, &note, done, &lacking))
+    }
+
     pub(crate) fn go(&mut self, workflow: &Workflow, to: Destination, reason: String, out: &mut Vec<Effect>) {
         match to {
             Destination::Again => {
@@ -114,13 +126,11 @@ impl Run {
         };
         let activations = self.counts.activations.get(id).copied().unwrap_or(0);
         if let Some(limit) = stage.visits.as_ref().filter(|limit| activations >= limit.max) {
-            match limit.once_instead.as_ref().filter(|_| self.counts.substituted.insert(id.clone())) {
-                Some(other) => return self.enter(workflow, other, out),
-                None => {
-                    self.set_hold(Hold::Limit("exhausted".to_owned()));
-                    self.counts.activations.insert(id.clone(), 0);
-                }
+            if let Some(other) = self.substitute(id, limit, out) {
+                return self.enter(workflow, other, out);
             }
+            self.set_hold(Hold::Limit("exhausted".to_owned()));
+            self.counts.activations.insert(id.clone(), 0);
         }
         Counts::add(&mut self.counts.activations, id);
         let number = Counts::add(&mut self.counts.visits, id);
@@ -131,6 +141,30 @@ impl Run {
             return self.finish(Ending::Failed("endless_chain".to_owned()), out);
         }
         self.watch_entry(workflow, consecutive, out);
+    }
+
+    /// Who takes the place of a stage that takes no more visits; once only, and what is published about it likewise.
+    fn substitute<'w>(
+        &mut self,
+        id: &StageId,
+        limit: &'w VisitLimit,
+        out: &mut Vec<Effect>,
+    ) -> Option<&'w StageId> {
+        if !self.counts.substituted.insert(id.clone()) {
+            return None;
+        }
+        let instead = limit.once_instead.as_ref();
+        if let Some(topic) = &limit.publishes {
+            let (stage, instead) = (id.clone(), instead.cloned());
+            out.push(Effect::Record(Decision::Exhausted { stage, topic: topic.clone(), instead }));
+        }
+        // Whoever stays held goes on with the event that led there.
+        if let (Some(topic), Some(_)) = (&limit.publishes, instead) {
+            let replaced = self.carry.event.take().map(|event| event.topic.to_string());
+            self.carry.event = Some(Published { topic: topic.clone(), message: replaced, line: 0 });
+            self.carry.source = None;
+        }
+        instead
     }
 
     /// How often in a row the flow has entered this stage; gates, actions and stages aside neither count nor reset.
@@ -191,7 +225,8 @@ impl Run {
             }
         }
         if let Some(event) = &ruling.event {
-            self.carry.source = self.visit.as_ref().map(|visit| visit.stage.clone());
+            let by_agent = |_: &&Visit| ruling.directive;
+            self.carry.source = self.visit.as_ref().filter(by_agent).map(|visit| visit.stage.clone());
             self.carry.event = Some(event.clone());
         }
         self.publish(workflow, stage);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use saihai_model::{
-    Again, By, Directives, EndWord, Place, Published, Reading, Stage, Target, Topic, Workflow,
+    Again, By, Directives, EndWord, Place, Published, Reading, Remark, Stage, Target, Topic, Workflow,
 };
 
 use crate::Run;
@@ -28,14 +28,21 @@ impl Run {
             if missing.is_empty() {
                 return Ruling { directive: true, ..Ruling::new(By::Directive, word.then.clone()) };
             }
-            reasons.extend(missing.iter().map(|topic| format!("missing_event: {topic}")));
+            reasons.extend(missing.iter().map(missing_event));
         }
         let ruling = match done.reading.events.last() {
             Some(event) if out_of_scope(directives, event) => {
                 reasons.push(format!("outside_scope: {}", event.topic));
-                Ruling::new(By::Directive, again)
+                let remarks = vec![(event.topic.clone(), Remark::OutOfScope)];
+                Ruling { remarks, ..Ruling::new(By::Directive, again) }
             }
-            Some(event) => Ruling { directive: true, ..routed(workflow, event.clone()) },
+            Some(event) => {
+                let ruling = routed(workflow, event.clone());
+                let undeclared = is_undeclared(directives, event);
+                let undeclared = undeclared.then(|| (event.topic.clone(), Remark::Undeclared));
+                let remarks = undeclared.into_iter().chain(ruling.remarks).collect();
+                Ruling { directive: true, remarks, ..ruling }
+            }
             None => match (default, self.visit.as_ref()) {
                 // A reminded round that is silent too publishes the stage's default, which proves nothing.
                 (Some(topic), Some(visit)) if visit.agains > 0 => {
@@ -57,22 +64,32 @@ impl Run {
     }
 }
 
+/// The reason that a closing word lacks an event.
+pub(crate) fn missing_event(topic: &Topic) -> String {
+    format!("missing_event: {topic}")
+}
+
 fn closing<'a>(directives: Option<&'a Directives>, reading: &Reading) -> Option<&'a EndWord> {
     let said = reading.end_word.as_deref()?;
     directives?.words.iter().find(|word| word.word == said)
 }
 
 pub(crate) fn out_of_scope(directives: Option<&Directives>, event: &Published) -> bool {
-    directives.is_some_and(|directives| {
-        directives.enforce
-            && directives.declared.as_ref().is_some_and(|declared| !declared.contains(&event.topic))
-    })
+    directives.is_some_and(|directives| directives.enforce) && is_undeclared(directives, event)
+}
+
+fn is_undeclared(directives: Option<&Directives>, event: &Published) -> bool {
+    let declared = directives.and_then(|directives| directives.declared.as_ref());
+    declared.is_some_and(|declared| !declared.contains(&event.topic))
 }
 
 fn routed(workflow: &Workflow, event: Published) -> Ruling {
-    let target = match &workflow.topics {
-        Some(topics) => Target::Stage(saihai_judge::route(topics, &event.topic).0.clone()),
-        None => Target::failed("no_topics"),
+    let Some(topics) = &workflow.topics else {
+        return Ruling::new(By::Directive, Target::failed("no_topics"));
     };
-    Ruling { event: Some(event), ..Ruling::new(By::Directive, target) }
+    let (to, taken) = saihai_judge::route(topics, &event.topic);
+    // Where nobody takes anything, nothing can be taken by mistake.
+    let orphaned = !taken && !topics.routes.is_empty();
+    let remarks = orphaned.then(|| (event.topic.clone(), Remark::Orphaned)).into_iter().collect();
+    Ruling { event: Some(event), remarks, ..Ruling::new(By::Directive, Target::Stage(to.clone())) }
 }

@@ -2,8 +2,8 @@
 
 use saihai_judge::{Labels, Ruled};
 use saihai_model::{
-    Activity, Again, By, Destination, Ending, Exit, Label, Place, Published, Stage, StillWrong, Target,
-    Topic, Workflow,
+    Activity, Again, By, Destination, Ending, Exit, Label, Place, Published, Remark, Stage, StillWrong,
+    Target, Topic, Workflow,
 };
 
 use crate::{Done, Run};
@@ -14,7 +14,13 @@ pub(crate) enum Says {
     /// Its own question has to be asked.
     AskExit,
     /// This.
-    Ruling(Ruling),
+    Ruling(Box<Ruling>),
+}
+
+impl Says {
+    fn ruling(ruling: Ruling) -> Self {
+        Self::Ruling(Box::new(ruling))
+    }
 }
 
 /// A way out, not yet committed.
@@ -27,6 +33,8 @@ pub(crate) struct Ruling {
     pub(crate) target: Target,
     /// Why the same stage goes round again, for its note.
     pub(crate) reasons: Vec<String>,
+    /// What is remarkable about what was published.
+    pub(crate) remarks: Vec<(Topic, Remark)>,
     /// Topics a closing word still lacks.
     pub(crate) missing: Vec<Topic>,
     /// It was not the exit that said so: the visit must make more rounds first.
@@ -44,6 +52,7 @@ impl Ruling {
             event: None,
             target,
             reasons: Vec::new(),
+            remarks: Vec::new(),
             missing: Vec::new(),
             early: false,
             directive: false,
@@ -57,7 +66,7 @@ const HOPS: u32 = 16;
 impl Run {
     pub(crate) fn verdict(&self, workflow: &Workflow, stage: &Stage) -> Says {
         if let Some(target) = self.wrong_output(stage) {
-            return Says::Ruling(Ruling::new(By::Output, target.clone()));
+            return Says::ruling(Ruling::new(By::Output, target.clone()));
         }
         match &stage.exit {
             Exit::Rules { rules, otherwise, .. } => {
@@ -67,16 +76,16 @@ impl Run {
                     Ruled::Ask if self.round().slot(Place::Exit).is_none() => Says::AskExit,
                     Ruled::Rule(index, by) => {
                         let target = rules.get(index).map_or(otherwise, |rule| &rule.then).clone();
-                        Says::Ruling(Ruling { labels, rule: Some(index), ..Ruling::new(by, target) })
+                        Says::ruling(Ruling { labels, rule: Some(index), ..Ruling::new(by, target) })
                     }
                     Ruled::Ask if self.round().done(Place::Exit).is_none() => Says::AskExit,
                     Ruled::Ask | Ruled::NoMatch => {
-                        Says::Ruling(Ruling { labels, ..Ruling::new(By::NoMatch, otherwise.clone()) })
+                        Says::ruling(Ruling { labels, ..Ruling::new(By::NoMatch, otherwise.clone()) })
                     }
                 }
             }
             Exit::Topics { silent, default } => {
-                Says::Ruling(self.directed(workflow, stage, silent, default.as_ref()))
+                Says::ruling(self.directed(workflow, stage, silent, default.as_ref()))
             }
         }
     }

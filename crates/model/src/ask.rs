@@ -46,6 +46,8 @@ pub struct Ask {
     pub session: Option<String>,
     /// The deadline of this attempt.
     pub timeout: Option<Millis>,
+    /// How long the agent may say nothing; absent is as its provider is set.
+    pub silence: Option<Millis>,
     /// The most model calls inside it.
     pub max_calls: Option<u32>,
     /// What is left of a budget in money, for providers that can keep to it themselves.

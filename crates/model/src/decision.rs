@@ -100,6 +100,23 @@ pub enum Decision {
         /// Topics not published yet.
         missing: Vec<Topic>,
     },
+    /// A published topic did not go the way its definition foresees.
+    Remarked {
+        /// Which.
+        topic: Topic,
+        /// What is remarkable about it.
+        remark: Remark,
+    },
+    /// A stage took no more visits.
+    Exhausted {
+        /// Which.
+        stage: StageId,
+        /// What was published about it.
+        topic: Topic,
+        /// Who takes its place; absent where the run is held.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instead: Option<StageId>,
+    },
     /// The run is held and nothing is under way.
     Parked {
         /// Why.
@@ -110,6 +127,18 @@ pub enum Decision {
         /// How.
         ending: Ending,
     },
+}
+
+/// What is remarkable about a published topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Remark {
+    /// No route takes it.
+    Orphaned,
+    /// Whoever published it did not declare it.
+    Undeclared,
+    /// The same, and therefore it leads nowhere.
+    OutOfScope,
 }
 
 /// What judgment says of a round.

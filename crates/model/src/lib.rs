@@ -41,7 +41,7 @@ mod workflow;
 pub use action::{Action, ActionSpec, Once, Poll, Told};
 pub use ask::{Answered as ProviderAnswer, Ask, Meter, Progress, Refusal, Reply};
 pub use completion::{Completion, PhaseStep, Phases};
-pub use decision::{By, Decision, Destination, Verdict};
+pub use decision::{By, Decision, Destination, Remark, Verdict};
 pub use effect::{Effect, Given, OpenGate, Performance, Request};
 pub use ending::{Ending, Hold, code as failure_code, exit_code};
 pub use exit::{Again, Exit, Holds, Route, Rule, Target, Topics};

@@ -17,6 +17,9 @@ pub struct Limits {
     /// Time the run is driven; also ends what is under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Millis>,
+    /// How long an agent may say nothing; absent is as its provider is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silence: Option<Millis>,
     /// What it may cost.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,

@@ -47,6 +47,8 @@ pub enum When {
     Always,
     /// Only if some variable in it has a value.
     Filled,
+    /// Only if there is a reason why the last reply decided nothing (only inside a note).
+    Reasoned,
     /// Only if the call starts a new session although an earlier one was to be continued.
     NewSession,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ActionSpec, Choice, Completion, Exit, Gate, Limits, Method, Monitor, Place, Question, Reads, Retry,
-    StageId, Target, Topics, Turn,
+    StageId, Target, Topic, Topics, Turn,
 };
 
 /// How work is to be done.
@@ -120,6 +120,9 @@ pub struct VisitLimit {
     /// Where the first visit too many goes, once; later ones hold the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_instead: Option<StageId>,
+    /// What is published with it, its message the topic it replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publishes: Option<Topic>,
 }
 
 /// What is looked for in the reply of a call.

@@ -194,7 +194,9 @@ impl Fold {
             | Decision::Reports { .. }
             | Decision::Alarm { .. }
             | Decision::Exited { .. }
-            | Decision::Refused { .. } => self.going(),
+            | Decision::Refused { .. }
+            | Decision::Remarked { .. }
+            | Decision::Exhausted { .. } => self.going(),
         }
     }
 

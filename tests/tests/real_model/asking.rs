@@ -63,6 +63,7 @@ fn asking(model: &Model, provider: &str, directory: &TempDir, change: impl FnOnc
         schema: None,
         session: None,
         timeout: None,
+        silence: None,
         max_calls: None,
         money: None,
         metered: None,

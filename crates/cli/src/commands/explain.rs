@@ -7,7 +7,7 @@ use saihai_model::{AnsweredBy, Text, Verdict, Workflow};
 
 use crate::error::{Error, exit};
 use crate::project::Project;
-use crate::report::{Names, TransitionObject, exit_words};
+use crate::report::{Names, TransitionObject, exit_words, near_miss_words, refused_words, remark_words};
 use crate::terminal::{Streams, style, visible_line, visible_text};
 use crate::{json, time};
 
@@ -66,7 +66,7 @@ fn lines(
     let words = streams.out.paint(style::STRONG, &exit_words(&told.stage, &verdict, &names));
     let mut lines = vec![format!("{place}  {words}")];
     for evidence in &told.evidence {
-        let text = evidence_words(directory, evidence)?;
+        let text = evidence_words(directory, workflow, evidence)?;
         lines.extend(text.lines().map(|line| format!("       {line}")));
     }
     lines.push(format!(
@@ -76,7 +76,11 @@ fn lines(
     Ok(lines)
 }
 
-fn evidence_words(directory: &RunDirectory, evidence: &Evidence) -> Result<String, Error> {
+fn evidence_words(
+    directory: &RunDirectory,
+    workflow: &Workflow,
+    evidence: &Evidence,
+) -> Result<String, Error> {
     Ok(match evidence {
         Evidence::Tag { turn, number, line } => {
             let whose =
@@ -94,10 +98,16 @@ fn evidence_words(directory: &RunDirectory, evidence: &Evidence) -> Result<Strin
                 quoted(directory, answer)?
             )
         }
-        Evidence::Published { topic, line } => {
-            format!("published `{}` on line {line} of the reply", visible_line(topic.as_str()))
+        Evidence::Published { topic, line, message, leads } => {
+            let said = message.as_ref().map(|message| format!(": {}", visible_line(message)));
+            let lost = if *leads { "" } else { " (not routed)" };
+            let topic = visible_line(topic.as_str());
+            format!("published `{topic}` on line {line} of the reply{lost}{}", said.unwrap_or_default())
         }
-        Evidence::NearMiss { what } => format!("near miss: {}", visible_line(what)),
+        Evidence::EndWord { word } => format!("closing word `{}` in the reply", visible_line(word)),
+        Evidence::Refused { missing } => refused_words(missing),
+        Evidence::Remarked { topic, remark } => remark_words(topic, *remark, workflow),
+        Evidence::NearMiss { what } => format!("near miss: {}", near_miss_words(what)),
         Evidence::Answer { by, label, text } => {
             let by = match by {
                 AnsweredBy::Person => "a person",

@@ -166,7 +166,7 @@ mod tests {
         minimal  piece    project   .takt/pieces/minimal.yaml  shadows built-in; Does it.
         orch     piece    project   .takt/pieces/orch.yaml     ambiguous with orch.yml; Does it.
         a        piece    user      ~/.takt/pieces/a.yaml      shadowed by .saihai/pieces/a.yaml
-        orch     hats     project   orch.yml                   ambiguous with .takt/pieces/orch.yaml; cannot be read by this version
+        orch     hats     project   orch.yml                   ambiguous with .takt/pieces/orch.yaml
         coder    steps    project   .agent/coder/agent.json
         minimal  piece    built-in  -                          shadowed by .takt/pieces/minimal.yaml; Plan, implement, review; go round until the review approves.
         ");
@@ -185,7 +185,7 @@ mod tests {
         {"v":1,"type":"definition","name":"a","dialect":"piece","origin":"project","path":".takt/pieces/a.yaml","description":"Does it.\nIn two lines.","readable":true,"shadowed_by":".saihai/pieces/a.yaml"}
         {"v":1,"type":"definition","name":"orch","dialect":"piece","origin":"project","path":".takt/pieces/orch.yaml","description":"Does it.\nIn two lines.","readable":true,"ambiguous_with":"orch.yml"}
         {"v":1,"type":"definition","name":"a","dialect":"piece","origin":"user","path":"~/.takt/pieces/a.yaml","readable":true,"shadowed_by":".saihai/pieces/a.yaml"}
-        {"v":1,"type":"definition","name":"orch","dialect":"hats","origin":"project","path":"orch.yml","readable":false,"ambiguous_with":".takt/pieces/orch.yaml"}
+        {"v":1,"type":"definition","name":"orch","dialect":"hats","origin":"project","path":"orch.yml","readable":true,"ambiguous_with":".takt/pieces/orch.yaml"}
         {"v":1,"type":"definition","name":"coder","dialect":"steps","origin":"project","path":".agent/coder/agent.json","readable":true}
         "#);
     }

@@ -57,7 +57,7 @@ impl Run {
         let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
         let prepared = Prepared::new(&project, wanted, streams)?;
         diagnostics::insist(&unready(&prepared.workflow, &settings), strict, streams)?;
-        let task = task::read(self.task.clone())?;
+        let task = task::read(self.task.clone())?.or_else(|| prepared.task.clone());
         let file = script::file(&project, self.flags.script.as_deref(), &settings);
         if prepared.needs_task && task.is_none() && file.is_none() {
             return Err(self.needs_task());

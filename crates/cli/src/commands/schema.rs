@@ -25,7 +25,7 @@ const OWN: [(&str, &str, &str); 2] = [
 ];
 
 /// Schemas that later versions have.
-const LATER: [&str; 4] = ["hats", "review-agent", "review-report", "issue"];
+const LATER: [&str; 3] = ["review-agent", "review-report", "issue"];
 
 impl Schema {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {

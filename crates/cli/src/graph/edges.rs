@@ -1,6 +1,6 @@
 //! The ways between stages, as their exits say them.
 
-use saihai_model::{Alarm, Ending, Exit, Holds, Label, Stage, Target, Topics, Watch, Workflow};
+use saihai_model::{Alarm, Ending, Exit, Holds, Label, Stage, Target, Watch, Workflow};
 
 use super::{ABORT, COMPLETE, Graph, Way};
 
@@ -13,8 +13,9 @@ pub(super) fn draw(graph: &mut Graph, workflow: &Workflow) {
                     lead(graph, from, &rule.then, condition(&rule.when), Way::Forward);
                 }
             }
-            Exit::Topics { .. } => topics(graph, from, stage, workflow.topics.as_ref()),
+            Exit::Topics { .. } => topics(graph, from, stage, workflow),
         }
+        substitute(graph, from, stage);
     }
     monitors(graph, workflow);
 }
@@ -49,9 +50,19 @@ fn condition(when: &Holds) -> String {
     }
 }
 
-fn topics(graph: &mut Graph, from: usize, stage: &Stage, table: Option<&Topics>) {
+/// Who takes the place of a stage that takes no more visits.
+fn substitute(graph: &mut Graph, from: usize, stage: &Stage) {
+    let Some(limit) = &stage.visits else { return };
+    let to = limit.once_instead.as_ref().and_then(|id| graph.index(id.as_str()));
+    if let Some(to) = to {
+        let label = limit.publishes.as_ref().map(ToString::to_string);
+        graph.connect(from, to, label.unwrap_or_else(|| "exhausted".to_owned()), Way::Forward);
+    }
+}
+
+fn topics(graph: &mut Graph, from: usize, stage: &Stage, workflow: &Workflow) {
     let directives = stage.turns().first().and_then(|turn| turn.reads.directives.as_ref());
-    let (Some(directives), Some(table)) = (directives, table) else { return };
+    let (Some(directives), Some(table)) = (directives, workflow.topics.as_ref()) else { return };
     for topic in directives.declared.iter().flatten() {
         let (to, _) = saihai_judge::route(table, topic);
         if let Some(to) = graph.index(to.as_str()) {
@@ -59,7 +70,10 @@ fn topics(graph: &mut Graph, from: usize, stage: &Stage, table: Option<&Topics>)
         }
     }
     for word in &directives.words {
-        lead(graph, from, &word.then, word.word.clone(), Way::Forward);
+        // What is done goes on where the definition says so: to a gate, to delivery.
+        let afterwards = workflow.afterwards.clone().filter(|_| word.then == Target::Complete);
+        let then = afterwards.map_or_else(|| word.then.clone(), Target::Stage);
+        lead(graph, from, &then, word.word.clone(), Way::Forward);
     }
 }
 

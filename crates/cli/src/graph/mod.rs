@@ -113,6 +113,9 @@ impl Graph {
         if let Some(overlay) = overlay {
             overlay.lay_over(&mut graph);
         }
+        // Who takes what nobody takes is left out where nothing foreseen leads there.
+        let fallback = workflow.topics.as_ref().map(|topics| topics.otherwise.as_str());
+        graph.drop_unreached(fallback.filter(|id| *id != workflow.entry.as_str()));
         graph.drop_unreached_ends();
         graph.arranged(workflow.entry.as_str())
     }
@@ -151,12 +154,18 @@ impl Graph {
 
     /// An end that no edge leads to is left out.
     fn drop_unreached_ends(&mut self) {
-        for id in [ABORT, COMPLETE] {
+        self.drop_unreached([ABORT, COMPLETE]);
+    }
+
+    /// Leaves out those of these nodes that no edge leads to, with every edge that leaves them.
+    fn drop_unreached<'i>(&mut self, ids: impl IntoIterator<Item = &'i str>) {
+        for id in ids {
             let Some(index) = self.index(id) else { continue };
-            if self.edges.iter().any(|edge| edge.to == index) {
+            if self.edges.iter().any(|edge| edge.to == index && edge.from != index) {
                 continue;
             }
             self.nodes.remove(index);
+            self.edges.retain(|edge| edge.from != index);
             for edge in &mut self.edges {
                 edge.from -= usize::from(edge.from > index);
                 edge.to -= usize::from(edge.to > index);

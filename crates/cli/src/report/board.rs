@@ -184,7 +184,9 @@ impl Board {
             | Decision::Unfit { .. }
             | Decision::Reports { .. }
             | Decision::Alarm { .. }
-            | Decision::Refused { .. } => {}
+            | Decision::Refused { .. }
+            | Decision::Remarked { .. }
+            | Decision::Exhausted { .. } => {}
         }
     }
 

@@ -5,6 +5,7 @@ use saihai_model::{
 };
 
 use super::Names;
+use super::topic_words::{exhausted_words, refused_words, remark_words};
 use super::words::{Line, hold_words};
 use crate::terminal::visible_line;
 use crate::time;
@@ -68,12 +69,12 @@ pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line
             vec![Line::warning(format!("monitor {monitor} fired at {count}{}", instead.unwrap_or_default()))]
         }
         Decision::Exited { stage, verdict } => vec![Line::step(exit_words(stage, verdict, names))],
-        Decision::Refused { missing } => {
-            let topics: Vec<&str> = missing.iter().map(saihai_model::Topic::as_str).collect();
-            vec![Line::warning(format!(
-                "not done yet: `{}` not published",
-                visible_line(&topics.join("`, `"))
-            ))]
+        Decision::Refused { missing } => vec![Line::warning(refused_words(missing))],
+        Decision::Remarked { topic, remark } => {
+            vec![Line::warning(remark_words(topic, *remark, names.workflow()))]
+        }
+        Decision::Exhausted { stage, topic, instead } => {
+            vec![Line::warning(exhausted_words(stage, topic, instead.as_ref()))]
         }
         Decision::Parked { hold } => {
             vec![Line::head(format!("parked: {}", visible_line(&hold_words(hold, at))))]
@@ -103,7 +104,9 @@ pub(crate) fn verdict_words(stage: &StageId, verdict: &Verdict, names: &Names<'_
     } else if let Some(topic) = &verdict.topic {
         text.push_str(&format!("topic `{}`, ", visible_line(topic.as_str())));
     }
-    text.push_str(method(verdict.by));
+    // H-48: a reply that directs nothing is no decision of its own.
+    let silent = (verdict.by, &verdict.to, &verdict.topic) == (By::Directive, &Destination::Again, &None);
+    text.push_str(if silent { "nothing reported" } else { method(verdict.by) });
     let labels = labels(stage, verdict, names);
     if !labels.is_empty() {
         text.push_str(&format!(" ({labels})"));

@@ -5,6 +5,7 @@ use saihai_model::{
     Replied, Start, Text,
 };
 
+use super::topic_words::near_miss_words;
 use super::words::Line;
 use super::{Names, cost, count, grouped, tokens};
 use crate::terminal::visible_line;
@@ -79,7 +80,7 @@ fn reply(replied: &Replied, names: &Names<'_>) -> Vec<Line> {
             .reading
             .near_misses
             .iter()
-            .map(|miss| Line::warning(format!("`{call}`: {}", visible_line(miss)))),
+            .map(|miss| Line::warning(format!("`{call}`: {}", near_miss_words(miss)))),
     );
     lines.extend(
         replied

@@ -8,6 +8,7 @@ mod live;
 mod names;
 mod numbers;
 mod spending;
+mod topic_words;
 mod transition;
 mod words;
 
@@ -21,5 +22,6 @@ pub(crate) use live::Live;
 pub(crate) use names::Names;
 pub(crate) use numbers::{cost, count, grouped, tokens};
 pub(crate) use spending::{SpendingObject, spending_words};
+pub(crate) use topic_words::{near_miss_words, refused_words, remark_words};
 pub(crate) use transition::TransitionObject;
 pub(crate) use words::{Weight, parked_words, words};

@@ -72,6 +72,11 @@ impl<'a> Names<'a> {
         self.in_a_row
     }
 
+    /// The workflow the names are from.
+    pub(crate) fn workflow(&self) -> &'a Workflow {
+        self.workflow
+    }
+
     /// What this workflow calls a stage.
     pub(crate) fn kind_of_stage(&self) -> &str {
         self.workflow.words.get("stage").map_or("stage", String::as_str)

@@ -74,7 +74,18 @@ fn evidence(directory: &RunDirectory, evidence: &Evidence) -> Result<Json, Error
             "number": number,
             "value": value,
         }),
-        Evidence::Published { topic, line } => json!({ "kind": "published", "topic": topic, "line": line }),
+        Evidence::Published { topic, line, message, leads } => json!({
+            "kind": "published",
+            "topic": topic,
+            "line": line,
+            "message": message,
+            "leads": leads,
+        }),
+        Evidence::EndWord { word } => json!({ "kind": "end_word", "word": word }),
+        Evidence::Refused { missing } => json!({ "kind": "refused", "missing": missing }),
+        Evidence::Remarked { topic, remark } => {
+            json!({ "kind": "remarked", "topic": topic, "remark": remark })
+        }
         Evidence::NearMiss { what } => json!({ "kind": "near_miss", "what": what }),
         Evidence::Answer { by, label, text } => {
             let by = match by {

@@ -1,6 +1,6 @@
 //! Definitions that come with Saihai.
 
-use super::Dialect;
+use super::{Definition, Dialect, Origin};
 use crate::Language;
 
 /// A definition that comes with Saihai, in both languages.
@@ -14,20 +14,34 @@ pub(crate) struct BuiltIn {
     japanese: &'static str,
 }
 
-/// The piece of that name, from the directory beside this file.
-macro_rules! piece {
-    ($name:literal) => {
+/// The definition of that name, from the directory beside this file.
+macro_rules! built_in {
+    ($dialect:ident, $name:literal) => {
         BuiltIn {
             name: $name,
-            dialect: Dialect::Piece,
+            dialect: Dialect::$dialect,
             english: include_str!(concat!("builtin/", $name, ".en.yaml")),
             japanese: include_str!(concat!("builtin/", $name, ".ja.yaml")),
         }
     };
 }
 
+/// A piece.
+macro_rules! piece {
+    ($name:literal) => {
+        built_in!(Piece, $name)
+    };
+}
+
+/// Hats, which are also what hats files stand on.
+macro_rules! hats {
+    ($name:literal) => {
+        built_in!(Hats, $name)
+    };
+}
+
 /// All of them, in the order people see. No two of any dialect have the same name.
-static ALL: [BuiltIn; 8] = [
+static ALL: [BuiltIn; 11] = [
     piece!("default"),
     piece!("minimal"),
     piece!("test-first"),
@@ -36,6 +50,9 @@ static ALL: [BuiltIn; 8] = [
     piece!("review-fix"),
     piece!("docs"),
     piece!("research"),
+    hats!("simple"),
+    hats!("tdd"),
+    hats!("spec-driven"),
 ];
 
 impl BuiltIn {
@@ -47,6 +64,19 @@ impl BuiltIn {
     /// The one of that name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|built_in| built_in.name == name)
+    }
+
+    /// The one a definition is.
+    pub(crate) fn of(definition: &Definition) -> Option<&'static Self> {
+        let same = Self::named(&definition.name).filter(|one| one.dialect == definition.dialect);
+        same.filter(|_| definition.origin == Origin::BuiltIn)
+    }
+
+    /// What it is for, where its dialect has no key for that: the comment it begins with.
+    pub(crate) fn summary(&self, language: Language) -> Option<String> {
+        let lines = self.text(language).lines().map_while(|line| line.strip_prefix("# "));
+        let summary = lines.collect::<Vec<_>>().join(" ");
+        (!summary.is_empty()).then_some(summary)
     }
 
     /// Its text.

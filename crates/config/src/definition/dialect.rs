@@ -36,7 +36,7 @@ impl Dialect {
 
     /// Whether this version can read it.
     pub fn is_supported(self) -> bool {
-        matches!(self, Self::Piece | Self::Steps)
+        matches!(self, Self::Piece | Self::Hats | Self::Steps)
     }
 
     /// That this version cannot read it.

@@ -120,8 +120,9 @@ fn by_name(source: &dyn Source, places: &Places, name: &str, dialect: Option<Dia
     let built_in = || BuiltIn::named(name).filter(|built_in| wanted(built_in.dialect)).map(Definition::from);
     match (found.pop().or_else(built_in), dialect) {
         (Some(definition), _) => Ok(definition),
+        (None, Some(Dialect::Hats)) => Err(Box::new(unknown_hats(name))),
         (None, Some(Dialect::Steps)) => Err(Box::new(unknown_agent(source, places, name))),
-        (None, Some(dialect @ (Dialect::Hats | Dialect::Review))) => Err(Box::new(dialect.not_supported())),
+        (None, Some(dialect @ Dialect::Review)) => Err(Box::new(dialect.not_supported())),
         (None, Some(Dialect::Piece) | None) => Err(Box::new(unknown(source, places, name))),
     }
 }
@@ -169,6 +170,14 @@ pub(super) fn hats(source: &dyn Source, places: &Places, name: &str) -> Option<D
     Some(Definition { name: name.to_owned(), dialect: Dialect::Hats, origin, path: Some(path) })
 }
 
+/// H-5: files that would be `orch` too, and are not read because another one comes first.
+pub(crate) fn ignored_hats(source: &dyn Source, places: &Places, definition: &Definition) -> Vec<PathBuf> {
+    let is_first = definition.dialect == Dialect::Hats && definition.origin == Origin::Project;
+    let files = HATS_FILES[..3].iter().map(|file| places.root.join(file));
+    let others = files.filter(|file| definition.path.as_ref() != Some(file) && source.is_file(file));
+    others.filter(|_| is_first).collect()
+}
+
 /// S-2: a step agent is a directory with an `agent.json`.
 pub(super) fn steps(source: &dyn Source, places: &Places, name: &str) -> Option<Definition> {
     let path = places.root.join(".agent").join(name).join(AGENT_FILE);
@@ -199,6 +208,20 @@ fn unknown_agent(source: &dyn Source, places: &Places, name: &str) -> Diagnostic
     let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(all);
     Diagnostic::error(Area::Steps.code("unknown-agent"), format!("no agent is named {}", quoted(name)))
         .hint(hint)
+}
+
+/// Hats have one name of their own and those that are built in (H-5, H-8).
+fn unknown_hats(name: &str) -> Diagnostic {
+    let built_in = BuiltIn::all().iter().filter(|one| one.dialect == Dialect::Hats).map(|one| one.name);
+    let names: Vec<&str> = std::iter::once("orch").chain(built_in).collect();
+    let message = format!(
+        "no hats are named {}; `orch` means {} at the root of the project",
+        quoted(name),
+        list_of(HATS_FILES[..3].iter().copied(), "or")
+    );
+    let hint = did_you_mean(name, names.iter().copied())
+        .unwrap_or_else(|| format!("there is {}", list_of(names.iter().copied(), "and")));
+    Diagnostic::error(Area::Hats.code("unknown-definition"), message).hint(hint)
 }
 
 /// P-3: where it was looked for, and what is near.

@@ -87,7 +87,8 @@ fn all(source: &dyn Source, places: &Places) -> Vec<Definition> {
 fn describe(source: &dyn Source, definition: &Definition, language: Language) -> Option<String> {
     match definition.dialect {
         Dialect::Piece | Dialect::Steps => {}
-        Dialect::Hats | Dialect::Review => return None,
+        Dialect::Hats => return BuiltIn::of(definition)?.summary(language),
+        Dialect::Review => return None,
     }
     let mut ignored = Diagnostics::new();
     let document = match &definition.path {

@@ -27,6 +27,8 @@ pub struct Loaded {
     pub rehearsal: bool,
     /// Whether a run makes no sense without a task.
     pub needs_task: bool,
+    /// The task, where the command line gives none.
+    pub task: Option<String>,
 }
 
 impl Loaded {

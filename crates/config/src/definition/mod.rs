@@ -14,6 +14,7 @@ use std::path::PathBuf;
 pub(crate) use builtin::BuiltIn;
 pub use dialect::Dialect;
 pub use find::find;
+pub(crate) use find::ignored_hats;
 pub use flags::{DefinitionFlag, flags};
 pub use list::{Listed, Standing, list};
 pub use loaded::Loaded;
@@ -90,10 +91,9 @@ fn read(
 ) -> Loaded {
     match definition.dialect {
         Dialect::Piece => crate::piece::load(source, places, definition, options, settings),
+        Dialect::Hats => crate::hats::load(source, places, definition, options, settings),
         Dialect::Steps => crate::steps::load(source, places, definition, options, settings),
-        Dialect::Hats | Dialect::Review => {
-            Loaded::refused([definition.dialect.not_supported()].into_iter().collect())
-        }
+        Dialect::Review => Loaded::refused([definition.dialect.not_supported()].into_iter().collect()),
     }
 }
 

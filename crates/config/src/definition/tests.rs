@@ -97,7 +97,7 @@ fn an_unknown_name_says_where_it_was_looked_for_and_what_is_near() {
     assert_eq!(
         found(&source, "something"),
         format!(
-            "piece/unknown-piece no definition is named `something`; {looked} (there is `bugfix`, `docs`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix` and `research`)"
+            "piece/unknown-piece no definition is named `something`; {looked} (there is `bugfix`, `docs`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `research` and `simple`)"
         )
     );
     assert!(found(&source, "").starts_with("piece/unknown-piece"));
@@ -113,8 +113,6 @@ fn a_definition_of_another_dialect_is_refused_by_name() {
             format!("{dialect}/not-supported the `{dialect}` dialect cannot be read by this version{hint}");
         assert_eq!(found(&source, asked), expected, "{asked}");
     };
-    check("orch", "hats", " (`/p/orch.yml` is such a definition)");
-    check("hats:anything", "hats", "");
     check("x.toml", "review", " (`x.toml` is such a definition)");
 }
 
@@ -136,6 +134,24 @@ fn a_step_agent_is_a_directory_or_its_file() {
     );
 }
 
+// H-5, H-8
+#[test]
+fn hats_are_orch_or_built_in() {
+    let files = ["/p/.orch.yml", "/p/orch.yaml", "/p/orch.yml"];
+    for (first, file) in files.iter().enumerate() {
+        assert_eq!(found(&project(&files[..=first]), "orch"), format!("project {file}"));
+    }
+    assert_eq!(found(&project(&[]), "hats:tdd"), "built-in tdd");
+    assert_eq!(found(&project(&[]), "tdd"), "built-in tdd");
+    assert_eq!(found(&project(&["/p/.takt/pieces/tdd.yaml"]), "tdd"), "project /p/.takt/pieces/tdd.yaml");
+    assert_eq!(
+        found(&project(&[]), "hats:tdb"),
+        "hats/unknown-definition no hats are named `tdb`; `orch` means `orch.yml`, `orch.yaml` or `.orch.yml` at the root of the project (did you mean `tdd`?)"
+    );
+    // HC-45, H-6: a path never falls back to a name
+    assert!(found(&project(&["/p/orch.yml"]), "nowhere.yml").starts_with("piece/missing-file"));
+}
+
 // P-4, H-7
 #[test]
 fn a_file_is_of_the_dialect_of_its_top_keys() {
@@ -146,14 +162,16 @@ fn a_file_is_of_the_dialect_of_its_top_keys() {
         ("/p/sub/d.yml", "nothing: here"),
         ("/p/sub/ralph.yml", "cli: {}"),
     ]);
-    assert!(found(&source, "a.yml").starts_with("hats/not-supported"));
+    assert_eq!(found(&source, "a.yml"), "path /p/sub/a.yml");
+    let dialect = |asked: &str| find(&source, &places(), asked).unwrap().dialect;
+    assert_eq!((dialect("a.yml"), dialect("c.yml")), (Dialect::Hats, Dialect::Piece));
     assert_eq!(
         found(&source, "b.yml"),
         "workflow/ambiguous-definition `b.yml` is written in two dialects at once (`movements` makes a piece, `hats` makes hats: keep one)"
     );
     assert_eq!(found(&source, "c.yml"), "path /p/sub/c.yml");
     assert_eq!(found(&source, "d.yml"), "path /p/sub/d.yml");
-    assert!(found(&source, "ralph.yml").starts_with("hats/not-supported"));
+    assert_eq!(dialect("ralph.yml"), Dialect::Hats);
 }
 
 // P-4, K-11
@@ -165,6 +183,7 @@ fn a_name_in_two_dialects_is_ambiguous_and_can_be_asked_for_by_dialect() {
         "workflow/ambiguous-definition the name `orch` means `/p/.takt/pieces/orch.yaml` (piece) and `/p/orch.yml` (hats) (ask for `piece:orch` or `hats:orch`)"
     );
     assert_eq!(found(&source, "piece:orch"), "project /p/.takt/pieces/orch.yaml");
+    assert_eq!(found(&source, "hats:orch"), "project /p/orch.yml");
 }
 
 // K-11: a built-in never stands in the way
@@ -235,6 +254,9 @@ fn every_definition_is_listed_with_what_its_name_means() {
     review-fix piece built-in  - Review a change from three sides and fix what is found, until nothing has to be fixed any more.
     docs piece built-in  - Outline, write, have facts and readability checked at once, and revise documentation until both approve.
     research piece built-in  - Answer a question from the project and from outside, every claim with its evidence; nothing is changed.
+    simple hats built-in  - No hats: the agent works on the task in turn after turn until it says that all of it is done.
+    tdd hats built-in  - Test first: write a failing test, make it pass, tidy up, and go round until nothing is left to do.
+    spec-driven hats built-in  - Plan first: write down what is to be built, build it, and have it reviewed against the plan.
     ");
 }
 

@@ -78,6 +78,7 @@ impl<'a> Lowering<'a> {
             monitors,
             completion: Completion::Flow,
             limits: Limits {
+                silence: None,
                 rounds: Some(self.options.max_iterations.unwrap_or(piece.max_iterations)),
                 hard_rounds: None,
                 runtime: self.options.run_timeout.or(limits.run_timeout),

@@ -73,6 +73,7 @@ pub(crate) fn load(
         description: piece.description,
         rehearsal,
         needs_task: true,
+        task: None,
     }
 }
 

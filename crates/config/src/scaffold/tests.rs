@@ -140,7 +140,7 @@ fn built_in(name: &str) -> Definition {
 // P-2
 #[test]
 fn what_was_ejected_takes_the_place_of_the_built_in_and_is_the_same_workflow() {
-    for name in crate::definition::BuiltIn::all().iter().map(|built_in| built_in.name) {
+    for name in built_in_names(Dialect::Piece) {
         for language in LANGUAGES {
             let empty = MemorySource::default();
             let file = eject(&empty, &places(), &built_in(name), language).unwrap();
@@ -151,6 +151,30 @@ fn what_was_ejected_takes_the_place_of_the_built_in_and_is_the_same_workflow() {
             assert_faultless(&own.diagnostics);
             assert!(own.workflow.is_some());
             assert_eq!(own.workflow, original.workflow);
+        }
+    }
+}
+
+fn built_in_names(dialect: Dialect) -> impl Iterator<Item = &'static str> {
+    let all = crate::definition::BuiltIn::all().iter();
+    all.filter(move |built_in| built_in.dialect == dialect).map(|built_in| built_in.name)
+}
+
+// H-8
+#[test]
+fn hats_that_were_ejected_are_what_orch_means() {
+    for name in built_in_names(Dialect::Hats) {
+        for language in LANGUAGES {
+            let empty = MemorySource::default();
+            let definition = Definition { dialect: Dialect::Hats, ..built_in(name) };
+            let file = eject(&empty, &places(), &definition, language).unwrap();
+            assert_eq!(file.path, Path::new("/p/orch.yml"));
+            let ejected = source([file]);
+            let (own, original) = (loaded(&ejected, "orch", language), loaded(&empty, name, language));
+            assert_faultless(&own.diagnostics);
+            let named = own.workflow.map(|own| saihai_model::Workflow { name: name.to_owned(), ..own });
+            assert!(named.is_some());
+            assert_eq!(named, original.workflow);
         }
     }
 }

@@ -24,7 +24,7 @@ fn every_schema_is_one_and_says_which() {
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
         assert_eq!(schema["title"], json!(format!("Saihai: {about}")));
     }
-    assert_eq!(schema("hats"), None);
+    assert_eq!(schema("steps"), None);
 }
 
 #[test]

@@ -121,6 +121,7 @@ impl Files {
             language: meaning.language,
             added_tokens: lowering.added_tokens,
             description: meaning.agent.description.clone().or_else(|| meaning.agent.display_name.clone()),
+            task: None,
             rehearsal,
             needs_task: meaning.registry.steps.iter().any(|step| step.uses_stdin.is_some()),
         }

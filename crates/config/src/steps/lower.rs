@@ -272,6 +272,7 @@ impl Lowering<'_> {
             diagnostics.push(own.warning("hard-limit", message).label("never reached").hint(hint));
         }
         Limits {
+            silence: None,
             rounds: self.options.max_iterations.or(own.map(|own| own.value)),
             hard_rounds: Some(hard),
             runtime: self.options.run_timeout.or(self.settings.limits.run_timeout),

@@ -1,6 +1,6 @@
 //! The page of what is built in, held against it.
 
-use saihai_config::{Language, MemorySource, Options, Origin, Places, Settings, list, load};
+use saihai_config::{Dialect, Language, MemorySource, Options, Origin, Places, Settings, list, load};
 use saihai_model::{Activity, Stage, Workflow};
 
 use crate::page::read;
@@ -11,7 +11,7 @@ fn built_in() -> Vec<(String, Workflow)> {
     let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let definitions = list(&source, &places, Language::English).into_iter().map(|listed| listed.definition);
     definitions
-        .filter(|definition| definition.origin == Origin::BuiltIn)
+        .filter(|definition| definition.origin == Origin::BuiltIn && definition.dialect == Dialect::Piece)
         .map(|definition| {
             let loaded = load(&source, &places, &definition, &Options::default(), &Settings::default());
             (definition.name, loaded.workflow.expect("what is built in has no errors"))

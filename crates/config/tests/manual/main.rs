@@ -3,6 +3,7 @@
 
 mod built_in;
 mod codes;
+mod hats;
 mod keys;
 mod page;
 mod pieces;

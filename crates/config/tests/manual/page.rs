@@ -61,8 +61,9 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
 }
 
 /// The pages of diagnostics that have entries.
-pub(crate) const PAGES: [&str; 5] = [
+pub(crate) const PAGES: [&str; 6] = [
     "docs/reference/diagnostics-of-pieces.md",
+    "docs/reference/diagnostics-of-hats.md",
     "docs/reference/diagnostics-of-workflows.md",
     "docs/reference/diagnostics-of-settings.md",
     "docs/reference/diagnostics-of-scripts.md",

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use saihai_config::{
-    Area, Diagnostics, DiskSource, Document, Format, Language, Origin, Places, eject, list, schema,
+    Area, Diagnostics, Dialect, DiskSource, Document, Format, Language, Origin, Places, eject, list, schema,
 };
 use serde_json::Value as Json;
 
 use crate::page::{Block, all_pages, blocks, examples, read};
-use crate::{pieces, scripts, settings};
+use crate::{hats, pieces, scripts, settings};
 
 /// What anybody's validator says of a text.
 fn complaints(name: &str, text: &str, format: Format) -> Vec<String> {
@@ -59,6 +59,18 @@ fn every_piece_of_the_manual_is_accepted_and_wrong_keys_are_not() {
     refuses_wrong_keys("piece", "piece", Format::Yaml, &diagnostics, "yaml wrong");
 }
 
+// H-63
+#[test]
+fn every_hats_file_of_the_manual_is_accepted_and_wrong_keys_are_not() {
+    let reference = blocks(&read("docs/reference/hats.md"));
+    let diagnostics = examples(&["hats"]);
+    // What ralph writes has keys of its own.
+    let own = |block: &&Block| !block.text.contains("event_loop:") && !block.text.contains("cli:");
+    let all = [of(&reference, &["yaml"]), of(&diagnostics, &["yaml right"])].concat();
+    accepts_all("hats", Format::Yaml, &all.into_iter().filter(own).collect::<Vec<_>>());
+    refuses_wrong_keys("hats", "hats", Format::Yaml, &diagnostics, "yaml wrong");
+}
+
 #[test]
 fn every_settings_file_of_the_manual_is_accepted_and_wrong_keys_are_not() {
     let reference = blocks(&read("docs/reference/settings.md"));
@@ -86,6 +98,9 @@ fn schema_of(path: &Path, text: &str) -> Option<&'static str> {
     match path.extension()?.to_str()? {
         "toml" if path.ends_with(".saihai/config.toml") => Some("settings"),
         "yaml" | "yml" if has("script:") || text.starts_with(['-', '[']) => Some("script"),
+        // What ralph writes has keys of its own.
+        "yaml" | "yml" if has("event_loop:") || has("cli:") || has("core:") => None,
+        "yaml" | "yml" if has("hats:") || path.ends_with("orch.yml") => Some("hats"),
         "yaml" | "yml" if has("movements:") || has("steps:") => Some("piece"),
         _ => None,
     }
@@ -95,6 +110,7 @@ fn schema_of(path: &Path, text: &str) -> Option<&'static str> {
 fn wrong_keys(name: &str, path: &Path, text: &str) -> Vec<String> {
     let found: Vec<String> = match name {
         "piece" => pieces::codes(&pieces::try_out(text, &[])),
+        "hats" => pieces::codes(&hats::try_out("orch.yml", text, &[])),
         "settings" => settings::found(text),
         _ => scripts::found(text, Format::of(path)),
     };
@@ -106,7 +122,7 @@ fn wrong_keys(name: &str, path: &Path, text: &str) -> Vec<String> {
 // K-3: what the manual has people write is what the schemas describe; a guide that shows a mistake shows one to both
 #[test]
 fn of_every_file_that_the_manual_has_somebody_write_schema_and_reader_think_alike() {
-    let mut tried = [("piece", 0), ("settings", 0), ("script", 0)];
+    let mut tried = [("piece", 0), ("hats", 0), ("settings", 0), ("script", 0)];
     for (page, text) in all_pages() {
         for block in blocks(&text) {
             let Some((_, path)) = block.info.split_once("file=") else { continue };
@@ -122,7 +138,7 @@ fn of_every_file_that_the_manual_has_somebody_write_schema_and_reader_think_alik
 }
 
 #[test]
-fn every_built_in_piece_is_accepted_and_a_misspelt_key_in_it_is_not() {
+fn every_built_in_definition_is_accepted_and_a_misspelt_key_in_it_is_not() {
     let places = Places { current: "/nowhere".into(), root: "/nowhere".into(), user: None, home: None };
     let all = list(&DiskSource, &places, Language::English);
     let built_in: Vec<_> = all.iter().filter(|one| one.definition.origin == Origin::BuiltIn).collect();
@@ -130,10 +146,15 @@ fn every_built_in_piece_is_accepted_and_a_misspelt_key_in_it_is_not() {
     for definition in built_in.iter().map(|one| &one.definition) {
         for language in [Language::English, Language::Japanese] {
             let text = eject(&DiskSource, &places, definition, language).unwrap().text;
-            assert_eq!(complaints("piece", &text, Format::Yaml), Vec::<String>::new(), "{}", definition.name);
-            let misspelt = text.replacen("\n    rules:", "\n    ruels:", 1);
+            let (name, dialect) = (&definition.name, definition.dialect.name());
+            assert_eq!(complaints(dialect, &text, Format::Yaml), Vec::<String>::new(), "{name}");
+            let (key, misspelt) = match definition.dialect {
+                Dialect::Hats => ("\nmax_iterations:", "\nmax_iteratons:"),
+                Dialect::Piece | Dialect::Steps | Dialect::Review => ("\n    rules:", "\n    ruels:"),
+            };
+            let misspelt = text.replacen(key, misspelt, 1);
             assert_ne!(misspelt, text);
-            assert!(!complaints("piece", &misspelt, Format::Yaml).is_empty(), "{}", definition.name);
+            assert!(!complaints(dialect, &misspelt, Format::Yaml).is_empty(), "{name}");
         }
     }
 }

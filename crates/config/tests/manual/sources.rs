@@ -9,14 +9,16 @@ use saihai_config::Dialect;
 const SHARED: [&str; 2] = ["document", "fields"];
 
 /// Areas whose files are read by those modules.
-const READ: [&str; 4] = ["piece", "steps", "settings", "script"];
+const READ: [&str; 5] = ["piece", "hats", "steps", "settings", "script"];
 
 /// What the shared modules can never say of an area, because its tables and its format have no such thing.
-pub(crate) const NEVER: [(&str, &str); 4] = [
+pub(crate) const NEVER: [(&str, &str); 6] = [
     ("settings", "not-supported"),
     ("settings", "missing-key"),
     ("settings", "duplicate-field"),
     ("steps", "unknown-provider"),
+    ("hats", "duplicate-field"),
+    ("hats", "bad-file"),
 ];
 
 /// Every code that some place of the sources can report.

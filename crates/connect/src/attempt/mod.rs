@@ -170,9 +170,10 @@ impl Attempt {
 
     fn patience(&self) -> Patience<'_> {
         let Installed { agent, settings, means, .. } = &*self.installed;
+        let silence = self.ask.silence.or(settings.idle_timeout);
         Patience {
             deadline: self.ask.timeout,
-            silence: settings.idle_timeout.filter(|_| agent.profile().speaks_while_working),
+            silence: silence.filter(|_| agent.profile().speaks_while_working),
             grace: &means.grace,
             clock: &*means.clock,
         }

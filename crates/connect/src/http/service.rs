@@ -125,7 +125,9 @@ impl Service {
 
     /// Takes an ask; nothing is sent yet.
     pub(crate) fn ask(&self, ask: Ask) -> Turn {
-        Turn { ask, service: self.clone() }
+        let mut service = self.clone();
+        service.settings.idle_timeout = ask.silence.or(service.settings.idle_timeout);
+        Turn { ask, service }
     }
 
     pub(super) fn is_local(&self) -> bool {

@@ -139,7 +139,11 @@ fn saying_the_same_again_is_stale() {
 fn a_hat_beyond_its_activations_is_replaced_once_and_then_holds() {
     // H-52
     let mut workflow = ring(&[]);
-    workflow.stages[0].visits = Some(VisitLimit { max: 1, once_instead: Some("(base)".into()) });
+    workflow.stages[0].visits = Some(VisitLimit {
+        max: 1,
+        once_instead: Some("(base)".into()),
+        publishes: Some("tester.exhausted".into()),
+    });
     let mut sim = Sim::started(workflow);
     sim.reply("tester", publishes("code.written", Some("1")));
     sim.reply("(base)", publishes("code.written", Some("2")));

@@ -406,6 +406,7 @@ impl Driver {
             metered: self.meters.of(request.session.as_deref()),
             session: request.session,
             timeout: request.timeout,
+            silence: self.owned.run().limits().silence,
             max_calls: request.max_calls,
             money: request.money,
             scratch: self.owned.directory().scratch().display().to_string(),

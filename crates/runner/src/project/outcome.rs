@@ -188,6 +188,8 @@ impl<'w> Fold<'w> {
             | Decision::Reports { .. }
             | Decision::Alarm { .. }
             | Decision::Refused { .. }
+            | Decision::Remarked { .. }
+            | Decision::Exhausted { .. }
             | Decision::Parked { .. }
             | Decision::Finished { .. } => {}
         }

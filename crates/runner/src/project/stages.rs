@@ -66,6 +66,8 @@ impl Stages {
                 | Decision::Reports { .. }
                 | Decision::Alarm { .. }
                 | Decision::Refused { .. }
+                | Decision::Remarked { .. }
+                | Decision::Exhausted { .. }
                 | Decision::Parked { .. }
                 | Decision::Finished { .. },
                 _,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use saihai_model::{
     AnsweredBy, By, CallId, Decision, Destination, Entry, Fact, Json, Label, Moment, Place, Reading, Record,
-    Replied, StageId, Text, Topic, TurnId, Verdict, Watch, Workflow,
+    Remark, Replied, StageId, Text, Topic, TurnId, Verdict, Watch, Workflow,
 };
 
 /// One stage left, and why so.
@@ -71,6 +71,27 @@ pub enum Evidence {
         topic: Topic,
         /// The line of the reply, from 1.
         line: u32,
+        /// What was said with it.
+        message: Option<String>,
+        /// Whether it is the one that leads on.
+        leads: bool,
+    },
+    /// A closing word.
+    EndWord {
+        /// The word.
+        word: String,
+    },
+    /// What a closing word still lacked.
+    Refused {
+        /// Topics not published yet.
+        missing: Vec<Topic>,
+    },
+    /// A published topic did not go the way its definition foresees.
+    Remarked {
+        /// Which.
+        topic: Topic,
+        /// What is remarkable about it.
+        remark: Remark,
     },
     /// What looked like a directive and was none.
     NearMiss {
@@ -216,13 +237,19 @@ impl<'w> Transitions<'w> {
                 let cycle = self.cycle(monitor);
                 self.alarms.push(Evidence::Monitor { monitor, count, cycle, overrode });
             }
+            Decision::Refused { missing } => {
+                self.alarms.push(Evidence::Refused { missing: missing.clone() });
+            }
+            Decision::Remarked { topic, remark } => {
+                self.alarms.push(Evidence::Remarked { topic: topic.clone(), remark: *remark });
+            }
             Decision::Exited { stage, verdict } => self.leave(record, stage, verdict),
             Decision::Correct { .. }
             | Decision::Retry { .. }
             | Decision::Unfit { .. }
             | Decision::Repeated { .. }
             | Decision::Reports { .. }
-            | Decision::Refused { .. }
+            | Decision::Exhausted { .. }
             | Decision::Parked { .. }
             | Decision::Finished { .. } => {}
         }
@@ -266,8 +293,15 @@ impl<'w> Transitions<'w> {
 /// What a reply to the work of a turn says about where to go.
 fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
     let tag = reading.tag.as_ref().map(|tag| Evidence::Tag { turn, number: tag.number, line: tag.line });
-    let events = reading.events.iter();
-    let events = events.map(|event| Evidence::Published { topic: event.topic.clone(), line: event.line });
+    // The last one leads on, unless the reply closes the run.
+    let last = reading.events.len().checked_sub(1).filter(|_| reading.end_word.is_none());
+    let events = reading.events.iter().enumerate().map(|(index, event)| Evidence::Published {
+        topic: event.topic.clone(),
+        line: event.line,
+        message: event.message.clone(),
+        leads: last == Some(index),
+    });
+    let word = reading.end_word.iter().map(|word| Evidence::EndWord { word: word.clone() });
     let misses = reading.near_misses.iter().map(|what| Evidence::NearMiss { what: what.clone() });
-    tag.into_iter().chain(events).chain(misses).collect()
+    tag.into_iter().chain(events).chain(word).chain(misses).collect()
 }

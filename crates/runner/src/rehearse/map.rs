@@ -45,9 +45,25 @@ impl Map {
             }
             map.moves.insert(id.clone(), offered.moves);
         }
+        map.forget_unforeseen(workflow);
         map.go_on_afterwards(workflow);
         map.alarms = workflow.monitors.iter().filter_map(|monitor| map.alarm(monitor)).collect();
         map
+    }
+
+    /// Leaves out who takes what nobody takes, where nothing foreseen leads there: no reply that keeps to the
+    /// definition can come to it.
+    fn forget_unforeseen(&mut self, workflow: &Workflow) {
+        let Some(fallback) = workflow.topics.as_ref().map(|topics| &topics.otherwise) else { return };
+        let leads = |(from, moves): (&StageId, &Vec<Move>)| {
+            from != fallback && moves.iter().any(|offer| offer.to == To::Stage(fallback.clone()))
+        };
+        let instead = |limit: &saihai_model::VisitLimit| limit.once_instead.as_ref() == Some(fallback);
+        let limits = || workflow.stages.values().filter_map(|stage| stage.visits.as_ref());
+        if workflow.entry != *fallback && !self.moves.iter().any(leads) && !limits().any(instead) {
+            self.ways.retain(|(stage, _)| stage != fallback);
+            self.dead.retain(|(stage, _)| stage != fallback);
+        }
     }
 
     pub(super) fn moves(&self, stage: &StageId) -> &[Move] {

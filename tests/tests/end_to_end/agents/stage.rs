@@ -105,6 +105,7 @@ impl Stage {
             schema: None,
             session: None,
             timeout: None,
+            silence: None,
             max_calls: None,
             money: None,
             metered: None,

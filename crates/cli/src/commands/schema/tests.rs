@@ -4,7 +4,7 @@ use std::path::Path;
 use saihai_model::{
     Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Entry, Fact, Failure,
     FailureClass, Found, Hold, How, Meter, Millis, Moment, Outcome, Place, Published, Purpose, Raise,
-    Reading, Replied, Start, Tag, Text, ToolUsed, Usage, Usd, Verdict,
+    Reading, Remark, Replied, Start, Tag, Text, ToolUsed, Usage, Usd, Verdict,
 };
 use serde_json::{Value as Json, json};
 
@@ -42,7 +42,7 @@ fn check(schema: &Json, value: &Json, accepted: bool) {
 
 #[test]
 fn every_schema_that_is_listed_is_printed_and_is_one() {
-    assert_eq!(all().count(), 8);
+    assert_eq!(all().count(), 9);
     for (name, about) in all() {
         let schema = parsed(name);
         assert!(jsonschema::draft202012::meta::is_valid(&schema), "{name}");
@@ -287,6 +287,8 @@ fn decisions() -> Vec<Decision> {
         exited(Destination::Stage("review".into())),
         exited(Destination::End(Ending::Failed("abort".into()))),
         Decision::Refused { missing: vec!["t".into()] },
+        Decision::Remarked { topic: "t".into(), remark: Remark::Orphaned },
+        Decision::Exhausted { stage: "s".into(), topic: "t".into(), instead: Some("o".into()) },
         parked(Hold::Person(call())),
         parked(Hold::Outside(call(), "checks".into())),
         parked(Hold::Until(Moment(1), FailureClass::Quota)),
@@ -346,6 +348,8 @@ fn decision_name(decision: &Decision) -> &'static str {
         Decision::Alarm { .. } => "alarm",
         Decision::Exited { .. } => "exited",
         Decision::Refused { .. } => "refused",
+        Decision::Remarked { .. } => "remarked",
+        Decision::Exhausted { .. } => "exhausted",
         Decision::Parked { .. } => "parked",
         Decision::Finished { .. } => "finished",
     }

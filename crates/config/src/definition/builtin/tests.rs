@@ -46,6 +46,7 @@ fn shape(workflow: &Workflow) -> String {
         lines.extend(exit_shape(stage).into_iter().map(|line| format!("  {line}")));
     }
     lines.extend(workflow.monitors.iter().map(|monitor| format!("{monitor:?}")));
+    lines.extend(workflow.topics.iter().map(|topics| format!("{topics:?}")));
     lines.join("\n")
 }
 
@@ -67,7 +68,7 @@ fn values(prompt: &Prompt) -> Vec<String> {
 }
 
 fn exit_shape(stage: &Stage) -> Vec<String> {
-    let Exit::Rules { rules, otherwise, .. } = &stage.exit else { panic!("a piece has rules") };
+    let Exit::Rules { rules, otherwise, .. } = &stage.exit else { return topics_shape(stage) };
     let options = stage.turns().iter().flat_map(|turn| &turn.reads.choice).flat_map(|choice| &choice.options);
     let labels: IndexSet<&Label> = options.map(|offer| &offer.label).collect();
     let number = |label: &Label| labels.get_index_of(label);
@@ -82,6 +83,12 @@ fn exit_shape(stage: &Stage) -> Vec<String> {
         rules.iter().map(|rule| format!("{} -> {:?}", condition(&rule.when), rule.then)).collect();
     lines.push(format!("otherwise -> {otherwise:?}"));
     lines
+}
+
+/// H-22: equal ids and topics.
+fn topics_shape(stage: &Stage) -> Vec<String> {
+    let directives = stage.turns().iter().filter_map(|turn| turn.reads.directives.as_ref());
+    directives.map(|directives| format!("{directives:?}")).collect()
 }
 
 #[test]

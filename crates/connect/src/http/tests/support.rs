@@ -58,6 +58,7 @@ impl World {
             schema: None,
             session: None,
             timeout: None,
+            silence: None,
             max_calls: None,
             money: None,
             metered: None,

@@ -62,6 +62,7 @@ pub(crate) fn ask(line: &str, n: u32) -> Ask {
         schema: None,
         session: None,
         timeout: None,
+        silence: None,
         max_calls: None,
         money: None,
         metered: None,

@@ -35,6 +35,8 @@ fn path(decisions: &[Decision]) -> String {
         | Decision::Repeated { .. }
         | Decision::Reports { .. }
         | Decision::Refused { .. }
+        | Decision::Remarked { .. }
+        | Decision::Exhausted { .. }
         | Decision::Parked { .. }
         | Decision::Finished { .. } => None,
     });

@@ -1,0 +1,71 @@
+//! Gates of hats, as stages.
+
+use saihai_model::{
+    Activity, Ending, Exit, Form, Gate, GateMode, Holds, Join, Part, Prompt, Rounds, Route, Rule, Section,
+    Stage, StageId, Target, Variable, Wants, When, Workflow,
+};
+
+use super::gates::Point;
+use super::topic::takes;
+
+/// Puts the gate at a point of a workflow. Whoever says no ends the run (H-59).
+pub(super) fn put(workflow: &mut Workflow, point: &Point, mode: GateMode) {
+    let id = StageId::from(format!("gate/{}", point.name()).as_str());
+    let next = match point {
+        Point::PreLoop => Target::Stage(std::mem::replace(&mut workflow.entry, id.clone())),
+        Point::PostCompletion => {
+            workflow.afterwards = Some(id.clone());
+            Target::Complete
+        }
+        // `run` makes no pull request.
+        Point::BeforePr => return,
+        Point::Topic(topic) => Target::Stage(divert(workflow, topic, &id)),
+    };
+    workflow.stages.insert(id, stage(point, mode, next));
+}
+
+/// Leads a topic to its gate, and says who took it so far.
+fn divert(workflow: &mut Workflow, topic: &str, gate: &StageId) -> StageId {
+    let Some(topics) = &mut workflow.topics else { return workflow.entry.clone() };
+    let taker = topics.routes.iter().find(|route| takes(&route.pattern, topic)).map(|route| &route.to);
+    let taker = taker.unwrap_or(&topics.otherwise).clone();
+    if topics.start.as_str() == topic && workflow.entry == taker {
+        workflow.entry = gate.clone();
+    }
+    topics.routes.insert(0, Route { pattern: topic.to_owned(), to: gate.clone() });
+    taker
+}
+
+fn stage(point: &Point, mode: GateMode, next: Target) -> Stage {
+    let gate = Gate { question: question(point), wants: Wants::YesNo, mode, timeout: None };
+    let rules = vec![
+        Rule { when: Holds::Is("yes".into()), then: next },
+        Rule { when: Holds::Is("no".into()), then: Target::End(Ending::Declined) },
+    ];
+    Stage {
+        title: point.name().to_owned(),
+        does: Activity::Gate(gate),
+        exit: Exit::Rules { rules, question: None, otherwise: Target::End(Ending::Declined) },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+        description: None,
+    }
+}
+
+/// What the person is asked. People are spoken to in English.
+fn question(point: &Point) -> Prompt {
+    let (asked, variable, form) = match point {
+        Point::PreLoop => ("Begin with this task?".to_owned(), Variable::Task, Form::Quote),
+        Point::PostCompletion => {
+            ("The work is reported as done. Accept it?".to_owned(), Variable::Previous, Form::Tail(1000))
+        }
+        Point::BeforePr => {
+            ("Make a pull request of the work?".to_owned(), Variable::Previous, Form::Tail(1000))
+        }
+        Point::Topic(topic) => (format!("Go on with `{topic}`?"), Variable::EventMessage, Form::Quote),
+    };
+    let asked = Section { body: vec![Part::Fixed(asked.into())], when: When::Always };
+    let about = Section { body: vec![Part::Value(variable, form)], when: When::Filled };
+    Prompt { sections: vec![asked, about], join: Join::Paragraphs }
+}

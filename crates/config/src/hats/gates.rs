@@ -1,0 +1,106 @@
+//! Where a person is asked (H-57, H-58).
+
+use saihai_model::GateMode;
+
+use super::read::one_of;
+use super::written::Written;
+use crate::{Diagnostic, Diagnostics, Located, list_of, quoted};
+
+/// The topic after which `after_plan` asks, where some hat publishes it.
+const PLANNED: &str = "plan.ready";
+
+/// A point where a person can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Point {
+    /// Before the first turn.
+    PreLoop,
+    /// When the work is done.
+    PostCompletion,
+    /// Before a pull request is made.
+    BeforePr,
+    /// Before this topic is routed.
+    Topic(String),
+}
+
+impl Point {
+    const OWN: [Self; 3] = [Self::PreLoop, Self::PostCompletion, Self::BeforePr];
+
+    /// Its name in definitions.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::PreLoop => "pre-loop",
+            Self::PostCompletion => "post-completion",
+            Self::BeforePr => "before-pr",
+            Self::Topic(topic) => topic,
+        }
+    }
+}
+
+/// Every point at which somebody is asked, and who answers. Gates that were written wrongly are reported.
+pub(super) fn settle(written: &Written, diagnostics: &mut Diagnostics) -> Vec<(Point, GateMode)> {
+    let mut said: Vec<(Point, Located<bool>)> = Vec::new();
+    for (name, asks) in &written.gates.named {
+        let Some(point) = meant(name, asks, written, diagnostics) else { continue };
+        match said.iter_mut().find(|(known, _)| *known == point) {
+            Some((_, first)) => {
+                one_of(Some(first.clone()), Some(asks.clone()), diagnostics);
+            }
+            None => said.push((point, asks.clone())),
+        }
+    }
+    let auto = written.gates.auto;
+    let usual = Point::OWN.into_iter().filter(|_| auto.is_some());
+    let usual: Vec<Point> = usual.filter(|point| !said.iter().any(|(known, _)| known == point)).collect();
+    let listed = said.into_iter().filter(|(_, asks)| asks.value).map(|(point, _)| point);
+    let mode = if auto == Some(true) { GateMode::Auto } else { GateMode::Person };
+    usual.into_iter().chain(listed).map(|point| (point, mode)).collect()
+}
+
+fn meant(
+    name: &str,
+    asks: &Located<bool>,
+    written: &Written,
+    diagnostics: &mut Diagnostics,
+) -> Option<Point> {
+    let publishes = |topic: &str| {
+        written.hats.values().flat_map(|hat| &hat.publishes).any(|published| published.value == topic)
+    };
+    match name.replace('_', "-").as_str() {
+        "pre-loop" => return Some(Point::PreLoop),
+        "post-completion" | "after-implementation" => return Some(Point::PostCompletion),
+        "before-pr" => return Some(Point::BeforePr),
+        "after-plan" => {
+            let planned = publishes(PLANNED);
+            let (point, why) = if planned {
+                (Point::Topic(PLANNED.to_owned()), format!("some hat publishes `{PLANNED}`"))
+            } else {
+                (Point::PreLoop, format!("no hat publishes `{PLANNED}`"))
+            };
+            let message = format!("{} asks at `{}`: {why}", quoted(name), point.name());
+            diagnostics.push(asks.at.note("gate-alias", message));
+            return Some(point);
+        }
+        _ => {}
+    }
+    if name == written.flow.keyword() || !publishes(name) {
+        diagnostics.push(unreachable(name, asks, written, diagnostics));
+        return None;
+    }
+    Some(Point::Topic(name.to_owned()))
+}
+
+fn unreachable(name: &str, asks: &Located<bool>, written: &Written, diagnostics: &Diagnostics) -> Diagnostic {
+    let keyword = written.flow.keyword();
+    if name == keyword {
+        let message = format!("{} ends the run and is never routed", quoted(name));
+        return asks.error("unreachable-gate", message).hint("the gate before the end is `post-completion`");
+    }
+    let topics = written.hats.values().flat_map(|hat| hat.topics(keyword));
+    let known: Vec<&str> =
+        Point::OWN.iter().map(Point::name).chain(topics.map(|topic| topic.value.as_str())).collect();
+    let hint = diagnostics.suggest(name, known.iter().copied()).unwrap_or_else(|| {
+        format!("gates are {} and topics", list_of(Point::OWN.iter().map(Point::name), "and"))
+    });
+    let message = format!("no hat publishes {}, so nobody would ever be asked", quoted(name));
+    asks.error("unreachable-gate", message).label("no gate and no published topic").hint(hint)
+}

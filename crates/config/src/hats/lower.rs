@@ -1,0 +1,227 @@
+//! Hats as they were written become a workflow (section "Lowering" of the dialect).
+
+use indexmap::IndexMap;
+use saihai_model::{
+    Activity, Again, Alarm, Budget, Completion, Directives, EndWord, Ending, Exit, GateMode, Limits, Monitor,
+    OnFailure, Permission, Reads, Retry, Route, SessionPolicy, Stage, StageId, Target, Text, Topic, Topics,
+    Turn, TurnId, Usd, VisitLimit, Watch, Workflow,
+};
+
+use super::gate_stage;
+use super::gates::Point;
+use super::hat::Hat;
+use super::prompt::Speech;
+use super::routes::{BASE, Routes};
+use super::words::Words;
+use super::written::Written;
+use crate::lowering::Answerer;
+use crate::{Language, Options, Settings};
+
+/// Three times the same is enough (H-51).
+const STALE_AFTER: u32 = 3;
+
+/// Everything lowering looks at.
+pub(super) struct Lowering<'a> {
+    pub(super) name: &'a str,
+    pub(super) written: &'a Written,
+    pub(super) routes: &'a Routes,
+    pub(super) gates: &'a [(Point, GateMode)],
+    pub(super) answerer: &'a Answerer,
+    pub(super) options: &'a Options,
+    pub(super) settings: &'a Settings,
+    pub(super) language: Language,
+}
+
+/// A workflow, and how many tokens of each first prompt are ours.
+pub(super) struct Lowered {
+    pub(super) workflow: Workflow,
+    pub(super) added_tokens: Vec<(StageId, TurnId, u64)>,
+}
+
+impl Lowering<'_> {
+    /// The workflow.
+    pub(super) fn lower(&self) -> Lowered {
+        let mut added_tokens = Vec::new();
+        let mut stages = IndexMap::new();
+        let hats = self.written.hats.values().map(Some);
+        let base = (self.routes.fallback().as_str() == BASE).then_some(None);
+        for hat in hats.chain(base) {
+            let speech = self.speech(hat);
+            let id = hat.map_or(BASE, |hat| hat.id.value.as_str());
+            added_tokens.push((StageId::from(id), TurnId::from(id), speech.added_tokens()));
+            stages.insert(StageId::from(id), self.stage(id, hat, &speech));
+        }
+        let mut workflow = Workflow {
+            name: self.name.to_owned(),
+            entry: self.routes.destination(self.written.flow.start()),
+            stages,
+            topics: Some(self.topics()),
+            monitors: self.monitors(),
+            completion: Completion::Flow,
+            limits: self.limits(),
+            retry: self.retry(),
+            afterwards: None,
+            words: self.words(),
+        };
+        for (point, mode) in self.gates {
+            gate_stage::put(&mut workflow, point, *mode);
+        }
+        Lowered { workflow, added_tokens }
+    }
+
+    fn topics(&self) -> Topics {
+        let routes: Vec<Route> = self.routes.table();
+        Topics { start: Topic::from(self.written.flow.start()), routes, otherwise: self.routes.fallback() }
+    }
+
+    /// H-49, H-51. Without hats, going on until the keyword or the limit is what is wanted.
+    fn monitors(&self) -> Vec<Monitor> {
+        if self.written.hats.is_empty() {
+            return Vec::new();
+        }
+        let hold = |word: &str| Alarm::Hold(word.to_owned());
+        let times = self.written.flow.stall_after();
+        vec![
+            Monitor { watches: Watch::Silent { times }, then: hold("stalled") },
+            Monitor { watches: Watch::Same { times: STALE_AFTER }, then: hold("stale") },
+        ]
+    }
+
+    fn limits(&self) -> Limits {
+        let bounds = &self.written.bounds;
+        let own = Budget { usd: bounds.cost_usd.and_then(Usd::from_dollars), ..Budget::default() };
+        let timeout = self.options.run_timeout.or(bounds.runtime).or(self.settings.limits.run_timeout);
+        Limits {
+            rounds: Some(self.options.max_iterations.unwrap_or(bounds.iterations())),
+            hard_rounds: None,
+            runtime: timeout,
+            silence: bounds.idle,
+            budget: self.settings.budget.replaced_by(&own).replaced_by(&self.options.budget),
+        }
+    }
+
+    /// H-54.
+    fn retry(&self) -> Retry {
+        let failures = self.written.bounds.failures();
+        Retry { transient: failures, crashed: failures, ..self.settings.retry() }
+    }
+
+    fn words(&self) -> IndexMap<String, String> {
+        let keyword = self.written.flow.keyword();
+        let reasons = Words::of(self.language).reasons.iter();
+        let reasons = reasons.map(|(code, word)| ((*code).to_owned(), word.replace("{keyword}", keyword)));
+        // What people call a stage of it; they are spoken to in English.
+        reasons.chain([("stage".to_owned(), "hat".to_owned())]).collect()
+    }
+
+    fn speech<'s>(&'s self, hat: Option<&'s Hat>) -> Speech<'s> {
+        let keyword = self.written.flow.keyword();
+        let topics: Vec<&str> = match hat {
+            Some(hat) => hat.topics(keyword).map(|topic| topic.value.as_str()).collect(),
+            None => self.routes.exact_topics(),
+        };
+        let nobody_completes = !self.written.hats.values().any(|hat| hat.may_complete(keyword));
+        let told = hat.is_none_or(|hat| hat.may_complete(keyword)) || topics.is_empty() || nobody_completes;
+        let said = &self.written.topics;
+        let triggers = hat.into_iter().flat_map(|hat| &hat.triggers).map(|trigger| trigger.value.as_str());
+        Speech {
+            words: Words::of(self.language),
+            base_prompt: self.written.base_prompt.as_deref(),
+            hat: hat.map(|hat| (hat.name.as_str(), hat.instructions.value.as_str())),
+            keyword: told.then_some(keyword),
+            triggered: triggers
+                .filter_map(|topic| Some((topic, said.get(topic)?.triggered.as_deref()?)))
+                .collect(),
+            publishing: topics.iter().filter_map(|topic| Some((*topic, said.get(*topic)?))).collect(),
+            topics,
+            foreign: self.written.foreign,
+            reminds: !self.written.hats.is_empty(),
+        }
+    }
+
+    fn stage(&self, id: &str, hat: Option<&Hat>, speech: &Speech<'_>) -> Stage {
+        let silent = Again { note: Some(speech.note()), at_most: None, exhausted: Target::failed("silent") };
+        let default = hat.and_then(|hat| hat.default_publishes.as_ref());
+        let max = hat.and_then(|hat| hat.max_activations.or(self.written.flow.max_activations));
+        Stage {
+            title: hat.map_or(BASE, |hat| hat.name.as_str()).to_owned(),
+            does: Activity::Turns {
+                turns: vec![self.turn(id, hat, speech)],
+                at_once: None,
+                on_failure: OnFailure::Park,
+                between: String::new(),
+            },
+            exit: Exit::Topics { silent, default: default.map(|topic| Topic::from(topic.value.as_str())) },
+            rounds: saihai_model::Rounds::default(),
+            visits: max.map(|max| self.visit_limit(id, max)),
+            aside: false,
+            description: hat.and_then(|hat| hat.description.clone()),
+        }
+    }
+
+    /// H-52: only a hat that asks for it by name takes the place of an exhausted one.
+    fn visit_limit(&self, id: &str, max: u32) -> VisitLimit {
+        let topic = format!("{id}.exhausted");
+        VisitLimit {
+            max,
+            once_instead: self.routes.explicit_taker(&topic).cloned(),
+            publishes: Some(Topic::from(topic.as_str())),
+        }
+    }
+
+    fn turn(&self, id: &str, hat: Option<&Hat>, speech: &Speech<'_>) -> Turn {
+        let answerer = self.answerer.clone();
+        let ceiling =
+            self.options.max_permission.or(self.settings.max_permission).unwrap_or(Permission::Full);
+        // H-1: one permission for every hat.
+        let wanted = Permission::Edit { commands: true };
+        let permission = wanted.at_most(ceiling);
+        let title = hat.map_or(BASE, |hat| hat.name.as_str());
+        Turn {
+            id: TurnId::from(id),
+            title: title.to_owned(),
+            description: hat.and_then(|hat| hat.description.clone()),
+            persona: answerer.system_prompt.map(Text::from),
+            role: Some(id.to_owned()),
+            prompt: speech.prompt(),
+            provider: answerer.provider,
+            model: answerer.model,
+            permission,
+            asked_permission: (permission != wanted).then_some(wanted),
+            tools: answerer.tools,
+            session: SessionPolicy::Fresh,
+            timeout: hat.and_then(|hat| hat.timeout).or(answerer.timeout),
+            max_calls: None,
+            price: answerer.price,
+            heading: String::new(),
+            needs: Vec::new(),
+            reads: Reads { directives: Some(self.directives(hat)), ..Reads::default() },
+        }
+    }
+
+    fn directives(&self, hat: Option<&Hat>) -> Directives {
+        let flow = &self.written.flow;
+        let required = flow.required_events.iter().flatten().map(|topic| Topic::from(topic.value.as_str()));
+        let complete =
+            EndWord { word: flow.keyword().to_owned(), requires: required.collect(), then: Target::Complete };
+        let cancel = flow.cancellation.as_ref().map(|word| EndWord {
+            word: word.value.clone(),
+            requires: Vec::new(),
+            then: Target::End(Ending::Cancelled),
+        });
+        let published = self.written.hats.values().flat_map(|hat| hat.topics(flow.keyword()));
+        let mut known: Vec<Topic> = self.routes.patterns().map(Topic::from).collect();
+        for topic in published.map(|topic| Topic::from(topic.value.as_str())) {
+            if !known.contains(&topic) {
+                known.push(topic);
+            }
+        }
+        let declared = hat.map(|hat| hat.topics(flow.keyword()));
+        Directives {
+            words: std::iter::once(complete).chain(cancel).collect(),
+            known,
+            declared: declared.map(|topics| topics.map(|topic| topic.value.as_str().into()).collect()),
+            enforce: flow.enforce_scope.unwrap_or(false),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Hats: roles that are switched by published events, as orchestrator-hybrid and ralph write them.
+//!
+//! A file is read by the tables of [`tables`] into what was [`written`] (files of ralph by [`ralph`]), and put over its
+//! [`preset`]. With
+//! everything in view it is [`check`]ed and [`lower`]ed: a hat is a stage with one turn, triggers are the
+//! workflow's topic table, `EVENT:` lines and the closing word are directives that judgment reads.
+
+mod check;
+mod gate_stage;
+mod gates;
+mod hat;
+mod lower;
+mod preset;
+mod prompt;
+mod ralph;
+mod ralph_tables;
+mod read;
+mod routes;
+mod tables;
+mod topic;
+mod words;
+mod written;
+
+use std::path::Path;
+
+pub use self::tables::ORCH;
+
+use self::lower::{Lowered, Lowering};
+use self::routes::Routes;
+use self::written::Written;
+use crate::definition::{BuiltIn, ignored_hats};
+use crate::lowering::Providers;
+use crate::{
+    Area, Definition, Diagnostic, Diagnostics, Document, Format, Language, Loaded, Location, Node, Options,
+    Places, Settings, Source, Value, list_of, quoted,
+};
+
+/// Reads hats and the preset they stand on, and lowers them.
+pub(crate) fn load(
+    source: &dyn Source,
+    places: &Places,
+    definition: &Definition,
+    options: &Options,
+    settings: &Settings,
+) -> Loaded {
+    let mut diagnostics = Diagnostics::new();
+    warn_of_ignored(source, places, definition, &mut diagnostics);
+    let Some(document) = open(source, places, definition, settings, &mut diagnostics) else {
+        return Loaded::refused(diagnostics);
+    };
+    let is_ralph = ralph::is_one(definition, &document);
+    let written = if is_ralph {
+        let beside = definition.path.as_deref().and_then(Path::parent);
+        let files = ralph::Files { source, places, beside };
+        ralph::read(&document, &files, options.provider.is_some(), &mut diagnostics)
+    } else {
+        read::read(&document, &mut diagnostics)
+    };
+    let Some(written) = written else { return Loaded::refused(diagnostics) };
+    let mut texts = texts_of(&document);
+    let mut uses: Vec<_> = definition.path.iter().cloned().collect();
+    let usual = if Language::of(texts.iter().copied()) == Language::Japanese {
+        Language::Japanese
+    } else {
+        settings.language
+    };
+    let usual = written.language.as_deref().and_then(Language::named).unwrap_or(usual);
+    let preset = if is_ralph {
+        None
+    } else if definition.path.is_some() {
+        preset::find(source, places, written.preset.as_ref(), usual, &mut diagnostics)
+    } else {
+        preset::refuse_chain(&written, &definition.name, &mut diagnostics);
+        None
+    };
+    let written = match &preset {
+        Some(preset) => {
+            texts.extend(texts_of(&preset.document));
+            uses.extend(preset.path.clone());
+            written.over(preset.written.clone())
+        }
+        None => written,
+    };
+    let language = written.language.as_deref().and_then(Language::named);
+    let language = language.unwrap_or_else(|| Language::of(texts.iter().copied()));
+    let whole = Whole { definition, at: document.cursor().location(), written: &written, language };
+    Loaded { uses, ..whole.lower(options, settings, diagnostics) }
+}
+
+/// Hats with everything they stand on.
+struct Whole<'a> {
+    definition: &'a Definition,
+    at: Location,
+    written: &'a Written,
+    language: Language,
+}
+
+impl Whole<'_> {
+    fn lower(&self, options: &Options, settings: &Settings, mut diagnostics: Diagnostics) -> Loaded {
+        let written = self.written;
+        let gates = gates::settle(written, &mut diagnostics);
+        check::errors(written, &mut diagnostics);
+        let routes = Routes::of(written.hats.values());
+        if !diagnostics.has_errors() {
+            check::warnings(written, &routes, &mut diagnostics);
+        }
+        let mut providers = Providers::new(options, settings, &mut diagnostics);
+        let backend = written.backend.as_ref();
+        let at = backend.map_or(&self.at, |backend| &backend.at);
+        let model = written.model.as_ref().map(|model| model.value.as_str());
+        let answerer = providers.resolve(&self.definition.name, at, backend, model, &mut diagnostics);
+        let rehearsal = providers.rehearsal(&mut diagnostics);
+        let lowering = Lowering {
+            name: &self.definition.name,
+            written,
+            routes: &routes,
+            gates: &gates,
+            answerer: &answerer,
+            options,
+            settings,
+            language: self.language,
+        };
+        let Lowered { workflow, added_tokens } = lowering.lower();
+        let mut notes = providers.notes;
+        notes.extend(self.undelivered());
+        Loaded {
+            workflow: (!diagnostics.has_errors()).then_some(workflow),
+            diagnostics: diagnostics.sorted(),
+            notes,
+            uses: Vec::new(),
+            language: self.language,
+            added_tokens,
+            description: BuiltIn::of(self.definition).and_then(|built_in| built_in.summary(self.language)),
+            rehearsal,
+            needs_task: true,
+            task: written.task.clone(),
+        }
+    }
+
+    /// I-9: that what is said about the work on issues is not done here.
+    fn undelivered(&self) -> Option<String> {
+        let keys: Vec<&str> = self.written.delivery.iter().map(|key| key.value).collect();
+        (!keys.is_empty()).then(|| {
+            format!("{} only hold for work on an issue: `saihai run` delivers nothing", list_of(keys, "and"))
+        })
+    }
+}
+
+/// H-5: of several files the first is used.
+fn warn_of_ignored(
+    source: &dyn Source,
+    places: &Places,
+    definition: &Definition,
+    diagnostics: &mut Diagnostics,
+) {
+    for path in ignored_hats(source, places, definition) {
+        let used = definition.path.as_ref().map(|path| places.shown(path)).unwrap_or_default();
+        let message = format!("{} is not read: {} comes first", quoted(&places.shown(&path)), quoted(&used));
+        let diagnostic = Diagnostic::warning(Area::Hats.code("ignored-file"), message);
+        diagnostics.push(diagnostic.hint("keep one of them, or give the path of the one you mean"));
+    }
+}
+
+fn open(
+    source: &dyn Source,
+    places: &Places,
+    definition: &Definition,
+    settings: &Settings,
+    diagnostics: &mut Diagnostics,
+) -> Option<Document> {
+    if let Some(path) = &definition.path {
+        return Document::load(source, path, &places.shown(path), Area::Hats, diagnostics);
+    }
+    let text = BuiltIn::of(definition)?.text(settings.language);
+    let name = format!("(built-in)/{}.yaml", definition.name);
+    Document::parse(text.as_bytes(), Format::Yaml, &name, Area::Hats, diagnostics)
+}
+
+/// Every text of a document, for the language it is written in; comments do not count.
+fn texts_of(document: &Document) -> Vec<&str> {
+    fn collect<'d>(node: &'d Node, texts: &mut Vec<&'d str>) {
+        match &node.value {
+            Value::Text(text) => texts.push(text),
+            Value::List(items) => items.iter().for_each(|item| collect(item, texts)),
+            Value::Map(entries) => entries.iter().for_each(|entry| collect(&entry.value, texts)),
+            Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Date(_) => {}
+        }
+    }
+    let mut texts = Vec::new();
+    collect(&document.root, &mut texts);
+    texts
+}
+
+#[cfg(test)]
+mod tests;

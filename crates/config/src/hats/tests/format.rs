@@ -1,0 +1,220 @@
+//! What can be written, and what is said about the rest.
+
+use super::{Project, RING, hat, listed};
+
+fn check(hats: &str, expected: &str) {
+    assert_eq!(Project::new(hats).said(), expected, "{hats}");
+}
+
+#[track_caller]
+fn begins(hats: &str, expected: &str) {
+    let loaded = Project::new(hats).load();
+    let said = listed(&loaded.diagnostics);
+    assert!(said.starts_with(expected), "{hats}\n{said}");
+    if expected.starts_with("error") {
+        assert_eq!(loaded.workflow, None);
+    }
+}
+
+// H-10, H-63, HC-4
+#[test]
+fn everything_wrong_with_hats_is_said_at_once_with_its_place() {
+    let hats = "hats:\n  a: {name: A, triggers: [], publishes: [], instructions: x}\n  b: {name: \"\", triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n  c: {name: C, triggers: [a.b], trigers: [x], publishes: [LOOP_COMPLETE], instructions: x}\n";
+    insta::assert_snapshot!(Project::new(hats).said(), @r"
+    error hats/bad-value hats.a.triggers 2:26 `hats.a.triggers` must not be empty (only the hat `default` may have none: it is reached when no trigger matches)
+    error hats/bad-value hats.b.name 3:13 `hats.b.name` must not be blank
+    error hats/unknown-key hats.c.trigers 4:33 unknown key `trigers` (did you mean `triggers`?)
+    ");
+    insta::assert_snapshot!(Project::new("hats: {a: {}, b: null}").said(), @r"
+    error hats/missing-key hats.a 1:11 a hat needs `name`
+    error hats/missing-key hats.a 1:11 a hat needs `triggers`
+    error hats/missing-key hats.a 1:11 a hat needs `publishes`
+    error hats/missing-key hats.a 1:11 a hat needs `instructions`
+    error hats/bad-type hats.b 1:18 `b` must be a mapping, but nothing is given
+    ");
+}
+
+// H-2, H-11, HC-5
+#[test]
+fn model_backend_and_weight_of_a_hat_are_refused_by_name() {
+    for (key, flag) in
+        [("model", "model"), ("backend", "provider"), ("backend_args", "provider"), ("provider", "provider")]
+    {
+        let said = Project::new(&hat(&format!("{key}: x"))).said();
+        assert!(said.starts_with(&format!("error hats/removed-key hats.tester.{key} ")), "{said}");
+        assert!(said.contains("all hats share one model and one backend"), "{said}");
+        assert!(said.ends_with(&format!("at the top of the file, or use `--{flag}`")), "{said}");
+    }
+    for key in ["weight", "priority"] {
+        let said = Project::new(&hat(&format!("{key}: 3"))).said();
+        assert!(
+            said.contains("hats/removed-key") && said.contains("the order in the file decides"),
+            "{said}"
+        );
+    }
+}
+
+// H-12
+#[test]
+fn only_the_default_hat_needs_no_trigger() {
+    let default = "  default: {name: D, triggers: [], publishes: [LOOP_COMPLETE], instructions: x}\n";
+    check(&format!("{}{default}", hat("")), "");
+}
+
+// H-13
+#[test]
+fn an_id_is_of_any_script_without_blanks_slashes_and_brackets() {
+    let named = |id: &str| {
+        format!(
+            "hats: {{\"{id}\": {{name: N, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}}}}"
+        )
+    };
+    for id in ["試験🧪", "a.b-c_d", "x"] {
+        check(&named(id), "");
+    }
+    for id in ["a b", "a/b", "a\\\\b", "(base)", "a)", &"x".repeat(65), "", "a\\tb"] {
+        let said = Project::new(&named(id)).said();
+        assert!(
+            said.contains("hats/bad-value") && said.contains("cannot be the id of a hat"),
+            "{id}: {said}"
+        );
+    }
+}
+
+// H-14, H-15, HC-7
+#[test]
+fn triggers_are_patterns_and_publishes_are_topics() {
+    for wrong in ["bu*", "**", "a..b", "テスト", "a b"] {
+        begins(
+            &hat(&format!("triggers: [task.start, \"{wrong}\"]")),
+            "error hats/bad-pattern hats.tester.triggers[1]",
+        );
+        begins(
+            &hat(&format!("publishes: [LOOP_COMPLETE, \"{wrong}\"]")),
+            "error hats/bad-topic hats.tester.publishes[1]",
+        );
+    }
+    begins(&hat("publishes: [\"build.*\"]"), "error hats/bad-topic");
+    check(&hat("triggers: [task.start, \"build.*\", \"*.failed\", \"*\"]"), "");
+    begins(&hat("triggers: task.start"), "error hats/bad-type hats.tester.triggers");
+    begins(&hat("publishes: done"), "error hats/bad-type hats.tester.publishes");
+}
+
+// H-16, H-19
+#[test]
+fn the_keyword_triggers_nothing_and_may_be_published() {
+    begins(
+        &hat("triggers: [task.start, LOOP_COMPLETE]"),
+        "error hats/keyword-trigger hats.tester.triggers[1]",
+    );
+    begins(
+        &format!("starting_event: LOOP_COMPLETE\n{}", hat("")),
+        "error hats/keyword-trigger starting_event",
+    );
+    // Once it is changed, the usual word is an ordinary topic.
+    let other = hat("triggers: [task.start, LOOP_COMPLETE]\npublishes: [DONE]");
+    check(&format!("completion_keyword: DONE\n{other}"), "");
+}
+
+// H-17, HC-31
+#[test]
+fn a_number_out_of_its_range_or_no_number_is_an_error() {
+    let keys = [
+        "max_iterations",
+        "stall_after",
+        "max_activations",
+        "max_consecutive_failures",
+        "idle_timeout_secs",
+        "max_runtime_seconds",
+    ];
+    for value in ["0", "-1", "1.5", "\"abc\"", "true", "[]"] {
+        for key in keys {
+            begins(&format!("{key}: {value}\n{}", hat("")), "error hats/bad-");
+        }
+    }
+    begins("max_cost_usd: 0", "error hats/bad-value max_cost_usd");
+}
+
+// H-18, HC-42
+#[test]
+fn keys_of_the_public_tool_work_or_have_no_effect_or_are_refused_and_never_silently() {
+    let session = "session: {manager: auto, prefix: orch, capture_interval: 500}\n";
+    insta::assert_snapshot!(Project::new(&format!("{session}{}", hat(""))).said(), @r"
+    warning hats/no-effect session.manager 1:11 `session.manager` has no effect here (remove it)
+    warning hats/no-effect session.prefix 1:26 `session.prefix` has no effect here (remove it)
+    warning hats/no-effect session.capture_interval 1:40 `session.capture_interval` has no effect here (remove it)
+    ");
+    insta::assert_snapshot!(Project::new("session: {manager: tmux}").said(), @"error hats/not-supported session.manager 1:20 `session.manager: tmux` is not supported (runs are followed with `saihai log -f` or the dashboard; remove the key)");
+    for key in ["tmux", "quality", "auto_issue", "memories", "tasks", "backends"] {
+        begins(&format!("{key}: {{}}"), &format!("error hats/not-supported {key} "));
+    }
+    insta::assert_snapshot!(Project::new("max_iteratons: 3").said(), @"error hats/unknown-key max_iteratons 1:1 unknown key `max_iteratons` (did you mean `max_iterations`?)");
+    insta::assert_snapshot!(Project::new("version: 3\nstate: {use_scratchpad: true, scratchpad_path: x}").said(), @r"
+    warning hats/no-effect version 1:1 `version` has no effect here (remove it)
+    warning hats/no-effect state.use_scratchpad 2:9 `state.use_scratchpad` has no effect here (remove it)
+    warning hats/no-effect state.scratchpad_path 2:31 `state.scratchpad_path` has no effect here (remove it)
+    ");
+}
+
+// H-17, I-9
+#[test]
+fn keys_about_issues_are_read_and_the_run_says_that_it_does_not_deliver() {
+    let keys = "create_pr: true\nworktree: {enabled: true, base_dir: .worktrees, copy_files: [.env]}\nlabels: {enabled: true, prefix: orch}\ndependency: {resolve: true}\nstate: {use_github_labels: true, label_prefix: orch}\n";
+    let loaded = Project::new(&format!("{keys}{}", hat(""))).load();
+    assert_eq!(listed(&loaded.diagnostics), "");
+    let note = "`create_pr`, `worktree`, `labels` and `dependency` only hold for work on an issue: `saihai run` delivers nothing";
+    assert_eq!(loaded.notes, [note]);
+}
+
+// H-19, HC-28
+#[test]
+fn the_keyword_is_one_word_and_two_places_of_a_key_must_agree() {
+    for word in ["", " ", "ALL DONE", "完了"] {
+        begins(&format!("completion_keyword: \"{word}\""), "error hats/bad-value completion_keyword");
+    }
+    check(
+        "max_iterations: 5\nloop: {max_iterations: 5, completion_promise: DONE}\ncompletion_keyword: DONE",
+        "",
+    );
+    insta::assert_snapshot!(Project::new("max_iterations: 5\nloop: {max_iterations: 6}").said(), @"error hats/alias-conflict loop.max_iterations 2:24 `max_iterations` and `loop.max_iterations` are two places of one key and say different things (keep one of them)");
+    begins("model: a\nbackend: {type: claude, model: b}", "error hats/alias-conflict");
+    begins("labels: {prefix: a}\nstate: {label_prefix: b}", "error hats/alias-conflict");
+}
+
+// H-9
+#[test]
+fn broken_empty_doubled_and_merged_files_are_errors() {
+    begins("", "error hats/bad-type");
+    begins("hats: [broken", "error hats/syntax");
+    begins("hats: {}\n---\nhats: {}\n", "error hats/syntax");
+    begins("hats: {}\nhats: {}\n", "error hats/duplicate-key");
+    let one = hat("");
+    begins(&format!("{one}{}", one.trim_start_matches("hats:\n")), "error hats/duplicate-key");
+    let merged = "hats:\n  a: &a {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n  b: {<<: *a}\n";
+    assert!(Project::new(merged).said().contains("<<"), "{}", Project::new(merged).said());
+    check(
+        "hats: {a: {name: &n A, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: *n}}",
+        "",
+    );
+}
+
+// H-63, HC-42
+#[test]
+fn an_unknown_provider_is_never_replaced_by_another() {
+    insta::assert_snapshot!(Project::new(&format!("backend: cluade\n{}", hat(""))).said(), @"error hats/unknown-provider backend 1:10 no provider is named `cluade` (did you mean `claude`?)");
+    let flag = Project::new(&hat("")).options(|options| options.provider = Some("cluade".into()));
+    assert!(flag.said().starts_with("error provider/unknown-provider"), "{}", flag.said());
+}
+
+// H-57
+#[test]
+fn a_gate_at_which_nobody_would_be_asked_is_an_error() {
+    insta::assert_snapshot!(Project::new(&format!("gates: [tests.faling, LOOP_COMPLETE, nothing]\n{RING}")).said(), @r"
+    error hats/unreachable-gate gates[0] 1:9 no hat publishes `tests.faling`, so nobody would ever be asked (did you mean `tests.failing`?)
+    error hats/unreachable-gate gates[1] 1:23 `LOOP_COMPLETE` ends the run and is never routed (the gate before the end is `post-completion`)
+    error hats/unreachable-gate gates[2] 1:38 no hat publishes `nothing`, so nobody would ever be asked (gates are `pre-loop`, `post-completion` and `before-pr` and topics)
+    ");
+    insta::assert_snapshot!(Project::new(&format!("gates: [after_plan]\n{}", hat(""))).said(), @"note hats/gate-alias gates[0] 1:9 `after_plan` asks at `pre-loop`: no hat publishes `plan.ready`");
+    insta::assert_snapshot!(Project::new("gates: {after_plan: true}\npreset: spec-driven").said(), @"note hats/gate-alias gates.after_plan 1:9 `after_plan` asks at `plan.ready`: some hat publishes `plan.ready`");
+    begins(&format!("gates: {{pre-loop: true, pre_loop: false}}\n{}", hat("")), "error hats/alias-conflict");
+}

@@ -1,0 +1,193 @@
+//! Files of ralph (section 7 of the dialect).
+
+use saihai_model::{Ending, Exit, Millis, Target};
+
+use super::{Project, directives, listed, stage, turn};
+
+const HAT: &str =
+    "hats:\n  a: {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n";
+
+fn check(collection: &str, expected: &[&str]) {
+    let said = Project::named("ralph.yml", collection).said();
+    let short = |line: &str| line.split(' ').take(3).collect::<Vec<_>>().join(" ");
+    assert_eq!(said.lines().map(short).collect::<Vec<_>>(), expected, "{collection}\n{said}");
+}
+
+// H-7, H-65
+#[test]
+fn a_collection_is_known_by_its_name_or_its_keys_and_needs_less_than_orch() {
+    let bare = "hats:\n  z: {name: Z, triggers: [task.start, task.resume], publishes: [b.c]}\n  a: {name: A, triggers: [b.c], publishes: [LOOP_COMPLETE]}\n";
+    check(bare, &[]);
+    let ids =
+        |project: &Project| project.workflow().stages.keys().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(ids(&Project::named("ralph.yml", bare)), ["z", "a", "(base)"], "in the order of the file");
+    assert_eq!(ids(&Project::new(&format!("event_loop: {{}}\n{bare}"))), ["z", "a", "(base)"]);
+    assert!(Project::new(bare).said().contains("hats/missing-key"), "orch.yml needs instructions");
+}
+
+// H-66
+#[test]
+fn keys_of_the_event_loop_are_those_of_orch() {
+    let keys = "event_loop: {completion_promise: DONE, cancellation_promise: STOP, max_iterations: 7, starting_event: go, required_events: [x.y], max_runtime_seconds: 60, max_cost_usd: 2, max_consecutive_failures: 3, enforce_hat_scope: true, idle_timeout_secs: 9, prompt: Do it.}\n";
+    let hats = "hats:\n  a: {name: A, description: Does it., triggers: [go], publishes: [DONE], instructions: Work., extra_instructions: [More., Even more.], timeout: 30, max_activations: 4}\n";
+    let project =
+        Project::named("ralph.yml", &format!("{keys}core: {{guardrails: [Be careful., Test it.]}}\n{hats}"));
+    let loaded = project.load();
+    assert_eq!(listed(&loaded.diagnostics), "");
+    assert_eq!(loaded.task.as_deref(), Some("Do it."));
+    let workflow = loaded.workflow.unwrap();
+    assert_eq!(
+        (workflow.limits.rounds, workflow.limits.runtime, workflow.limits.silence),
+        (Some(7), Some(Millis::seconds(60)), Some(Millis::seconds(9)))
+    );
+    assert_eq!((workflow.retry.transient, workflow.retry.crashed), (3, 3));
+    assert_eq!(workflow.entry.as_str(), "a");
+    let said = directives(&workflow, "a");
+    assert!(said.enforce);
+    assert_eq!((said.words[0].word.as_str(), said.words[0].requires.len()), ("DONE", 1));
+    assert_eq!((said.words[1].word.as_str(), &said.words[1].then), ("STOP", &Target::End(Ending::Cancelled)));
+    let stage = stage(&workflow, "a");
+    assert_eq!(stage.description.as_deref(), Some("Does it."));
+    assert_eq!(stage.visits.as_ref().unwrap().max, 4);
+    assert_eq!(turn(&workflow, "a").timeout, Some(Millis::seconds(30)));
+    let prompt = format!("{:?}", turn(&workflow, "a").prompt);
+    assert!(prompt.contains("- Be careful.\\n- Test it.\\n\\n"), "{prompt}");
+    assert!(prompt.contains("Work.\\n\\nMore.\\n\\nEven more."), "{prompt}");
+}
+
+// H-66
+#[test]
+fn the_task_stands_in_the_file_or_in_another_and_not_in_both() {
+    let project = |keys: &str| Project::named("ralph.yml", &format!("event_loop: {{{keys}}}\n{HAT}"));
+    let file = project("prompt_file: PROMPT.md").file("PROMPT.md", "Sort.\n");
+    assert_eq!(file.load().task.as_deref(), Some("Sort.\n"));
+    check(
+        &format!("event_loop: {{prompt: a, prompt_file: b}}\n{HAT}"),
+        &["error hats/alias-conflict event_loop.prompt_file"],
+    );
+    check(
+        &format!("event_loop: {{prompt_file: b}}\n{HAT}"),
+        &["warning hats/missing-file event_loop.prompt_file"],
+    );
+}
+
+// H-66
+#[test]
+fn what_is_said_about_topics_reaches_the_prompts() {
+    let events = "events:\n  b.c: {description: it is built, on_publish: say what, on_trigger: look first}\nhats:\n  a: {name: A, triggers: [task.start], publishes: [b.c]}\n  b: {name: B, triggers: [b.c], publishes: [LOOP_COMPLETE]}\n";
+    let workflow = Project::named("ralph.yml", events).workflow();
+    let prompt = |id: &str| format!("{:?}", turn(&workflow, id).prompt);
+    assert!(prompt("a").contains("- `b.c`: it is built\\n- `b.c`: say what"), "{}", prompt("a"));
+    assert!(prompt("b").contains("- `b.c`: look first"), "{}", prompt("b"));
+    assert!(!prompt("a").contains("look first"));
+}
+
+// H-67, HC-44
+#[test]
+fn a_default_topic_is_published_by_the_engine_and_is_never_the_keyword() {
+    let hats = |topic: &str| {
+        format!(
+            "hats:\n  a: {{name: A, triggers: [task.start, a.done], publishes: [a.done], default_publishes: {topic}}}\nevent_loop: {{}}\n"
+        )
+    };
+    let workflow = Project::new(&hats("a.done")).workflow();
+    let Exit::Topics { default, .. } = &stage(&workflow, "a").exit else { panic!("hats leave by topics") };
+    assert_eq!(default.as_ref().unwrap().as_str(), "a.done");
+    assert!(
+        Project::new(&hats("LOOP_COMPLETE"))
+            .said()
+            .contains("error hats/keyword-trigger hats.a.default_publishes")
+    );
+}
+
+// H-68
+#[test]
+fn a_backend_is_a_provider_or_left_to_the_settings_or_refused() {
+    for name in ["claude", "codex", "opencode", "gemini", "copilot"] {
+        let workflow = Project::named("ralph.yml", &format!("cli: {{backend: {name}}}\n{HAT}")).workflow();
+        assert_eq!(turn(&workflow, "a").provider.as_str(), name);
+    }
+    check(&format!("cli: {{backend: auto}}\n{HAT}"), &[]);
+    for name in ["kiro", "amp", "pi", "roo", "forge", "kiro-acp", "custom"] {
+        let collection = format!("cli: {{backend: {name}}}\n{HAT}");
+        check(&collection, &["error hats/unserved-backend cli.backend"]);
+        let asked = Project::named("ralph.yml", &collection)
+            .options(|options| options.provider = Some("claude".into()));
+        assert!(asked.said().starts_with("warning hats/unserved-backend"), "{}", asked.said());
+        assert!(asked.load().workflow.is_some());
+    }
+    let said = Project::named("ralph.yml", &format!("cli: {{backend: cluade}}\n{HAT}")).said();
+    assert!(said.contains("hats/unknown-provider") && said.contains("`claude`"), "{said}");
+}
+
+// H-70
+#[test]
+fn what_changes_nothing_is_warned_of_key_by_key() {
+    for key in ["adapters", "tui", "memories", "tasks", "skills", "features", "backpressure"] {
+        check(&format!("{key}: {{}}\n{HAT}"), &[&format!("warning hats/no-effect {key}")]);
+    }
+    for key in [
+        "checkpoint_interval",
+        "cooldown_delay_seconds",
+        "context_window_tokens",
+        "mutation_score_warn_threshold",
+    ] {
+        check(
+            &format!("event_loop: {{{key}: 5}}\n{HAT}"),
+            &[&format!("warning hats/no-effect event_loop.{key}")],
+        );
+    }
+    for key in ["idle_timeout_secs", "pty_mode", "pty_interactive", "prompt_mode", "prompt_flag"] {
+        check(&format!("cli: {{{key}: 5}}\n{HAT}"), &[&format!("warning hats/no-effect cli.{key}")]);
+    }
+    check(
+        &format!("core: {{scratchpad: a, specs_dir: b}}\n{HAT}"),
+        &["warning hats/no-effect core.scratchpad", "warning hats/no-effect core.specs_dir"],
+    );
+    for off in [
+        "hooks: {enabled: false}",
+        "RObot: {enabled: false}",
+        "event_loop: {persistent: false}",
+        "cli: {default_mode: autonomous}",
+    ] {
+        let said = Project::named("ralph.yml", &format!("{off}\n{HAT}")).said();
+        assert!(said.starts_with("warning hats/no-effect"), "{off}: {said}");
+    }
+    let one = HAT.replace("instructions: x", "instructions: x, concurrency: 1, scratchpad: y");
+    check(&one, &["warning hats/no-effect hats.a.concurrency", "warning hats/no-effect hats.a.scratchpad"]);
+}
+
+// H-71, HC-44
+#[test]
+fn what_would_be_a_broken_promise_is_refused_by_name() {
+    let hat = |key: &str| HAT.replace("instructions: x", &format!("instructions: x, {key}"));
+    for key in ["backend", "backend_args", "args", "model"] {
+        check(&hat(&format!("{key}: x")), &[&format!("error hats/removed-key hats.a.{key}")]);
+    }
+    for key in ["aggregate", "disallowed_tools", "import"] {
+        check(&hat(&format!("{key}: [x]")), &[&format!("error hats/not-supported hats.a.{key}")]);
+    }
+    check(&hat("concurrency: 3"), &["error hats/not-supported hats.a.concurrency"]);
+    for on in [
+        "hooks: {enabled: true}",
+        "RObot: {enabled: true}",
+        "event_loop: {persistent: true}",
+        "event_loop: {starting_hat: a}",
+        "cli: {default_mode: interactive}",
+        "cli: {backend: claude, args: [x]}",
+    ] {
+        let said = Project::named("ralph.yml", &format!("{on}\n{HAT}")).said();
+        assert!(said.starts_with("error hats/not-supported"), "{on}: {said}");
+    }
+    for (flat, nested) in [
+        ("agent: claude", "`cli: {backend: NAME}`"),
+        ("max_iterations: 3", "`event_loop: {max_iterations: …}`"),
+    ] {
+        let said = Project::named("ralph.yml", &format!("{flat}\n{HAT}")).said();
+        assert!(said.starts_with("error hats/not-supported") && said.contains(nested), "{said}");
+    }
+    check(
+        &format!("event_loop: {{max_iteratons: 1}}\n{HAT}"),
+        &["error hats/unknown-key event_loop.max_iteratons"],
+    );
+}
