@@ -27,6 +27,7 @@ mod resume;
 mod rules;
 mod secrets;
 mod signals;
+mod steps_run;
 mod storage;
 mod support;
 mod waiting;
