@@ -8,6 +8,7 @@ mod crash;
 mod damage;
 mod drawings;
 mod golden;
+mod hats;
 mod http;
 mod input;
 mod leaks;

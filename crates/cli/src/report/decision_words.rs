@@ -5,7 +5,7 @@ use saihai_model::{
 };
 
 use super::Names;
-use super::topic_words::{exhausted_words, refused_words, remark_words};
+use super::topic_words::{alarm_words, exhausted_words, refused_words, remark_words};
 use super::words::{Line, hold_words};
 use crate::terminal::visible_line;
 use crate::time;
@@ -66,7 +66,8 @@ pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line
         Decision::Alarm { monitor, count, overrode } => {
             let instead =
                 overrode.as_ref().map(|label| format!(", instead of `{}`", visible_line(label.as_str())));
-            vec![Line::warning(format!("monitor {monitor} fired at {count}{}", instead.unwrap_or_default()))]
+            let words = alarm_words(*monitor, *count, names.workflow());
+            vec![Line::warning(format!("{words}{}", instead.unwrap_or_default()))]
         }
         Decision::Exited { stage, verdict } => vec![Line::step(exit_words(stage, verdict, names))],
         Decision::Refused { missing } => vec![Line::warning(refused_words(missing))],

@@ -1,6 +1,6 @@
 //! What is worth knowing about published topics and closing words, in words.
 
-use saihai_model::{Remark, StageId, Topic, Workflow};
+use saihai_model::{Remark, StageId, Topic, Watch, Workflow};
 
 use crate::terminal::visible_line;
 
@@ -41,6 +41,17 @@ pub(crate) fn exhausted_words(stage: &StageId, topic: &Topic, instead: Option<&S
         None => "nobody takes it".to_owned(),
     };
     format!("`{stage}` has had all its visits; published `{topic}`: {follows}")
+}
+
+/// What a monitor has seen (H-49, H-51).
+pub(crate) fn alarm_words(monitor: usize, count: u32, workflow: &Workflow) -> String {
+    match workflow.monitors.get(monitor).map(|monitor| &monitor.watches) {
+        Some(Watch::Silent { .. }) => format!("nothing was reported {count} times in a row"),
+        Some(Watch::Same { .. }) => format!("exactly the same was said {count} times in a row"),
+        Some(Watch::Cycle { .. } | Watch::SelfEntries { .. }) | None => {
+            format!("monitor {monitor} fired at {count}")
+        }
+    }
 }
 
 /// What looked like a directive and was none: a code for the reason, a colon, the line.

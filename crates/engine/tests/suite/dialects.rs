@@ -118,6 +118,48 @@ fn silence_is_reminded_of_and_then_stalls_until_a_person_resumes() {
 }
 
 #[test]
+fn reasons_are_told_in_the_workflows_words_each_once() {
+    // H-47, H-48
+    let mut workflow = ring(&["tests.failing"]);
+    workflow.words = IndexMap::from([
+        ("in_code_block".to_owned(), " In a block.".to_owned()),
+        ("missing_event".to_owned(), " First {}.".to_owned()),
+    ]);
+    let mut sim = Sim::started(workflow);
+    let near_misses = vec!["in_code_block: a".to_owned(), "in_code_block: b".to_owned()];
+    sim.reply("tester", Reading { near_misses, ..Reading::default() });
+    let prompt = text_of(sim.asks[0].draft.as_ref().unwrap());
+    assert!(prompt.ends_with("nothing was reported\n\n-  In a block."), "{prompt}");
+    // An event beside the refused word leads on, and its taker is told what is missing.
+    let both = Reading { end_word: Some("LOOP_COMPLETE".to_owned()), ..publishes("code.written", None) };
+    sim.reply("tester", both);
+    let prompt = text_of(sim.asks[0].draft.as_ref().unwrap());
+    assert_eq!(prompt, "tester\ncode.written\n First tests.failing.");
+    sim.prove_replay();
+}
+
+#[test]
+fn topics_that_go_astray_are_remarked() {
+    // H-29, H-42, H-50, HC-2, HC-11
+    let remarks = |workflow: Workflow, topic: &str| {
+        let mut sim = Sim::started(workflow);
+        sim.reply("tester", publishes(topic, None));
+        let remarks = sim.decisions().into_iter().filter_map(|decision| {
+            if let Decision::Remarked { remark, .. } = decision { Some(*remark) } else { None }
+        });
+        (remarks.collect::<Vec<_>>(), sim.open()[0].clone())
+    };
+    assert_eq!(remarks(ring(&[]), "tests.failing"), (vec![], "coder.1.1.1 Work".to_owned()));
+    let astray = vec![Remark::Undeclared, Remark::Orphaned];
+    assert_eq!(remarks(ring(&[]), "deploy.now"), (astray, "(base).1.1.1 Work".to_owned()));
+    let mut strict = ring(&[]);
+    let Activity::Turns { turns, .. } = &mut strict.stages[0].does else { unreachable!() };
+    turns[0].reads.directives.as_mut().unwrap().enforce = true;
+    let refused = (vec![Remark::OutOfScope], "tester.1.2.1 Work".to_owned());
+    assert_eq!(remarks(strict, "code.written"), refused);
+}
+
+#[test]
 fn saying_the_same_again_is_stale() {
     // H-51
     let mut workflow = ring(&[]);
@@ -146,6 +188,14 @@ fn a_hat_beyond_its_activations_is_replaced_once_and_then_holds() {
     });
     let mut sim = Sim::started(workflow);
     sim.reply("tester", publishes("code.written", Some("1")));
+    let exhausted = Decision::Exhausted {
+        stage: "tester".into(),
+        topic: "tester.exhausted".into(),
+        instead: Some("(base)".into()),
+    };
+    assert!(sim.decisions().contains(&&exhausted));
+    let prompt = text_of(sim.asks[0].draft.as_ref().unwrap());
+    assert_eq!(prompt, "(base)\ntester.exhausted\ncode.written", "its message is the topic it replaces");
     sim.reply("(base)", publishes("code.written", Some("2")));
     assert_eq!(sim.outcome(), "parked: exhausted");
     sim.resume(None);

@@ -6,6 +6,8 @@ mod topic;
 mod word;
 
 #[cfg(test)]
+mod laws;
+#[cfg(test)]
 mod tests;
 
 use regex::{Regex, RegexBuilder};
