@@ -128,6 +128,7 @@ impl From<saihai::Error> for Error {
             | Runner::NoGate { .. }
             | Runner::WrongAnswer { .. }
             | Runner::NoFork { .. }
+            | Runner::Unsound(_)
             | Runner::Unavailable(_)
             | Runner::Stuck { .. } => said,
         }

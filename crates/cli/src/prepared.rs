@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use saihai_config::{Area, Definition, Diagnostic, Diagnostics, Loaded, Options, Settings, Use, find, load};
+use saihai_config::{
+    Area, Definition, Diagnostic, Diagnostics, Loaded, Options, Settings, Use, ValidatedDefinition, find,
+    load,
+};
 use saihai_connect::{Connections, launcher};
 use saihai_model::{ProviderName, Stage, StageId, TurnId, Workflow};
 
@@ -16,7 +19,7 @@ pub(crate) struct Prepared {
     /// What was found.
     pub(crate) definition: Definition,
     /// What it lowers into.
-    pub(crate) workflow: Workflow,
+    pub(crate) workflow: ValidatedDefinition,
     /// Whether nothing names a provider, so that replies are made up.
     pub(crate) rehearsal: bool,
     /// Whether a run makes no sense without a task.
@@ -61,6 +64,7 @@ impl Prepared {
         let Some(workflow) = loaded.workflow.take() else {
             return Err(Error::usage(format!("`{}` cannot be run", wanted.definition)));
         };
+        let workflow = ValidatedDefinition::validate(workflow).map_err(saihai::Error::from)?;
         let Loaded { rehearsal, needs_task, description, added_tokens, task, .. } = loaded;
         Ok(Self { definition, workflow, rehearsal, needs_task, description, task, added_tokens })
     }

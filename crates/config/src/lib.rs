@@ -25,10 +25,11 @@ mod script;
 mod settings;
 mod source;
 mod steps;
+mod validated;
 
 pub use definition::{
-    Definition, DefinitionFlag, Dialect, Listed, Loaded, Options, Origin, Places, Standing, find, flags,
-    list, load,
+    Definition, DefinitionFlag, Dialect, Listed, Loaded, Options, Origin, Places, Standing, TextUse, find,
+    flags, list, load,
 };
 pub use diagnostic::{
     Area, Code, Colour, Diagnostic, Diagnostics, DocumentPath, Located, Location, Position, Severity,
@@ -50,4 +51,5 @@ pub use settings::{
     project_root,
 };
 pub use source::{DiskSource, FileKind, MemorySource, ReadError, Source};
-pub use steps::{AGENT, CONFIG as AGENT_CONFIG, REGISTRY};
+pub use steps::{AGENT, CATALOGUE, CONFIG as AGENT_CONFIG, REGISTRY};
+pub use validated::{Unsound, ValidatedDefinition};

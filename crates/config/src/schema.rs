@@ -10,7 +10,7 @@ use crate::hats::ORCH;
 use crate::piece::PIECE;
 use crate::script::{ENTRY, SCRIPT};
 use crate::settings::SETTINGS;
-use crate::steps::{AGENT, CONFIG, REGISTRY};
+use crate::steps::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use table::Tables;
 
 /// The schemas there are, each with what it describes.
@@ -29,7 +29,7 @@ pub fn schema(name: &str) -> Option<Json> {
     match name {
         "piece" => Some(of_table(name, &PIECE)),
         "agent" => Some(of_table(name, &AGENT)),
-        "steps-registry" => Some(of_table(name, &REGISTRY)),
+        "steps-registry" => Some(of_registry(name)),
         "steps-config" => Some(of_table(name, &CONFIG)),
         "hats" => Some(of_table(name, &ORCH)),
         "settings" => Some(of_table(name, &SETTINGS)),
@@ -53,6 +53,13 @@ fn of_script() -> Json {
     entry.remove("additionalProperties");
     entry.insert("required".to_owned(), json!(["content"]));
     document("script", json!({"anyOf": [own, scenario]}), tables)
+}
+
+/// Steps with their flow, or only a list of prompts.
+fn of_registry(name: &str) -> Json {
+    let mut tables = Tables::default();
+    let shapes = [&REGISTRY, &CATALOGUE].map(|object| tables.kind(&Kind::Object(object)));
+    document(name, json!({"anyOf": shapes}), tables)
 }
 
 fn document(name: &str, mut root: Json, tables: Tables) -> Json {

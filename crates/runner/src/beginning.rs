@@ -2,13 +2,22 @@
 
 use std::path::PathBuf;
 
-use saihai_model::{Millis, Script, Workflow};
+use saihai_config::ValidatedDefinition;
+use saihai_model::{Millis, Script};
 
 /// With what a run begins: everything the command line and the configuration know before the first turn.
+///
+/// A workflow that nothing has validated is no beginning (S-20):
+///
+/// ```compile_fail,E0308
+/// fn with(beginning: saihai::Beginning, workflow: saihai_model::Workflow) -> saihai::Beginning {
+///     saihai::Beginning { workflow, ..beginning }
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Beginning {
     /// The lowered definition; frozen into the run directory.
-    pub workflow: Workflow,
+    pub workflow: ValidatedDefinition,
     /// What the `script` provider answers from; frozen likewise.
     pub script: Option<Script>,
     /// The definition's name as it was asked for.

@@ -119,6 +119,9 @@ pub enum Error {
     /// Providers that cannot be asked.
     #[error("{}", sentences(.0))]
     Unavailable(Vec<Unavailable>),
+    /// The workflow names stages that do not exist.
+    #[error(transparent)]
+    Unsound(#[from] saihai_config::Unsound),
     /// The engine neither goes on nor waits for anything: a defect.
     #[error("run `{run}` neither goes on nor waits for anything; this is a bug in Saihai")]
     Stuck {
@@ -146,6 +149,7 @@ impl Error {
             | Self::WrongAnswer { .. }
             | Self::Over { .. }
             | Self::NoFork { .. }
+            | Self::Unsound(_)
             | Self::Unavailable(_) => 2,
         }
     }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use saihai_engine::Run;
 use saihai_model::{
-    Activity, Effect, Event, Fact, Millis, Moment, Request, StageId, Start, TurnId, Workflow,
+    Activity, Completion, Effect, Event, Fact, Millis, Moment, Part, Request, StageId, Start, TurnId,
+    Variable, Workflow,
 };
 
 use crate::Disk;
@@ -53,15 +54,29 @@ pub fn preview(workflow: &Workflow, stage: &StageId, entering: &Entering<'_>) ->
     asks.filter_map(|request| render(*request, entering)).collect()
 }
 
-/// The workflow with another entry, all turns of which are asked at once.
+/// The workflow with another entry, all turns of which are asked at once, whatever would have to be there before.
 fn beginning_at(workflow: &Workflow, stage: &StageId) -> Workflow {
     let mut workflow = workflow.clone();
     workflow.entry = stage.clone();
-    if let Some(Activity::Turns { at_once, .. }) = workflow.stages.get_mut(stage).map(|stage| &mut stage.does)
-    {
+    // Nothing outside is looked at first.
+    workflow.completion = Completion::Flow;
+    let does = workflow.stages.get_mut(stage).map(|stage| &mut stage.does);
+    if let Some(Activity::Turns { at_once, turns, .. }) = does {
         *at_once = None;
+        for turn in turns {
+            turn.needs.clear();
+            let parts = turn.prompt.sections.iter_mut().flat_map(|section| &mut section.body);
+            parts.for_each(name_output);
+        }
     }
     workflow
+}
+
+/// Lets the name of an output stand where no stage has made it yet.
+fn name_output(part: &mut Part) {
+    if let Part::Value(Variable::Output { stage, key, otherwise: otherwise @ None }, _) = part {
+        *otherwise = Some(format!("(the {key} of {stage})").into());
+    }
 }
 
 fn started(workflow: &Workflow, entering: &Entering<'_>) -> Start {

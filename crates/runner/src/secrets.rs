@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+use saihai_config::{Unsound, ValidatedDefinition};
 use saihai_connect::{Connections, Redaction, Redactor};
 use saihai_model::{
     Answer, CallId, Fact, Failure, Json, Outcome, Progress, Refusal, Reply, Script, Workflow, slug,
@@ -91,16 +92,18 @@ impl Secrets {
     }
 
     /// What a run begins with: the task, from which its name comes, the texts of its workflow and its script.
-    pub(crate) fn beginning(&self, beginning: Beginning) -> Beginning {
+    pub(crate) fn beginning(&self, beginning: Beginning) -> Result<Beginning, Unsound> {
         let task = self.text(beginning.task.clone());
         let name = if task == beginning.task { beginning.slug } else { slug(&task) };
-        Beginning {
-            workflow: self.workflow(beginning.workflow),
+        // A secret in the name of a stage may be taken out of one place and not of another.
+        let workflow = ValidatedDefinition::validate(self.workflow(beginning.workflow.into_workflow()))?;
+        Ok(Beginning {
+            workflow,
             script: beginning.script.map(|script| self.script(script)),
             slug: name,
             task,
             ..beginning
-        }
+        })
     }
 
     /// A reply, with all that was said and done.

@@ -4,6 +4,7 @@ mod steps;
 
 use std::path::PathBuf;
 
+use saihai_config::ValidatedDefinition;
 use saihai_connect::Connections;
 use saihai_model::{
     Activity, Choice, Completion, Exit, Form, Gate, GateMode, Holds, Join, Label, Limits, Method, Millis,
@@ -52,7 +53,7 @@ impl Project {
 
     pub(crate) fn beginning(&self, workflow: Workflow, script: Script) -> Beginning {
         Beginning {
-            workflow,
+            workflow: ValidatedDefinition::validate(workflow).expect("a sound workflow"),
             script: Some(script),
             definition: "small".to_owned(),
             dialect: "piece".to_owned(),

@@ -28,6 +28,7 @@ mod resume;
 mod rules;
 mod secrets;
 mod signals;
+mod steps;
 mod steps_run;
 mod storage;
 mod support;

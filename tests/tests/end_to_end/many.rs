@@ -3,6 +3,7 @@
 use std::fs;
 
 use saihai::{Beginning, Clock, Driver, Going, RunDirectory, Runs};
+use saihai_config::ValidatedDefinition;
 use saihai_connect::Connections;
 use saihai_model::{Ending, Millis, Script, ScriptReply, Times};
 use tokio::task::LocalSet;
@@ -29,6 +30,7 @@ fn t97_a_thousand_runs_at_once_all_complete() {
     let directory = tempfile::tempdir_in(place).expect("a directory");
     let runs = Runs::of_project(directory.path());
     let workflow = lowered(DEFINITION).workflow.expect("a workflow");
+    let workflow = ValidatedDefinition::validate(workflow).expect("a sound one");
     let reply =
         ScriptReply { text: Some("[STEP:0]".to_owned()), times: Times::Always, ..ScriptReply::default() };
     let script = Script { strict: true, replies: vec![reply], ..Script::default() };

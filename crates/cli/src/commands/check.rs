@@ -133,7 +133,9 @@ impl Check {
             streams.out.data("")?;
         }
         for bound in bounds {
-            streams.out.data(&bound.line())?;
+            for line in bound.lines() {
+                streams.out.data(&line)?;
+            }
         }
         if found.is_empty() && bounds.is_empty() {
             streams.note("there is nothing to check here");
@@ -152,5 +154,5 @@ fn one(
     found.append(loaded.diagnostics);
     let workflow = loaded.workflow?;
     found.append(unusable(&workflow, settings));
-    Some(Bound::new(project, definition, &workflow, settings))
+    Some(Bound::new(project, definition, &workflow, settings).with_texts(loaded.texts))
 }

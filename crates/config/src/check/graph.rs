@@ -176,6 +176,32 @@ pub(super) fn ways_out<'a>(workflow: &'a Workflow, stage: &'a Stage) -> Vec<Lead
     ways
 }
 
+/// Every stage that is named and does not exist, each once, in the order they are named.
+pub fn unknown_stages(workflow: &Workflow) -> Vec<StageId> {
+    let mut named: Vec<&StageId> =
+        Vec::from_iter([Some(&workflow.entry), workflow.afterwards.as_ref()].into_iter().flatten());
+    for stage in workflow.stages.values() {
+        let ways = ways_out(workflow, stage).into_iter();
+        named.extend(ways.filter_map(|way| if let Leads::To(id) = way { Some(id) } else { None }));
+    }
+    for monitor in &workflow.monitors {
+        if let Alarm::Go(target) = &monitor.then {
+            leads(target, &mut |way| {
+                if let Leads::To(id) = way {
+                    named.push(id);
+                }
+            });
+        }
+    }
+    let mut unknown: Vec<StageId> = Vec::new();
+    for id in named {
+        if !workflow.stages.contains_key(id) && !unknown.contains(id) {
+            unknown.push(id.clone());
+        }
+    }
+    unknown
+}
+
 fn leads<'a>(target: &'a Target, push: &mut impl FnMut(Leads<'a>)) {
     match target {
         Target::Stage(id) => push(Leads::To(id)),

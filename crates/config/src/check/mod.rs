@@ -19,6 +19,7 @@ use graph::Graph;
 
 pub use bound::most_calls;
 pub use finding::{Dead, Finding, Problem, Spot};
+pub use graph::unknown_stages;
 pub use money::{Charge, Money, most_money};
 
 /// Everything worth knowing, in the order of the stages.

@@ -21,6 +21,8 @@ pub struct Loaded {
     pub language: Language,
     /// For each turn, the tokens that its first prompt holds beyond what the definition, the task and values say.
     pub added_tokens: Vec<(StageId, TurnId, u64)>,
+    /// The texts its stages say that stand in files of their own, and who supplies their variables.
+    pub texts: Vec<TextUse>,
     /// What it is for, in its own words.
     pub description: Option<String>,
     /// Whether no agent is asked because nothing names a provider: replies are made up.
@@ -36,4 +38,17 @@ impl Loaded {
     pub(crate) fn refused(diagnostics: Diagnostics) -> Self {
         Self { diagnostics, ..Self::default() }
     }
+}
+
+/// A text that a stage says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextUse {
+    /// The stage.
+    pub stage: StageId,
+    /// Whether it is the question about the stage's work, and not the work itself.
+    pub is_check: bool,
+    /// Its file.
+    pub file: String,
+    /// The variables in it, each with who supplies it, in the order they are first used.
+    pub variables: Vec<(String, String)>,
 }

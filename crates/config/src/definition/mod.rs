@@ -17,7 +17,7 @@ pub use find::find;
 pub(crate) use find::ignored_hats;
 pub use flags::{DefinitionFlag, flags};
 pub use list::{Listed, Standing, list};
-pub use loaded::Loaded;
+pub use loaded::{Loaded, TextUse};
 pub use options::Options;
 pub use places::Places;
 

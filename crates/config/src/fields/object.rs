@@ -49,7 +49,7 @@ impl Object {
 
     /// The spellings that may be used, refused ones left out.
     pub fn known(&self) -> impl Iterator<Item = &'static str> {
-        let fields = self.fields.iter().filter(|field| !matches!(field.kind, Kind::Refused(_)));
+        let fields = self.fields.iter().filter(|field| !field.is_refused());
         fields.flat_map(|field| std::iter::once(field.name).chain(field.aliases.iter().copied()))
     }
 }
@@ -75,6 +75,11 @@ impl Field {
     /// A key we know and refuse, in these words after its name.
     pub const fn refused_because(name: &'static str, why: &'static str) -> Self {
         Self::new(name, Kind::Refused(why))
+    }
+
+    /// Whether it is known only to be refused, by its kind or by its reader.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.form.as_ref().unwrap_or(&self.kind), Kind::Refused(_))
     }
 
     /// Other spellings of it.

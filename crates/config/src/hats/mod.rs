@@ -133,6 +133,7 @@ impl Whole<'_> {
             description: BuiltIn::of(self.definition).and_then(|built_in| built_in.summary(self.language)),
             rehearsal,
             needs_task: true,
+            texts: Vec::new(),
             task: written.task.clone(),
         }
     }

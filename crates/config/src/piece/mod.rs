@@ -74,6 +74,7 @@ pub(crate) fn load(
         rehearsal,
         needs_task: true,
         task: None,
+        texts: Vec::new(),
     }
 }
 

@@ -62,7 +62,7 @@ impl Tables {
     fn object(&mut self, object: &'static Object) -> Json {
         let mut properties = Map::new();
         let (mut required, mut spellings) = (Vec::new(), Vec::new());
-        for field in object.fields.iter().filter(|field| !matches!(field.kind, Kind::Refused(_))) {
+        for field in object.fields.iter().filter(|field| !field.is_refused()) {
             properties.insert(field.name.to_owned(), self.field(field));
             for alias in field.aliases {
                 let mut other = self.field(field);

@@ -82,7 +82,18 @@ pub(super) fn registry_path(document: &Document) -> Option<Located<String>> {
 }
 
 fn read_behavior<'d>(fields: &Fields<'d>, diagnostics: &mut Diagnostics) -> Option<Fields<'d>> {
-    if !fields.has("behavior") {
+    if let Some(at) = fields.key("runner") {
+        diagnostics.push(match fields.key("behavior") {
+            Some(behavior) => {
+                let message = "an agent has either `behavior` or `runner`, not both";
+                at.error("mixed-shapes", message).label("of a later format").also(behavior, "of this one")
+            }
+            None => {
+                let message = "an agent with `runner` is of a later format, which is not supported yet";
+                at.error("not-supported", message).hint("write its keys under `behavior`")
+            }
+        });
+    } else if !fields.has("behavior") {
         let message = "an agent needs `behavior`";
         diagnostics.push(fields.location().error("missing-key", message).label("`behavior` is missing here"));
     }

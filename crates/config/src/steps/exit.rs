@@ -25,6 +25,10 @@ pub(super) fn of_step(step: &Step, registry: &Registry) -> Exit {
     let rules = match &step.leave {
         Some(Leave::Next(next)) => always(enter(&next.value, registry)),
         Some(Leave::Terminal) => always(Target::Complete),
+        Some(Leave::Repeat) => {
+            let again = Again { note: None, at_most: None, exhausted: failed(id) };
+            always(Target::Again(Box::new(again)))
+        }
         Some(Leave::Check(check)) => {
             let rule = |label: &str, way: &Option<Transition>| {
                 let then = way.as_ref().map(|way| target(id, way, registry));

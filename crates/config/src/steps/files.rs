@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::agent::{Agent, registry_path};
+use super::catalogue;
 use super::completion::Condition;
 use super::config::Overrides;
 use super::flow::Flow;
 use super::lower::{Lowering, Spoke};
 use super::paths::Paths;
 use super::prompts::Prompts;
-use super::registry::Registry;
+use super::registry::{Base, Registry};
 use super::step::Step;
 use super::values::Values;
 use super::variables::Variables;
@@ -101,6 +102,7 @@ impl Files {
             providers: Providers::new(options, settings, &mut diagnostics),
             spots: Spots::default(),
             added_tokens: Vec::new(),
+            said: Vec::new(),
             roles: HashMap::new(),
             uses_task: false,
         };
@@ -123,6 +125,7 @@ impl Files {
             description: meaning.agent.description.clone().or_else(|| meaning.agent.display_name.clone()),
             task: None,
             rehearsal,
+            texts: lowering.said,
             needs_task: meaning.registry.steps.iter().any(|step| step.uses_stdin.is_some()),
         }
     }
@@ -136,7 +139,10 @@ impl Files {
     ) -> Option<Meaning> {
         let overrides = self.config.as_ref().map(|config| Overrides::read(config, diagnostics));
         let agent = Agent::read(&self.agent, &overrides.unwrap_or_default(), diagnostics);
-        let registry = self.registry.as_ref().and_then(|registry| Registry::read(registry, diagnostics));
+        let registry = self.registry.as_ref().and_then(|registry| match catalogue::is_one(registry) {
+            true => catalogue::read(registry, agent.as_ref(), diagnostics),
+            false => Registry::read(registry, diagnostics),
+        });
         let (agent, registry) = (agent?, registry?);
         let directory = self.path.parent().unwrap_or(Path::new("")).to_owned();
         self.check_name(&agent, &directory, diagnostics);
@@ -237,11 +243,15 @@ fn read_texts(
     registry: &Registry,
     diagnostics: &mut Diagnostics,
 ) -> Option<Texts> {
-    let mut below =
-        |written: &Located<String>| paths.below(written).map_err(|escape| diagnostics.push(*escape)).ok();
-    let base = below(registry.base.as_ref()?)?;
+    let mut inside = |directory: &Path, written: &Located<String>| {
+        paths.inside(directory, written).map_err(|escape| diagnostics.push(*escape)).ok()
+    };
+    let base = match registry.base.as_ref()? {
+        Base::Agent(written) => inside(&paths.directory, written)?,
+        Base::Project(written) => inside(&paths.places.root, written)?,
+    };
     let fallback = match &agent.fallback {
-        Some(written) => Some(below(written)?),
+        Some(written) => Some(inside(&paths.directory, written)?),
         None => None,
     };
     let mut prompts = Prompts::new(paths, base, fallback);

@@ -116,7 +116,7 @@ fn check_key(from: &Step, input: &super::input::Input, diagnostics: &mut Diagnos
 fn completes(step: &Step) -> bool {
     match &step.leave {
         Some(Leave::Terminal) => true,
-        Some(Leave::Next(_)) | None => false,
+        Some(Leave::Next(_) | Leave::Repeat) | None => false,
         Some(Leave::Check(check)) => {
             check.pass.iter().chain(&check.fail).any(|way| matches!(way, Transition::Complete))
         }

@@ -22,7 +22,7 @@ use super::variables::Variables;
 use super::words::Words;
 use crate::check::Spot;
 use crate::lowering::{Answerer, Providers, Spots};
-use crate::{Diagnostics, Located, Options, Settings, quoted};
+use crate::{Diagnostics, Located, Options, Settings, TextUse, quoted};
 
 /// So often a step may lead to itself in a row (S-40).
 const SELF_ENTRIES: u32 = 10;
@@ -56,6 +56,8 @@ pub(super) struct Lowering<'a> {
     pub(super) spots: Spots,
     /// Tokens of each turn's first prompt that are Saihai's.
     pub(super) added_tokens: Vec<(StageId, TurnId, u64)>,
+    /// What is said, and who supplies its variables.
+    pub(super) said: Vec<TextUse>,
     /// Roles by their files.
     pub(super) roles: HashMap<String, String>,
     /// Whether some prompt shows the task.
@@ -123,13 +125,19 @@ impl Lowering<'_> {
     }
 
     /// Reads the texts of a step, and compares what is used with what was declared.
-    fn read(&self, step: &Step, diagnostics: &mut Diagnostics) -> (Template, Option<Template>) {
+    fn read(&mut self, step: &Step, diagnostics: &mut Diagnostics) -> (Template, Option<Template>) {
         let spoke = self.texts.get(&step.id.value).cloned().unwrap_or_default();
         let mut read = |passage: &Passage, moment| {
             speech::read(passage, Some(step), moment, self.variables, diagnostics)
         };
         let work = spoke.work.as_ref().map(|passage| read(passage, Moment::Work)).unwrap_or_default();
         let check = spoke.check.as_ref().map(|passage| read(passage, Moment::Check));
+        let texts = [(spoke.work.as_ref(), Some(&work), false), (spoke.check.as_ref(), check.as_ref(), true)];
+        for (passage, text, is_check) in texts {
+            if let (Some(passage), Some(text)) = (passage, text) {
+                self.said.push(self.text_use(step, passage, text, is_check));
+            }
+        }
         if spoke.work.is_some() {
             let used: HashSet<&String> =
                 work.used.iter().chain(check.iter().flat_map(|text| &text.used)).collect();
@@ -146,6 +154,17 @@ impl Lowering<'_> {
             }
         }
         (work, check)
+    }
+
+    fn text_use(&self, step: &Step, passage: &Passage, text: &Template, is_check: bool) -> TextUse {
+        let id = &step.id.value;
+        let origin = |name: &String| self.variables.origin(id, name).unwrap_or("the task").to_owned();
+        TextUse {
+            stage: id.as_str().into(),
+            is_check,
+            file: passage.name().to_owned(),
+            variables: text.used.iter().map(|name| (name.clone(), origin(name))).collect(),
+        }
     }
 
     fn turn(

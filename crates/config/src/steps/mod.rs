@@ -6,6 +6,7 @@
 
 mod actions;
 mod agent;
+mod catalogue;
 mod check;
 mod completion;
 mod config;
@@ -33,7 +34,7 @@ mod version;
 mod words;
 
 use self::files::Files;
-pub use self::tables::{AGENT, CONFIG, REGISTRY};
+pub use self::tables::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use crate::{Definition, Diagnostics, Loaded, Options, Places, Settings, Source};
 
 /// Reads an agent and everything it names, and lowers it.

@@ -46,8 +46,8 @@ pub(super) struct Prompts<'a> {
     files: BTreeMap<PathBuf, Read>,
     /// Bare files that stood in for a prompt, and for which.
     stand_ins: HashMap<PathBuf, String>,
-    /// Files by the references that meant them.
-    meant: HashMap<String, Location>,
+    /// The first reference to each file.
+    meant: HashMap<String, Reference>,
 }
 
 /// What came of reading a file.
@@ -118,20 +118,15 @@ impl<'a> Prompts<'a> {
 
     /// Warns of two references that mean one file by different splits (S-48).
     pub(super) fn check_splits(&mut self, reference: &Reference, diagnostics: &mut Diagnostics) {
-        let written = reference.at();
-        let text = written.span.map(|span| written.file.text()[span.start..span.end].to_owned());
         let Some(first) = self.meant.get(&reference.file.value) else {
-            self.meant.insert(reference.file.value.clone(), written.clone());
+            self.meant.insert(reference.file.value.clone(), reference.clone());
             return;
         };
-        let other = first.span.map(|span| first.file.text()[span.start..span.end].to_owned());
-        let underscored =
-            |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("adaptation"));
-        if underscored(&text) != underscored(&other) {
+        if first.split != reference.split {
             let message = format!("two references mean the file {}", quoted(&reference.file.value));
-            let diagnostic =
-                written.warning("shared-prompt", message).label("edition and adaptation split differently");
-            diagnostics.push(diagnostic.also(first, "means the same file"));
+            let diagnostic = reference.at().warning("shared-prompt", message);
+            let diagnostic = diagnostic.label("edition and adaptation are split differently");
+            diagnostics.push(diagnostic.also(first.at(), "means the same file"));
         }
     }
 

@@ -14,6 +14,8 @@ pub(super) struct Reference {
     pub(super) file: Located<String>,
     /// Another file below the base, where there is none.
     pub(super) fallback: Option<Located<String>>,
+    /// Edition and adaptation, where the file is named by components.
+    pub(super) split: Option<(String, Option<String>)>,
 }
 
 impl Reference {
@@ -32,11 +34,12 @@ impl Reference {
                     diagnostics.push(path.error("prompt-ref", "the path of a prompt is empty"));
                     return None;
                 }
-                Some(Self { file: path, fallback })
+                Some(Self { file: path, fallback, split: None })
             }
             (None, true) => {
-                let file = component_file(&fields, editions, diagnostics)?;
-                Some(Self { file: Located::new(file, value.location()), fallback })
+                let (file, edition, adaptation) = component_file(&fields, editions, diagnostics)?;
+                let split = Some((edition, adaptation));
+                Some(Self { file: Located::new(file, value.location()), fallback, split })
             }
             (Some(_), true) => {
                 let message = "a prompt has either `path` or `c1`, `c2` and `c3`, not both";
@@ -60,12 +63,12 @@ impl Reference {
     }
 }
 
-/// `c1/c2/c3/f_EDITION.md`, or `f_EDITION_ADAPTATION.md`.
+/// `c1/c2/c3/f_EDITION.md`, or `f_EDITION_ADAPTATION.md`; with its edition and adaptation.
 fn component_file(
     fields: &Fields<'_>,
     editions: &IndexMap<String, String>,
     diagnostics: &mut Diagnostics,
-) -> Option<String> {
+) -> Option<(String, String, Option<String>)> {
     let mut sound = true;
     let mut part = |name: &str, value: Option<Located<String>>, diagnostics: &mut Diagnostics| {
         let value = value?;
@@ -96,11 +99,12 @@ fn component_file(
     let edition = editions.get(&edition).cloned().unwrap_or(edition);
     let adaptation = fields.text("adaptation").filter(|written| !written.value.is_empty());
     let adaptation = part("adaptation", adaptation, diagnostics);
-    let file = match adaptation {
+    let file = match &adaptation {
         Some(adaptation) => format!("f_{edition}_{adaptation}.md"),
         None => format!("f_{edition}.md"),
     };
-    (sound && !missing).then(|| path.join(file).to_string_lossy().into_owned())
+    let whole = path.join(file).to_string_lossy().into_owned();
+    (sound && !missing).then_some((whole, edition, adaptation))
 }
 
 /// Why a component cannot be the name of a file or directory.

@@ -10,8 +10,8 @@ use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, quoted};
 /// A registry as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Registry {
-    /// Where prompts are, from the agent's directory.
-    pub(super) base: Option<Located<String>>,
+    /// Where prompts are.
+    pub(super) base: Option<Base>,
     /// Where a run begins.
     pub(super) entry: Option<Located<String>>,
     /// The same by completion type.
@@ -20,6 +20,15 @@ pub(super) struct Registry {
     pub(super) steps: Vec<Step>,
     /// The file.
     pub(super) at: Location,
+}
+
+/// Where prompts are.
+#[derive(Debug, Clone)]
+pub(super) enum Base {
+    /// From the agent's directory.
+    Agent(Located<String>),
+    /// From the project root.
+    Project(Located<String>),
 }
 
 impl Registry {
@@ -38,7 +47,7 @@ impl Registry {
         let steps = written.into_iter();
         let steps = steps.filter_map(|(id, step)| Step::read(id, &step, &editions, diagnostics)).collect();
         let registry = Self {
-            base: fields.text("basePath"),
+            base: fields.text("basePath").map(Base::Agent),
             entry: fields.text("entryStep"),
             entries: texts(&fields, "entryStepMapping"),
             steps,

@@ -1,7 +1,6 @@
 //! What is said in a turn: the agent's own text with its variables, and the few lines Saihai adds.
 
-use std::collections::HashSet;
-
+use indexmap::IndexSet;
 use saihai_model::{Form, Join, Json, Part, Prompt, Section, StageId, Text, Variable, When, tokens};
 
 use super::input::Missing;
@@ -18,7 +17,7 @@ pub(super) struct Template {
     /// Fixed text and values in order.
     pub(super) parts: Vec<Part>,
     /// The variables in it.
-    pub(super) used: HashSet<String>,
+    pub(super) used: IndexSet<String>,
     /// Outputs of other steps without which it cannot be said.
     pub(super) needs: Vec<Located<(StageId, String)>>,
 }

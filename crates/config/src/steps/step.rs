@@ -62,6 +62,8 @@ pub(super) enum Leave {
     Next(Located<String>),
     /// The flow ends.
     Terminal,
+    /// It is made again and again, until the work is done.
+    Repeat,
 }
 
 /// A variable that is written without `uv-`.
@@ -112,7 +114,7 @@ impl Step {
     pub(super) fn check(&self) -> Option<&Check> {
         match &self.leave {
             Some(Leave::Check(check)) => Some(check),
-            Some(Leave::Next(_) | Leave::Terminal) | None => None,
+            Some(Leave::Next(_) | Leave::Terminal | Leave::Repeat) | None => None,
         }
     }
 
@@ -124,7 +126,7 @@ impl Step {
                 ways.filter_map(|way| way.steps()).collect()
             }
             Some(Leave::Next(next)) => vec![next],
-            Some(Leave::Terminal) | None => Vec::new(),
+            Some(Leave::Terminal | Leave::Repeat) | None => Vec::new(),
         }
     }
 }

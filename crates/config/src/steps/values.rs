@@ -52,6 +52,11 @@ impl Values {
         values
     }
 
+    /// Everything that a value was given for.
+    pub(super) fn given(&self) -> impl Iterator<Item = &str> {
+        self.given.keys().map(String::as_str)
+    }
+
     /// What was given for a variable that nothing else supplies. Where nothing has to be given, its name stands for it.
     pub(super) fn of_variable(&self, name: &str) -> Option<String> {
         let given = self.given.get(name).and_then(|values| values.last()).cloned();

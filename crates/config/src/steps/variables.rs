@@ -12,7 +12,7 @@ use super::input::{Input, Missing};
 use super::registry::Registry;
 use super::step::Step;
 use super::values::Values;
-use crate::{Diagnostics, Location, quoted};
+use crate::{Area, Diagnostic, Diagnostics, Location, quoted};
 
 /// What stands for a variable.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +57,9 @@ pub(super) struct Variables {
     declared: HashSet<(String, String)>,
 }
 
+/// Where a variable comes from that only a person can give.
+const GIVEN: &str = "a value given with `--set`";
+
 /// Variables that have a meaning of their own in each step.
 const OF_EACH_STEP: [&str; 2] = ["step", "answer"];
 
@@ -94,6 +97,7 @@ impl Variables {
             all.add_step(step, diagnostics);
         }
         all.add_given(registry, values, diagnostics);
+        all.refuse_given(agent, values, diagnostics);
         all
     }
 
@@ -107,6 +111,12 @@ impl Variables {
     pub(super) fn names<'a>(&'a self, step: &str) -> impl Iterator<Item = &'a str> {
         let own = self.of_steps.get(step).into_iter().flat_map(|own| own.keys());
         self.shared.keys().chain(own).map(String::as_str)
+    }
+
+    /// Who supplies a variable of a step, in words.
+    pub(super) fn origin(&self, step: &str, name: &str) -> Option<&str> {
+        let own = self.of_steps.get(step).and_then(|own| own.get(name));
+        own.or_else(|| self.shared.get(name)).map(|known| known.from.as_str())
     }
 
     fn add(&mut self, name: &str, known: Known, diagnostics: &mut Diagnostics) {
@@ -164,6 +174,16 @@ impl Variables {
         Known { supply: Supply::Output(taken), from, at: Some(at.clone()) }
     }
 
+    /// A value for what has another source would be given in vain.
+    fn refuse_given(&self, agent: &Agent, values: &Values, diagnostics: &mut Diagnostics) {
+        let is_parameter = |name: &str| agent.parameters.iter().any(|parameter| parameter.key.value == name);
+        for name in values.given().filter(|name| !is_parameter(name)) {
+            let Some(known) = self.shared.get(name).filter(|known| known.from != GIVEN) else { continue };
+            let message = format!("{} cannot be given: it is {}", quoted(name), known.from);
+            diagnostics.push(Diagnostic::error(Area::Steps.code("unknown-parameter"), message));
+        }
+    }
+
     /// Variables that a step declares and only a person can give.
     fn add_given(&mut self, registry: &Registry, values: &Values, diagnostics: &mut Diagnostics) {
         for step in &registry.steps {
@@ -180,7 +200,7 @@ impl Variables {
                     // Its uses need not be told as well.
                     String::new()
                 });
-                let from = "a value given with `--set`".to_owned();
+                let from = GIVEN.to_owned();
                 let known = Known { supply: Supply::Text(value), from, at: Some(name.at.clone()) };
                 self.shared.insert(name.value.clone(), known);
             }

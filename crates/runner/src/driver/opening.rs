@@ -42,7 +42,7 @@ impl Driver {
         let secrets = Secrets::of(&connections);
         let providers = Providers::open(&beginning.workflow, connections).map_err(Error::Unavailable)?;
         // What is kept is not what is played: a script may well hold what an agent would say.
-        let beginning = secrets.beginning(beginning);
+        let beginning = secrets.beginning(beginning)?;
         let (directory, reports) = runs.create(&beginning.slug, clock.now(), &beginning.reports)?;
         let begun = begin(&directory, &reports, beginning, clock);
         // A run that could not be begun is none, and leaves nothing behind if that can be helped.
@@ -141,12 +141,13 @@ fn begin(
     clock: Clock,
 ) -> Result<(Owned, Box<Start>), Error> {
     let lock = directory.lock()?;
-    let workflow = serde_json::to_vec(&beginning.workflow).expect("a workflow has text keys only");
+    let workflow = serde_json::to_vec(&*beginning.workflow).expect("a workflow has text keys only");
     directory.freeze(&workflow, beginning.script.as_ref())?;
     let task = directory.blobs().keep(beginning.task.clone());
     let task = task.map_err(|(path, source)| Error::Io { doing: "write", path, source })?;
     let start = Box::new(beginning.started(task, reports, sha256(&workflow)));
-    let owned = Owned::new(directory.clone(), lock, beginning.workflow, start.clone(), clock)?;
+    let owned =
+        Owned::new(directory.clone(), lock, beginning.workflow.into_workflow(), start.clone(), clock)?;
     let owned = owned.answered_by(beginning.script.as_ref());
     Ok((owned, start))
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use saihai::{Beginning, Clock, Driver, Finish, Going, Observed, Runs};
+use saihai_config::ValidatedDefinition;
 use saihai_connect::Connections;
 use saihai_model::{
     Activity, Choice, Completion, Exit, Form, Holds, Label, Limits, Method, Millis, Offer, OnFailure, Part,
@@ -101,7 +102,7 @@ pub(crate) fn driver_on(
     connections: Connections,
 ) -> Result<Driver> {
     let beginning = Beginning {
-        workflow,
+        workflow: ValidatedDefinition::validate(workflow)?,
         script,
         definition: "bench".to_owned(),
         dialect: "bench".to_owned(),

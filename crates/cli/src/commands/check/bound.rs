@@ -1,7 +1,7 @@
 //! What can be said beforehand of what a run of a definition costs.
 
 use saihai_config::check::{Charge, Money, most_calls, most_money};
-use saihai_config::{Definition, Settings};
+use saihai_config::{Definition, Settings, TextUse};
 use saihai_model::{Budget, Usd, Workflow};
 use serde::Serialize;
 
@@ -16,6 +16,7 @@ pub(super) struct Bound {
     calls: Option<u64>,
     money: Option<Money>,
     budget: Budget,
+    texts: Vec<TextUse>,
 }
 
 impl Bound {
@@ -31,11 +32,34 @@ impl Bound {
             calls: most_calls(workflow),
             money: most_money(workflow, settings),
             budget: workflow.limits.budget.clone(),
+            texts: Vec::new(),
         }
     }
 
-    /// The bound in one line.
-    pub(super) fn line(&self) -> String {
+    /// The same with the texts that are said (S-71).
+    pub(super) fn with_texts(self, texts: Vec<TextUse>) -> Self {
+        Self { texts, ..self }
+    }
+
+    /// The bound in one line, and the texts below it.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.line()];
+        for text in &self.texts {
+            let check = if text.is_check { " (check)" } else { "" };
+            lines.push(format!(
+                "  {}{check}: {}",
+                visible_line(text.stage.as_str()),
+                visible_line(&text.file)
+            ));
+            let supplied = text.variables.iter();
+            lines.extend(
+                supplied.map(|(name, from)| format!("    {}: {}", visible_line(name), visible_line(from))),
+            );
+        }
+        lines
+    }
+
+    fn line(&self) -> String {
         let calls = self.calls.map_or_else(
             || "no upper bound on calls".to_owned(),
             |most| format!("at most {}", count(most, "call")),
@@ -73,6 +97,7 @@ impl Bound {
             most_usd_within_budget: within,
             unbounded_usd: open,
             budget: BudgetObject::new(&self.budget),
+            texts: self.texts.iter().map(TextObject::new).collect(),
         }
     }
 }
@@ -93,6 +118,35 @@ pub(super) struct BoundObject<'a> {
     unbounded_usd: Vec<OpenObject>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<BudgetObject>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    texts: Vec<TextObject<'a>>,
+}
+
+/// A text that a stage says.
+#[derive(Serialize)]
+struct TextObject<'a> {
+    stage: &'a str,
+    part: &'static str,
+    file: &'a str,
+    variables: Vec<SupplyObject<'a>>,
+}
+
+/// A variable and who supplies it.
+#[derive(Serialize)]
+struct SupplyObject<'a> {
+    name: &'a str,
+    from: &'a str,
+}
+
+impl<'a> TextObject<'a> {
+    fn new(text: &'a TextUse) -> Self {
+        Self {
+            stage: text.stage.as_str(),
+            part: if text.is_check { "check" } else { "prompt" },
+            file: &text.file,
+            variables: text.variables.iter().map(|(name, from)| SupplyObject { name, from }).collect(),
+        }
+    }
 }
 
 /// Why there is no bound on money.

@@ -1,7 +1,7 @@
 //! `agent.json` (S-7).
 
 use super::completion::COMPLETION_CONFIGS;
-use super::{PERMISSIONS, SCHEMA};
+use super::{LATER, PERMISSIONS, SCHEMA};
 use crate::{Field, Kind, Object};
 
 /// The whole file.
@@ -26,6 +26,8 @@ pub static AGENT: Object = Object {
         Field::new("github", Kind::Object(&GITHUB)).about("whether its actions may reach GitHub; absent: no"),
         Field::new("worktree", Kind::Object(&WORKTREE)).about("whether a run has a working tree of its own"),
         Field::new("logging", Kind::Object(&LOGGING)).about("where the log of a run is also written"),
+        // Of the later format; the reader says so.
+        Field::new("runner", Kind::Any).form(Kind::Refused(LATER)),
     ],
 };
 

@@ -1,6 +1,7 @@
 //! The keys of an agent's files: what readers check, what schemas are made of, and what the manual says.
 
 mod agent;
+mod catalogue;
 mod completion;
 mod config;
 mod registry;
@@ -10,6 +11,8 @@ pub(super) use agent::{
     ACTIONS, BEHAVIOR, FILESYSTEM, GITHUB, LOGGING, NETWORK, PARAMETER, PROMPTS, SANDBOX, VALIDATION,
     WORKTREE,
 };
+pub use catalogue::CATALOGUE;
+pub(super) use catalogue::ENTRY;
 pub(super) use completion::{
     CHECK_BUDGET, COMPOSITE, CONDITION, CUSTOM, EXTERNAL_STATE, ITERATION_BUDGET, KEYWORD_SIGNAL,
     PHASE_COMPLETION, STEP_MACHINE, STRUCTURED_SIGNAL,
@@ -20,6 +23,9 @@ pub use registry::REGISTRY;
 pub(super) use registry::{CHECK, CUSTOM_VARIABLE, ITERATIONS, PROMPT, STEP, TRANSITION};
 
 use crate::{Field, Kind};
+
+/// What is said of a key of the later format, whose agents have `runner` instead of `behavior` (S-17).
+const LATER: &str = "belongs to a later format, which is not supported yet";
 
 /// Permission modes, in the words of agents.
 pub(super) const PERMISSIONS: Kind = Kind::OneOf(&["plan", "acceptEdits", "bypassPermissions", "default"]);

@@ -1,6 +1,6 @@
 //! `steps_registry.json` (S-8).
 
-use super::{PERMISSIONS, SCHEMA};
+use super::{LATER, PERMISSIONS, SCHEMA};
 use crate::{Field, Kind, Object};
 
 /// The whole file.
@@ -15,6 +15,10 @@ pub static REGISTRY: Object = Object {
             .about("the same by completion type, which wins"),
         Field::new("editions", Kind::Map(&Kind::Text)).about("other names of editions"),
         Field::required("steps", Kind::Map(&Kind::Object(&STEP))).about("the steps, by their ids"),
+        Field::refused_because("validationSteps", LATER),
+        Field::refused_because("validators", LATER),
+        Field::refused_because("failurePatterns", LATER),
+        Field::refused_because("preflightConditions", LATER),
     ],
 };
 
@@ -48,6 +52,17 @@ pub(in crate::steps) static STEP: Object = Object {
         Field::new("permissionMode", PERMISSIONS).about("absent: the agent's"),
         Field::new("allowedTools", Kind::List(&Kind::Text)).about("absent: the agent's; `[]` is none"),
         Field::new("systemPromptPath", Kind::Path).about("absent: the agent's"),
+        Field::refused_because("stepKind", LATER),
+        Field::refused_because("kind", LATER),
+        Field::refused_because("address", LATER),
+        Field::refused_because("outputSchemaRef", LATER),
+        Field::refused_because("structuredGate", LATER),
+        Field::refused_because("transitions", LATER),
+        Field::refused_because("runner", LATER),
+        Field::refused_because("path", "does not stand in a step itself: put it into `prompt`"),
+        Field::refused_because("c1", "does not stand in a step itself: put it into `prompt`"),
+        Field::refused_because("c2", "does not stand in a step itself: put it into `prompt`"),
+        Field::refused_because("c3", "does not stand in a step itself: put it into `prompt`"),
     ],
 };
 

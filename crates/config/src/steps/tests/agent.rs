@@ -112,3 +112,41 @@ fn older_names_in_config_json_are_told() {
     error steps/unknown-key config.json:1:68 unknown key `frobs` (`config.json` has the keys `$schema`, `version`, `overrides`, `github`, `logging` and `worktree`)
     ");
 }
+
+// S-7, S-14, S-17
+#[test]
+fn keys_of_the_later_format_are_named_with_their_places() {
+    insta::assert_snapshot!(Project::tailor().agent("/runner", json!({})).said(), @"error steps/mixed-shapes agent.json:25:3 an agent has either `behavior` or `runner`, not both");
+    let later = Project::tailor().dropping("agent.json", "/behavior").agent("/runner", json!({"flow": {}}));
+    insta::assert_snapshot!(later.said(), @"error steps/not-supported agent.json:14:3 an agent with `runner` is of a later format, which is not supported yet (write its keys under `behavior`)");
+    let step = Project::tailor()
+        .registry("/steps/quote/structuredGate", json!({}))
+        .registry("/steps/quote/c1", json!("order"))
+        .registry("/validationSteps", json!({}));
+    insta::assert_snapshot!(step.said(), @r"
+    error steps/not-supported steps_registry.json:23:7 `c1` does not stand in a step itself: put it into `prompt`
+    error steps/not-supported steps_registry.json:51:7 `structuredGate` belongs to a later format, which is not supported yet
+    error steps/not-supported steps_registry.json:54:3 `validationSteps` belongs to a later format, which is not supported yet
+    ");
+}
+
+// S-7
+#[test]
+fn what_no_provider_can_be_held_to_is_told() {
+    let sandbox = json!({"network": {"mode": "none"}, "filesystem": {"allowedPaths": ["src"]}});
+    let project = Project::tailor().agent("/behavior/sandboxConfig", sandbox.clone());
+    insta::assert_snapshot!(project.said(), @r"
+    warning steps/sandbox agent.json:12:7 no provider can be held to `filesystem` of a sandbox (`permissionMode` and `allowedTools` are enforced)
+    warning steps/sandbox agent.json:17:7 no provider can be held to `network` of a sandbox (`permissionMode` and `allowedTools` are enforced)
+    ");
+    let mut off = sandbox;
+    off["enabled"] = json!(false);
+    let project = Project::tailor().agent("/behavior/sandboxConfig", off);
+    assert_eq!(project.said(), "");
+    assert_eq!(turn(&project.workflow(), "measure").permission, Permission::ReadOnly, "it widens nothing");
+    let project = Project::tailor().agent("/worktree", json!({"enabled": true})).agent("/github", json!({}));
+    insta::assert_snapshot!(project.said(), @r"
+    error steps/missing-key agent.json:13:13 `github` needs `enabled`
+    error steps/not-supported agent.json:28:16 a working tree of a run's own is not supported yet (make one with `git worktree add` and run the agent there)
+    ");
+}

@@ -55,7 +55,7 @@ fn a_link_that_leads_out_of_the_project_is_refused() {
     insta::assert_snapshot!(project.said(), @"error steps/path-escape steps_registry.json:16:17 `.agent/tailor/prompts/order/measure/text/f_default.md` is a link that leads out of the project");
 }
 
-// S-4
+// S-1, S-4
 #[test]
 fn every_file_is_read_before_the_run_and_named() {
     let loaded = Project::tailor().load();

@@ -1,6 +1,7 @@
 //! Agents from text to workflow.
 
 mod agent;
+mod catalogue;
 mod completion;
 mod files;
 mod lowering;

@@ -156,6 +156,30 @@ fn declared_variables_must_be_used_and_can_be_given() {
     insta::assert_snapshot!(declares(json!(["shop"])).given(&[("customer", "x")]).said(), @"error steps/unknown-variable steps_registry.json:51:9 the variable `shop` has no value (give it with `--set shop=VALUE`)");
 }
 
+// S-12
+#[test]
+fn what_has_another_source_cannot_be_given() {
+    let project = quote("{uv-task}").registry("/steps/quote/variables", json!(["task"]));
+    insta::assert_snapshot!(project.given(&[("customer", "x"), ("task", "y")]).said(), @"error steps/unknown-parameter `task` cannot be given: it is a variable of Saihai's own");
+}
+
+// S-71
+#[test]
+fn every_text_is_known_with_its_file_and_the_sources_of_its_variables() {
+    let texts = quote("{uv-measure_height} {uv-iteration} {uv-customer} {uv-customer}").load().texts;
+    let lines: Vec<String> = texts
+        .iter()
+        .map(|text| {
+            format!("{} {} {:?}", text.stage, text.file.replace(".agent/tailor/prompts/", ""), text.variables)
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    measure order/measure/text/f_default.md [("customer", "the parameter `customer`")]
+    quote order/quote/text/f_default.md [("measure_height", "the output `height` of step `measure`"), ("iteration", "a variable of Saihai's own"), ("customer", "the parameter `customer`")]
+    quote order/quote/check/f_default.md []
+    "#);
+}
+
 // S-8
 #[test]
 fn custom_variables_are_written_without_a_prefix() {

@@ -1,0 +1,115 @@
+//! A registry that only lists prompts.
+
+use serde_json::{Value as Json, json};
+
+use super::{Project, shown, turn};
+
+/// An agent whose registry is this catalogue; `initial.iterate` and `continuation.iterate` have prompts.
+fn catalogue(change: impl FnOnce(&mut Json)) -> Project {
+    let mut catalogue = json!({
+        "agentId": "tailor", "version": "1.0.0", "c1": "steps",
+        "steps": {
+            "initial.iterate": {"stepId": "initial.iterate", "c2": "initial", "c3": "iterate", "uvVariables": ["customer"]},
+            "continuation.iterate": {"c2": "continuation", "c3": "iterate", "fallbackKey": "x"}
+        }
+    });
+    change(&mut catalogue);
+    Project::tailor()
+        .agent("/behavior/completionType", json!("iterationBudget"))
+        .agent("/behavior/completionConfig", json!({"maxIterations": 3}))
+        .file("steps_registry.json", serde_json::to_string_pretty(&catalogue).unwrap())
+        .file("prompts/steps/initial/iterate/f_default.md", "Begin for {uv-customer}.")
+        .file(
+            "prompts/steps/continuation/iterate/f_default.md",
+            "Go on: {uv-iteration} of {uv-max_iterations}.",
+        )
+}
+
+// S-13, case 40
+#[test]
+fn a_catalogue_is_one_prompt_and_then_another_until_the_work_is_done() {
+    let project = catalogue(|_| {});
+    assert_eq!(project.said(), "");
+    let workflow = project.workflow();
+    assert_eq!(workflow.entry.as_str(), "initial.iterate");
+    let ids: Vec<&str> = workflow.stages.keys().map(|id| id.as_str()).collect();
+    assert_eq!(ids, ["initial.iterate", "continuation.iterate"]);
+    let exits: Vec<String> =
+        workflow.stages.values().map(|stage| serde_json::to_string(&stage.exit).unwrap()).collect();
+    insta::assert_snapshot!(exits.join("\n"), @r#"
+    {"rules":{"rules":[{"when":"always","then":{"stage":"continuation.iterate"}}],"otherwise":{"end":{"failed":"step_failed initial.iterate"}}}}
+    {"rules":{"rules":[{"when":"always","then":{"again":{"exhausted":{"end":{"failed":"step_failed continuation.iterate"}}}}}],"otherwise":{"end":{"failed":"step_failed continuation.iterate"}}}}
+    "#);
+    assert!(shown(&turn(&workflow, "initial.iterate").prompt).starts_with("Begin for (the customer)."));
+    assert_eq!(
+        shown(&turn(&workflow, "continuation.iterate").prompt),
+        "Go on: <Iteration> of <MaxIterations>."
+    );
+}
+
+// S-13
+#[test]
+fn templates_name_the_files_of_a_catalogue() {
+    let project = catalogue(|catalogue| {
+        catalogue["userPromptsBase"] = json!(".agent/{agentId}/own");
+        catalogue["pathTemplate"] = json!("{c2}-{c3}-{edition}-{adaptation}.txt");
+        catalogue["steps"]["initial.iterate"]["adaptation"] = json!("polite");
+        catalogue["steps"]["continuation.iterate"]["promptPath"] = json!("on.md");
+    });
+    let project = project
+        .file("own/initial-iterate-default-polite.txt", "Please, {uv-customer}.")
+        .file("own/on.md", "On.");
+    assert_eq!(project.said(), "");
+    assert!(
+        shown(&turn(&project.workflow(), "initial.iterate").prompt).starts_with("Please, (the customer).")
+    );
+}
+
+// S-13
+#[test]
+fn what_is_wrong_with_a_catalogue_is_told() {
+    insta::assert_snapshot!(catalogue(|catalogue| catalogue["agentId"] = json!("seamstress")).said(), @r"
+    error steps/agent-id steps_registry.json:2:14 the catalogue is for the agent `seamstress`
+    error steps/prompt-not-found steps_registry.json:5:29 no prompt was found; tried `.agent/seamstress/prompts/steps/continuation/iterate/f_defau…` (an empty file counts as none)
+    error steps/prompt-not-found steps_registry.json:10:24 no prompt was found; tried `.agent/seamstress/prompts/steps/initial/iterate/f_default.md` (an empty file counts as none)
+    ");
+    let misnamed =
+        catalogue(|catalogue| catalogue["steps"]["initial.iterate"]["stepId"] = json!("initial.issue"));
+    insta::assert_snapshot!(misnamed.said(), @"error steps/step-id steps_registry.json:13:17 the step `initial.iterate` calls itself `initial.issue`");
+    let keyword = catalogue(|_| {})
+        .agent("/behavior/completionType", json!("keywordSignal"))
+        .agent("/behavior/completionConfig", json!({"completionKeyword": "DONE"}));
+    insta::assert_snapshot!(keyword.said(), @"error steps/unknown-step steps_registry.json:4:12 the prompt `initial.manual` does not exist (add it, or name another one in `entryStepMapping`)");
+    let alone = catalogue(|catalogue| {
+        catalogue["steps"].as_object_mut().unwrap().remove("continuation.iterate");
+    });
+    insta::assert_snapshot!(alone.said(), @"error steps/unknown-step steps_registry.json:4:12 the prompt `continuation.iterate` does not exist (add it, or name another one in `entryStepMapping`)");
+    let once = alone.agent("/behavior/completionConfig", json!({"maxIterations": 1}));
+    assert_eq!(once.said(), "");
+    let flow = catalogue(|_| {}).agent("/behavior/completionType", json!("stepMachine"));
+    insta::assert_snapshot!(flow.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says with which prompt `stepMachine` begins (name it in `entryStepMapping`)");
+    let phases = catalogue(|_| {})
+        .agent("/behavior/completionType", json!("phaseCompletion"))
+        .agent("/behavior/completionConfig", json!({}));
+    insta::assert_snapshot!(phases.said(), @"error steps/not-supported agent.json:7:23 a prompt for each phase is not supported (write the steps with their flow, and use `{uv-phase}`)");
+    let unnamed = catalogue(|catalogue| {
+        catalogue["steps"]["initial.iterate"].as_object_mut().unwrap().remove("c2");
+    });
+    insta::assert_snapshot!(unnamed.said(), @"error steps/prompt-ref steps_registry.json:10:24 a prompt needs `c2`, or `promptPath`");
+}
+
+// S-13
+#[test]
+fn prompts_of_other_modes_are_noted_and_can_be_chosen() {
+    let project = catalogue(|catalogue| {
+        catalogue["steps"]["initial.issue"] = json!({"c2": "initial", "c3": "iterate"});
+        catalogue["steps"]["continuation.issue"] = json!({"c2": "continuation", "c3": "iterate"});
+    });
+    insta::assert_snapshot!(project.said(), @"note steps/unused-prompt steps_registry.json:5:5 this completion type does not use `continuation.issue` and `initial.issue`");
+    let mapped = catalogue(|catalogue| {
+        catalogue["steps"]["initial.issue"] = json!({"c2": "initial", "c3": "iterate"});
+        catalogue["steps"]["continuation.issue"] = json!({"c2": "continuation", "c3": "iterate"});
+        catalogue["entryStepMapping"] = json!({"iterate": "initial.issue"});
+    });
+    assert_eq!(mapped.workflow().entry.as_str(), "initial.issue");
+}

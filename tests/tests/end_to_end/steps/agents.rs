@@ -1,0 +1,68 @@
+//! Agents are found, listed and looked at.
+
+use insta::assert_snapshot;
+
+use super::tailor;
+
+// S-2, K-11
+#[test]
+fn a_name_of_two_dialects_is_asked_for_by_dialect_or_path() {
+    let project = tailor();
+    let piece = "name: tailor\nmovements: [{name: m, rules: [{condition: done, next: COMPLETE}]}]\n";
+    project.write(".takt/pieces/tailor.yaml", piece);
+    assert_snapshot!(project.saihai(["check", "tailor"]).run().exits(2).stdout, @r"
+    error[workflow/ambiguous-definition]: the name `tailor` means `.takt/pieces/tailor.yaml` (piece) and `.agent/tailor/agent.json` (steps)
+      = help: ask for `piece:tailor` or `steps:tailor`
+    ");
+    for asked in ["steps:tailor", ".agent/tailor", ".agent/tailor/agent.json", "./.agent/tailor/"] {
+        let outcome = project.saihai(["check", asked]).run().exits(0);
+        assert!(outcome.stdout.starts_with("tailor: at most 36 calls\n"), "{asked}");
+    }
+}
+
+// S-2
+#[test]
+fn an_agent_that_is_not_there_is_told_with_those_that_are() {
+    assert_snapshot!(tailor().saihai(["check", "steps:taylor"]).run().exits(2).stdout, @r"
+    error[steps/unknown-agent]: no agent is named `taylor`
+      = help: did you mean `tailor`?
+    ");
+    assert_snapshot!(tailor().saihai(["run", "taylor", "x"]).run().exits(2).stderr, @r"
+    error[piece/unknown-piece]: no definition is named `taylor`; looked in `.saihai/pieces`, `.takt/pieces`, `.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones
+      = help: did you mean `tailor`?
+    ");
+}
+
+// S-71, K-3
+#[test]
+fn an_agent_is_drawn_rehearsed_and_its_prompts_are_shown() {
+    let project = tailor();
+    assert_snapshot!(project.saihai(["check", "tailor"]).run().exits(0).stdout, @r"
+    tailor: at most 36 calls
+      measure: .agent/tailor/prompts/order/measure/text/f_default.md
+        customer: the parameter `customer`
+      quote: .agent/tailor/prompts/order/quote/text/f_default.md
+        measure_height: the output `height` of step `measure`
+        customer: the parameter `customer`
+      quote (check): .agent/tailor/prompts/order/quote/check/f_default.md
+    ");
+    project.saihai(["check", "tailor", "--json"]).run().exits(0);
+    assert_snapshot!(project.saihai(["graph", "tailor"]).run().exits(0).stdout, @r#"
+    flowchart TD
+        n0["measure"]
+        n1["quote"]
+        n2(["COMPLETE"])
+        n0 --> n1
+        n1 -->|"ok"| n2
+        n1 ==>|"exhausted"| n0
+        n1 ==>|"ng"| n1
+    "#);
+    assert_snapshot!(project.saihai(["prompt", "tailor", "quote", "--customer", "Sato"]).run().exits(0).stdout, @"Height (the height of measure) cm for Sato.");
+    assert_snapshot!(project.saihai(["rehearse", "tailor"]).run().exits(0).stdout, @r"
+    2 runs, every exit taken
+        1  completed: Flow completed at quote
+        1  failed: step_failed
+    ");
+    let listed = project.saihai(["list"]).run().exits(0).stdout;
+    assert_snapshot!(listed.lines().nth(1).unwrap_or_default(), @"tailor      steps    project   .agent/tailor/agent.json  Takes measure and makes a quote.");
+}

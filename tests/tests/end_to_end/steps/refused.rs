@@ -1,0 +1,121 @@
+//! What is wrong with an agent, or with what was typed: told at once, before anything happens.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{AGENT, REGISTRY, agent, registry, tailor};
+
+/// What is said on stderr; nothing may have been begun.
+fn refused(project: &saihai_tests::Project, arguments: &[&str]) -> String {
+    let outcome = project.saihai(["run", "tailor"].iter().chain(arguments)).run().exits(2);
+    assert!(!project.root().join(".saihai/runs").exists(), "{outcome}");
+    outcome.stderr
+}
+
+// S-20, case 2
+#[test]
+fn three_mistakes_are_one_report_and_no_run() {
+    let (mut agent, mut registry) = (agent(), registry());
+    agent["behaviour"] = json!({});
+    agent["behavior"]["allowedTools"] = json!("Read");
+    registry["steps"]["quote"]["check"]["onFail"] = json!({"next": "mesure"});
+    let project = tailor();
+    project.write(AGENT, serde_json::to_string_pretty(&agent).unwrap());
+    project.write(REGISTRY, serde_json::to_string_pretty(&registry).unwrap());
+    assert_snapshot!(refused(&project, &["--customer", "Sato", "--script", "walk.yaml"]), @r#"
+    error[steps/bad-type]: `allowedTools` must be a list of text, not text
+    --> .agent/tailor/agent.json:3:21
+      |
+    3 |     "allowedTools": "Read",
+      |                     ^^^^^^ text
+      = help: write `["Read"]`
+
+    error[steps/unknown-key]: unknown key `behaviour`
+     --> .agent/tailor/agent.json:11:3
+       |
+    11 |   "behaviour": {},
+       |   ^^^^^^^^^^^ not a key of an agent
+       = help: did you mean `behavior`?
+
+    error[steps/unknown-step]: step `mesure` does not exist
+     --> .agent/tailor/steps_registry.json:25:19
+       |
+    25 |           "next": "mesure"
+       |                   ^^^^^^^^ no step has this id
+       = help: did you mean `measure`?
+    "#);
+}
+
+// S-19, case 1
+#[test]
+fn a_comma_too_many_is_told_by_its_place() {
+    let project = tailor();
+    project.write(AGENT, "{\n  \"version\": \"1.0.0\",\n}\n");
+    assert_snapshot!(refused(&project, &[]), @r#"
+    error[steps/syntax]: this is not valid JSON: a comma after the last item
+    --> .agent/tailor/agent.json:2:21
+      |
+    2 |   "version": "1.0.0",
+      |                     ^
+      = help: remove the comma
+    "#);
+}
+
+// S-12, case 39
+#[test]
+fn what_is_typed_must_fit_the_agents_parameters() {
+    assert_snapshot!(refused(&tailor(), &["--script", "walk.yaml"]), @r#"
+    error[steps/missing-parameter]: the parameter `customer` is not given
+    --> .agent/tailor/agent.json:1:252
+      |
+    1 | …s measure and makes a quote.","name":"tailor","parameters":{"customer":{"cli":"--customer","description":"who orders","r…
+      |                                                              ^^^^^^^^^^
+      = help: add `--customer VALUE`
+    "#);
+    assert_snapshot!(refused(&tailor(), &["--custmer", "x"]), @r"
+    error: there is no flag `--custmer` of `saihai run`
+      = help: did you mean `--customer`?
+    ");
+    assert_snapshot!(refused(&tailor(), &["--customer"]), @"error: `--customer` needs a value");
+    assert_snapshot!(refused(&tailor(), &["--customer", "x", "--set", "cut=slim"]), @r"
+    error[steps/unknown-parameter]: this agent has no parameter `cut`
+      = help: it has `customer`
+    ");
+}
+
+// K-20
+#[test]
+fn a_piece_takes_no_values() {
+    let outcome = tailor().saihai(["run", "minimal", "x", "--set", "a=b"]).run().exits(2);
+    assert_snapshot!(outcome.stderr, @r"
+    error[workflow/unknown-parameter]: `minimal` has no parameter `a`
+      = help: only step agents have parameters; put it into the task
+    ");
+}
+
+// S-49, case 23
+#[test]
+fn a_fall_back_is_a_warning_and_forbidden_where_strict() {
+    let mut registry = registry();
+    registry["steps"]["measure"]["prompt"] = json!({"path": "gone.md", "fallback": "system.md"});
+    let project = tailor();
+    project.write(REGISTRY, registry.to_string());
+    let arguments = ["--customer", "Sato", "--script", "walk.yaml"];
+    let strict: Vec<&str> = arguments.into_iter().chain(["--strict"]).collect();
+    assert!(refused(&project, &strict).contains("Using fallback: .agent/tailor/prompts/system.md"));
+    let outcome = project.saihai(["run", "tailor"].into_iter().chain(arguments)).run().exits(0);
+    assert!(outcome.stderr.contains("Using fallback: .agent/tailor/prompts/system.md"), "{outcome}");
+}
+
+// S-8: a step that uses the task needs one
+#[test]
+fn a_step_that_reads_the_task_needs_one() {
+    let mut registry = registry();
+    registry["steps"]["measure"]["usesStdin"] = json!(true);
+    let project = tailor();
+    project.write(REGISTRY, registry.to_string());
+    assert_snapshot!(refused(&project, &["--customer", "Sato"]), @r#"
+    error: `tailor` needs a task
+      = help: say what is to be done: `saihai run tailor "fix the login"`
+    "#);
+}
