@@ -10,6 +10,11 @@ pub fn route<'a>(topics: &'a Topics, topic: &Topic) -> (&'a StageId, bool) {
     }
 }
 
+/// Whether a pattern takes a topic.
+pub fn takes(pattern: &str, topic: &Topic) -> bool {
+    matches(pattern, topic.as_str())
+}
+
 /// A lone `*` takes every topic; elsewhere a `*` stands for exactly one whole segment.
 pub(crate) fn matches(pattern: &str, topic: &str) -> bool {
     if pattern == "*" {

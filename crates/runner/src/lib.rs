@@ -20,6 +20,7 @@
 
 mod beginning;
 mod blobs;
+mod bus;
 mod clock;
 mod control;
 mod disk;
@@ -50,6 +51,7 @@ mod tools_used;
 mod writable;
 
 pub use beginning::Beginning;
+pub use bus::{Bus, Subscription};
 pub use clock::Clock;
 pub use control::{Command, Control};
 pub use disk::{Disk, Operations};

@@ -1,6 +1,7 @@
 //! What is said about a run afterwards: folds over its records, without any model call and without a second truth.
 
 mod changes;
+mod events;
 mod expectation;
 mod iterations;
 mod outcome;
@@ -11,6 +12,7 @@ mod spending;
 mod stages;
 mod transitions;
 
+pub use events::{BusEvent, BusEvents, Fate, Source};
 pub use expectation::expectation;
 pub use iterations::{ActionResult, IterationSummary, Iterations, ToldSummary, ToldTool};
 pub use outcome::{Decided, Outcome, Unmatched};

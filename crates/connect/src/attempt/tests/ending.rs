@@ -49,6 +49,16 @@ async fn silence_is_suspended_while_a_tool_is_at_work() {
     assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
 }
 
+// H-55: a definition may say for itself how long an agent may be silent.
+#[tokio::test]
+async fn an_ask_may_say_how_long_silence_lasts() {
+    let (mut stage, clock) = by_hand();
+    stage.silence = Some(Millis::seconds(5));
+    let script = "echo text begun; exec sleep 1000";
+    let answer = stage.answer_while(script, 1, async || clock.advance(Millis::seconds(5))).await;
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 5s without a word (spent 1)");
+}
+
 // C-36: zero in the settings is no limit, and an agent that need not speak has none.
 #[tokio::test]
 async fn without_limits_time_ends_nothing() {

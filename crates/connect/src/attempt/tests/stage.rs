@@ -136,6 +136,7 @@ pub(super) struct Stage {
     pub(super) settings: ProviderSettings,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) environment: Vec<(String, String)>,
+    pub(super) silence: Option<Millis>,
     pub(super) prompt: String,
     pub(super) stop: CancellationToken,
     pub(super) program: PathBuf,
@@ -152,6 +153,7 @@ impl Stage {
             clock: Arc::new(RealTime),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             prompt: "the prompt".into(),
+            silence: None,
             stop: CancellationToken::new(),
             program: "/bin/sh".into(),
             grace: Grace::new(Millis(20)),
@@ -183,6 +185,7 @@ impl Stage {
             scratch: self.path().join("run/scratch").display().to_string(),
             persona: Some(script.to_owned()),
             prompt: self.prompt.clone(),
+            silence: self.silence,
             ..ask("work", 1)
         };
         let environment: Vec<(OsString, OsString)> =

@@ -1,0 +1,135 @@
+//! The events of a run as its bus saw them (H-60): each with who published it, who took it, and why.
+
+use saihai_model::{
+    Decision, Destination, Entry, Fact, Moment, Published, Record, Remark, StageId, Topic, Verdict, Workflow,
+};
+
+/// An event that was published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BusEvent {
+    /// The number of the line that decided about it.
+    pub seq: u64,
+    /// When.
+    pub at: Moment,
+    /// Its topic.
+    pub topic: Topic,
+    /// What was said with it.
+    pub message: Option<String>,
+    /// Who published it.
+    pub source: Source,
+    /// What came of it.
+    pub fate: Fate,
+}
+
+/// Who published an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The run began with it.
+    Start,
+    /// A stage.
+    Stage(StageId),
+    /// The engine.
+    Engine,
+}
+
+/// What came of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It led here.
+    Taken(StageId),
+    /// Nobody takes it; it led to the fall-back.
+    Orphaned(StageId),
+    /// Another event of the same reply, or a closing word, decided.
+    NotRouted,
+    /// Whoever published it must not.
+    OutOfScope,
+    /// Nobody took it and the run is held.
+    Untaken,
+}
+
+/// Folds records into events. What it needs of a run does not grow with its length.
+#[derive(Debug)]
+pub struct BusEvents<'w> {
+    workflow: &'w Workflow,
+    began: bool,
+    /// The events of the last reply of the stage that is visited.
+    said: Vec<Published>,
+    orphaned: bool,
+    out_of_scope: bool,
+    /// The topic that led to where the run is.
+    last: Option<Topic>,
+}
+
+impl<'w> BusEvents<'w> {
+    /// Nothing seen yet.
+    pub fn new(workflow: &'w Workflow) -> Self {
+        Self { workflow, began: false, said: Vec::new(), orphaned: false, out_of_scope: false, last: None }
+    }
+
+    /// Takes one record in and says which events it settles, in order.
+    pub fn see(&mut self, record: &Record) -> Vec<BusEvent> {
+        match &record.entry {
+            Entry::Fact(Fact::Replied(reply)) => {
+                self.said.clone_from(&reply.reading.events);
+                Vec::new()
+            }
+            Entry::Fact(_) => Vec::new(),
+            Entry::Decision(Decision::Entered { stage, .. }) => self.start(record, stage),
+            Entry::Decision(Decision::Remarked { remark, .. }) => {
+                self.orphaned |= *remark == Remark::Orphaned;
+                self.out_of_scope |= *remark == Remark::OutOfScope;
+                Vec::new()
+            }
+            Entry::Decision(Decision::Exited { stage, verdict }) => self.leave(record, stage, verdict),
+            Entry::Decision(Decision::Exhausted { topic, instead, .. }) => {
+                let fate = instead.clone().map_or(Fate::Untaken, Fate::Taken);
+                let message = self.last.replace(topic.clone()).map(|replaced| replaced.to_string());
+                vec![event(record, topic.clone(), message, Source::Engine, fate)]
+            }
+            Entry::Decision(_) => Vec::new(),
+        }
+    }
+
+    /// The first event is published before anybody is asked.
+    fn start(&mut self, record: &Record, stage: &StageId) -> Vec<BusEvent> {
+        if std::mem::replace(&mut self.began, true) {
+            return Vec::new();
+        }
+        let Some(topics) = &self.workflow.topics else { return Vec::new() };
+        let taken = saihai_judge::route(topics, &topics.start).1;
+        let fate = if taken { Fate::Taken(stage.clone()) } else { Fate::Orphaned(stage.clone()) };
+        self.last = Some(topics.start.clone());
+        vec![event(record, topics.start.clone(), None, Source::Start, fate)]
+    }
+
+    fn leave(&mut self, record: &Record, stage: &StageId, verdict: &Verdict) -> Vec<BusEvent> {
+        let said = std::mem::take(&mut self.said);
+        let orphaned = std::mem::take(&mut self.orphaned);
+        let out_of_scope = std::mem::take(&mut self.out_of_scope);
+        let led = |to: &Destination| match to {
+            Destination::Stage(id) if orphaned => Fate::Orphaned(id.clone()),
+            Destination::Stage(id) => Fate::Taken(id.clone()),
+            Destination::Again | Destination::Complete | Destination::End(_) => Fate::NotRouted,
+        };
+        self.last = verdict.topic.clone().or(self.last.take());
+        let count = said.len();
+        let mut events: Vec<BusEvent> = Vec::with_capacity(count.max(1));
+        for (index, published) in said.into_iter().enumerate() {
+            let fate = match (index + 1 == count, &verdict.topic) {
+                (true, Some(topic)) if *topic == published.topic => led(&verdict.to),
+                (true, None) if out_of_scope => Fate::OutOfScope,
+                (_, _) => Fate::NotRouted,
+            };
+            let source = Source::Stage(stage.clone());
+            events.push(event(record, published.topic, published.message, source, fate));
+        }
+        if let (true, Some(topic)) = (events.is_empty(), &verdict.topic) {
+            events.push(event(record, topic.clone(), None, Source::Engine, led(&verdict.to)));
+        }
+        events
+    }
+}
+
+fn event(record: &Record, topic: Topic, message: Option<String>, source: Source, fate: Fate) -> BusEvent {
+    BusEvent { seq: record.seq, at: record.at, topic, message, source, fate }
+}
