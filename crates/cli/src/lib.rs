@@ -19,6 +19,7 @@ mod error;
 mod graph;
 mod json;
 mod new_files;
+mod own_programs;
 mod prepared;
 mod program;
 mod project;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    ActionSpec, Activity, Block, By, Completion, Decision, Destination, Effect, Json, Keyword, Phases, Place,
-    Stage, Verdict, Workflow,
+    Activity, Block, By, Completion, Decision, Destination, Effect, Json, Keyword, Phases, Place, Stage,
+    Verdict, Workflow,
 };
 
 use crate::advance::Step;
@@ -27,7 +27,7 @@ impl Run {
         {
             return None;
         }
-        let count = outside(&workflow.completion).len();
+        let count = workflow.completion.actions().len();
         let next = (0..count).find(|index| self.round().done(Place::Outside(*index)).is_none())?;
         Some(self.look_outside(Place::Outside(next)))
     }
@@ -38,7 +38,7 @@ impl Run {
         if self.counts.looked || self.counts.iteration > 0 {
             return None;
         }
-        let conditions = outside(&workflow.completion).into_iter().enumerate();
+        let conditions = workflow.completion.actions().into_iter().enumerate();
         let states = conditions.filter(|(_, action)| action.does.is_state()).map(|(index, _)| index);
         let states = states.collect::<Vec<_>>();
         let next = states.iter().find(|index| self.round().done(Place::Outside(**index)).is_none());
@@ -72,7 +72,7 @@ impl Run {
 
     /// What an outside condition complains of that could not say whether it holds.
     pub(crate) fn broken_condition(&self, workflow: &Workflow) -> Option<String> {
-        let count = outside(&workflow.completion).len();
+        let count = workflow.completion.actions().len();
         let mut done = (0..count).filter_map(|index| self.round().done(Place::Outside(index)));
         let broken = done.find(|done| done.label.as_ref().is_some_and(|label| label.as_str() == "broken"))?;
         Some(told(broken, "error").unwrap_or_default())
@@ -249,17 +249,6 @@ fn told(done: &Done, name: &str) -> Option<String> {
 fn text(value: &Json) -> Option<String> {
     let text: String = value.as_str()?.trim().chars().take(REASON).collect();
     (!text.is_empty()).then_some(text)
-}
-
-/// The outside conditions of a completion, in reading order.
-pub(crate) fn outside(completion: &Completion) -> Vec<&ActionSpec> {
-    let mut found = Vec::new();
-    visit_leaves(completion, &mut |_, leaf| {
-        if let Completion::Outside(action) = leaf {
-            found.push(action);
-        }
-    });
-    found
 }
 
 fn visit_leaves<'a>(completion: &'a Completion, found: &mut impl FnMut(usize, &'a Completion)) {

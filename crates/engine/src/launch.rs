@@ -291,9 +291,7 @@ impl Run {
             Place::Block(index) => {
                 self.block_actions(workflow).into_iter().nth(index).map(|(_, action)| action)
             }
-            Place::Outside(index) => {
-                crate::complete::outside(&workflow.completion).into_iter().nth(index).cloned()
-            }
+            Place::Outside(index) => workflow.completion.actions().into_iter().nth(index).cloned(),
             Place::Check(_) | Place::Exit => None,
         }
     }

@@ -42,6 +42,24 @@ pub enum Completion {
     First(Vec<Completion>),
 }
 
+impl Completion {
+    /// The outside conditions in it, in reading order.
+    pub fn actions(&self) -> Vec<&ActionSpec> {
+        match self {
+            Self::Outside(action) => vec![action],
+            Self::All(parts) | Self::Any(parts) | Self::First(parts) => {
+                parts.iter().flat_map(Self::actions).collect()
+            }
+            Self::Flow
+            | Self::Rounds(_)
+            | Self::Checks(_)
+            | Self::Keyword(_)
+            | Self::Signal { .. }
+            | Self::Phase(_) => Vec::new(),
+        }
+    }
+}
+
 /// A word that changes as blocks come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Phases {

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActionSpec, Choice, Completion, Exit, Gate, Limits, Method, Monitor, Place, Question, Reads, Retry,
-    StageId, Target, Topic, Topics, Turn,
+    Action, ActionSpec, BlockUse, Choice, Completion, Exit, Gate, Limits, Method, Monitor, Place, Question,
+    Reads, Retry, StageId, Target, Topic, Topics, Turn,
 };
 
 /// How work is to be done.
@@ -162,6 +162,43 @@ impl Workflow {
             }
             Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
         }
+    }
+}
+
+impl Workflow {
+    /// The programs that a run itself would start, each with its arguments.
+    pub fn commands(&self) -> Vec<&[String]> {
+        let mut actions = self.completion.actions();
+        for stage in self.stages.values() {
+            if let Activity::Action(action) = &stage.does {
+                actions.push(action);
+            }
+            for blocks in stage.turns().iter().filter_map(|turn| turn.reads.blocks.as_ref()) {
+                actions.extend(blocks.uses.values().filter_map(|used| match used {
+                    BlockUse::Do(action) => Some(action),
+                    BlockUse::Signal => None,
+                }));
+            }
+        }
+        let argv = actions.into_iter().filter_map(|action| match &action.does {
+            Action::Command { argv, .. } => Some(argv.as_slice()),
+            Action::IssueState
+            | Action::FileState { .. }
+            | Action::SaveReports
+            | Action::WriteFile { .. }
+            | Action::Log
+            | Action::OpenIssue
+            | Action::Comment
+            | Action::Worktree
+            | Action::Finalize
+            | Action::Push
+            | Action::PullRequest
+            | Action::Checks
+            | Action::Merge
+            | Action::CleanUp
+            | Action::ReviewReport { .. } => None,
+        });
+        argv.collect()
     }
 }
 

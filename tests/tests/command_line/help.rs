@@ -418,7 +418,7 @@ fn commands_about_settings_explain_themselves() {
     Usage: saihai-faulty trust [OPTIONS] [PATH]
 
     Arguments:
-      [PATH]  The settings file, or the project it belongs to [default: this project]
+      [PATH]  The settings file, its project, or a definition's program [default: this project]
 
     Options:
           --list           List what is trusted

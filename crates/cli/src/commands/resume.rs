@@ -8,6 +8,7 @@ use super::flags::{LimitFlags, PresenceFlags};
 use crate::diagnostics;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
+use crate::own_programs;
 use crate::prepared::{connections, unusable};
 use crate::project::Project;
 use crate::terminal::Streams;
@@ -48,7 +49,10 @@ impl Resume {
             limits: Limits { budget: workflow.limits.budget.replaced_by(&budget), ..workflow.limits.clone() },
             ..workflow.clone()
         };
-        diagnostics::insist(&unusable(&raised, &settings), settings.strict, streams)?;
+        let mut found = unusable(&raised, &settings);
+        // It is asked about again: a program may have changed since the run began.
+        found.append(own_programs::untrusted(&project, &workflow, false));
+        diagnostics::insist(&found, settings.strict, streams)?;
         let patience = if self.presence.wait { workflow.retry.max_wait } else { settings.short_wait };
         let raise = Raise {
             rounds: self.limits.max_iterations,

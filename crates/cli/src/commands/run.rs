@@ -13,6 +13,7 @@ use saihai_model::{Script, Workflow, slug};
 use super::flags::RunFlags;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
+use crate::own_programs;
 use crate::prepared::{Prepared, Wanted, connections, unready};
 use crate::project::Project;
 use crate::report::{budget_words, count};
@@ -56,7 +57,11 @@ impl Run {
         let strict = self.flags.strict || settings.strict;
         let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
         let prepared = Prepared::new(&project, wanted, streams)?;
-        diagnostics::insist(&unready(&prepared.workflow, &settings), strict, streams)?;
+        let mut found = unready(&prepared.workflow, &settings);
+        if !prepared.rehearsal {
+            found.append(own_programs::untrusted(&project, &prepared.workflow, self.flags.trust_project));
+        }
+        diagnostics::insist(&found, strict, streams)?;
         let task = task::read(self.task.clone())?.or_else(|| prepared.task.clone());
         let file = script::file(&project, self.flags.script.as_deref(), &settings);
         if prepared.needs_task && task.is_none() && file.is_none() {

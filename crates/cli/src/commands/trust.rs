@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::diagnostics;
 use crate::error::{Error, exit};
 use crate::json;
+use crate::own_programs;
 use crate::project::Project;
 use crate::terminal::{Streams, visible_line};
 
@@ -20,7 +21,7 @@ use crate::terminal::{Streams, visible_line};
                         a changed file must be trusted again."
 )]
 pub(crate) struct Trust {
-    /// The settings file, or the project it belongs to [default: this project]
+    /// The settings file, its project, or a definition's program [default: this project]
     #[arg(value_name = "PATH", conflicts_with_all = ["list", "revoke"])]
     path: Option<PathBuf>,
 
@@ -90,7 +91,11 @@ impl Trust {
     fn trust(&self, project: &Project, mut trusted: Trusted, streams: &mut Streams) -> Result<u8, Error> {
         let file = settings_file(project, self.path.as_deref());
         let mut found = Diagnostics::new();
-        let request = TrustRequest::examine(&project.source, &file, &mut found);
+        let request = if is_settings(&file) {
+            TrustRequest::examine(&project.source, &file, &mut found)
+        } else {
+            program(project, &file)
+        };
         diagnostics::insist(&found, false, streams)?;
         let Some(request) = request else {
             return Err(Error::usage(format!("`{}` cannot be read", project.shown(&file))));
@@ -107,7 +112,7 @@ impl Trust {
         for (key, value) in &request.keys {
             streams.out.data(&format!("  {} = {}", visible_line(key), visible_line(value)))?;
         }
-        if request.keys.is_empty() {
+        if request.keys.is_empty() && is_settings(&file) {
             streams.note("nothing in it needs trust");
         }
         Ok(exit::DONE)
@@ -145,6 +150,18 @@ fn settings_file(project: &Project, path: Option<&Path>) -> PathBuf {
         Some(FileKind::Directory) => path.join(".saihai/config.toml"),
         Some(FileKind::File | FileKind::Other) | None => path,
     }
+}
+
+/// Everything else is a program that a definition runs: a handler, which is trusted as it is.
+fn is_settings(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "toml")
+}
+
+/// A program as it is now.
+fn program(project: &Project, file: &Path) -> Option<TrustRequest> {
+    let content = project.source.read(file, own_programs::LARGEST).ok()?;
+    let path = project.source.canonical(file).ok()?;
+    Some(TrustRequest { path, content, keys: Vec::new() })
 }
 
 /// Writes what is trusted, whole or not at all.

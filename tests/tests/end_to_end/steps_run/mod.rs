@@ -242,3 +242,32 @@ fn blocks_are_acted_on_and_what_fails_is_told_and_stops_nothing() {
     assert_eq!(written, "kept");
     assert!(!project.root().join("../x").exists());
 }
+
+fn handler(project: &Project, body: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    project.write(".agent/it/handler.sh", format!("#!/bin/sh\n{body}\n"));
+    let path = project.root().join(".agent/it/handler.sh");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+}
+
+// S-62, K-39, case 35
+#[test]
+fn a_handler_of_the_project_is_run_only_as_it_was_trusted() {
+    let custom = completes("custom", &json!({"handlerPath": "handler.sh"}));
+    let project = agent(&custom, &json!({}), &for_ever(), ANY);
+    handler(&project, "touch ran; echo '{\"complete\": true, \"reason\": \"it fits\"}'");
+    let refused = run(&project, &[]).exits(2);
+    assert!(refused.stderr.contains("`.agent/it/handler.sh` is not trusted"), "{refused}");
+    assert!(refused.stderr.contains("saihai trust .agent/it/handler.sh"), "{refused}");
+    assert!(!project.root().join("ran").exists() && project.runs().is_empty(), "nothing was begun");
+    run(&project, &["--trust-project"]).exits(0);
+    project.saihai(["trust", ".agent/it/handler.sh"]).run().exits(0);
+    run(&project, &[]).exits(0);
+    let expected = json!({"success": true, "completionReason": "it fits", "iterations": 1});
+    assert_eq!(returned(&project), expected);
+    handler(&project, "exit 1");
+    run(&project, &[]).exits(2);
+    project.saihai(["trust", ".agent/it/handler.sh"]).run().exits(0);
+    let failed = run(&project, &[]).exits(1);
+    assert!(failed.stderr.contains("handler.sh` exited with 1"), "{failed}");
+}

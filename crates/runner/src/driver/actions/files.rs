@@ -2,7 +2,6 @@
 
 use std::io;
 
-use saihai_connect::Surroundings;
 use saihai_model::{Block, Failure, FailureClass, Json, Outcome};
 use serde_json::json;
 
@@ -16,6 +15,15 @@ pub(super) struct Wish {
     path: String,
     mode: Mode,
     content: String,
+}
+
+/// How it is done.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    /// Not at all: it is only recorded.
+    pub(super) dry: bool,
+    /// It may have been done already.
+    pub(super) look_up: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -58,7 +66,7 @@ pub(super) fn state(owned: &Owned, path: &str, absent: bool) -> Outcome {
 
 /// Writes a file. That it cannot be written is the action's result and stops nothing (S-65); what was begun by a
 /// process that died is repeated only where doing it twice is doing it once (P4).
-pub(super) fn write(owned: &Owned, around: &Surroundings, wish: &Wish, look_up: bool) -> Outcome {
+pub(super) fn write(owned: &Owned, wish: &Wish, way: Way) -> Outcome {
     let refused = |why: String| {
         let message = format!("cannot write `{}`: {why}", wish.path);
         Outcome::Failed(Failure::new(FailureClass::Refused, message))
@@ -71,16 +79,16 @@ pub(super) fn write(owned: &Owned, around: &Surroundings, wish: &Wish, look_up: 
         Mode::Unknown(mode) => {
             Err(io::Error::other(format!("there is no mode `{mode}`, only `append` and `write`")))
         }
-        Mode::Append if look_up => Err(io::Error::other(
+        Mode::Append if way.look_up => Err(io::Error::other(
             "whether it was done before the run was interrupted is unknown; it is not done again",
         )),
-        Mode::Write | Mode::Append if around.dry => Ok(None),
+        Mode::Write | Mode::Append if way.dry => Ok(None),
         Mode::Write => put(owned, wish, Vec::new()).map(Some),
         Mode::Append => present(owned, wish).and_then(|before| put(owned, wish, before)).map(Some),
     };
     match written {
         Ok(bytes) => {
-            let output = json!({ "path": wish.path, "bytes": bytes, "rehearsed": around.dry });
+            let output = json!({ "path": wish.path, "bytes": bytes, "rehearsed": way.dry });
             let output = output.as_object().cloned().unwrap_or_default();
             done(None, output.into_iter().filter(|(_, value)| !value.is_null() && *value != false).collect())
         }

@@ -33,6 +33,7 @@ pub(super) fn perform(
     performance: Performance,
 ) -> Result<Begun, Error> {
     let Performance { call, action, given, look_up } = performance;
+    let dry = around.dry || owned.start().rehearsal;
     let outcome = match (action.does, given) {
         (Action::SaveReports, Given::Reports { text, found, last }) => {
             let blobs = owned.directory().blobs();
@@ -43,9 +44,9 @@ pub(super) fn perform(
         (Action::Log, _) => done(None, BTreeMap::new()),
         (Action::FileState { path, absent }, _) => files::state(owned, &path, absent),
         (Action::WriteFile { path, append }, Given::Block(block)) => {
-            files::write(owned, around, &files::Wish::of(&block, &path, append), look_up)
+            files::write(owned, &files::Wish::of(&block, &path, append), files::Way { dry, look_up })
         }
-        (Action::Command { told, .. }, _) if around.dry => rehearsed(told),
+        (Action::Command { told, .. }, _) if dry => rehearsed(told),
         (Action::Command { argv, timeout, input, told }, _) => {
             let input = match told {
                 Told::ByAnswer => standing::of(owned, &call, &input)?,

@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use saihai_model::{Ending, Entry, Fact, Record, ScriptTarget};
+use saihai_connect::Connections;
+use saihai_model::{Ending, Entry, Fact, Record, Script, ScriptTarget};
 
 use super::crashing::quick;
 use crate::disk::{Death, Plan};
 use crate::project::RunResult;
-use crate::testing::{Project, drive, go_on, tailor, tailors_replies};
-use crate::{Error, Finish, Going};
+use crate::testing::{BEGINNING, Project, drive, go_on, tailor, tailors_replies};
+use crate::{Beginning, Clock, Driver, Error, Finish, Going};
+
+fn started(project: &Project, script: Script) -> Result<Driver, Error> {
+    let beginning = Beginning { rehearsal: false, ..project.beginning(tailor(), script) };
+    Driver::start(&project.runs(), beginning, Connections::default(), Clock::starting_at(BEGINNING))
+}
 
 async fn live(project: &Project) -> Result<Finish, Error> {
     let none = project.runs().find("last").is_err();
-    let driver = if none { project.start(tailor(), tailors_replies()) } else { project.resume(go_on()) };
+    let driver = if none { started(project, tailors_replies()) } else { project.resume(go_on()) };
     drive(driver?, Going::default()).await.0
 }
 
@@ -78,7 +84,7 @@ async fn a_lost_session_is_begun_anew_with_what_was_carried() {
         ..saihai_model::ScriptReply::default()
     };
     script.replies.insert(2, lost);
-    let driver = project.start(tailor(), script).unwrap();
+    let driver = started(&project, script).unwrap();
     assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 0);
     let texts: Vec<String> = project
         .records()

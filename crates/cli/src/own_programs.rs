@@ -1,0 +1,43 @@
+//! Programs that a run itself would start, and whether anybody trusts them (K-39).
+
+use std::path::Path;
+
+use saihai_config::{Area, Diagnostic, Diagnostics, Source as _, Trust};
+use saihai_model::Workflow;
+
+use crate::project::Project;
+
+/// The largest program that is looked at.
+pub(crate) const LARGEST: u64 = 16 << 20;
+
+/// Refuses every program that a definition would run and that the user has not trusted as it is now. A repository's own
+/// files must not run programs just because somebody cloned it.
+pub(crate) fn untrusted(project: &Project, workflow: &Workflow, trust_project: bool) -> Diagnostics {
+    let mut found = Diagnostics::new();
+    let by_variable =
+        project.variables.get("SAIHAI_TRUST_PROJECT").is_some_and(|value| matches!(value, "1" | "true"));
+    let commands = workflow.commands();
+    if trust_project || by_variable || commands.is_empty() {
+        return found;
+    }
+    let trust = Trust::load(&project.source, project.places.user.as_deref(), &mut found);
+    for command in commands {
+        let Some(program) = command.first().map(Path::new) else { continue };
+        let content = project.source.read(program, LARGEST).ok();
+        let canonical = project.source.canonical(program).ok();
+        let trusted = canonical.zip(content).is_some_and(|(path, content)| trust.trusts(&path, &content));
+        let own = program.starts_with(&project.places.root);
+        if trusted && own {
+            continue;
+        }
+        let shown = project.shown(program);
+        let message = format!("`{shown}` is not trusted, and the definition would run it");
+        let hint = if own {
+            format!("look at it, then run `saihai trust {shown}`; `--trust-project` trusts it for one call")
+        } else {
+            "look at the definition; `--trust-project` trusts it for one call".to_owned()
+        };
+        found.push(Diagnostic::error(Area::Settings.code("untrusted"), message).hint(hint));
+    }
+    found
+}
