@@ -133,5 +133,7 @@ fn what_is_edited_during_a_run_changes_nothing() {
     std::fs::remove_dir_all(project.root().join(".agent")).expect("the agent's directory");
     project.saihai(["answer", "last", "yes"]).run().exits(0);
     project.saihai(["resume", "last"]).run().exits(0);
-    assert!(project.journal().prompt("quote").contains("Height 175 cm for Sato.\n"));
+    let prompts = project.journal().prompts();
+    let quote = prompts.iter().find(|(call, _)| call == "quote.1.1.1").map(|(_, text)| text.as_str());
+    assert!(quote.is_some_and(|text| text.starts_with("Height 175 cm for Sato.\n")), "{prompts:?}");
 }
