@@ -42,13 +42,14 @@ pub fn scaffold(root: &Path, language: Language) -> Vec<NewFile> {
 /// The name of the definition that [`scaffold`] makes.
 pub const FIRST: &str = "first";
 
-/// A built-in definition as a file of the project's own. It keeps its name, and so comes before the built-in one.
+/// A built-in definition as files of the project's own, the definition itself first. It keeps its name, and so comes
+/// before the built-in one.
 pub fn eject(
     source: &dyn Source,
     places: &Places,
     definition: &Definition,
     language: Language,
-) -> Option<NewFile> {
+) -> Option<Vec<NewFile>> {
     let built_in = BuiltIn::of(definition)?;
     let text = built_in.text(language).to_owned();
     match definition.dialect {
@@ -57,11 +58,17 @@ pub fn eject(
             let [long, short] = ["yaml", "yml"].map(|end| directory.join(format!("{}.{end}", built_in.name)));
             // Beside a file of the other ending the name would mean two files, and so nothing.
             let path = if source.kind(&short).is_some() { short } else { long };
-            Some(NewFile { path, text })
+            Some(vec![NewFile { path, text }])
         }
         // H-8: hats have one name, so the copy is what `orch` means.
-        Dialect::Hats => Some(NewFile { path: places.root.join("orch.yml"), text }),
-        Dialect::Steps | Dialect::Review => None,
+        Dialect::Hats => Some(vec![NewFile { path: places.root.join("orch.yml"), text }]),
+        Dialect::Steps => {
+            let directory = places.root.join(".agent").join(built_in.name);
+            let file =
+                |(below, text): (&str, &str)| NewFile { path: directory.join(below), text: text.to_owned() };
+            Some(built_in.files(language).map(file).collect())
+        }
+        Dialect::Review => None,
     }
 }
 

@@ -29,12 +29,12 @@ fn check(file: &str, drawn: &str) {
     assert!(kept == drawn, "docs/graphs/{file} is out of date: draw it anew with SAIHAI_MANUAL=update");
 }
 
-/// The names of what is built in.
-fn built_in(project: &Project) -> Vec<String> {
+/// The names of what is built in, of one dialect.
+fn built_in(project: &Project, dialect: &str) -> Vec<String> {
     let listed = project.saihai(["list", "--json"]).run().exits(0).stdout;
     let names = listed.lines().map(|line| serde_json::from_str::<Json>(line).expect("it is JSON"));
     let names: Vec<String> = names
-        .filter(|one| one["dialect"] == "piece")
+        .filter(|one| one["dialect"] == dialect)
         .map(|one| one["name"].as_str().expect("a name").to_owned())
         .collect();
     assert!(names.len() > 1, "{listed}");
@@ -42,12 +42,28 @@ fn built_in(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn every_built_in_piece_is_drawn_in_the_manual() {
+fn every_built_in_piece_and_agent_is_drawn_in_the_manual() {
     let project = Project::new(PROGRAM);
-    let page = fs::read_to_string(root().join("docs/reference/built-in-pieces.md")).expect("the page");
-    for name in built_in(&project) {
-        check(&format!("{name}.svg"), &draw(&project, &name, "en"));
-        assert!(page.contains(&format!("](../graphs/{name}.svg)")), "{name} is not shown");
+    for (dialect, page) in [("piece", "built-in-pieces.md"), ("steps", "built-in-agents.md")] {
+        let page = fs::read_to_string(root().join("docs/reference").join(page)).expect("the page");
+        for name in built_in(&project, dialect) {
+            check(&format!("{name}.svg"), &draw(&project, &name, "en"));
+            assert!(page.contains(&format!("](../graphs/{name}.svg)")), "{name} is not shown");
+        }
+    }
+}
+
+// S-72: whatever is built in ends on every path it can take.
+#[test]
+fn every_built_in_agent_is_rehearsed_on_all_its_paths() {
+    let project = Project::new(PROGRAM);
+    for name in built_in(&project, "steps") {
+        for language in ["en", "ja"] {
+            let rehearse = project.saihai(["rehearse", &name, "The issue."]).env("SAIHAI_LANGUAGE", language);
+            let said = rehearse.run().exits(0).stdout;
+            assert!(said.contains("every exit taken"), "{name}: {said}");
+            assert!(said.contains("completed: Flow completed at"), "{name}: {said}");
+        }
     }
 }
 

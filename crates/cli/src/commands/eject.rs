@@ -18,7 +18,7 @@ pub(crate) struct Eject {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// Replace the file if it exists
+    /// Replace files that exist
     #[arg(long)]
     force: bool,
 }
@@ -28,12 +28,12 @@ impl Eject {
         let project = Project::find()?;
         let language = project.language();
         let definition = built_in(&project.source, &project.places, &self.name)?;
-        let file = eject(&project.source, &project.places, &definition, language).ok_or_else(|| {
+        let files = eject(&project.source, &project.places, &definition, language).ok_or_else(|| {
             let dialect = definition.dialect.name();
             Error::usage(format!("a built-in definition of `{dialect}` cannot be ejected by this version"))
         })?;
         let overwrite = if self.force { Overwrite::Yes } else { Overwrite::Never };
-        for name in new_files::write(&[file], &project.places, overwrite)? {
+        for name in new_files::write(&files, &project.places, overwrite)? {
             streams.out.data(&visible_line(&name))?;
         }
         Ok(exit::DONE)

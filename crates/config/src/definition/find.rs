@@ -201,10 +201,7 @@ fn unknown_agent(source: &dyn Source, places: &Places, name: &str) -> Diagnostic
     let known = list(source, places, Language::default());
     let agents = known.iter().filter(|listed| listed.definition.dialect == Dialect::Steps);
     let names: IndexSet<&str> = agents.map(|listed| listed.definition.name.as_str()).collect();
-    let all = || match names.is_empty() {
-        true => "there is no agent below `.agent`".to_owned(),
-        false => format!("there is {}", list_of(names.iter().copied(), "and")),
-    };
+    let all = || format!("there is {}", list_of(names.iter().copied(), "and"));
     let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(all);
     Diagnostic::error(Area::Steps.code("unknown-agent"), format!("no agent is named {}", quoted(name)))
         .hint(hint)

@@ -130,7 +130,7 @@ fn a_step_agent_is_a_directory_or_its_file() {
     );
     assert_eq!(
         found(&project(&[]), "steps:x"),
-        "steps/unknown-agent no agent is named `x` (there is no agent below `.agent`)"
+        "steps/unknown-agent no agent is named `x` (there is `iterator` and `reviewer`)"
     );
 }
 
@@ -257,6 +257,8 @@ fn every_definition_is_listed_with_what_its_name_means() {
     simple hats built-in  - No hats: the agent works on the task in turn after turn until it says that all of it is done.
     tdd hats built-in  - Test first: write a failing test, make it pass, tidy up, and go round until nothing is left to do.
     spec-driven hats built-in  - Plan first: write down what is to be built, build it, and have it reviewed against the plan.
+    iterator steps built-in  - Work an issue to done: understand it, work with checks, have it verified in another role.
+    reviewer steps built-in  - Let a change pass or not: read it, examine it, decide; the exit code is the gate. Nothing is changed.
     ");
 }
 

@@ -143,10 +143,10 @@ fn what_was_ejected_takes_the_place_of_the_built_in_and_is_the_same_workflow() {
     for name in built_in_names(Dialect::Piece) {
         for language in LANGUAGES {
             let empty = MemorySource::default();
-            let file = eject(&empty, &places(), &built_in(name), language).unwrap();
+            let [file] = &eject(&empty, &places(), &built_in(name), language).unwrap()[..] else { panic!() };
             assert_eq!(file.path, Path::new("/p/.saihai/pieces").join(format!("{name}.yaml")));
             let ejected = source([file.clone()]);
-            assert_eq!(find(&ejected, &places(), name).unwrap().path, Some(file.path));
+            assert_eq!(find(&ejected, &places(), name).unwrap().path.as_ref(), Some(&file.path));
             let (own, original) = (loaded(&ejected, name, language), loaded(&empty, name, language));
             assert_faultless(&own.diagnostics);
             assert!(own.workflow.is_some());
@@ -167,9 +167,9 @@ fn hats_that_were_ejected_are_what_orch_means() {
         for language in LANGUAGES {
             let empty = MemorySource::default();
             let definition = Definition { dialect: Dialect::Hats, ..built_in(name) };
-            let file = eject(&empty, &places(), &definition, language).unwrap();
-            assert_eq!(file.path, Path::new("/p/orch.yml"));
-            let ejected = source([file]);
+            let files = eject(&empty, &places(), &definition, language).unwrap();
+            assert_eq!(files[0].path, Path::new("/p/orch.yml"));
+            let ejected = source(files);
             let (own, original) = (loaded(&ejected, "orch", language), loaded(&empty, name, language));
             assert_faultless(&own.diagnostics);
             let named = own.workflow.map(|own| saihai_model::Workflow { name: name.to_owned(), ..own });
@@ -179,12 +179,32 @@ fn hats_that_were_ejected_are_what_orch_means() {
     }
 }
 
+// S-2
+#[test]
+fn an_agent_that_was_ejected_takes_the_place_of_the_built_in_and_is_the_same_workflow() {
+    for name in built_in_names(Dialect::Steps) {
+        for language in LANGUAGES {
+            let empty = MemorySource::default();
+            let definition = Definition { dialect: Dialect::Steps, ..built_in(name) };
+            let files = eject(&empty, &places(), &definition, language).unwrap();
+            let ejected = source(files.clone());
+            assert_eq!(find(&ejected, &places(), name).unwrap().path.as_ref(), Some(&files[0].path));
+            let (own, original) = (loaded(&ejected, name, language), loaded(&empty, name, language));
+            assert_faultless(&own.diagnostics);
+            assert!(own.workflow.is_some());
+            assert_eq!(own.workflow, original.workflow);
+            assert!(original.uses.is_empty(), "no file of the project's was read");
+            assert_eq!(own.uses.len(), files.len(), "every file is used");
+        }
+    }
+}
+
 // P-2: two files of one name would mean nothing
 #[test]
 fn what_is_ejected_goes_to_the_file_that_has_the_name_already() {
     let source = MemorySource::new([("/p/.saihai/pieces/minimal.yml", "name: own")]);
-    let file = eject(&source, &places(), &built_in("minimal"), Language::English).unwrap();
-    assert_eq!(file.path, Path::new("/p/.saihai/pieces/minimal.yml"));
+    let files = eject(&source, &places(), &built_in("minimal"), Language::English).unwrap();
+    assert_eq!(files[0].path, Path::new("/p/.saihai/pieces/minimal.yml"));
 }
 
 #[test]

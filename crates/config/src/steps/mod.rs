@@ -33,9 +33,12 @@ mod variables;
 mod version;
 mod words;
 
+use std::path::Path;
+
 use self::files::Files;
 pub use self::tables::{AGENT, CATALOGUE, CONFIG, REGISTRY};
-use crate::{Definition, Diagnostics, Loaded, Options, Places, Settings, Source};
+use crate::definition::BuiltIn;
+use crate::{Definition, Diagnostics, Loaded, MemorySource, Options, Places, Settings, Source};
 
 /// Reads an agent and everything it names, and lowers it.
 pub(crate) fn load(
@@ -45,8 +48,27 @@ pub(crate) fn load(
     options: &Options,
     settings: &Settings,
 ) -> Loaded {
+    if let Some(path) = &definition.path {
+        return load_from(source, places, path, options, settings);
+    }
+    // What is built in is read as if it stood where it would be ejected to.
+    let directory = places.root.join(".agent").join(&definition.name);
+    let mut built_in = MemorySource::default();
+    for (below, text) in BuiltIn::of(definition).into_iter().flat_map(|one| one.files(settings.language)) {
+        built_in.add(directory.join(below), text);
+    }
+    let loaded = load_from(&built_in, places, &directory.join("agent.json"), options, settings);
+    Loaded { uses: Vec::new(), ..loaded }
+}
+
+fn load_from(
+    source: &dyn Source,
+    places: &Places,
+    path: &Path,
+    options: &Options,
+    settings: &Settings,
+) -> Loaded {
     let mut diagnostics = Diagnostics::new();
-    let Some(path) = &definition.path else { return Loaded::default() };
     match Files::load(source, places, path, &mut diagnostics) {
         Some(files) => files.validate(source, places, options, settings, diagnostics),
         None => Loaded::refused(diagnostics),

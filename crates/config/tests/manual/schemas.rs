@@ -145,16 +145,17 @@ fn every_built_in_definition_is_accepted_and_a_misspelt_key_in_it_is_not() {
     assert!(!built_in.is_empty());
     for definition in built_in.iter().map(|one| &one.definition) {
         for language in [Language::English, Language::Japanese] {
-            let text = eject(&DiskSource, &places, definition, language).unwrap().text;
-            let (name, dialect) = (&definition.name, definition.dialect.name());
-            assert_eq!(complaints(dialect, &text, Format::Yaml), Vec::<String>::new(), "{name}");
-            let (key, misspelt) = match definition.dialect {
-                Dialect::Hats => ("\nmax_iterations:", "\nmax_iteratons:"),
-                Dialect::Piece | Dialect::Steps | Dialect::Review => ("\n    rules:", "\n    ruels:"),
+            let text = eject(&DiskSource, &places, definition, language).unwrap().remove(0).text;
+            let name = &definition.name;
+            let (schema, key, misspelt) = match definition.dialect {
+                Dialect::Hats => ("hats", "\nmax_iterations:", "\nmax_iteratons:"),
+                Dialect::Steps => ("agent", "\"permissionMode\":", "\"permisionMode\":"),
+                Dialect::Piece | Dialect::Review => ("piece", "\n    rules:", "\n    ruels:"),
             };
+            assert_eq!(complaints(schema, &text, Format::Yaml), Vec::<String>::new(), "{name}");
             let misspelt = text.replacen(key, misspelt, 1);
             assert_ne!(misspelt, text);
-            assert!(!complaints(dialect, &misspelt, Format::Yaml).is_empty(), "{name}");
+            assert!(!complaints(schema, &misspelt, Format::Yaml).is_empty(), "{name}");
         }
     }
 }
