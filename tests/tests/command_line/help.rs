@@ -122,6 +122,8 @@ fn the_command_that_runs_explains_itself() {
           --auto                    Answer yes to every yes/no gate; one that wants a text still waits
           --wait                    Sit out long waits (a quota, a rate limit) instead of parking the
                                     run
+          --set <NAME=VALUE>        Give a parameter of the definition a value; its own flag does the
+                                    same
           --strict                  Treat warnings about the definition as errors
           --trust-project           Honour what `.saihai/config.toml` says about programs and addresses,
                                     for this call only
@@ -155,6 +157,7 @@ fn commands_that_try_a_definition_explain_themselves() {
           --seed <S>             Where all chance comes from [default: 0]
           --write-script <FILE>  Save the generated replies: the first run as FILE, further ones with a
                                  number
+          --set <NAME=VALUE>     Give a parameter of the definition a value; its own flag does the same
           --strict               Treat warnings about the definition as errors
           --json                 Print JSON
       -h, --help                 Print help
@@ -201,10 +204,11 @@ fn commands_that_look_at_definitions_and_runs_explain_themselves() {
       [STAGE[/TURN]]  The stage, and the turn where it has several [default: the first]
 
     Options:
-          --task <TEXT>  What is to be done [default: a placeholder]
-          --json         Print a JSON object
-      -h, --help         Print help
-      -V, --version      Print version
+          --task <TEXT>       What is to be done [default: a placeholder]
+          --set <NAME=VALUE>  Give a parameter of the definition a value; its own flag does the same
+          --json              Print a JSON object
+      -h, --help              Print help
+      -V, --version           Print version
 
     How many tokens Saihai itself adds to what the definition says goes to stderr.
 

@@ -60,7 +60,7 @@ fn every_exit_of_every_built_in_definition_can_be_taken_in_both_languages() {
         let untaken: Vec<String> = rehearsal.untaken.iter().map(ToString::to_string).collect();
         assert_eq!(untaken, [""; 0], "{name} in {language:?}");
         let ends: Vec<String> = rehearsal.ends().iter().map(|reached| reached.end.to_string()).collect();
-        assert!(ends.contains(&"completed: complete".to_owned()), "{name} in {language:?}: {ends:?}");
+        assert!(ends.iter().any(|end| end.starts_with("completed: ")), "{name} in {language:?}: {ends:?}");
         assert!(ends.iter().all(|end| !end.starts_with("parked")), "{name} in {language:?}: {ends:?}");
     }
 }
