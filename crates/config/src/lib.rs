@@ -19,6 +19,7 @@ mod hats;
 mod language;
 mod lowering;
 mod piece;
+mod review;
 mod scaffold;
 mod schema;
 mod script;

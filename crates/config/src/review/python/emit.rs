@@ -1,0 +1,274 @@
+//! Writing a Python expression in the words of the `regex` crate, so that it means what it means to Python (R-24).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::ast::{Anchor, CharKind, ClassItem, Flagged, Flags, Greed, Part};
+
+/// Matches nothing.
+const NEVER: &str = r"[^\s\S]";
+const ASCII_WORD: &str = "[A-Za-z0-9_]";
+
+/// Which engine an expression is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// In linear time.
+    Linear,
+    /// With backtracking, for what cannot be said otherwise.
+    Backtracking,
+}
+
+/// Which way an expression has to be searched for (R-25).
+pub(super) fn way(whole: &Flagged) -> Way {
+    let needs = whole.any(&mut |part| match &part.part {
+        Part::Look { .. } | Part::Back(_) | Part::Atomic(_) | Part::Conditional { .. } => true,
+        Part::Repeat { greed, .. } => *greed == Greed::Possessive,
+        // Between bytes of one character, a boundary of ASCII words is no place in a text.
+        Part::At(Anchor::NotWord) => part.flags.ascii,
+        Part::Literal(_)
+        | Part::Any
+        | Part::Class { .. }
+        | Part::At(_)
+        | Part::Sequence(_)
+        | Part::Either(_)
+        | Part::Capture(..) => false,
+    });
+    if needs || ends_inside(whole, true) { Way::Backtracking } else { Way::Linear }
+}
+
+/// Whether there is a `$` that something could follow.
+fn ends_inside(part: &Flagged, last: bool) -> bool {
+    match &part.part {
+        Part::At(Anchor::LineEnd) => !part.flags.lines && !last,
+        Part::Sequence(parts) => {
+            parts.iter().enumerate().any(|(index, part)| ends_inside(part, last && index + 1 == parts.len()))
+        }
+        Part::Either(parts) => parts.iter().any(|part| ends_inside(part, last)),
+        Part::Repeat { inner, most, .. } => ends_inside(inner, last && *most == Some(1)),
+        Part::Capture(_, inner) => ends_inside(inner, last),
+        Part::Literal(_)
+        | Part::Any
+        | Part::Class { .. }
+        | Part::At(_)
+        | Part::Back(_)
+        | Part::Atomic(_)
+        | Part::Look { .. }
+        | Part::Conditional { .. } => false,
+    }
+}
+
+/// Writes an expression. `\B` never holds in an empty text, which the other engines see differently.
+pub(super) fn emit(whole: &Flagged, way: Way, empty_text: bool) -> String {
+    let mut emitter = Emitter { way, empty_text, numbers: referenced(whole), out: String::new() };
+    emitter.part(whole);
+    emitter.out
+}
+
+/// Groups that are referred to, and their new numbers; the others need none.
+fn referenced(whole: &Flagged) -> BTreeMap<u32, u32> {
+    let mut groups = BTreeMap::new();
+    whole.any(&mut |part| {
+        if let Part::Back(group) | Part::Conditional { group, .. } = &part.part {
+            groups.insert(*group, 0);
+        }
+        false
+    });
+    groups.values_mut().zip(1..).for_each(|(number, next)| *number = next);
+    groups
+}
+
+struct Emitter {
+    way: Way,
+    empty_text: bool,
+    numbers: BTreeMap<u32, u32>,
+    out: String,
+}
+
+impl Emitter {
+    fn part(&mut self, part: &Flagged) {
+        let flags = part.flags;
+        match &part.part {
+            Part::Literal(None) => self.out.push_str(NEVER),
+            Part::Literal(Some(one)) => self.literal(*one, flags),
+            Part::Any => self.out.push_str(if flags.dot_all { "(?s:.)" } else { r"[^\n]" }),
+            Part::Class { negated, items } => self.class(*negated, items, flags),
+            Part::At(anchor) => self.anchor(*anchor, flags),
+            Part::Back(group) => {
+                let open = if flags.ignore_case { "(?i:" } else { "(?:" };
+                let number = self.numbers.get(group).copied().unwrap_or(0);
+                write!(self.out, "{open}\\{number})").expect("a string takes everything");
+            }
+            Part::Sequence(parts) => self.inside("(?:", parts, ""),
+            Part::Either(parts) => self.inside("(?:", parts, "|"),
+            Part::Capture(group, inner) => {
+                let open = if self.numbers.contains_key(group) { "(" } else { "(?:" };
+                self.inside(open, std::slice::from_ref(inner), "");
+            }
+            Part::Atomic(inner) => self.inside("(?>", std::slice::from_ref(inner), ""),
+            Part::Look { ahead, negated, inner } => {
+                let open = match (ahead, negated) {
+                    (true, false) => "(?=",
+                    (true, true) => "(?!",
+                    (false, false) => "(?<=",
+                    (false, true) => "(?<!",
+                };
+                self.inside(open, std::slice::from_ref(inner), "");
+            }
+            Part::Conditional { group, yes, no } => {
+                let number = self.numbers.get(group).copied().unwrap_or(0);
+                write!(self.out, "(?({number})").expect("a string takes everything");
+                self.inside("(?:", std::slice::from_ref(yes), "");
+                self.out.push('|');
+                if let Some(no) = no {
+                    self.inside("(?:", std::slice::from_ref(no), "");
+                }
+                self.out.push(')');
+            }
+            Part::Repeat { inner, least, most, greed } => self.repeat(inner, *least, *most, *greed),
+        }
+    }
+
+    fn inside<P: std::borrow::Borrow<Flagged>>(&mut self, open: &str, parts: &[P], between: &str) {
+        self.out.push_str(open);
+        for (index, part) in parts.iter().enumerate() {
+            if index > 0 {
+                self.out.push_str(between);
+            }
+            self.part(part.borrow());
+        }
+        self.out.push(')');
+    }
+
+    fn repeat(&mut self, inner: &Flagged, least: u32, most: Option<u32>, greed: Greed) {
+        if let Part::Look { .. } = inner.part {
+            // Looking once is looking often, and what need not be seen is not looked for.
+            let looks = if least == 0 { &[][..] } else { std::slice::from_ref(inner) };
+            return self.inside("(?:", looks, "");
+        }
+        if says_nothing(inner) {
+            return self.part(inner);
+        }
+        if greed == Greed::Possessive {
+            self.out.push_str("(?>");
+        }
+        self.inside("(?:", std::slice::from_ref(inner), "");
+        match most {
+            Some(most) => write!(self.out, "{{{least},{most}}}"),
+            None => write!(self.out, "{{{least},}}"),
+        }
+        .expect("a string takes everything");
+        match greed {
+            Greed::Greedy => {}
+            Greed::Lazy => self.out.push('?'),
+            Greed::Possessive => self.out.push(')'),
+        }
+    }
+
+    fn literal(&mut self, one: char, flags: Flags) {
+        let escaped = regex::escape(one.encode_utf8(&mut [0; 4]));
+        match (flags.ignore_case, flags.ascii) {
+            (true, true) if one.is_ascii_alphabetic() => {
+                self.out.extend(['[', one.to_ascii_lowercase(), one.to_ascii_uppercase(), ']']);
+            }
+            (true, false) => write!(self.out, "(?i:{escaped})").expect("a string takes everything"),
+            (true | false, _) => self.out.push_str(&escaped),
+        }
+    }
+
+    fn anchor(&mut self, anchor: Anchor, flags: Flags) {
+        let words = |same: &str, other: &str| format!("(?:(?<{same}{ASCII_WORD})(?{other}{ASCII_WORD})");
+        let text = match (anchor, self.way) {
+            (Anchor::LineStart, _) if flags.lines => "(?m:^)".to_owned(),
+            (Anchor::LineStart | Anchor::Start, _) => r"\A".to_owned(),
+            (Anchor::LineEnd, _) if flags.lines => "(?m:$)".to_owned(),
+            // Nothing follows there, so the line feed may be taken.
+            (Anchor::LineEnd, Way::Linear) => r"(?:\n?\z)".to_owned(),
+            (Anchor::LineEnd, Way::Backtracking) => r"(?=\n?\z)".to_owned(),
+            (Anchor::End, _) => r"\z".to_owned(),
+            (Anchor::Word, Way::Linear) if flags.ascii => r"(?-u:\b)".to_owned(),
+            (Anchor::Word, _) if flags.ascii => {
+                format!("{}|(?<!{ASCII_WORD})(?={ASCII_WORD}))", words("=", "!"))
+            }
+            (Anchor::Word, _) => r"\b".to_owned(),
+            (Anchor::NotWord, _) if self.empty_text => NEVER.to_owned(),
+            (Anchor::NotWord, _) if flags.ascii => {
+                format!("{}|(?<!{ASCII_WORD})(?!{ASCII_WORD}))", words("=", "="))
+            }
+            (Anchor::NotWord, _) => r"\B".to_owned(),
+        };
+        self.out.push_str(&text);
+    }
+
+    fn class(&mut self, negated: bool, items: &[ClassItem], flags: Flags) {
+        let mut inside = String::new();
+        for item in items {
+            match *item {
+                ClassItem::Range(low, high) => range(&mut inside, low, high, flags),
+                ClassItem::Kind { kind, negated } => inside.push_str(kind_text(kind, negated, flags.ascii)),
+            }
+        }
+        let set = match (inside.is_empty(), negated) {
+            (true, true) => r"[\s\S]".to_owned(),
+            (true, false) => NEVER.to_owned(),
+            (false, true) => format!("[^{inside}]"),
+            (false, false) => format!("[{inside}]"),
+        };
+        if flags.ignore_case && !flags.ascii {
+            write!(self.out, "(?i:{set})").expect("a string takes everything");
+        } else {
+            self.out.push_str(&set);
+        }
+    }
+}
+
+/// Whether it is nothing but parentheses.
+fn says_nothing(part: &Flagged) -> bool {
+    match &part.part {
+        Part::Sequence(parts) => parts.iter().all(says_nothing),
+        Part::Capture(_, inner) | Part::Atomic(inner) => says_nothing(inner),
+        Part::Literal(_)
+        | Part::Any
+        | Part::Class { .. }
+        | Part::At(_)
+        | Part::Back(_)
+        | Part::Either(_)
+        | Part::Look { .. }
+        | Part::Conditional { .. }
+        | Part::Repeat { .. } => false,
+    }
+}
+
+/// A range without the surrogates in it, which no text holds. Letters of either case where ASCII alone has cases.
+fn range(inside: &mut String, low: u32, high: u32, flags: Flags) {
+    for (low, high) in [(low, high.min(0xD7FF)), (low.max(0xE000), high)] {
+        if low <= high {
+            write!(inside, "\\x{{{low:x}}}-\\x{{{high:x}}}").expect("a string takes everything");
+        }
+    }
+    if flags.ignore_case && flags.ascii {
+        for (first, last, other) in [(0x41, 0x5A, 0x61), (0x61, 0x7A, 0x41)] {
+            let (from, to) = (low.max(first), high.min(last));
+            if from <= to {
+                let (from, to) = (from - first + other, to - first + other);
+                write!(inside, "\\x{{{from:x}}}-\\x{{{to:x}}}").expect("a string takes everything");
+            }
+        }
+    }
+}
+
+fn kind_text(kind: CharKind, negated: bool, ascii: bool) -> &'static str {
+    match (kind, negated, ascii) {
+        (CharKind::Digit, false, false) => r"\p{Nd}",
+        (CharKind::Digit, true, false) => r"\P{Nd}",
+        (CharKind::Digit, false, true) => "0-9",
+        (CharKind::Digit, true, true) => "[^0-9]",
+        (CharKind::Space, false, false) => r"\s\x1c-\x1f",
+        (CharKind::Space, true, false) => r"[^\s\x1c-\x1f]",
+        (CharKind::Space, false, true) => r" \t\n\r\x0b\x0c",
+        (CharKind::Space, true, true) => r"[^ \t\n\r\x0b\x0c]",
+        (CharKind::Word, false, false) => r"\p{L}\p{N}_",
+        (CharKind::Word, true, false) => r"[^\p{L}\p{N}_]",
+        (CharKind::Word, false, true) => "A-Za-z0-9_",
+        (CharKind::Word, true, true) => "[^A-Za-z0-9_]",
+    }
+}

@@ -1,0 +1,147 @@
+//! Regular expressions as Python's `re.search` means them, found in linear time wherever that is possible.
+
+mod ast;
+mod emit;
+mod flags;
+mod parser;
+mod width;
+
+use std::fmt;
+
+use emit::Way;
+
+/// The longest pattern that is taken, in bytes.
+const LONGEST: usize = 8 * 1024;
+/// The most memory a compiled pattern may take.
+const LARGEST: usize = 10 * 1024 * 1024;
+/// How often a pattern that cannot be searched for in linear time may go back, in one text.
+const BACKTRACKS: usize = 250_000;
+/// The longest text that is searched with such a pattern.
+const LONGEST_BACKTRACKED: usize = 4 * 1024 * 1024;
+
+/// A regular expression of Python 3.13.
+#[derive(Debug, Clone)]
+pub(crate) struct PythonRegex {
+    source: String,
+    engine: Engine,
+    matches_empty_text: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Engine {
+    Linear(regex::Regex),
+    Backtracking(Box<fancy_regex::Regex>),
+}
+
+/// What came of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It begins at this byte.
+    At(usize),
+    /// It is not there.
+    Nowhere,
+    /// Nobody knows: the search was too long.
+    Unknown,
+}
+
+/// Why a pattern is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BadPattern {
+    /// At which character.
+    pub(crate) position: usize,
+    /// In Python's words, where Python has some.
+    pub(crate) why: String,
+    /// What to write instead.
+    pub(crate) hint: Option<&'static str>,
+}
+
+impl BadPattern {
+    fn at(position: usize, why: impl Into<String>) -> Self {
+        Self { position, why: why.into(), hint: None }
+    }
+
+    fn hint(self, hint: &'static str) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+
+    fn too_large() -> Self {
+        Self::at(0, format!("too large: compiled it would take more than {} MiB", LARGEST >> 20))
+    }
+}
+
+impl fmt::Display for BadPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at position {}", self.why, self.position)
+    }
+}
+
+impl PythonRegex {
+    /// Reads a pattern; what Python 3.13 does not take, or what is too large, is refused.
+    pub(crate) fn new(pattern: &str) -> Result<Self, BadPattern> {
+        if pattern.len() > LONGEST {
+            return Err(BadPattern::at(0, format!("too large: the pattern is longer than {LONGEST} bytes")));
+        }
+        let whole = parser::parse(pattern)?;
+        width::check_behind(&whole)?;
+        let way = emit::way(&whole);
+        let compile = |empty_text| Engine::new(&emit::emit(&whole, way, empty_text), way);
+        let matches_empty_text = compile(true)?.find("") != Found::Nowhere;
+        Ok(Self { source: pattern.to_owned(), engine: compile(false)?, matches_empty_text })
+    }
+
+    /// As it was written.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether it is searched for by going back and forth, within limits.
+    pub(crate) fn backtracks(&self) -> bool {
+        matches!(self.engine, Engine::Backtracking(_))
+    }
+
+    /// Where in a text it is first found.
+    pub(crate) fn find(&self, text: &str) -> Found {
+        match (text.is_empty(), self.matches_empty_text) {
+            (true, true) => Found::At(0),
+            (true, false) => Found::Nowhere,
+            (false, _) => self.engine.find(text),
+        }
+    }
+}
+
+impl Engine {
+    fn new(expression: &str, way: Way) -> Result<Self, BadPattern> {
+        match way {
+            Way::Linear => {
+                let mut builder = regex::RegexBuilder::new(expression);
+                let built = builder.size_limit(LARGEST).nest_limit(4_000).build();
+                built.map(Self::Linear).map_err(|_| BadPattern::too_large())
+            }
+            Way::Backtracking => {
+                let mut builder = fancy_regex::RegexBuilder::new(expression);
+                let built = builder.delegate_size_limit(LARGEST).backtrack_limit(BACKTRACKS).build();
+                let built = built.map_err(|error| match error {
+                    fancy_regex::Error::ParseError(..) => {
+                        BadPattern::at(0, format!("not supported: {error}"))
+                    }
+                    _ => BadPattern::too_large(),
+                });
+                built.map(|regex| Self::Backtracking(Box::new(regex)))
+            }
+        }
+    }
+
+    fn find(&self, text: &str) -> Found {
+        match self {
+            Self::Linear(regex) => regex.find(text).map_or(Found::Nowhere, |found| Found::At(found.start())),
+            Self::Backtracking(_) if text.len() > LONGEST_BACKTRACKED => Found::Unknown,
+            Self::Backtracking(regex) => match regex.find(text) {
+                Ok(found) => found.map_or(Found::Nowhere, |found| Found::At(found.start())),
+                Err(_) => Found::Unknown,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
