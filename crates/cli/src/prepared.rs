@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use saihai_config::{
-    Area, Definition, Diagnostic, Diagnostics, Loaded, Options, Settings, Use, ValidatedDefinition, find,
-    load,
+    Area, Definition, Diagnostic, Diagnostics, Dialect, Loaded, Options, Settings, Use, ValidatedDefinition,
+    find, load,
 };
 use saihai_connect::{Connections, launcher};
 use saihai_model::{ProviderName, Stage, StageId, TurnId, Workflow};
@@ -56,6 +56,10 @@ impl Prepared {
                 return Err(Error::usage(format!("`{}` cannot be found", wanted.definition)));
             }
         };
+        if definition.dialect == Dialect::Review {
+            let error = Error::usage(format!("`{}` is a review agent", wanted.definition));
+            return Err(error.hint("`saihai review` runs it where a change needs it"));
+        }
         let mut loaded = load(&project.source, &project.places, &definition, wanted.options, wanted.settings);
         diagnostics::insist(&std::mem::take(&mut loaded.diagnostics), strict, streams)?;
         for note in &loaded.notes {

@@ -12,11 +12,11 @@ use crate::error::{Error, exit};
 use crate::terminal::Streams;
 
 /// Commands that later versions have.
-const LATER_COMMANDS: [&str; 5] = ["review", "work", "export", "serve", "worker"];
+const LATER_COMMANDS: [&str; 4] = ["work", "export", "serve", "worker"];
 
 /// Flags that later versions have, with the commands that have them.
 const LATER_FLAGS: [(&str, &[&str]); 7] = [
-    ("--review", &["init"]),
+    ("--pr", &["review"]),
     ("--issue", &["run"]),
     ("--worktree", &["run"]),
     ("--no-worktree", &["run"]),

@@ -19,7 +19,7 @@ mod hats;
 mod language;
 mod lowering;
 mod piece;
-mod review;
+pub mod review;
 mod scaffold;
 mod schema;
 mod script;
@@ -47,9 +47,9 @@ pub use scaffold::{FIRST, NewFile, eject, scaffold};
 pub use schema::{SCHEMAS, schema};
 pub use script::{SCRIPT, load_script, read_script};
 pub use settings::{
-    BUILT_IN_PROVIDERS, BadBudget, LimitSettings, ListedSetting, SETTINGS, SessionDefault, SettingFlag,
-    SettingOrigin, Settings, SettingsFrom, TRUST_FILE, Trust, TrustRequest, Use, Variables, parse_budget,
-    project_root,
+    BUILT_IN_PROVIDERS, BadBudget, LimitSettings, ListedSetting, ReviewAgentSettings, ReviewSettings,
+    SETTINGS, SessionDefault, SettingFlag, SettingOrigin, Settings, SettingsFrom, TRUST_FILE, Trust,
+    TrustRequest, Use, Variables, parse_budget, project_root,
 };
 pub use source::{DiskSource, FileKind, MemorySource, ReadError, Source};
 pub use steps::{AGENT, CATALOGUE, CONFIG as AGENT_CONFIG, REGISTRY};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::definition::BuiltIn;
-use crate::{Definition, Dialect, Language, Places, Source, schema};
+use crate::{Definition, Dialect, Language, Origin, Places, Source, review, schema};
 
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +50,12 @@ pub fn eject(
     definition: &Definition,
     language: Language,
 ) -> Option<Vec<NewFile>> {
+    if definition.dialect == Dialect::Review {
+        let copies = review::copies(&places.root, language).into_iter();
+        let copy =
+            copies.filter(|_| definition.origin == Origin::BuiltIn).find(|file| names(file, definition));
+        return copy.map(|file| vec![file]);
+    }
     let built_in = BuiltIn::of(definition)?;
     let text = built_in.text(language).to_owned();
     match definition.dialect {
@@ -70,6 +76,11 @@ pub fn eject(
         }
         Dialect::Review => None,
     }
+}
+
+/// Whether a file is called after a definition.
+fn names(file: &NewFile, definition: &Definition) -> bool {
+    file.path.file_stem().is_some_and(|stem| *stem == *definition.name)
 }
 
 #[cfg(test)]

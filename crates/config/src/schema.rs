@@ -8,18 +8,20 @@ use serde_json::{Value as Json, json};
 use crate::fields::{Kind, Object};
 use crate::hats::ORCH;
 use crate::piece::PIECE;
+use crate::review::{self, OutputSchema};
 use crate::script::{ENTRY, SCRIPT};
 use crate::settings::SETTINGS;
 use crate::steps::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use table::Tables;
 
 /// The schemas there are, each with what it describes.
-pub const SCHEMAS: [(&str, &str); 7] = [
+pub const SCHEMAS: [(&str, &str); 8] = [
     ("piece", "a piece, as in `.saihai/pieces/NAME.yaml`"),
     ("hats", "hats, as in `orch.yml`"),
     ("agent", "a step agent, as in `.agent/NAME/agent.json`"),
     ("steps-registry", "the steps of an agent, as in `.agent/NAME/steps_registry.json`"),
     ("steps-config", "what differs on one machine, as in `.agent/NAME/config.json`"),
+    ("review-agent", "a review agent, as in `.saihai/agents/NAME.toml`"),
     ("settings", "settings, as in `.saihai/config.toml`"),
     ("script", "a script file, or a mock scenario of TAKT"),
 ];
@@ -32,10 +34,19 @@ pub fn schema(name: &str) -> Option<Json> {
         "steps-registry" => Some(of_registry(name)),
         "steps-config" => Some(of_table(name, &CONFIG)),
         "hats" => Some(of_table(name, &ORCH)),
+        "review-agent" => Some(of_table(name, &review::AGENT)),
         "settings" => Some(of_table(name, &SETTINGS)),
         "script" => Some(of_script()),
-        _ => None,
+        _ => name.strip_prefix("review/").and_then(OutputSchema::named).map(of_reply),
     }
+}
+
+/// What a reviewer must reply, as it is sent to providers, with what a reader of the file wants to know.
+fn of_reply(schema: OutputSchema) -> Json {
+    let mut json = schema.json();
+    json["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    json["title"] = json!(format!("Saihai: {}", schema.about()));
+    json
 }
 
 fn of_table(name: &str, object: &'static Object) -> Json {

@@ -13,6 +13,7 @@ mod load;
 mod provider;
 mod provider_check;
 mod reserved;
+mod review;
 mod tables;
 mod trust;
 mod values;
@@ -26,6 +27,7 @@ pub use budget::{BadBudget, parse_budget};
 pub use environment::{Variables, project_root};
 pub use listing::ListedSetting;
 pub use load::{SettingFlag, SettingsFrom};
+pub use review::{ReviewAgentSettings, ReviewSettings};
 pub use tables::{BUILT_IN_PROVIDERS, SETTINGS};
 pub use trust::{TRUST_FILE, Trust, TrustRequest};
 pub use values::SettingOrigin;
@@ -59,6 +61,8 @@ pub struct Settings {
     pub short_wait: Millis,
     /// The providers that are described, by name.
     pub providers: IndexMap<ProviderName, ProviderSettings>,
+    /// What is said of reviews.
+    pub review: ReviewSettings,
     retry: Retry,
     values: Values,
     untrusted: Vec<Setting>,
@@ -116,6 +120,7 @@ impl Default for Settings {
             budget: Budget::default(),
             short_wait: Millis::seconds(60),
             providers: IndexMap::new(),
+            review: ReviewSettings::default(),
             retry: Retry::default(),
             values: Values::default(),
             untrusted: Vec::new(),

@@ -33,6 +33,7 @@ mod reads;
 mod record;
 mod script;
 mod slug;
+mod subject;
 mod text;
 mod tokens;
 mod turn;
@@ -68,6 +69,7 @@ pub use script::{
 };
 pub use serde_json::Value as Json;
 pub use slug::slug;
+pub use subject::{LeftOut, Subject, SubjectFile, SubjectMode};
 pub use text::Text;
 pub use tokens::tokens;
 pub use turn::{Permission, SessionPolicy, Turn};

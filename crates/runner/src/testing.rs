@@ -1,5 +1,6 @@
 //! What the tests of this crate share: a project in a temporary directory, and small workflows.
 
+mod repository;
 mod steps;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use saihai_model::{
     Script, ScriptReply, Section, SessionPolicy, Stage, Target, Turn, Variable, Wants, When, Workflow,
 };
 
+pub(crate) use repository::Repository;
 pub(crate) use steps::{tailor, tailors_replies};
 
 use crate::{Beginning, Clock, Disk, Driver, Error, Finish, Going, Observed, RunDirectory, Runs};

@@ -46,7 +46,7 @@ fn what_is_misspelt_is_refused_and_nothing_is_made() {
         &["run", "p", "x", "--issue", "3"],
     ];
     let all: Vec<String> = arguments.iter().map(|one| seen(&project, &project.saihai(*one).run())).collect();
-    insta::assert_snapshot!(all.join("\n"), @r"
+    insta::assert_snapshot!(all.join("\n"), @"
     -- stderr
     error: there is no command `rnu`
       = help: did you mean `saihai run`?
@@ -56,7 +56,8 @@ fn what_is_misspelt_is_refused_and_nothing_is_made() {
       = help: did you mean `--max-iterations`?
     ? 2
     -- stderr
-    error: `saihai review` is not part of this version yet
+    error: this version selects review agents, but does not ask them yet
+      = help: `saihai review --explain-selection` says which a change needs
     ? 2
     -- stderr
     error: `--issue` is not part of this version yet

@@ -4,11 +4,12 @@ use saihai_tests::Project;
 
 use crate::support::PROGRAM;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "init",
     "list",
     "run",
     "rehearse",
+    "review",
     "check",
     "prompt",
     "graph",
@@ -38,7 +39,7 @@ fn help(arguments: &[&str]) -> String {
 // K-1
 #[test]
 fn the_help_lists_every_command_and_exit_code() {
-    insta::assert_snapshot!(help(&["--help"]), @r"
+    insta::assert_snapshot!(help(&["--help"]), @"
     Makes AI coding agents follow a process
 
     Usage: saihai-faulty <COMMAND>
@@ -48,6 +49,7 @@ fn the_help_lists_every_command_and_exit_code() {
       list         List the definitions there are
       run          Run a definition on a task
       rehearse     Try a definition on scripted replies
+      review       Have specialised agents review a change
       check        Report everything that is wrong with definitions and settings
       prompt       Print exactly the text that would be sent to an agent first
       graph        Draw a definition, or the way a run took through it
@@ -98,7 +100,7 @@ fn helps(commands: &[&str]) -> String {
 // K-1, K-20
 #[test]
 fn the_command_that_runs_explains_itself() {
-    insta::assert_snapshot!(helps(&["run"]), @r"
+    insta::assert_snapshot!(helps(&["run"]), @"
     $ saihai run --help
     Run a definition on a task
 
@@ -139,7 +141,7 @@ fn the_command_that_runs_explains_itself() {
 // K-1
 #[test]
 fn commands_that_try_a_definition_explain_themselves() {
-    insta::assert_snapshot!(helps(&["rehearse", "check"]), @r"
+    insta::assert_snapshot!(helps(&["rehearse", "check"]), @"
     $ saihai rehearse --help
     Try a definition on scripted replies
 
@@ -192,7 +194,7 @@ fn commands_that_try_a_definition_explain_themselves() {
 // K-1
 #[test]
 fn commands_that_look_at_definitions_and_runs_explain_themselves() {
-    insta::assert_snapshot!(helps(&["prompt", "graph", "runs"]), @r"
+    insta::assert_snapshot!(helps(&["prompt", "graph", "runs"]), @"
     $ saihai prompt --help
     Print exactly the text that would be sent to an agent first
 

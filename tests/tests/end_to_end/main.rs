@@ -25,6 +25,7 @@ mod record;
 mod recorded;
 mod reports;
 mod resume;
+mod review;
 mod rules;
 mod secrets;
 mod signals;

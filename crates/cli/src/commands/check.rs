@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use saihai_config::{
-    Definition, Diagnostic, Diagnostics, FileKind, Options, Settings, Source as _, find, list, load,
-    to_github, to_sarif,
+    Definition, Diagnostic, Diagnostics, Dialect, FileKind, Options, Settings, Source as _, find, list, load,
+    review, to_github, to_sarif,
 };
 use serde::Serialize;
 
@@ -92,11 +92,12 @@ impl Check {
         found: &mut Diagnostics,
     ) -> Vec<Definition> {
         if self.paths.is_empty() {
+            found.append(review_agents(project, settings));
             let all = list(&project.source, &project.places, settings.language)
                 .into_iter()
                 .map(|listed| listed.definition);
             return all
-                .filter(|definition| definition.path.is_some() && definition.dialect.is_supported())
+                .filter(|definition| definition.path.is_some() && definition.dialect != Dialect::Review)
                 .collect();
         }
         let mut asked = Vec::new();
@@ -122,8 +123,9 @@ impl Check {
             return vec![name];
         }
         let files = project.source.list(&place).unwrap_or_default();
-        let yaml = files.into_iter().filter(|file| file.ends_with(".yaml") || file.ends_with(".yml"));
-        yaml.map(|file| place.join(file).to_string_lossy().into_owned()).collect()
+        let ends = [".yaml", ".yml", ".toml"];
+        let could_be = files.into_iter().filter(|file| ends.iter().any(|end| file.ends_with(end)));
+        could_be.map(|file| place.join(file).to_string_lossy().into_owned()).collect()
     }
 
     fn people(&self, found: &Diagnostics, bounds: &[Bound], streams: &mut Streams) -> Result<(), Error> {
@@ -142,6 +144,19 @@ impl Check {
         }
         Ok(())
     }
+}
+
+/// What is wrong with review agents, all of them together: two of one name exclude each other.
+fn review_agents(project: &Project, settings: &Settings) -> Diagnostics {
+    let loaded = match review::load(&project.source, &project.places, settings.language) {
+        Ok(loaded) => loaded,
+        Err(refused) => return refused,
+    };
+    let names: Vec<&str> = loaded.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
+    let mut found = settings.review.check_agents(&names);
+    found.append(loaded.remarks);
+    loaded.errors.into_iter().for_each(|error| found.append(error.diagnostics));
+    found
 }
 
 fn one(

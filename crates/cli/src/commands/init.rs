@@ -1,7 +1,7 @@
 //! `saihai init`.
 
 use clap::{Args, ValueEnum};
-use saihai_config::{FIRST, Language, scaffold};
+use saihai_config::{FIRST, Language, review, scaffold};
 
 use crate::error::{Error, exit};
 use crate::new_files::{self, Overwrite};
@@ -19,6 +19,10 @@ pub(crate) struct Init {
     /// The language of the definition and the comments [default: that of the settings, else of the locale]
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     language: Option<Spoken>,
+
+    /// Write only copies of the built-in review agents, to edit them in `.saihai/agents`
+    #[arg(long)]
+    review: bool,
 
     /// Replace files that exist
     #[arg(long)]
@@ -40,10 +44,16 @@ impl Init {
             Some(Spoken::En) => Language::English,
             None => project.language(),
         };
-        let files = scaffold(&project.places.root, language);
+        let root = &project.places.root;
+        let files = if self.review { review::copies(root, language) } else { scaffold(root, language) };
         let overwrite = if self.force { Overwrite::Yes } else { Overwrite::Never };
         for name in new_files::write(&files, &project.places, overwrite)? {
             streams.out.data(&visible_line(&name))?;
+        }
+        if self.review {
+            streams
+                .note("a copy has no effect until it is edited; delete the ones you do not want to change");
+            return Ok(exit::DONE);
         }
         let task = match language {
             Language::English => "Describe a small task here",

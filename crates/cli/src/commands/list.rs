@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use saihai_config::{Definition, Listed, Places, Standing, list};
+use saihai_config::{Definition, Dialect, Listed, Origin, Places, Standing, list};
 use serde::Serialize;
 
 use crate::error::{Error, exit};
@@ -32,8 +32,11 @@ struct DefinitionObject {
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    /// Whether this version can read its dialect.
+    /// Whether it can be read as it stands, by this version.
     readable: bool,
+    /// Whether its file is a copy of what is built in that nobody has edited, and so has no effect.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unedited_copy: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     shadows: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +67,7 @@ fn objects(listed: &[Listed], places: &Places) -> Vec<DefinitionObject> {
     let object = |one: &Listed| {
         let Definition { name, dialect, origin, path } = &one.definition;
         let (shadowed_by, ambiguous_with) = match &one.standing {
-            Standing::Used => (None, None),
+            Standing::Used | Standing::Refused => (None, None),
             Standing::Shadowed(by) => (Some(file(by.as_deref(), places)), None),
             Standing::Ambiguous(with) => (None, Some(places.shown(with))),
         };
@@ -74,7 +77,8 @@ fn objects(listed: &[Listed], places: &Places) -> Vec<DefinitionObject> {
             origin: origin.name(),
             path: path.as_ref().map(|path| places.shown(path)),
             description: one.description.clone(),
-            readable: dialect.is_supported(),
+            readable: one.standing != Standing::Refused,
+            unedited_copy: *dialect == Dialect::Review && *origin == Origin::BuiltIn && path.is_some(),
             shadows: shadows(one, listed, places),
             shadowed_by,
             ambiguous_with,
@@ -86,7 +90,8 @@ fn objects(listed: &[Listed], places: &Places) -> Vec<DefinitionObject> {
 /// The files of those that have the same name and come later.
 fn shadows(one: &Listed, listed: &[Listed], places: &Places) -> Vec<String> {
     let behind = |other: &&Listed| {
-        let same = other.definition.name == one.definition.name;
+        let same = other.definition.name == one.definition.name
+            && other.definition.dialect == one.definition.dialect;
         same && matches!(&other.standing, Standing::Shadowed(by) if *by == one.definition.path)
     };
     listed.iter().filter(behind).map(|other| file(other.definition.path.as_deref(), places)).collect()
@@ -120,7 +125,10 @@ fn about(object: &DefinitionObject) -> String {
         about.push(format!("shadows {}", object.shadows.join(", ")));
     }
     if !object.readable {
-        about.push("cannot be read by this version".to_owned());
+        about.push("cannot be read: `saihai check` says why".to_owned());
+    }
+    if object.unedited_copy {
+        about.push("unedited copy".to_owned());
     }
     about.extend(object.description.as_ref().and_then(|text| text.lines().next()).map(str::to_owned));
     about.join("; ")
@@ -133,6 +141,9 @@ mod tests {
     use super::*;
     use crate::json::Typed;
 
+    const AGENT: &str = "name = \"code-reviewer\"\ndescription = \"Mine.\"\nmodel = \"default\"\n\
+                         output_schema = \"scored_issues\"\nsystem_prompt = \"p\"\n";
+
     fn listed() -> Vec<DefinitionObject> {
         let piece = "name: p\ndescription: |\n  Does it.\n  In two lines.\nmovements: []\n";
         let source = MemorySource::new([
@@ -143,6 +154,8 @@ mod tests {
             ("/p/.takt/pieces/orch.yaml", piece),
             ("/p/orch.yml", "hats: {}"),
             ("/p/.agent/coder/agent.json", "{}"),
+            ("/p/.saihai/agents/own.toml", AGENT),
+            ("/p/.saihai/agents/bad.toml", ""),
         ]);
         let places = Places {
             current: "/p".into(),
@@ -152,23 +165,29 @@ mod tests {
         };
         // What else is built in is no matter here.
         let mut listed = list(&source, &places, Language::English);
-        listed.retain(|one| one.definition.path.is_some() || one.definition.name == "minimal");
+        listed.retain(|one| {
+            one.definition.path.is_some()
+                || ["minimal", "code-reviewer"].contains(&one.definition.name.as_str())
+        });
         objects(&listed, &places)
     }
 
     // P-2
     #[test]
     fn people_see_what_a_name_means_and_what_cannot_be_read_yet() {
-        insta::assert_snapshot!(lines(&listed()).join("\n"), @r"
-        NAME     DIALECT  ORIGIN    FILE                       ABOUT
-        a        piece    project   .saihai/pieces/a.yaml      shadows .takt/pieces/a.yaml, ~/.takt/pieces/a.yaml; Does it.
-        a        piece    project   .takt/pieces/a.yaml        shadowed by .saihai/pieces/a.yaml; Does it.
-        minimal  piece    project   .takt/pieces/minimal.yaml  shadows built-in; Does it.
-        orch     piece    project   .takt/pieces/orch.yaml     ambiguous with orch.yml; Does it.
-        a        piece    user      ~/.takt/pieces/a.yaml      shadowed by .saihai/pieces/a.yaml
-        orch     hats     project   orch.yml                   ambiguous with .takt/pieces/orch.yaml
-        coder    steps    project   .agent/coder/agent.json
-        minimal  piece    built-in  -                          shadowed by .takt/pieces/minimal.yaml; Plan, implement, review; go round until the review approves.
+        insta::assert_snapshot!(lines(&listed()).join("\n"), @"
+        NAME           DIALECT  ORIGIN    FILE                       ABOUT
+        a              piece    project   .saihai/pieces/a.yaml      shadows .takt/pieces/a.yaml, ~/.takt/pieces/a.yaml; Does it.
+        a              piece    project   .takt/pieces/a.yaml        shadowed by .saihai/pieces/a.yaml; Does it.
+        minimal        piece    project   .takt/pieces/minimal.yaml  shadows built-in; Does it.
+        orch           piece    project   .takt/pieces/orch.yaml     ambiguous with orch.yml; Does it.
+        a              piece    user      ~/.takt/pieces/a.yaml      shadowed by .saihai/pieces/a.yaml
+        orch           hats     project   orch.yml                   ambiguous with .takt/pieces/orch.yaml
+        coder          steps    project   .agent/coder/agent.json
+        minimal        piece    built-in  -                          shadowed by .takt/pieces/minimal.yaml; Plan, implement, review; go round until the review approves.
+        code-reviewer  review   project   .saihai/agents/own.toml    shadows built-in; Mine.
+        code-reviewer  review   built-in  -                          shadowed by .saihai/agents/own.toml
+        bad            review   project   .saihai/agents/bad.toml    cannot be read: `saihai check` says why
         ");
     }
 

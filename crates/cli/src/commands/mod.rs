@@ -25,6 +25,7 @@ mod prompt;
 mod record;
 mod rehearse;
 mod resume;
+mod review;
 mod run;
 mod runs;
 mod schema;
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     List(list::List),
     Run(run::Run),
     Rehearse(rehearse::Rehearse),
+    Review(review::Review),
     Check(check::Check),
     Prompt(prompt::Prompt),
     Graph(graph::Graph),
@@ -90,6 +92,7 @@ impl Command {
             Self::List(command) => command.execute(streams),
             Self::Run(command) => command.execute(streams),
             Self::Rehearse(command) => command.execute(streams),
+            Self::Review(command) => command.execute(streams),
             Self::Check(command) => command.execute(streams),
             Self::Prompt(command) => command.execute(streams),
             Self::Graph(command) => command.execute(streams),

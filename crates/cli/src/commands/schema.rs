@@ -1,6 +1,7 @@
 //! `saihai schema`.
 
 use clap::Args;
+use saihai_config::review::OutputSchema;
 use saihai_config::{SCHEMAS, did_you_mean, schema};
 
 use crate::error::{Error, exit};
@@ -25,14 +26,14 @@ const OWN: [(&str, &str, &str); 2] = [
 ];
 
 /// Schemas that later versions have.
-const LATER: [&str; 3] = ["review-agent", "review-report", "issue"];
+const LATER: [&str; 2] = ["review-report", "issue"];
 
 impl Schema {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let Some(name) = self.name else {
             let mut table = Table::new(&["NAME", "DESCRIBES"]);
             for (name, about) in all() {
-                table.row(vec![name.to_owned(), about.to_owned()]);
+                table.row(vec![name, about.to_owned()]);
             }
             for line in table.lines() {
                 streams.out.data(&line)?;
@@ -44,8 +45,12 @@ impl Schema {
     }
 }
 
-fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SCHEMAS.into_iter().chain(OWN.into_iter().map(|(name, about, _)| (name, about)))
+fn all() -> impl Iterator<Item = (String, &'static str)> {
+    let written = SCHEMAS.into_iter().map(|(name, about)| (name.to_owned(), about));
+    let replies = OutputSchema::ALL.into_iter();
+    let replies = replies.map(|schema| (format!("review/{}", schema.name()), schema.about()));
+    let own = OWN.into_iter().map(|(name, about, _)| (name.to_owned(), about));
+    written.chain(replies).chain(own)
 }
 
 /// The text of a schema, ended by a line break.
@@ -57,10 +62,11 @@ fn text(name: &str) -> Result<String, Error> {
         let text = serde_json::to_string_pretty(&schema).expect("a JSON value can be written");
         return Ok(text + "\n");
     }
-    if LATER.contains(&name) || name.starts_with("review/") {
+    if LATER.contains(&name) {
         return Err(Error::usage(format!("the schema `{name}` is not part of this version yet")));
     }
-    let hint = did_you_mean(name, all().map(|(name, _)| name));
+    let names: Vec<String> = all().map(|(name, _)| name).collect();
+    let hint = did_you_mean(name, names.iter().map(String::as_str));
     let error = Error::usage(format!("there is no schema `{name}`"));
     Err(error.hint(hint.unwrap_or_else(|| "`saihai schema` lists them".to_owned())))
 }

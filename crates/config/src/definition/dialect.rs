@@ -1,6 +1,6 @@
 //! The ways a definition can be written.
 
-use crate::{Area, Diagnostic};
+use crate::Area;
 
 /// The ways a definition can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,16 +32,5 @@ impl Dialect {
             Self::Steps => Area::Steps,
             Self::Review => Area::Review,
         }
-    }
-
-    /// Whether this version can read it.
-    pub fn is_supported(self) -> bool {
-        matches!(self, Self::Piece | Self::Hats | Self::Steps)
-    }
-
-    /// That this version cannot read it.
-    pub(super) fn not_supported(self) -> Diagnostic {
-        let message = format!("the `{}` dialect cannot be read by this version", self.name());
-        Diagnostic::error(self.area().code("not-supported"), message)
     }
 }

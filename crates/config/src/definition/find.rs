@@ -21,15 +21,7 @@ pub fn find(source: &dyn Source, places: &Places, asked: &str) -> Result<Definit
     } else {
         by_name(source, places, name, dialect)
     };
-    match definition {
-        Ok(definition) if definition.dialect.is_supported() => Ok(definition),
-        Ok(definition) => {
-            let shown = definition.path.as_ref().map(|path| places.shown(path));
-            let hint = shown.map(|shown| format!("{} is such a definition", quoted(&shown)));
-            Err([definition.dialect.not_supported().maybe_hint(hint)].into_iter().collect())
-        }
-        Err(diagnostic) => Err([*diagnostic].into_iter().collect()),
-    }
+    definition.map_err(|diagnostic| [*diagnostic].into_iter().collect())
 }
 
 /// `piece:X` is `X` of that dialect.
@@ -122,8 +114,7 @@ fn by_name(source: &dyn Source, places: &Places, name: &str, dialect: Option<Dia
         (Some(definition), _) => Ok(definition),
         (None, Some(Dialect::Hats)) => Err(Box::new(unknown_hats(name))),
         (None, Some(Dialect::Steps)) => Err(Box::new(unknown_agent(source, places, name))),
-        (None, Some(dialect @ Dialect::Review)) => Err(Box::new(dialect.not_supported())),
-        (None, Some(Dialect::Piece) | None) => Err(Box::new(unknown(source, places, name))),
+        (None, Some(Dialect::Piece | Dialect::Review) | None) => Err(Box::new(unknown(source, places, name))),
     }
 }
 
@@ -231,7 +222,8 @@ fn unknown(source: &dyn Source, places: &Places, name: &str) -> Diagnostic {
         list_of(directories.iter().map(String::as_str), "and")
     );
     let known = list(source, places, Language::default());
-    let names: IndexSet<&str> = known.iter().map(|listed| listed.definition.name.as_str()).collect();
+    let named = known.iter().map(|listed| &listed.definition).filter(|one| one.dialect != Dialect::Review);
+    let names: IndexSet<&str> = named.map(|definition| definition.name.as_str()).collect();
     let hint = did_you_mean(name, names.iter().copied())
         .unwrap_or_else(|| format!("there is {}", list_of(names.iter().copied().take(10), "and")));
     Diagnostic::error(Area::Piece.code("unknown-piece"), message).hint(hint)

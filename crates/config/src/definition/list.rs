@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::find::{hats, piece_directories, steps};
 use super::{BuiltIn, Definition, Dialect, Origin, Places};
+use crate::review::{self, AgentOrigin};
 use crate::{Area, Diagnostics, Document, Language, Source};
 
 /// A definition and whether its name means it.
@@ -26,6 +27,8 @@ pub enum Standing {
     Shadowed(Option<PathBuf>),
     /// The name means nothing, because another one has it too.
     Ambiguous(PathBuf),
+    /// Nothing means it: it cannot be used as it stands.
+    Refused,
 }
 
 /// Every definition of every dialect, in the order in which names are looked up. What is built in is described in the
@@ -47,6 +50,7 @@ pub fn list(source: &dyn Source, places: &Places, language: Language) -> Vec<Lis
         let description = describe(source, &definition, language);
         listed.push(Listed { definition, description, standing });
     }
+    listed.extend(review_agents(source, places, language));
     listed
 }
 
@@ -81,6 +85,39 @@ fn all(source: &dyn Source, places: &Places) -> Vec<Definition> {
     all.extend(agents.iter().filter_map(|name| steps(source, places, name)));
     all.extend(BuiltIn::all().iter().map(Definition::from));
     all
+}
+
+/// Review agents have names of their own kind: no other definition is meant by them (K-11).
+fn review_agents(source: &dyn Source, places: &Places, language: Language) -> Vec<Listed> {
+    // Where not even the directory can be read, `check` says so.
+    let loaded = review::load(source, places, language).unwrap_or_default();
+    let mut listed = Vec::new();
+    for agent in loaded.agents {
+        let (name, description) = (agent.definition.name, Some(agent.definition.description));
+        let definition =
+            |origin, path| Definition { name: name.clone(), dialect: Dialect::Review, origin, path };
+        let (own, shadowed) = match agent.origin {
+            AgentOrigin::BuiltIn => (definition(Origin::BuiltIn, None), None),
+            AgentOrigin::UneditedCopy(path) => (definition(Origin::BuiltIn, Some(path)), None),
+            AgentOrigin::Custom { path, shadows } => {
+                let behind = shadows.then(|| (definition(Origin::BuiltIn, None), path.clone()));
+                (definition(Origin::Project, Some(path)), behind)
+            }
+        };
+        listed.push(Listed { definition: own, description, standing: Standing::Used });
+        listed.extend(shadowed.map(|(definition, by)| Listed {
+            definition,
+            description: None,
+            standing: Standing::Shadowed(Some(by)),
+        }));
+    }
+    for path in loaded.errors.into_iter().flat_map(|error| error.files) {
+        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+        let (dialect, origin) = (Dialect::Review, Origin::Project);
+        let definition = Definition { name, dialect, origin, path: Some(path) };
+        listed.push(Listed { definition, description: None, standing: Standing::Refused });
+    }
+    listed
 }
 
 /// What a definition says of itself, wherever it can be read.

@@ -93,8 +93,14 @@ fn read(
         Dialect::Piece => crate::piece::load(source, places, definition, options, settings),
         Dialect::Hats => crate::hats::load(source, places, definition, options, settings),
         Dialect::Steps => crate::steps::load(source, places, definition, options, settings),
-        Dialect::Review => Loaded::refused([definition.dialect.not_supported()].into_iter().collect()),
+        Dialect::Review => review_agent(source, places, definition),
     }
+}
+
+/// One review agent is no workflow: only with what is to be reviewed do several of them become one.
+fn review_agent(source: &dyn Source, places: &Places, definition: &Definition) -> Loaded {
+    let checked = definition.path.as_ref().map(|path| crate::review::check_agent(source, places, path));
+    Loaded::refused(checked.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -105,15 +105,10 @@ fn an_unknown_name_says_where_it_was_looked_for_and_what_is_near() {
 
 // K-11
 #[test]
-fn a_definition_of_another_dialect_is_refused_by_name() {
-    let source =
-        project(&["/p/orch.yml", "/p/.agent/coder/agent.json", "/p/sub/x.toml", "/p/sub/agents/one"]);
-    let check = |asked: &str, dialect: &str, hint: &str| {
-        let expected =
-            format!("{dialect}/not-supported the `{dialect}` dialect cannot be read by this version{hint}");
-        assert_eq!(found(&source, asked), expected, "{asked}");
-    };
-    check("x.toml", "review", " (`x.toml` is such a definition)");
+fn a_review_agent_is_a_file_of_toml() {
+    let source = project(&["/p/sub/x.toml"]);
+    assert_eq!(found(&source, "x.toml"), "path /p/sub/x.toml");
+    assert!(found(&source, "code-reviewer").starts_with("piece/unknown-piece"));
 }
 
 // S-2, K-11
@@ -225,6 +220,7 @@ fn every_definition_is_listed_with_what_its_name_means() {
                 Standing::Used => String::new(),
                 Standing::Shadowed(by) => format!(" shadowed by {}", by.as_ref().unwrap().display()),
                 Standing::Ambiguous(with) => format!(" ambiguous with {}", with.display()),
+                Standing::Refused => " refused".to_owned(),
             };
             let description =
                 listed.description.as_ref().map(|text| format!(" - {text}")).unwrap_or_default();
@@ -259,6 +255,12 @@ fn every_definition_is_listed_with_what_its_name_means() {
     spec-driven hats built-in  - Plan first: write down what is to be built, build it, and have it reviewed against the plan.
     iterator steps built-in  - Work an issue to done: understand it, work with checks, have it verified in another role.
     reviewer steps built-in  - Let a change pass or not: read it, examine it, decide; the exit code is the gate. Nothing is changed.
+    code-reviewer review built-in  - Reviews code for bugs and departures from good practice
+    code-simplifier review built-in  - Suggests how a change could be simpler
+    comment-analyzer review built-in  - Checks that comments are true and worth reading
+    pr-test-analyzer review built-in  - Finds what the tests of a change leave out
+    silent-failure-hunter review built-in  - Hunts for failures that nobody would notice
+    type-design-analyzer review built-in  - Judges the design of types and interfaces
     ");
 }
 
@@ -278,8 +280,9 @@ fn the_home_directory_as_a_project_has_its_pieces_once() {
     assert_eq!(message.matches(".takt/pieces").count(), 1, "{message}");
 }
 
+// R-66
 #[test]
-fn a_definition_that_cannot_be_read_yet_is_refused_by_the_loader_too() {
+fn a_review_agent_is_read_and_makes_no_workflow_of_its_own() {
     let definition = Definition {
         name: "x".into(),
         dialect: Dialect::Review,
@@ -287,10 +290,7 @@ fn a_definition_that_cannot_be_read_yet_is_refused_by_the_loader_too() {
         path: Some("/p/x.toml".into()),
     };
     let loaded = load(&project(&[]), &places(), &definition, &Options::default(), &Settings::default());
-    assert_eq!(
-        said(&loaded.diagnostics),
-        "review/not-supported the `review` dialect cannot be read by this version"
-    );
+    assert_eq!(said(&loaded.diagnostics), "review/file cannot read `/p/x.toml`: it does not exist");
     assert_eq!(loaded.workflow, None);
 }
 

@@ -1,4 +1,31 @@
-//! Review agents: specialists that are chosen by what a change holds.
+//! Review agents: specialists, one file each, that are chosen by what a change holds.
+//!
+//! [`load`] reads all of them, whatever is wrong with some; [`select`] says which of them a subject needs, and why.
+//! Choosing asks no model: the same files and the same change give the same agents.
 
+mod agent;
+mod applicability;
+mod builtin;
 mod glob;
+mod lint;
+mod load;
+mod path_pattern;
+mod phase;
 mod python;
+mod read;
+mod schema;
+mod select;
+mod tables;
+mod tools;
+
+pub use agent::AgentDefinition;
+pub use applicability::Applicability;
+pub use builtin::copies;
+pub use load::{Agent, AgentOrigin, LoadError, LoadResult, check_agent, load};
+pub use phase::Phase;
+pub use schema::OutputSchema;
+pub use select::{Considered, Selection, UnknownAgent, Why, WhyNot, Wish, select};
+pub use tables::AGENT;
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use super::layer::{self, Layer};
 use super::tables::SETTINGS;
 use super::trust::{Trust, needs_trust};
 use super::values::{Section, Setting, SettingOrigin, Values};
-use super::{LimitSettings, SessionDefault, Settings, Variables};
+use super::{LimitSettings, ReviewSettings, SessionDefault, Settings, Variables};
 use super::{provider, provider_check};
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, DocumentPath, nearest, quoted};
 use crate::document::{Document, Format, LARGEST_FILE, cannot_read};
@@ -220,6 +220,7 @@ impl Loading<'_, '_> {
             short_wait: retry.duration("short_wait").unwrap_or(unset.short_wait),
             retry: read_retry(&retry),
             providers: self.providers(said, &root.within("providers")),
+            review: ReviewSettings::read(&values),
             untrusted,
             values,
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use saihai_config::{AGENT, AGENT_CONFIG, CATALOGUE, Field, Kind, Object, PIECE, REGISTRY};
+use saihai_config::{AGENT, AGENT_CONFIG, CATALOGUE, Field, Kind, Object, PIECE, REGISTRY, review};
 
 use crate::page::read;
 
@@ -145,4 +145,11 @@ fn the_keys_of_pieces_are_shown_as_they_are_read() {
 fn the_keys_of_step_agents_are_shown_as_they_are_read() {
     let titles = ["an agent", "`behavior`", "a parameter", "`actions`", "a registry", "a step", "a check"];
     check("docs/reference/steps.md", &[&AGENT, &REGISTRY, &CATALOGUE, &AGENT_CONFIG], &titles);
+}
+
+//
+#[test]
+fn the_keys_of_review_agents_are_shown_as_they_are_read() {
+    let titles = ["a review agent", "`applicability`"];
+    check("docs/guides/writing-a-reviewer.md", &[&review::AGENT], &titles);
 }

@@ -7,6 +7,7 @@ mod hats;
 mod keys;
 mod page;
 mod pieces;
+mod reviews;
 mod sarif;
 mod schemas;
 mod scripts;

@@ -9,16 +9,22 @@ use saihai_config::Dialect;
 const SHARED: [&str; 2] = ["document", "fields"];
 
 /// Areas whose files are read by those modules.
-const READ: [&str; 5] = ["piece", "hats", "steps", "settings", "script"];
+const READ: [&str; 6] = ["piece", "hats", "steps", "settings", "script", "review"];
 
 /// What the shared modules can never say of an area, because its tables and its format have no such thing.
-pub(crate) const NEVER: [(&str, &str); 6] = [
+pub(crate) const NEVER: [(&str, &str); 11] = [
     ("settings", "not-supported"),
     ("settings", "missing-key"),
     ("settings", "duplicate-field"),
     ("steps", "unknown-provider"),
     ("hats", "duplicate-field"),
     ("hats", "bad-file"),
+    ("review", "unknown-provider"),
+    ("review", "not-supported"),
+    ("review", "duplicate-field"),
+    // Its files are read by a reader of its own, for whom all of that is `review/file`.
+    ("review", "missing-file"),
+    ("review", "bad-file"),
 ];
 
 /// Every code that some place of the sources can report.
@@ -77,14 +83,13 @@ fn areas_of(path: &Path) -> Vec<&'static str> {
     }
     // What every dialect that can be read is lowered with.
     if module == "lowering" {
-        let read = Dialect::ALL.into_iter().filter(|dialect| dialect.is_supported());
-        return read.map(|dialect| dialect.area().name()).collect();
+        return Dialect::ALL.into_iter().map(|dialect| dialect.area().name()).collect();
     }
     let own = ["piece", "hats", "steps", "review", "settings", "script"];
     own.into_iter().filter(|area| *area == module).collect()
 }
 
-/// Codes that name their area: `Area::Piece.code("unknown-piece")`; those of a dialect that cannot be read; findings.
+/// Codes that name their area: `Area::Piece.code("unknown-piece")`; findings.
 fn named(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for rest in text.split("Area::").skip(1) {
@@ -93,10 +98,6 @@ fn named(text: &str) -> Vec<(String, String)> {
         {
             found.extend(literal(slug).map(|slug| (area.to_lowercase(), slug)));
         }
-    }
-    for slug in after(text, "self.area().code(\"") {
-        let unread = Dialect::ALL.into_iter().filter(|dialect| !dialect.is_supported());
-        found.extend(unread.map(|dialect| (dialect.area().name().to_owned(), slug.clone())));
     }
     for severity in ["Error", "Warning", "Note"] {
         let findings = after(text, &format!("Severity::{severity}, \""));

@@ -8,6 +8,7 @@ mod width;
 
 use std::fmt;
 
+use ast::{Anchor, Flagged, Part};
 use emit::Way;
 
 /// The longest pattern that is taken, in bytes.
@@ -25,6 +26,7 @@ pub(crate) struct PythonRegex {
     source: String,
     engine: Engine,
     matches_empty_text: bool,
+    needs_line_mode: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -86,7 +88,11 @@ impl PythonRegex {
         let way = emit::way(&whole);
         let compile = |empty_text| Engine::new(&emit::emit(&whole, way, empty_text), way);
         let matches_empty_text = compile(true)?.find("") != Found::Nowhere;
-        Ok(Self { source: pattern.to_owned(), engine: compile(false)?, matches_empty_text })
+        let needs_line_mode = whole.any(&mut |part: &Flagged| {
+            let anchor = matches!(part.part, Part::At(Anchor::LineStart | Anchor::LineEnd));
+            anchor && !part.flags.lines
+        });
+        Ok(Self { source: pattern.to_owned(), engine: compile(false)?, matches_empty_text, needs_line_mode })
     }
 
     /// As it was written.
@@ -97,6 +103,16 @@ impl PythonRegex {
     /// Whether it is searched for by going back and forth, within limits.
     pub(crate) fn backtracks(&self) -> bool {
         matches!(self.engine, Engine::Backtracking(_))
+    }
+
+    /// Whether it asks for the beginning or end of the whole text in the way most people mean a line's.
+    pub(crate) fn needs_line_mode(&self) -> bool {
+        self.needs_line_mode
+    }
+
+    /// Whether it is found in every text, because nothing at all is enough for it.
+    pub(crate) fn matches_everything(&self) -> bool {
+        self.matches_empty_text && self.engine.find("x\nx") != Found::Nowhere
     }
 
     /// Where in a text it is first found.
@@ -120,11 +136,11 @@ impl Engine {
             Way::Backtracking => {
                 let mut builder = fancy_regex::RegexBuilder::new(expression);
                 let built = builder.delegate_size_limit(LARGEST).backtrack_limit(BACKTRACKS).build();
-                let built = built.map_err(|error| match error {
-                    fancy_regex::Error::ParseError(..) => {
-                        BadPattern::at(0, format!("not supported: {error}"))
+                let built = built.map_err(|error| {
+                    if matches!(error, fancy_regex::Error::ParseError(..)) {
+                        return BadPattern::at(0, format!("not supported: {error}"));
                     }
-                    _ => BadPattern::too_large(),
+                    BadPattern::too_large()
                 });
                 built.map(|regex| Self::Backtracking(Box::new(regex)))
             }

@@ -8,12 +8,10 @@ type Width = (u64, Option<u64>);
 
 /// Refuses a look-behind of which it is not known how far it looks, as Python does.
 pub(super) fn check_behind(whole: &Flagged) -> Result<(), BadPattern> {
-    let loose = whole.any(&mut |part| match &part.part {
-        Part::Look { ahead: false, inner, .. } => {
-            let (least, most) = Widths { whole }.of(inner, 0);
-            most != Some(least)
-        }
-        _ => false,
+    let loose = whole.any(&mut |part| {
+        let Part::Look { ahead: false, inner, .. } = &part.part else { return false };
+        let (least, most) = Widths { whole }.of(inner, 0);
+        most != Some(least)
     });
     if loose { Err(BadPattern::at(0, "look-behind requires fixed-width pattern")) } else { Ok(()) }
 }
@@ -56,12 +54,12 @@ impl Widths<'_> {
     fn of_group(&self, group: u32, depth: u32) -> Width {
         let mut width = (0, None);
         if depth < 64 {
-            self.whole.any(&mut |part| match &part.part {
-                Part::Capture(number, inner) if *number == group => {
+            self.whole.any(&mut |part| {
+                let Part::Capture(number, inner) = &part.part else { return false };
+                if *number == group {
                     width = self.of(inner, depth + 1);
-                    true
                 }
-                _ => false,
+                *number == group
             });
         }
         width

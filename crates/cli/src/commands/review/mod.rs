@@ -1,0 +1,131 @@
+//! `saihai review`.
+
+mod explain;
+mod subject;
+
+use clap::Args;
+use saihai_config::review::{LoadResult, Wish, load, select};
+use saihai_config::{Diagnostics, Settings};
+use saihai_model::{Subject, SubjectMode};
+
+use crate::diagnostics;
+use crate::error::{Error, exit};
+use crate::project::Project;
+use crate::terminal::Streams;
+use subject::Wanted;
+
+/// Have specialised agents review a change
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Reviewed is what differs from where the current branch left its base: commits, staged and unstaged \
+                  edits, and files git does not track yet. Which agents a change needs is decided by their patterns, \
+                  without asking a model. This version only says which they are: add `--explain-selection`."
+)]
+pub(crate) struct Review {
+    /// The revision to compare with, or files and directories to review whole [default: the remote's branch]
+    #[arg(value_name = "BASE|FILES")]
+    what: Vec<String>,
+
+    /// Compare with this revision
+    #[arg(long, value_name = "REVISION", conflicts_with = "what")]
+    base: Option<String>,
+
+    /// Leave out files that git does not track yet
+    #[arg(long)]
+    no_untracked: bool,
+
+    /// Ask exactly these agents, whether or not the change needs them
+    #[arg(long, value_name = "NAME")]
+    agent: Vec<String>,
+
+    /// Do not ask these agents
+    #[arg(long, value_name = "NAME")]
+    skip: Vec<String>,
+
+    /// Ask nobody: say of each agent whether it is selected, and why
+    #[arg(long)]
+    explain_selection: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Review {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        let project = Project::find()?;
+        let settings = project.settings(false, streams)?;
+        let loaded = agents(&project, &settings, streams)?;
+        let wish = self.wish(&settings, &loaded)?;
+        if !self.explain_selection {
+            let error = Error::usage("this version selects review agents, but does not ask them yet");
+            return Err(error.hint("`saihai review --explain-selection` says which a change needs"));
+        }
+        let subject = self.subject(&project, &settings)?;
+        remark_on(&subject, streams);
+        if let (true, SubjectMode::Changes { base, .. }) = (subject.files.is_empty(), &subject.mode) {
+            streams.note(&format!("nothing to review against `{base}`"));
+        }
+        let selection = select(&loaded.agents, &subject, &wish);
+        explain::say(&selection, &project, self.json, streams)?;
+        Ok(exit::DONE)
+    }
+
+    fn wish(&self, settings: &Settings, loaded: &LoadResult) -> Result<Wish, Error> {
+        let disabled = settings.review.disabled();
+        let wish = Wish { only: self.agent.clone(), skip: self.skip.clone(), disabled };
+        match wish.unknown(&loaded.agents) {
+            None => Ok(wish),
+            Some(unknown) => {
+                let error = Error::usage(format!("no review agent is named `{}`", unknown.name));
+                Err(error.hint(unknown.hint))
+            }
+        }
+    }
+
+    fn subject(&self, project: &Project, settings: &Settings) -> Result<Subject, Error> {
+        let wanted = Wanted {
+            what: &self.what,
+            base: self.base.as_deref().or(settings.review.base.as_deref()),
+            no_untracked: self.no_untracked,
+        };
+        wanted.take(&project.places)
+    }
+}
+
+/// The agents there are. Those that cannot be used are said, and stop nobody (R-10).
+fn agents(project: &Project, settings: &Settings, streams: &mut Streams) -> Result<LoadResult, Error> {
+    let loaded = match load(&project.source, &project.places, settings.language) {
+        Ok(loaded) => loaded,
+        Err(refused) => {
+            diagnostics::insist(&refused, settings.strict, streams)?;
+            return Err(Error::Said(exit::USAGE));
+        }
+    };
+    let mut refused = Diagnostics::new();
+    for error in &loaded.errors {
+        refused.append(error.diagnostics.clone());
+    }
+    if !refused.is_empty() {
+        let text = diagnostics::human(&refused, &streams.err);
+        streams.err.send(&text);
+    }
+    let names: Vec<&str> = loaded.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
+    diagnostics::insist(&settings.review.check_agents(&names), settings.strict, streams)?;
+    Ok(loaded)
+}
+
+/// What a person should know of the files (R-33).
+fn remark_on(subject: &Subject, streams: &mut Streams) {
+    for file in &subject.files {
+        if file.lossy {
+            streams.warning(&format!(
+                "`{}` is not UTF-8: what is no character is read as `\u{fffd}`",
+                file.path
+            ));
+        }
+        if let Some(why) = file.left_out {
+            streams.note(&format!("`{}` is not looked into: {}", file.path, why.name()));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Finding and reading all review agents of a project.
+
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+
+use super::read::{ReadAgent, read};
+use super::{AgentDefinition, builtin};
+use crate::diagnostic::{Area, Diagnostic, Diagnostics, Location, SourceFile, list_of, quoted};
+use crate::document::{Document, Format, LARGEST_FILE};
+use crate::{FileKind, Language, Places, Source};
+
+/// Where agents are kept, below the project's root.
+const DIRECTORIES: [&str; 2] = [".hachimoku/agents", ".saihai/agents"];
+
+/// What came of reading all agents: those that can be used, and why others cannot.
+#[derive(Debug, Clone, Default)]
+pub struct LoadResult {
+    /// Every agent there is, by name.
+    pub agents: Vec<Agent>,
+    /// Every file that was skipped, by path.
+    pub errors: Vec<LoadError>,
+    /// What is worth knowing of the others.
+    pub remarks: Diagnostics,
+}
+
+/// An agent that can be used.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// What its file says.
+    pub definition: AgentDefinition,
+    /// Where that is.
+    pub origin: AgentOrigin,
+}
+
+/// Where an agent comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentOrigin {
+    /// It comes with Saihai.
+    BuiltIn,
+    /// It comes with Saihai, and a copy nobody has edited lies in the project.
+    UneditedCopy(PathBuf),
+    /// The project's own.
+    Custom {
+        /// Its file.
+        path: PathBuf,
+        /// Whether it stands in for a built-in one.
+        shadows: bool,
+    },
+}
+
+/// Why a file was skipped.
+#[derive(Debug, Clone)]
+pub struct LoadError {
+    /// The file, or the two that exclude each other.
+    pub files: Vec<PathBuf>,
+    /// Everything wrong with it.
+    pub diagnostics: Diagnostics,
+}
+
+/// Reads every agent of a project and those that come with Saihai. A file that is wrong skips only itself; what is not
+/// even a directory of agents is an error.
+pub fn load(source: &dyn Source, places: &Places, language: Language) -> Result<LoadResult, Diagnostics> {
+    let mut loading = Loading { source, places, language, result: LoadResult::default(), own: Vec::new() };
+    let mut refused = Diagnostics::new();
+    for directory in DIRECTORIES.map(|below| places.root.join(below)) {
+        match loading.files(&directory) {
+            Ok(files) => files.into_iter().for_each(|file| loading.file(file)),
+            Err(diagnostic) => refused.push(*diagnostic),
+        }
+    }
+    loading.foreign_settings();
+    if refused.has_errors() { Err(refused) } else { Ok(loading.finish()) }
+}
+
+/// Everything wrong with one agent's file, or worth knowing of it.
+pub fn check_agent(source: &dyn Source, places: &Places, path: &Path) -> Diagnostics {
+    let (language, own) = (Language::default(), Vec::new());
+    let mut loading = Loading { source, places, language, result: LoadResult::default(), own };
+    loading.file(path.to_owned());
+    let result = loading.finish();
+    let mut all = result.remarks;
+    result.errors.into_iter().for_each(|error| all.append(error.diagnostics));
+    all
+}
+
+struct Loading<'a> {
+    source: &'a dyn Source,
+    places: &'a Places,
+    language: Language,
+    result: LoadResult,
+    own: Vec<(PathBuf, Read)>,
+}
+
+/// What a file turned out to be.
+enum Read {
+    Agent(Box<ReadAgent>),
+    Copy(&'static builtin::BuiltIn),
+}
+
+impl Loading<'_> {
+    /// The files of a directory that count as agents: exactly those that end in `.toml`.
+    fn files(&self, directory: &Path) -> Result<Vec<PathBuf>, Box<Diagnostic>> {
+        let refuse = |why: &str| {
+            let name = self.places.shown(directory);
+            let code = Area::Review.code("file");
+            let error = Diagnostic::error(code, format!("{} {why}", quoted(&name)));
+            Box::new(error.hint("review agents are files in a directory of that name"))
+        };
+        match self.source.kind(directory) {
+            None => return Ok(Vec::new()),
+            Some(FileKind::File | FileKind::Other) => return Err(refuse("is not a directory")),
+            Some(FileKind::Directory) => {}
+        }
+        let names = self.source.list(directory);
+        let names = names.map_err(|error| refuse(&format!("cannot be looked into: {error}")))?;
+        Ok(names.iter().filter(|name| name.ends_with(".toml")).map(|name| directory.join(name)).collect())
+    }
+
+    fn file(&mut self, path: PathBuf) {
+        let mut found = Diagnostics::new();
+        let read = self.read(&path, &mut found);
+        if found.has_errors() {
+            self.result.errors.push(LoadError { files: vec![path], diagnostics: found.sorted() });
+            return;
+        }
+        self.result.remarks.append(found);
+        self.own.extend(read.map(|read| (path, read)));
+    }
+
+    fn read(&self, path: &Path, found: &mut Diagnostics) -> Option<Read> {
+        let name = self.places.shown(path);
+        let refuse = |why: String| {
+            let file = std::sync::Arc::new(SourceFile::new(Area::Review, name.as_str(), ""));
+            Location::whole(&file).error("file", format!("cannot read {}: {why}", quoted(&name)))
+        };
+        let bytes = match self.source.read(path, LARGEST_FILE) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                found.push(refuse(error.to_string()));
+                return None;
+            }
+        };
+        if let Err(error) = std::str::from_utf8(&bytes) {
+            found.push(refuse(format!("it is not UTF-8 (byte {})", error.valid_up_to() + 1)));
+            return None;
+        }
+        if let Some(built_in) = builtin::unedited(&bytes) {
+            return Some(Read::Copy(built_in));
+        }
+        let document = Document::parse(&bytes, Format::Toml, &name, Area::Review, found)?;
+        if is_of_another_tool(path, &document) {
+            let message =
+                format!("{} has no effect: Saihai chooses and merges without an agent", quoted(&name));
+            found.push(Location::whole(&document.file).note("no-effect", message));
+            return None;
+        }
+        read(&document, found).map(|agent| Read::Agent(Box::new(agent)))
+    }
+
+    /// settings of another tool are not read, and somebody may wonder.
+    fn foreign_settings(&mut self) {
+        let path = self.places.root.join(".hachimoku/config.toml");
+        if self.source.is_file(&path) {
+            let message = format!("{} has no effect", quoted(&self.places.shown(&path)));
+            let note = Diagnostic::note(Area::Review.code("no-effect"), message);
+            self.result.remarks.push(note.hint("settings are `[review]` in `.saihai/config.toml`"));
+        }
+    }
+
+    /// who stands in for whom.
+    fn finish(mut self) -> LoadResult {
+        let mut agents: IndexMap<String, Agent> = IndexMap::new();
+        for built_in in builtin::all() {
+            let definition = built_in.definition(self.language);
+            agents.insert(definition.name.clone(), Agent { definition, origin: AgentOrigin::BuiltIn });
+        }
+        let mut own: IndexMap<String, Vec<(PathBuf, ReadAgent)>> = IndexMap::new();
+        for (path, read) in std::mem::take(&mut self.own) {
+            match read {
+                Read::Agent(agent) => {
+                    own.entry(agent.definition.name.clone()).or_default().push((path, *agent));
+                }
+                Read::Copy(built_in) => {
+                    if let Some(agent) = agents.get_mut(built_in.name) {
+                        agent.origin = AgentOrigin::UneditedCopy(path);
+                    }
+                }
+            }
+        }
+        for (name, mut files) in own {
+            match (files.pop(), files.is_empty()) {
+                (Some((path, agent)), true) => self.take(name, path, agent, &mut agents),
+                (last, _) => self.refuse_both(&name, files.into_iter().chain(last).collect()),
+            }
+        }
+        self.result.agents = agents.into_values().collect();
+        self.result.agents.sort_by(|one, other| one.definition.name.cmp(&other.definition.name));
+        self.result.errors.sort_by(|one, other| one.files.cmp(&other.files));
+        self.result.remarks = std::mem::take(&mut self.result.remarks).sorted();
+        self.result
+    }
+
+    fn take(&mut self, name: String, path: PathBuf, agent: ReadAgent, agents: &mut IndexMap<String, Agent>) {
+        let shadows = agents.contains_key(&name);
+        if shadows {
+            let message = format!("{} stands in for the built-in agent of that name", quoted(&name));
+            let warning = agent.named.warning("shadows-builtin", message).label("built in, too");
+            self.result.remarks.push(warning.hint("another name lets both review"));
+        }
+        let origin = AgentOrigin::Custom { path, shadows };
+        agents.insert(name, Agent { definition: agent.definition, origin });
+    }
+
+    fn refuse_both(&mut self, name: &str, files: Vec<(PathBuf, ReadAgent)>) {
+        let shown: Vec<String> = files.iter().map(|(path, _)| self.places.shown(path)).collect();
+        let files_named = list_of(shown.iter().map(String::as_str), "and");
+        let message = format!("the name {} is given by {files_named}: none of them is used", quoted(name));
+        let mut places = files.iter().map(|(_, agent)| &agent.named);
+        let Some(first) = places.next() else { return };
+        let mut error = first.error("duplicate", message).label("given here");
+        for other in places {
+            error = error.also(other, "and here");
+        }
+        let diagnostics = [error.hint("give each agent a name of its own")].into_iter().collect();
+        let files = files.into_iter().map(|(path, _)| path).collect();
+        self.result.errors.push(LoadError { files, diagnostics });
+    }
+}
+
+/// files by which later versions of another tool describe their own machinery.
+fn is_of_another_tool(path: &Path, document: &Document) -> bool {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let name = document.root.get("name").and_then(|name| name.as_text());
+    ["selector", "aggregator"].contains(&stem)
+        && name == Some(stem)
+        && document.root.get("output_schema").is_none()
+}

@@ -1,0 +1,55 @@
+//! Patterns for whole paths, with `**` and `{a,b}` (R-68).
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// A pattern that a path from the project's root is held against.
+#[derive(Debug, Clone)]
+pub(super) struct PathPattern {
+    matcher: GlobMatcher,
+}
+
+impl PathPattern {
+    /// Reads a pattern; why it is none, in a few words.
+    pub(super) fn new(pattern: &str) -> Result<Self, String> {
+        let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+        let glob = glob.map_err(|error| error.kind().to_string())?;
+        Ok(Self { matcher: glob.compile_matcher() })
+    }
+
+    /// As it was written.
+    pub(super) fn source(&self) -> &str {
+        self.matcher.glob().glob()
+    }
+
+    /// Whether it takes a path.
+    pub(super) fn takes(&self, path: &str) -> bool {
+        self.matcher.is_match(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pattern: &str, taken: &[&str], refused: &[&str]) {
+        let pattern = PathPattern::new(pattern).unwrap();
+        for path in taken {
+            assert!(pattern.takes(path), "`{}` does not take {path:?}", pattern.source());
+        }
+        for path in refused {
+            assert!(!pattern.takes(path), "`{}` takes {path:?}", pattern.source());
+        }
+    }
+
+    // R-68
+    #[test]
+    fn paths_are_taken_whole_with_directories_and_alternatives() {
+        check("src/*.py", &["src/x.py"], &["src/deep/x.py", "x.py", "lib/src/x.py"]);
+        check("src/**/*.py", &["src/x.py", "src/a/b/x.py"], &["test/x.py"]);
+        check("**/migrations/**", &["migrations/1.sql", "db/migrations/a/2.sql"], &["migrations"]);
+        check("*.{rs,toml}", &["a.rs", "a.toml"], &["a.py", "src/a.rs"]);
+        check("vendor/**", &["vendor/a", "vendor/a/b"], &["vendors/a"]);
+        assert!(PathPattern::new("a{b").is_err());
+        assert!(PathPattern::new("[").is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! Reading one agent's file.
+
+use saihai_model::Millis;
+
+use super::glob::NamePattern;
+use super::path_pattern::PathPattern;
+use super::python::PythonRegex;
+use super::tables::{AGENT, APPLICABILITY};
+use super::{AgentDefinition, Applicability, OutputSchema, Phase, lint, tools};
+use crate::diagnostic::{Diagnostics, Located, Location, did_you_mean, list_of, quoted};
+use crate::document::Document;
+use crate::fields::Fields;
+
+/// An agent, and where its file gives its name.
+#[derive(Debug)]
+pub(super) struct ReadAgent {
+    pub(super) definition: AgentDefinition,
+    pub(super) named: Location,
+}
+
+/// Reads an agent. Without one, errors were added.
+pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option<ReadAgent> {
+    let mut found = Diagnostics::new();
+    let agent = Fields::read(&document.cursor(), &AGENT, &mut found)
+        .and_then(|fields| Reader { fields: &fields, found: &mut found }.agent());
+    let agent = agent.filter(|_| !found.has_errors());
+    diagnostics.append(found);
+    agent
+}
+
+struct Reader<'r, 'd> {
+    fields: &'r Fields<'d>,
+    found: &'r mut Diagnostics,
+}
+
+impl Reader<'_, '_> {
+    /// Every field is read even where one before it is wrong: a person wants all errors at once.
+    fn agent(mut self) -> Option<ReadAgent> {
+        let name = self.name();
+        let description = self.filled("description");
+        let model = self.filled("model");
+        let output_schema = self.output_schema();
+        let system_prompt = self.filled("system_prompt");
+        let (allowed_tools, tools) = self.tools();
+        let applicability = self.applicability();
+        let name = name?;
+        let definition = AgentDefinition {
+            name: name.value,
+            description: description?,
+            model: model?,
+            output_schema: output_schema?,
+            system_prompt: system_prompt?,
+            allowed_tools,
+            tools,
+            phase: self.fields.text("phase").and_then(|phase| Phase::named(&phase.value)).unwrap_or_default(),
+            applicability,
+            timeout: self.fields.count("timeout").map(|seconds| Millis::seconds(seconds.value.into())),
+            max_turns: self.fields.count("max_turns").map(|calls| calls.value),
+        };
+        Some(ReadAgent { definition, named: name.at })
+    }
+
+    fn name(&mut self) -> Option<Located<String>> {
+        let name = self.fields.text("name")?;
+        let bad = name.value.chars().find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-'));
+        let message = match bad {
+            Some(bad) => format!("the name {} holds {}", quoted(&name.value), quoted(&bad.to_string())),
+            None if name.value.is_empty() => "the name is empty".to_owned(),
+            None => return Some(name),
+        };
+        let error = name.error("name", message).label("not a name");
+        self.found.push(error.hint("a name is made of `a`–`z`, `0`–`9` and `-`"));
+        None
+    }
+
+    fn filled(&mut self, key: &str) -> Option<String> {
+        let text = self.fields.text(key)?;
+        if text.value.trim().is_empty() {
+            self.found.push(text.error("empty", format!("`{key}` says nothing")).label("empty"));
+            return None;
+        }
+        Some(text.value)
+    }
+
+    fn output_schema(&mut self) -> Option<OutputSchema> {
+        let name = self.fields.text("output_schema")?;
+        let schema = OutputSchema::named(&name.value);
+        if schema.is_none() {
+            let known = || OutputSchema::ALL.into_iter().map(OutputSchema::name);
+            let there_is = format!("there is {}", list_of(known(), "and"));
+            let hint = match did_you_mean(&name.value, known()) {
+                Some(guess) => format!("{guess} {there_is}"),
+                None => there_is,
+            };
+            let message = format!("no output schema is named {}", quoted(&name.value));
+            self.found.push(name.error("schema", message).label("not known").hint(hint));
+        }
+        schema
+    }
+
+    fn tools(&mut self) -> (Vec<String>, Vec<&'static str>) {
+        let mut allowed = Vec::new();
+        for name in self.fields.texts("allowed_tools").unwrap_or_default() {
+            match tools::resolve(&name.value) {
+                Ok(tools) => allowed.extend(tools),
+                Err(no) => {
+                    let message = format!("{} cannot be used: {}", quoted(&name.value), no.why);
+                    self.found.push(name.error("tool", message).label("not allowed").hint(no.hint));
+                }
+            }
+        }
+        let written = self.fields.texts("allowed_tools").unwrap_or_default();
+        let tools = tools::every().filter(|tool| allowed.contains(tool)).collect();
+        (written.into_iter().map(|name| name.value).collect(), tools)
+    }
+
+    fn applicability(&mut self) -> Applicability {
+        if !self.fields.has("applicability") {
+            return Applicability::always();
+        }
+        let Some(fields) = self.fields.object("applicability", &APPLICABILITY, self.found) else {
+            return Applicability::default();
+        };
+        let applicability = Applicability {
+            always: fields.bool("always").is_some_and(|always| always.value),
+            file_patterns: self.each(&fields, "file_patterns", |pattern, found| {
+                let read = NamePattern::new(&pattern.value);
+                if read.is_none() {
+                    let message = format!("{} would take too much memory", quoted(&pattern.value));
+                    found.push(pattern.error("glob", message).label("too large"));
+                }
+                read
+            }),
+            content_patterns: self.each(&fields, "content_patterns", content_pattern),
+            path_patterns: self.each(&fields, "path_patterns", path_pattern),
+            exclude_patterns: self.each(&fields, "exclude_patterns", path_pattern),
+        };
+        // What is left of a list that is wrong says nothing about what was meant.
+        if !self.found.has_errors() {
+            lint::patterns(&fields, &applicability, self.found);
+        }
+        applicability
+    }
+
+    fn each<T>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+        read: fn(&Located<String>, &mut Diagnostics) -> Option<T>,
+    ) -> Vec<T> {
+        let patterns = fields.texts(key).unwrap_or_default();
+        patterns.iter().filter_map(|pattern| read(pattern, self.found)).collect()
+    }
+}
+
+fn content_pattern(pattern: &Located<String>, found: &mut Diagnostics) -> Option<PythonRegex> {
+    match PythonRegex::new(&pattern.value) {
+        Ok(regex) => Some(regex),
+        Err(bad) => {
+            let message = format!("{} is no regular expression of Python: {bad}", quoted(&pattern.value));
+            let error = pattern.error("regex", message).label("refused");
+            found.push(error.maybe_hint(bad.hint.map(str::to_owned)));
+            None
+        }
+    }
+}
+
+fn path_pattern(pattern: &Located<String>, found: &mut Diagnostics) -> Option<PathPattern> {
+    match PathPattern::new(&pattern.value) {
+        Ok(pattern) => Some(pattern),
+        Err(why) => {
+            let message = format!("{} is no pattern of paths: {why}", quoted(&pattern.value));
+            found.push(pattern.error("glob", message).label("refused"));
+            None
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What an agent's reply must look like: a fixed register of six schemas.
+//!
+//! They are written in the form every structured-output mode takes: all properties required, those that may be absent
+//! nullable, no others.
+
+use serde_json::{Value as Json, json};
+
+/// What an agent's reply must look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OutputSchema {
+    /// Issues by category.
+    CategoryClassification,
+    /// Suggestions with a priority.
+    ImprovementSuggestions,
+    /// Scores of several dimensions.
+    MultiDimensionalAnalysis,
+    /// Issues and one score.
+    ScoredIssues,
+    /// Issues, in lists by severity.
+    SeverityClassified,
+    /// What tests leave out, and how risky that is.
+    TestGapAssessment,
+}
+
+impl OutputSchema {
+    /// All of them, by name.
+    pub const ALL: [Self; 6] = [
+        Self::CategoryClassification,
+        Self::ImprovementSuggestions,
+        Self::MultiDimensionalAnalysis,
+        Self::ScoredIssues,
+        Self::SeverityClassified,
+        Self::TestGapAssessment,
+    ];
+
+    /// Its name in agents' files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CategoryClassification => "category_classification",
+            Self::ImprovementSuggestions => "improvement_suggestions",
+            Self::MultiDimensionalAnalysis => "multi_dimensional_analysis",
+            Self::ScoredIssues => "scored_issues",
+            Self::SeverityClassified => "severity_classified",
+            Self::TestGapAssessment => "test_gap_assessment",
+        }
+    }
+
+    /// The schema of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|schema| schema.name() == name)
+    }
+
+    /// What it describes, for lists.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::CategoryClassification => "a reviewer's reply: issues by category",
+            Self::ImprovementSuggestions => "a reviewer's reply: issues, and improvements with a priority",
+            Self::MultiDimensionalAnalysis => "a reviewer's reply: issues, and scores of several dimensions",
+            Self::ScoredIssues => "a reviewer's reply: issues and one score",
+            Self::SeverityClassified => "a reviewer's reply: issues in lists by severity",
+            Self::TestGapAssessment => "a reviewer's reply: issues, and what tests leave out",
+        }
+    }
+
+    /// The JSON Schema itself.
+    pub fn json(self) -> Json {
+        match self {
+            Self::CategoryClassification => {
+                let category = object(json!({"name": text(), "issues": list(issue())}));
+                object(json!({"issues": list(issue()), "categories": list(category)}))
+            }
+            Self::ImprovementSuggestions => {
+                let suggestion = object(json!({
+                    "title": text(),
+                    "description": text(),
+                    "priority": severity(),
+                    "location": or_null(location()),
+                }));
+                object(json!({"issues": list(issue()), "suggestions": list(suggestion)}))
+            }
+            Self::MultiDimensionalAnalysis => {
+                let dimension = object(json!({"name": text(), "score": score(), "description": text()}));
+                object(json!({"issues": list(issue()), "dimensions": list(dimension)}))
+            }
+            Self::ScoredIssues => object(json!({"issues": list(issue()), "overall_score": score()})),
+            Self::SeverityClassified => object(json!({
+                "critical_issues": list(issue()),
+                "important_issues": list(issue()),
+                "suggestion_issues": list(issue()),
+                "nitpick_issues": list(issue()),
+            })),
+            Self::TestGapAssessment => {
+                let gap = object(json!({
+                    "file_path": text(),
+                    "line_number": or_null(line()),
+                    "description": text(),
+                    "priority": severity(),
+                }));
+                let issues = list(issue());
+                object(json!({"issues": issues, "coverage_gaps": list(gap), "risk_level": severity()}))
+            }
+        }
+    }
+}
+
+fn issue() -> Json {
+    object(json!({
+        "severity": severity(),
+        "description": text(),
+        "location": or_null(location()),
+        "suggestion": or_null(text()),
+        "category": or_null(text()),
+        "confidence": or_null(json!({"type": "integer", "minimum": 0, "maximum": 100})),
+    }))
+}
+
+fn location() -> Json {
+    object(json!({"file_path": text(), "line_number": line(), "end_line": or_null(line())}))
+}
+
+/// An object that has all of these properties and no others.
+fn object(properties: Json) -> Json {
+    let names: Vec<&String> = properties.as_object().into_iter().flat_map(|map| map.keys()).collect();
+    json!({"type": "object", "required": names, "additionalProperties": false, "properties": properties})
+}
+
+fn list(item: Json) -> Json {
+    json!({"type": "array", "items": item})
+}
+
+fn or_null(schema: Json) -> Json {
+    json!({"anyOf": [schema, {"type": "null"}]})
+}
+
+fn text() -> Json {
+    json!({"type": "string", "minLength": 1})
+}
+
+fn line() -> Json {
+    json!({"type": "integer", "minimum": 1})
+}
+
+fn score() -> Json {
+    json!({"type": "number", "minimum": 0, "maximum": 10})
+}
+
+fn severity() -> Json {
+    json!({"type": "string", "enum": ["critical", "important", "suggestion", "nitpick"]})
+}

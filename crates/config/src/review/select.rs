@@ -1,0 +1,228 @@
+//! Which agents a subject needs, and why. No model is asked.
+
+mod place;
+
+use saihai_model::{Subject, SubjectFile};
+
+use super::python::{Found, PythonRegex};
+use super::{Agent, Applicability};
+use crate::diagnostic::{did_you_mean, list_of, quoted};
+use place::place;
+
+/// What was asked for beside what the agents say themselves.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// Exactly these, whether or not they apply; empty: whichever apply.
+    pub only: Vec<String>,
+    /// Not these.
+    pub skip: Vec<String>,
+    /// Not these either: the settings say so.
+    pub disabled: Vec<String>,
+}
+
+/// Every agent, and whether it is selected.
+#[derive(Debug, Clone)]
+pub struct Selection<'a> {
+    /// By phase, then by name.
+    pub agents: Vec<Considered<'a>>,
+}
+
+/// An agent that was considered.
+#[derive(Debug, Clone)]
+pub struct Considered<'a> {
+    /// The agent.
+    pub agent: &'a Agent,
+    /// Why it is selected, or why it is not.
+    pub verdict: Result<Why, WhyNot>,
+}
+
+/// Why an agent is selected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// It was asked for by name.
+    Asked,
+    /// It is for every change.
+    Always,
+    /// A pattern takes the name of a file.
+    FileName {
+        /// The pattern.
+        pattern: String,
+        /// The file.
+        file: String,
+    },
+    /// A pattern takes the path of a file.
+    Path {
+        /// The pattern.
+        pattern: String,
+        /// The file.
+        file: String,
+    },
+    /// A pattern is found in a text.
+    Content {
+        /// The pattern.
+        pattern: String,
+        /// The file.
+        file: String,
+        /// The line in it, where it has one: headers of a diff have none.
+        line: Option<u32>,
+        /// That line, cut where it is long.
+        text: String,
+    },
+    /// Whether a pattern is found could not be known within the limits of a search.
+    Limit {
+        /// The pattern.
+        pattern: String,
+        /// The file.
+        file: String,
+    },
+}
+
+/// Why an agent is not selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyNot {
+    /// None of its patterns matches.
+    NothingMatches,
+    /// It has no patterns.
+    NoPatterns,
+    /// Only others were asked for.
+    NotAsked,
+    /// It was to be skipped.
+    Skipped,
+    /// The settings say so.
+    Disabled,
+}
+
+/// A name that no agent has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownAgent {
+    /// The name.
+    pub name: String,
+    /// What was probably meant, or what there is.
+    pub hint: String,
+}
+
+impl Wish {
+    /// The first name in it that no agent has.
+    pub fn unknown(&self, agents: &[Agent]) -> Option<UnknownAgent> {
+        let known = || agents.iter().map(|agent| agent.definition.name.as_str());
+        let names = self.only.iter().chain(&self.skip).chain(&self.disabled);
+        let name = names.into_iter().find(|name| known().all(|known| known != **name))?;
+        let hint = did_you_mean(name, known());
+        let hint = hint.unwrap_or_else(|| format!("there is {}", list_of(known(), "and")));
+        Some(UnknownAgent { name: name.clone(), hint })
+    }
+
+    fn verdict(&self, agent: &Agent, subject: &Subject) -> Result<Why, WhyNot> {
+        let has = |names: &[String]| names.contains(&agent.definition.name);
+        if has(&self.skip) {
+            return Err(WhyNot::Skipped);
+        }
+        match (has(&self.only), self.only.is_empty()) {
+            (true, _) => return Ok(Why::Asked),
+            (false, false) => return Err(WhyNot::NotAsked),
+            (false, true) => {}
+        }
+        if has(&self.disabled) {
+            return Err(WhyNot::Disabled);
+        }
+        why(&agent.definition.applicability, subject)
+    }
+}
+
+impl<'a> Selection<'a> {
+    /// Those that are selected.
+    pub fn selected(&self) -> impl Iterator<Item = (&'a Agent, &Why)> {
+        self.agents.iter().filter_map(|one| one.verdict.as_ref().ok().map(|why| (one.agent, why)))
+    }
+}
+
+/// Says of every agent whether a subject needs it. The order of the agents does not matter.
+pub fn select<'a>(agents: &'a [Agent], subject: &Subject, wish: &Wish) -> Selection<'a> {
+    let considered = agents.iter().map(|agent| Considered { agent, verdict: wish.verdict(agent, subject) });
+    let mut agents: Vec<Considered<'a>> = considered.collect();
+    agents.sort_by(|one, other| {
+        let key = |one: &Considered<'a>| (one.agent.definition.phase, &one.agent.definition.name);
+        key(one).cmp(&key(other))
+    });
+    Selection { agents }
+}
+
+/// any condition is enough; names are looked at before texts, because that costs less.
+fn why(applicability: &Applicability, subject: &Subject) -> Result<Why, WhyNot> {
+    if applicability.always {
+        return Ok(Why::Always);
+    }
+    if applicability.is_never() {
+        return Err(WhyNot::NoPatterns);
+    }
+    let files = || subject.files.iter().filter(|file| !applicability.excludes(&file.path));
+    let by_name = applicability.file_patterns.iter().find_map(|pattern| {
+        let file = files().find(|file| pattern.takes(&file.path))?;
+        Some(Why::FileName { pattern: pattern.source().to_owned(), file: file.path.clone() })
+    });
+    let by_path = || {
+        applicability.path_patterns.iter().find_map(|pattern| {
+            let file = files().find(|file| pattern.takes(&file.path))?;
+            Some(Why::Path { pattern: pattern.source().to_owned(), file: file.path.clone() })
+        })
+    };
+    let by_content = || {
+        let shown = || files().filter(|file| file.left_out.is_none());
+        applicability.content_patterns.iter().find_map(|pattern| found_in(pattern, shown(), subject))
+    };
+    by_name.or_else(by_path).or_else(by_content).ok_or(WhyNot::NothingMatches)
+}
+
+/// Where a pattern is found first. A search that was given up counts only if no other file decides.
+fn found_in<'f>(
+    pattern: &PythonRegex,
+    files: impl Iterator<Item = &'f SubjectFile>,
+    subject: &Subject,
+) -> Option<Why> {
+    let mut given_up = None;
+    for file in files {
+        match pattern.find(&file.text) {
+            Found::At(offset) => {
+                let (line, text) = place(&subject.mode, &file.text, offset);
+                let (pattern, file) = (pattern.source().to_owned(), file.path.clone());
+                return Some(Why::Content { pattern, file, line, text });
+            }
+            Found::Unknown if given_up.is_none() => given_up = Some(file.path.clone()),
+            Found::Unknown | Found::Nowhere => {}
+        }
+    }
+    given_up.map(|file| Why::Limit { pattern: pattern.source().to_owned(), file })
+}
+
+impl Why {
+    /// In a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Asked => "asked for by name".to_owned(),
+            Self::Always => "always".to_owned(),
+            Self::FileName { pattern, file } | Self::Path { pattern, file } => {
+                format!("{} takes {file}", quoted(pattern))
+            }
+            Self::Content { pattern, file, line, text } => {
+                let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+                format!("{} is found at {file}{line}: {text}", quoted(pattern))
+            }
+            Self::Limit { pattern, file } => {
+                format!("{} could not be searched for to the end in {file}", quoted(pattern))
+            }
+        }
+    }
+}
+
+impl WhyNot {
+    /// In a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NothingMatches => "none of its patterns matches",
+            Self::NoPatterns => "it has no patterns and is not `always` for every change",
+            Self::NotAsked => "only others were asked for",
+            Self::Skipped => "`--skip` names it",
+            Self::Disabled => "the settings disable it",
+        }
+    }
+}

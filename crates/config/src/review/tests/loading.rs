@@ -1,0 +1,236 @@
+//! Which files count, and which agent a name means.
+
+use std::path::PathBuf;
+
+use super::super::AgentOrigin;
+use super::super::builtin::all;
+use super::*;
+use crate::DiskSource;
+
+const BUILT_IN: [&str; 6] = [
+    "code-reviewer",
+    "code-simplifier",
+    "comment-analyzer",
+    "pr-test-analyzer",
+    "silent-failure-hunter",
+    "type-design-analyzer",
+];
+
+fn custom(path: &str, shadows: bool) -> AgentOrigin {
+    AgentOrigin::Custom { path: path.into(), shadows }
+}
+
+fn origin(result: &LoadResult, name: &str) -> AgentOrigin {
+    result.agents.iter().find(|agent| agent.definition.name == name).unwrap().origin.clone()
+}
+
+// R-2, R-4: case 2
+#[test]
+fn files_ending_in_toml_directly_in_either_directory_take_part() {
+    let (x, y, h) = (agent("x", ""), agent("y", ""), agent("h", ""));
+    let result = loaded(&[
+        ("x.toml", &x),
+        (".saihai/agents/y.toml", &y),
+        (".h.toml", &h),
+        ("README.md", "# no agent"),
+        ("A.TOML", "no agent"),
+        (".hachimoku/agents/deep/z.toml", "no agent"),
+    ]);
+    let own: Vec<&str> = names(&result).into_iter().filter(|name| !BUILT_IN.contains(name)).collect();
+    assert_eq!(own, ["h", "x", "y"]);
+    assert_eq!(result.agents.len(), 9);
+    assert!(result.errors.is_empty() && result.remarks.is_empty());
+    assert_eq!(origin(&result, "y"), custom("/p/.saihai/agents/y.toml", false));
+}
+
+// R-3
+#[test]
+fn a_missing_directory_is_no_error_and_a_file_in_its_place_is() {
+    assert_eq!(names(&loaded(&[])), BUILT_IN);
+    for directory in [".hachimoku/agents", ".saihai/agents"] {
+        let refused = load(&source(&[(directory, "")]), &places(), Language::English).unwrap_err();
+        let text = to_human(&refused, Colour::Never);
+        assert_eq!(
+            text,
+            format!(
+                "error[review/file]: `{directory}` is not a directory\n  = help: review agents are files in \
+                 a directory of that name\n"
+            )
+        );
+    }
+}
+
+// R-5: case 3
+#[test]
+fn an_agent_replaces_the_built_in_one_of_its_name_whole() {
+    let text = agent("code-reviewer", "phase = \"early\"\n");
+    let result = loaded(&[("zzz.toml", &text)]);
+    assert_eq!(names(&result), BUILT_IN);
+    let path = "/p/.hachimoku/agents/zzz.toml";
+    assert_eq!(origin(&result, "code-reviewer"), custom(path, true));
+    let own = &result.agents[0].definition;
+    assert_eq!((own.system_prompt.as_str(), own.tools.len(), own.phase.name()), ("p", 0, "early"));
+    assert_eq!(codes(&result.remarks), ["review/shadows-builtin"]);
+}
+
+// R-6: case 4
+#[test]
+fn a_file_that_is_wrong_replaces_nothing() {
+    let result = loaded(&[("code-reviewer.toml", "name = \"code-reviewer\"\ndescription = \n")]);
+    assert_eq!(origin(&result, "code-reviewer"), AgentOrigin::BuiltIn);
+    insta::assert_snapshot!(errors(result), @"
+    error[review/syntax]: this is not valid TOML: string values must be quoted, expected literal string
+    --> .hachimoku/agents/code-reviewer.toml:2:15
+      |
+    2 | description =
+      |               ^
+    ");
+}
+
+// R-7: case 5
+#[test]
+fn two_files_of_one_name_are_both_refused_and_a_built_in_one_stays() {
+    let (dup, built_in) = (agent("dup", ""), agent("code-reviewer", ""));
+    let result = loaded(&[
+        ("a.toml", &dup),
+        (".saihai/agents/b.toml", &dup),
+        ("c.toml", &built_in),
+        ("d.toml", &built_in),
+    ]);
+    assert_eq!(names(&result), BUILT_IN);
+    assert_eq!(origin(&result, "code-reviewer"), AgentOrigin::BuiltIn);
+    let files: Vec<Vec<PathBuf>> = result.errors.iter().map(|error| error.files.clone()).collect();
+    let file = |below: &str| PathBuf::from("/p").join(below);
+    assert_eq!(
+        files,
+        [
+            [file(".hachimoku/agents/a.toml"), file(".saihai/agents/b.toml")],
+            [file(".hachimoku/agents/c.toml"), file(".hachimoku/agents/d.toml")]
+        ]
+    );
+    insta::assert_snapshot!(errors(result), @r#"
+    error[review/duplicate]: the name `dup` is given by `.hachimoku/agents/a.toml` and `.saihai/agents/b.toml`: none of them is used
+    --> .hachimoku/agents/a.toml:1:8
+      |
+    1 | name = "dup"
+      |        ^^^^^ given here
+    ::: .saihai/agents/b.toml:1:8
+      |
+    1 | name = "dup"
+      |        ----- and here
+      = help: give each agent a name of its own
+
+    error[review/duplicate]: the name `code-reviewer` is given by `.hachimoku/agents/c.toml` and `.hachimoku/agents/d.toml`: none of them is used
+    --> .hachimoku/agents/c.toml:1:8
+      |
+    1 | name = "code-reviewer"
+      |        ^^^^^^^^^^^^^^^ given here
+    ::: .hachimoku/agents/d.toml:1:8
+      |
+    1 | name = "code-reviewer"
+      |        --------------- and here
+      = help: give each agent a name of its own
+    "#);
+}
+
+// R-8: case 6
+#[test]
+fn copies_nobody_has_edited_override_nothing_and_edited_ones_do() {
+    let copies: Vec<(String, String)> = all()
+        .iter()
+        .map(|one| (format!(".saihai/agents/{}.toml", one.name), one.copy(Language::English)))
+        .collect();
+    let mut files: Vec<(&str, &str)> =
+        copies.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let result = loaded(&files);
+    assert_eq!(names(&result), BUILT_IN);
+    for agent in &result.agents {
+        assert!(matches!(agent.origin, AgentOrigin::UneditedCopy(_)), "{:?}", agent.origin);
+    }
+    // A copy in English does not keep the agent from speaking Japanese.
+    let japanese = load(&source(&files), &places(), Language::Japanese).unwrap();
+    assert_eq!(japanese.agents[0].definition.language(), Language::Japanese);
+
+    let edited = files[0].1.replacen("careful", "careless", 1);
+    files[0].1 = &edited;
+    let result = loaded(&files);
+    let path = "/p/.saihai/agents/code-reviewer.toml";
+    assert_eq!(origin(&result, "code-reviewer"), custom(path, true));
+    assert!(result.agents[0].definition.system_prompt.contains("careless"));
+}
+
+// R-9
+#[test]
+fn what_another_tool_keeps_there_is_said_to_have_no_effect() {
+    let result = loaded(&[
+        ("selector.toml", "name = \"selector\"\nmodel = \"m\"\n"),
+        ("aggregator.toml", "name = \"aggregator\"\n"),
+        (".hachimoku/config.toml", "model = \"m\"\n"),
+    ]);
+    assert!(result.errors.is_empty());
+    assert_eq!(names(&result), BUILT_IN);
+    insta::assert_snapshot!(to_human(&result.remarks, Colour::Never), @"
+    note[review/no-effect]: `.hachimoku/config.toml` has no effect
+      = help: settings are `[review]` in `.saihai/config.toml`
+
+    note[review/no-effect]: `.hachimoku/agents/aggregator.toml` has no effect: Saihai chooses and merges without an agent
+    --> .hachimoku/agents/aggregator.toml
+
+    note[review/no-effect]: `.hachimoku/agents/selector.toml` has no effect: Saihai chooses and merges without an agent
+    --> .hachimoku/agents/selector.toml
+    ");
+    // With a schema it is an agent like any other, and under another file's name it is a mistake.
+    let own = agent("selector", "");
+    assert!(names(&loaded(&[("selector.toml", &own)])).contains(&"selector"));
+    assert_eq!(loaded(&[("other.toml", "name = \"selector\"\n")]).errors.len(), 1);
+}
+
+// R-10, R-11: case 14
+#[test]
+fn whatever_a_file_is_its_neighbours_load() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let agents = root.join(".hachimoku/agents");
+    std::fs::create_dir_all(agents.join("directory.toml")).unwrap();
+    let write = |name: &str, text: &[u8]| std::fs::write(agents.join(name), text).unwrap();
+    write("good.toml", agent("good", "").as_bytes());
+    write("bytes.toml", b"name = \"\xff\"\n");
+    write("large.toml", &vec![b'#'; (1 << 20) + 1]);
+    write("empty.toml", b"");
+    let applies = |pattern: &str| format!("[applicability]\ncontent_patterns = ['{pattern}']\n");
+    let nested = format!("{}{}", "(".repeat(5000), ")".repeat(5000));
+    write("nested.toml", agent("nested", &applies(&nested)).as_bytes());
+    write("repeat.toml", agent("repeat", &applies("a{99999999999}")).as_bytes());
+    write("deep.toml", format!("x = {}{}", "[".repeat(9000), "]".repeat(9000)).as_bytes());
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(agents.join("nowhere"), agents.join("dangling.toml")).unwrap();
+        let pipe = agents.join("pipe.toml");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    }
+    let places = Places { current: root.clone(), root, user: None, home: None };
+    let result = load(&DiskSource, &places, Language::English).unwrap();
+    assert!(names(&result).contains(&"good"));
+    assert_eq!(result.agents.len(), 7);
+    let shown: Vec<String> = result
+        .errors
+        .iter()
+        .map(|error| {
+            let file = error.files[0].file_name().unwrap().to_string_lossy().into_owned();
+            let mut codes = codes(&error.diagnostics);
+            codes.dedup();
+            format!("{file}: {}", codes.join(", "))
+        })
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"), @"
+    bytes.toml: review/file
+    dangling.toml: review/file
+    deep.toml: review/too-large
+    directory.toml: review/file
+    empty.toml: review/missing-key
+    large.toml: review/file
+    nested.toml: review/regex
+    pipe.toml: review/file
+    repeat.toml: review/regex
+    ");
+}

@@ -1,0 +1,58 @@
+//! Agents from their files to the choice between them.
+
+mod builtin;
+mod files;
+mod loading;
+mod selecting;
+
+use crate::diagnostic::{Colour, Diagnostics, to_human};
+use crate::{Language, MemorySource, Places};
+
+use super::{LoadResult, load};
+
+const AGENTS: &str = "/p/.hachimoku/agents";
+
+/// An agent that is right, with this name and these further lines.
+fn agent(name: &str, further: &str) -> String {
+    format!(
+        "name = \"{name}\"\ndescription = \"d\"\nmodel = \"default\"\noutput_schema = \"scored_issues\"\n\
+         system_prompt = \"p\"\n{further}"
+    )
+}
+
+fn places() -> Places {
+    Places { current: "/p".into(), root: "/p".into(), user: None, home: None }
+}
+
+/// Files in `.hachimoku/agents`, by name; those with a `/` anywhere below the project.
+fn source(files: &[(&str, &str)]) -> MemorySource {
+    let mut source = MemorySource::default();
+    for (name, text) in files {
+        let path = if name.contains('/') { format!("/p/{name}") } else { format!("{AGENTS}/{name}") };
+        source.add(path, *text);
+    }
+    source
+}
+
+fn loaded(files: &[(&str, &str)]) -> LoadResult {
+    load(&source(files), &places(), Language::English).unwrap()
+}
+
+fn names(result: &LoadResult) -> Vec<&str> {
+    result.agents.iter().map(|agent| agent.definition.name.as_str()).collect()
+}
+
+fn errors(result: LoadResult) -> String {
+    let mut all = Diagnostics::new();
+    result.errors.into_iter().for_each(|error| all.append(error.diagnostics));
+    to_human(&all, Colour::Never)
+}
+
+fn codes(diagnostics: &Diagnostics) -> Vec<String> {
+    diagnostics.iter().map(|one| one.code.to_string()).collect()
+}
+
+/// The codes of what is wrong with one file of this text.
+fn wrong(text: &str) -> Vec<String> {
+    loaded(&[("x.toml", text)]).errors.iter().flat_map(|error| codes(&error.diagnostics)).collect()
+}

@@ -1,0 +1,173 @@
+//! Which agents a subject needs.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
+
+use super::super::{Agent, Why, WhyNot, Wish, select};
+use super::*;
+
+fn file(path: &str, text: &str) -> SubjectFile {
+    SubjectFile { path: path.into(), previous: None, text: text.into(), left_out: None, lossy: false }
+}
+
+fn subject(files: &[(&str, &str)]) -> Subject {
+    let files = files.iter().map(|(path, text)| file(path, text)).collect();
+    Subject { mode: SubjectMode::Files, files }
+}
+
+fn agents(own: &[(&str, &str)]) -> Vec<Agent> {
+    let texts: Vec<(String, String)> =
+        own.iter().map(|(name, further)| (format!("{name}.toml"), agent(name, further))).collect();
+    let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let result = loaded(&files);
+    assert!(result.errors.is_empty(), "{}", errors(result));
+    let is_own = |agent: &Agent| own.iter().any(|(name, _)| *name == agent.definition.name);
+    result.agents.into_iter().filter(is_own).collect()
+}
+
+fn verdict(further: &str, files: &[(&str, &str)]) -> Result<Why, WhyNot> {
+    let agents = agents(&[("x", further)]);
+    select(&agents, &subject(files), &Wish::default()).agents[0].verdict.clone()
+}
+
+fn words(further: &str, files: &[(&str, &str)]) -> String {
+    verdict(further, files).map_or_else(|not| format!("not: {}", not.words()), |why| why.words())
+}
+
+// R-29, R-19, R-21: cases 17, 18, 19
+#[test]
+fn any_condition_is_enough() {
+    let check = |patterns: &str, files: &[(&str, &str)], expected: &str| {
+        assert_eq!(words(&format!("[applicability]\n{patterns}\n"), files), expected, "{patterns}");
+    };
+    let none = "not: none of its patterns matches";
+    check("always = true\nfile_patterns = ['x']", &[], "always");
+    check("file_patterns = ['*.py']", &[("src/deep/x.py", "")], "`*.py` takes src/deep/x.py");
+    check("file_patterns = ['*.py']", &[("x.pyc", "")], none);
+    check("file_patterns = ['src/*.py']", &[("src/x.py", "")], none);
+    let both = "file_patterns = ['*.py']\ncontent_patterns = ['eval']";
+    check(both, &[("a.py", "")], "`*.py` takes a.py");
+    check(both, &[("a.js", "x\n eval(y)\n")], "`eval` is found at a.js:2: eval(y)");
+    check(both, &[("a.js", "x")], none);
+    check("path_patterns = ['src/**']", &[("src/a/b", "")], "`src/**` takes src/a/b");
+    check("path_patterns = ['src/**']", &[("a", "")], none);
+    check("", &[("a", "")], "not: it has no patterns and is not `always` for every change");
+    check("content_patterns = ['']", &[("a", "")], "`` is found at a:1: ");
+}
+
+// R-68
+#[test]
+fn files_that_are_excluded_count_for_no_condition() {
+    let patterns = "[applicability]\nexclude_patterns = ['gen/**']\nfile_patterns = ['*.py']\n\
+                    path_patterns = ['gen/*']\ncontent_patterns = ['eval']\n";
+    assert_eq!(verdict(patterns, &[("gen/x.py", "eval")]), Err(WhyNot::NothingMatches));
+    let why = verdict(patterns, &[("gen/x.py", ""), ("y.py", "")]).unwrap();
+    assert_eq!(why, Why::FileName { pattern: "*.py".into(), file: "y.py".into() });
+}
+
+// R-22: case 26
+#[test]
+fn each_file_is_searched_by_itself() {
+    let patterns = "[applicability]\ncontent_patterns = ['one\\ntwo']\n";
+    assert_eq!(verdict(patterns, &[("a", "one\n"), ("b", "two\n")]), Err(WhyNot::NothingMatches));
+    assert!(verdict(patterns, &[("a", "zero\none\ntwo\n")]).is_ok());
+}
+
+// R-33
+#[test]
+fn a_file_whose_content_is_left_out_counts_by_its_name_alone() {
+    let binary = SubjectFile { left_out: Some(LeftOut::Binary), ..file("logo.png", "") };
+    let subject = Subject { mode: SubjectMode::Files, files: vec![binary] };
+    let agents = agents(&[
+        ("a", "[applicability]\ncontent_patterns = ['']\n"),
+        ("b", "[applicability]\nfile_patterns = ['*.png']\n"),
+    ]);
+    let selection = select(&agents, &subject, &Wish::default());
+    assert_eq!(selection.agents[0].verdict, Err(WhyNot::NothingMatches));
+    assert!(selection.agents[1].verdict.is_ok());
+}
+
+// R-25: case 25
+#[test]
+fn a_search_that_takes_too_long_selects_the_agent_and_says_so() {
+    let patterns = "[applicability]\ncontent_patterns = ['(a+)+\\1$']\n";
+    let long = format!("{}!", "a".repeat(5000));
+    let expected = Why::Limit { pattern: "(a+)+\\1$".into(), file: "long".into() };
+    assert_eq!(verdict(patterns, &[("long", &long), ("short", "b")]), Ok(expected));
+    assert!(matches!(verdict(patterns, &[("long", &long), ("short", "aa")]), Ok(Why::Content { .. })));
+}
+
+// R-30: case 20
+#[test]
+fn agents_come_by_phase_and_then_by_name() {
+    let own = [("b", "phase = \"final\"\n"), ("a1", ""), ("a-1", ""), ("z", "phase = \"early\"\n")];
+    let agents = agents(&own);
+    let selection = select(&agents, &subject(&[]), &Wish::default());
+    let names: Vec<&str> = selection.selected().map(|(agent, _)| agent.definition.name.as_str()).collect();
+    assert_eq!(names, ["z", "a-1", "a1", "b"]);
+}
+
+// R-31
+#[test]
+fn flags_and_settings_choose_by_name() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let agents = agents(&[("a", ""), ("b", "[applicability]\n"), ("c", ""), ("d", "")]);
+    let check = |wish: Wish, expected: &str| {
+        let selection = select(&agents, &subject(&[]), &wish);
+        let shown = selection.agents.iter().map(|one| match &one.verdict {
+            Ok(why) => why.words(),
+            Err(not) => format!("not: {}", not.words()),
+        });
+        assert_eq!(shown.collect::<Vec<_>>().join("; "), expected);
+    };
+    let only = Wish { only: names(&["b", "c"]), disabled: names(&["c"]), ..Wish::default() };
+    check(
+        only,
+        "not: only others were asked for; asked for by name; asked for by name; not: only others were asked for",
+    );
+    let without = Wish { skip: names(&["a"]), disabled: names(&["d"]), ..Wish::default() };
+    check(
+        without,
+        "not: `--skip` names it; not: it has no patterns and is not `always` for every change; always; not: the settings disable it",
+    );
+    let unknown = Wish { skip: names(&["a", "aa"]), ..Wish::default() }.unknown(&agents).unwrap();
+    assert_eq!((unknown.name.as_str(), unknown.hint.as_str()), ("aa", "there is `a`, `b`, `c` and `d`"));
+    assert_eq!(Wish::default().unknown(&agents), None);
+}
+
+// R-27: what git writes above every change is nobody's error handling and no comment
+#[test]
+fn the_headers_of_a_diff_alone_select_no_built_in_agent() {
+    let text = "diff --git a/x b/x\nnew file mode 100644\nindex 0000000..e69de29\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
+    let subject = subject(&[("x", text)]);
+    let selection = select(&BUILT_IN, &subject, &Wish::default());
+    let why: Vec<&Why> = selection.selected().map(|(_, why)| why).collect();
+    assert_eq!(why, [&Why::Always, &Why::Always]);
+}
+
+/// Read once: their patterns take time to compile.
+static BUILT_IN: LazyLock<Vec<Agent>> = LazyLock::new(|| loaded(&[]).agents);
+
+proptest! {
+    // R-30, SC-005, SC-006
+    #[test]
+    fn the_order_of_agents_and_files_changes_nothing(
+        order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
+        files in Just(vec![("a.py", "try:"), ("b.rs", "x"), ("c.md", "# y")]).prop_shuffle(),
+    ) {
+        let all = &*BUILT_IN;
+        let shuffled: Vec<Agent> = order.iter().map(|index| all[*index].clone()).collect();
+        let names = |agents: &[Agent], files: &[(&str, &str)]| -> Vec<String> {
+            let selection = select(agents, &subject(files), &Wish::default());
+            selection.selected().map(|(agent, _)| agent.definition.name.clone()).collect()
+        };
+        let expected = names(all, &[("a.py", "try:"), ("b.rs", "x"), ("c.md", "# y")]);
+        prop_assert_eq!(names(&shuffled, &files), expected.clone());
+        for always in ["code-reviewer", "code-simplifier"] {
+            prop_assert!(expected.iter().any(|name| name == always));
+            prop_assert!(names(&shuffled, &[]).iter().any(|name| name == always));
+        }
+    }
+}

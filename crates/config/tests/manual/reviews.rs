@@ -1,0 +1,33 @@
+//! Review agents of the manual, tried out.
+
+use saihai_config::review::load;
+use saihai_config::{Diagnostics, Language, MemorySource, Places};
+
+use crate::page::examples;
+
+/// The codes of everything there is to say of an agent's file.
+pub(crate) fn found(text: &str) -> Vec<String> {
+    let source = MemorySource::new([("/p/.hachimoku/agents/example.toml", text)]);
+    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let loaded = load(&source, &places, Language::English).expect("a directory of agents");
+    let mut all: Diagnostics = loaded.remarks;
+    loaded.errors.into_iter().for_each(|error| all.append(error.diagnostics));
+    all.iter().map(|diagnostic| diagnostic.code.to_string()).collect()
+}
+
+// K-40, R-56
+#[test]
+fn the_examples_of_every_diagnostic_are_right_about_what_is_wrong() {
+    let examples = examples(&["review"]);
+    assert!(examples.len() > 30, "only {}", examples.len());
+    for block in examples {
+        let (code, found) = (&block.heading, found(&block.text));
+        match block.info.as_str() {
+            "toml wrong" => {
+                assert!(found.iter().all(|one| one == code) && !found.is_empty(), "{code}: {found:?}")
+            }
+            "toml right" => assert!(found.is_empty(), "{code}: {found:?}"),
+            other => panic!("an example is `wrong` or `right`, not {other:?}"),
+        }
+    }
+}

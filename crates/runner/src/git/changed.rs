@@ -1,0 +1,160 @@
+//! What `git diff --raw --patch -z` says.
+
+/// One file that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Changed {
+    /// Its path; of a deleted file the one it had.
+    pub(crate) path: String,
+    /// The path it had before it was renamed.
+    pub(crate) previous: Option<String>,
+    /// What differs.
+    pub(crate) section: Section,
+}
+
+/// What differs in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// The bytes of its section of the patch.
+    Text(Vec<u8>),
+    /// It is not text.
+    Binary,
+    /// It is another repository, at another commit.
+    Submodule,
+}
+
+/// One line of `--raw`.
+struct Raw {
+    modes: [String; 2],
+    status: char,
+    paths: Vec<String>,
+}
+
+/// Reads it; nothing where it cannot be understood.
+pub(super) fn read(said: &[u8]) -> Option<Vec<Changed>> {
+    if said.is_empty() {
+        return Some(Vec::new());
+    }
+    let (raws, patch) = raws(said)?;
+    let mut sections = sections(patch).into_iter();
+    let mut changed = Vec::new();
+    for raw in raws {
+        // A change of kind is a deletion and a creation; what is unmerged has no section of its own.
+        let count = match raw.status {
+            'U' => 0,
+            'T' => 2,
+            _ => 1,
+        };
+        let own: Vec<Vec<u8>> = sections.by_ref().take(count).collect();
+        if own.len() < count {
+            return None;
+        }
+        if count == 0 {
+            continue;
+        }
+        let text = own.concat();
+        let mut paths = raw.paths.into_iter().rev();
+        let (path, previous) = (paths.next()?, paths.next());
+        let section = if raw.modes.iter().any(|mode| mode == "160000") {
+            Section::Submodule
+        } else if text.split(|byte| *byte == b'\n').any(is_binary_mark) {
+            Section::Binary
+        } else {
+            Section::Text(text)
+        };
+        changed.push(Changed { path, previous, section });
+    }
+    sections.next().is_none().then_some(changed)
+}
+
+/// Lines of content begin with a space, `+`, `-` or `\`.
+fn is_binary_mark(line: &[u8]) -> bool {
+    line.starts_with(b"Binary files ") && line.ends_with(b" differ")
+}
+
+/// The lines of `--raw`, up to the empty one, and what follows.
+fn raws(said: &[u8]) -> Option<(Vec<Raw>, &[u8])> {
+    let (mut raws, mut rest) = (Vec::new(), said);
+    while rest.first() == Some(&b':') {
+        let head = take(&mut rest)?;
+        let fields: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+        let [old, new, _, _, status] = fields.as_slice() else { return None };
+        let status = status.chars().next()?;
+        let count = if matches!(status, 'R' | 'C') { 2 } else { 1 };
+        let paths = (0..count).map(|_| take(&mut rest)).collect::<Option<Vec<_>>>()?;
+        raws.push(Raw { modes: [(*old).to_owned(), (*new).to_owned()], status, paths });
+    }
+    Some((raws, rest.strip_prefix(b"\0").unwrap_or(rest)))
+}
+
+/// What stands before the next NUL.
+fn take(rest: &mut &[u8]) -> Option<String> {
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    let taken = String::from_utf8_lossy(&rest[..end]).into_owned();
+    *rest = &rest[end + 1..];
+    Some(taken)
+}
+
+/// A patch, cut before every line that begins a file.
+fn sections(patch: &[u8]) -> Vec<Vec<u8>> {
+    let mut sections: Vec<Vec<u8>> = Vec::new();
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(b"diff --git ") {
+            sections.push(Vec::new());
+        }
+        if !line.starts_with(b"* Unmerged path ")
+            && let Some(section) = sections.last_mut()
+        {
+            section.extend_from_slice(line);
+        }
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(said: &str, expected: &[(&str, Option<&str>, &str)]) {
+        let changed = read(said.as_bytes()).unwrap();
+        let shown: Vec<(&str, Option<&str>, String)> = changed
+            .iter()
+            .map(|one| {
+                let section = match &one.section {
+                    Section::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                    other @ (Section::Binary | Section::Submodule) => format!("{other:?}"),
+                };
+                (one.path.as_str(), one.previous.as_deref(), section)
+            })
+            .collect();
+        let shown: Vec<_> = shown.iter().map(|(path, old, text)| (*path, *old, text.as_str())).collect();
+        assert_eq!(shown, expected);
+    }
+
+    // R-28, R-33
+    #[test]
+    fn paths_come_from_the_raw_lines_and_texts_from_the_patch() {
+        check("", &[]);
+        check(
+            ":100644 100644 a b M\0x\n.py\0:100644 100644 a b R090\0old\0new\0:100644 120000 a b T\0t\0\
+             :000000 000000 a b U\0u\0:160000 160000 a b M\0sub\0:100644 100644 a b M\0logo\0\0\
+             diff --git \"a/x\\n.py\" \"b/x\\n.py\"\n+diff --git in text\n\
+             diff --git a/old b/new\n-1\ndiff --git a/t b/t\n-2\ndiff --git a/t b/t\n+2\n* Unmerged path u\n\
+             diff --git a/sub b/sub\n-Subproject commit a\ndiff --git a/logo b/logo\nBinary files a/logo and b/logo differ\n",
+            &[
+                ("x\n.py", None, "diff --git \"a/x\\n.py\" \"b/x\\n.py\"\n+diff --git in text\n"),
+                ("new", Some("old"), "diff --git a/old b/new\n-1\n"),
+                ("t", None, "diff --git a/t b/t\n-2\ndiff --git a/t b/t\n+2\n"),
+                ("sub", None, "Submodule"),
+                ("logo", None, "Binary"),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_not_guessed_at() {
+        assert_eq!(read(b":100644 100644 a b M\0x\0\0diff --git a b\ndiff --git c d\n"), None);
+        assert_eq!(read(b":100644 100644 a b M\0x\0\0"), None);
+        assert_eq!(read(b":100644 100644 a M\0x\0\0"), None);
+        assert_eq!(read(b":100644 100644 a b M"), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! The git program, held so that nothing in a repository can make it run anything.
+//!
+//! Whoever can write files of a project can write `.git/config` and `.gitattributes` too. Every call therefore goes
+//! without pager, hooks, file system monitor, external diff, text conversion, lazy fetching, prompts, and the variables of
+//! the caller's own git; filters count only where the user's own configuration describes them. Nothing is written: git
+//! is also kept from refreshing the index.
+
+mod changed;
+mod filters;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, io};
+
+pub(crate) use changed::{Changed, Section};
+
+/// A repository, reached through the git program.
+#[derive(Debug, Clone)]
+pub struct Git {
+    root: PathBuf,
+    /// Configuration that holds whatever the repository says.
+    held: Vec<String>,
+}
+
+/// Why git did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The program cannot be started.
+    #[error("git cannot be started: {0}")]
+    Missing(#[source] io::Error),
+    /// It refused.
+    #[error("`git {command}` failed: {said}")]
+    Refused {
+        /// The command, without its flags.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+    /// It said something we cannot read.
+    #[error("what `git {command}` said cannot be understood")]
+    Unreadable {
+        /// The command.
+        command: &'static str,
+    },
+}
+
+/// Settings that hold whatever a repository says, beside its filters.
+const HELD: [&str; 8] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.quotePath=true",
+    "core.bigFileThreshold=20m",
+    "diff.autoRefreshIndex=true",
+    "diff.suppressBlankEmpty=false",
+    "diff.trustExitCode=false",
+];
+
+impl Git {
+    /// The repository whose files lie at `root`; nothing where there is none.
+    pub fn open(root: &Path) -> Result<Option<Self>, Error> {
+        let mut git = Self { root: root.to_owned(), held: HELD.map(str::to_owned).to_vec() };
+        match git.say("rev-parse", &["--is-inside-work-tree"]) {
+            Ok(said) if said.trim() == "true" => {}
+            Ok(_) => return Ok(None),
+            // Any other refusal is worth knowing: a repository of somebody else's, say.
+            Err(Error::Refused { said, .. }) if said.contains("not a git repository") => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        git.held.extend(filters::held(&git)?);
+        Ok(Some(git))
+    }
+
+    /// The commit a revision means.
+    pub fn commit(&self, revision: &str) -> Result<Option<String>, Error> {
+        if revision.is_empty() || revision.starts_with('-') {
+            return Ok(None);
+        }
+        let commit = format!("{revision}^{{commit}}");
+        self.ask("rev-parse", &["--verify", "--quiet", "--end-of-options", &commit])
+    }
+
+    /// The branch that a remote calls its own: `origin/main`.
+    pub fn remote_default(&self, remote: &str) -> Result<Option<String>, Error> {
+        let reference = format!("refs/remotes/{remote}/HEAD");
+        self.ask("symbolic-ref", &["--quiet", "--short", &reference])
+    }
+
+    /// Where two commits parted.
+    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, Error> {
+        self.ask("merge-base", &["--end-of-options", one, other])
+    }
+
+    /// The tree that holds nothing.
+    pub(crate) fn empty_tree(&self) -> Result<String, Error> {
+        self.say("hash-object", &["-t", "tree", "--stdin"]).map(|hash| hash.trim().to_owned())
+    }
+
+    /// Everything that differs between a tree and the files at the root; what git does not track is not among it.
+    pub(crate) fn changed_since(&self, tree: &str) -> Result<Vec<Changed>, Error> {
+        let flags = [
+            "--raw",
+            "--patch",
+            "-z",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            "--color-moved=no",
+            "--find-renames",
+            "-l1000",
+            "-O/dev/null",
+            "--unified=3",
+            "--inter-hunk-context=0",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            "--diff-algorithm=myers",
+            "--indent-heuristic",
+            "--no-relative",
+            "--no-abbrev",
+            "--submodule=short",
+            // Looking whether one is dirty would run git by the configuration of that other repository.
+            "--ignore-submodules=dirty",
+            tree,
+            "--",
+        ];
+        changed::read(&self.run("diff", &flags)?).ok_or(Error::Unreadable { command: "diff" })
+    }
+
+    /// Paths of files that git neither tracks nor ignores; those of other repositories end in `/`.
+    pub(crate) fn untracked(&self) -> Result<Vec<String>, Error> {
+        let said = self.run("ls-files", &["--others", "--exclude-standard", "-z"])?;
+        let paths = said.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    }
+
+    /// An answer of one line; nothing where git says no.
+    fn ask(&self, command: &str, arguments: &[&str]) -> Result<Option<String>, Error> {
+        match self.say(command, arguments) {
+            Ok(said) => Ok(Some(said.trim().to_owned()).filter(|line| !line.is_empty())),
+            Err(Error::Refused { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn say(&self, command: &str, arguments: &[&str]) -> Result<String, Error> {
+        self.run(command, arguments).map(|said| String::from_utf8_lossy(&said).into_owned())
+    }
+
+    fn run(&self, command: &str, arguments: &[&str]) -> Result<Vec<u8>, Error> {
+        let output = self.command(command).args(arguments).output().map_err(Error::Missing)?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it did not say why");
+        Err(Error::Refused { command: command.to_owned(), said: said.trim().to_owned() })
+    }
+
+    fn command(&self, command: &str) -> Command {
+        let mut git = Command::new("git");
+        for (name, _) in env::vars_os() {
+            if name.to_string_lossy().starts_with("GIT_") {
+                git.env_remove(name);
+            }
+        }
+        git.env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_ALLOW_PROTOCOL", "")
+            .env("LC_ALL", "C")
+            .current_dir(&self.root)
+            .stdin(Stdio::null());
+        // The repository cannot say that its files lie elsewhere.
+        git.arg("--no-pager").arg("--literal-pathspecs").arg("--work-tree").arg(&self.root);
+        for setting in &self.held {
+            git.arg("-c").arg(setting);
+        }
+        git.arg(command);
+        git
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! Changes: everything that differs from where the current branch left its base.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
+
+use super::Error;
+use super::text::{Content, content, of_bytes, without_content};
+use crate::git::{Git, Section};
+
+/// What to compare with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Base {
+    /// This revision.
+    Named(String),
+    /// The default branch of this remote, else `main`, else `master`.
+    Found {
+        /// The remote.
+        remote: String,
+    },
+}
+
+/// Whether files count that git does not track yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Untracked {
+    /// They do.
+    Counted,
+    /// They do not.
+    LeftOut,
+}
+
+/// Where Saihai keeps what it makes itself: never a change of anybody's.
+const OWN: [&str; 4] = [".saihai/runs/", ".saihai/cache/", ".saihai/batches/", ".worktrees/"];
+
+/// Everything that differs between the place where HEAD left its base and the files as they are: commits, staged and
+/// unstaged edits, and files that are new.
+pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject, Error> {
+    let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
+    let head = git.commit("HEAD")?;
+    let (mode, tree) = match &head {
+        Some(commit) => {
+            let base = name(&git, base)?;
+            let of_base = git.commit(&base)?.ok_or_else(|| Error::NoRevision(base.clone()))?;
+            let parted = git.merge_base(&of_base, commit)?.ok_or_else(|| Error::NoMergeBase(base.clone()))?;
+            let (merge_base, head) = (Some(parted.clone()), head.clone());
+            (SubjectMode::Changes { base, merge_base, head }, parted)
+        }
+        None => {
+            if let Base::Named(revision) = base {
+                return Err(Error::NoRevision(revision.clone()));
+            }
+            let base = "the empty tree".to_owned();
+            (SubjectMode::Changes { base, merge_base: None, head: None }, git.empty_tree()?)
+        }
+    };
+    let mut files: Vec<SubjectFile> = Vec::new();
+    for changed in git.changed_since(&tree)? {
+        let (path, previous) = (changed.path, changed.previous);
+        files.push(match changed.section {
+            Section::Text(bytes) => of_bytes(path, previous, bytes),
+            Section::Binary => without_content(path, previous, LeftOut::Binary),
+            Section::Submodule => without_content(path, previous, LeftOut::Submodule),
+        });
+    }
+    if untracked == Untracked::Counted {
+        for path in git.untracked()? {
+            files.extend(new_file(root, path)?);
+        }
+    }
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(Subject { mode, files })
+}
+
+fn name(git: &Git, base: &Base) -> Result<String, Error> {
+    let remote = match base {
+        Base::Named(revision) => return Ok(revision.clone()),
+        Base::Found { remote } => remote,
+    };
+    if let Some(branch) = git.remote_default(remote)? {
+        return Ok(branch);
+    }
+    for branch in ["main", "master"] {
+        if git.commit(branch)?.is_some() {
+            return Ok(branch.to_owned());
+        }
+    }
+    Err(Error::NoBase)
+}
+
+/// A file that git does not track, as the section of a diff that adds it.
+fn new_file(root: &Path, path: String) -> Result<Option<SubjectFile>, Error> {
+    if OWN.iter().any(|own| path.starts_with(own)) {
+        return Ok(None);
+    }
+    if let Some(repository) = path.strip_suffix('/') {
+        return Ok(Some(without_content(repository.to_owned(), None, LeftOut::Submodule)));
+    }
+    let file = root.join(&path);
+    let wrong = |source| Error::Io { path: file.clone(), source };
+    // Another process may have taken it away since git listed it.
+    let Ok(metadata) = fs::symlink_metadata(&file) else { return Ok(None) };
+    if metadata.is_symlink() {
+        let target = fs::read_link(&file).map_err(wrong)?;
+        let bytes = target.to_string_lossy().into_owned().into_bytes();
+        return Ok(Some(of_bytes(path.clone(), None, addition(&path, "120000", &bytes))));
+    }
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    Ok(Some(match content(&file).map_err(wrong)? {
+        Content::Bytes(bytes) => {
+            let section = addition(&path, "100644", &bytes);
+            of_bytes(path, None, section)
+        }
+        Content::LeftOut(why) => without_content(path, None, why),
+    }))
+}
+
+/// The section of a diff that adds a file.
+fn addition(path: &str, mode: &str, content: &[u8]) -> Vec<u8> {
+    let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
+    let (old, new) = (quoted(&format!("a/{path}")), quoted(&format!("b/{path}")));
+    let mut head = format!("diff --git {old} {new}\nnew file mode {mode}\n");
+    if !lines.is_empty() {
+        write!(head, "--- /dev/null\n+++ {new}\n@@ -0,0 +1,{} @@\n", lines.len())
+            .expect("a string takes everything");
+    }
+    let mut section = head.into_bytes();
+    for line in lines {
+        section.push(b'+');
+        section.extend_from_slice(line);
+    }
+    if content.last().is_some_and(|last| *last != b'\n') {
+        section.extend_from_slice(b"\n\\ No newline at end of file\n");
+    }
+    section
+}
+
+/// A path as git writes it in headers: a line break in one would begin a line of its own.
+fn quoted(path: &str) -> String {
+    if path.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')) {
+        format!("{path:?}")
+    } else {
+        path.to_owned()
+    }
+}

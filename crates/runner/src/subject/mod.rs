@@ -1,0 +1,64 @@
+//! What a review is about, taken from the project before it begins: changes since some revision, or whole files.
+
+mod changes;
+mod files;
+mod text;
+
+use std::io;
+use std::path::PathBuf;
+
+pub use changes::{Base, Untracked, changes};
+pub use files::whole_files;
+
+use crate::git;
+
+/// Why there is no subject.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Git did not do what was asked.
+    #[error(transparent)]
+    Git(#[from] git::Error),
+    /// There is no repository.
+    #[error("`{}` is not in a git repository", .0.display())]
+    NoRepository(PathBuf),
+    /// A revision does not exist.
+    #[error("the revision `{0}` does not exist here")]
+    NoRevision(String),
+    /// Nothing says what to compare with.
+    #[error("nothing says what to compare with: there is no remote branch, no `main` and no `master`")]
+    NoBase,
+    /// Two commits have no common history.
+    #[error("`{0}` and the current commit have no common history here")]
+    NoMergeBase(String),
+    /// Files that are not there.
+    #[error("{} not exist", missing(.0))]
+    Missing(Vec<String>),
+    /// A file outside the project.
+    #[error("`{0}` lies outside the project")]
+    Outside(String),
+    /// A file that cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A pattern that is none.
+    #[error("`{pattern}` is no pattern of files: {why}")]
+    BadPattern {
+        /// The pattern.
+        pattern: String,
+        /// Why not.
+        why: String,
+    },
+}
+
+fn missing(files: &[String]) -> String {
+    let quoted: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
+    let verb = if files.len() == 1 { "does" } else { "do" };
+    format!("{} {verb}", quoted.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

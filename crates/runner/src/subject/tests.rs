@@ -1,0 +1,165 @@
+//! Subjects of real repositories and directories.
+
+use std::fs;
+use std::path::Path;
+
+use saihai_model::Subject;
+
+use super::*;
+use crate::testing::Repository;
+
+fn found() -> Base {
+    Base::Found { remote: "origin".into() }
+}
+
+fn shown(subject: &Subject) -> String {
+    let lines = subject.files.iter().map(|file| {
+        let mut line = file.path.clone();
+        line.extend(file.previous.iter().map(|old| format!(" (was {old})")));
+        line.extend(file.left_out.iter().map(|why| format!(" [{}]", why.name())));
+        if file.lossy {
+            line.push_str(" lossy");
+        }
+        let changed = file.text.lines().filter(|line| {
+            line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---")
+        });
+        changed.for_each(|change| line.push_str(&format!("\n  {change}")));
+        line
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+// R-28, R-33
+#[test]
+fn commits_edits_and_new_files_count_from_where_the_branch_left_its_base() {
+    let repository = Repository::new();
+    repository.write("kept", "same\n").write("old name", "a\nb\nc\nd\n").write("gone", "x\n");
+    repository.write(".gitignore", "secret.env\n").commit("first");
+    repository.git(&["switch", "--quiet", "--create", "topic"]);
+    repository.write("committed", "1\n").commit("second");
+    repository.git(&["mv", "old name", "new name"]);
+    repository.write("staged", "2\n").git(&["add", "staged"]);
+    repository.write("kept", "edited\n").write("new.py", "no end").write("empty", "");
+    repository.write("secret.env", "KEY=1\n").write(".saihai/runs/x/journal.ndjson", "{}\n");
+    fs::remove_file(repository.root().join("gone")).unwrap();
+    fs::write(repository.root().join("latin"), b"caf\xe9\n").unwrap();
+    fs::write(repository.root().join("logo.png"), b"\x89PNG\0\0").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", repository.root().join("link")).unwrap();
+    // What happens on the base meanwhile is not ours.
+    repository.git(&["branch", "--quiet", "-f", "elsewhere", "main"]);
+    let subject = changes(repository.root(), &found(), Untracked::Counted).unwrap();
+    insta::assert_snapshot!(shown(&subject), @"
+    committed
+      +1
+    empty
+    gone
+      -x
+    kept
+      -same
+      +edited
+    latin lossy
+      +caf�
+    link
+      +/etc/passwd
+    logo.png [binary]
+    new name (was old name)
+    new.py
+      +no end
+    staged
+      +2
+    ");
+    let without = changes(repository.root(), &found(), Untracked::LeftOut).unwrap();
+    let paths: Vec<&str> = without.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["committed", "gone", "kept", "new name", "staged"]);
+}
+
+// R-28
+#[test]
+fn the_base_is_the_remotes_branch_then_main_then_master() {
+    let repository = Repository::new();
+    repository.write("a", "1\n").commit("first");
+    let base = |repository: &Repository| match changes(repository.root(), &found(), Untracked::Counted) {
+        Ok(Subject { mode: saihai_model::SubjectMode::Changes { base, .. }, .. }) => base,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(base(&repository), "main");
+    repository.git(&["update-ref", "refs/remotes/origin/trunk", "HEAD"]);
+    repository.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk"]);
+    assert_eq!(base(&repository), "origin/trunk");
+    let other = Repository::new();
+    other.write("a", "1\n").commit("first").git(&["branch", "--quiet", "-m", "master"]);
+    assert_eq!(base(&other), "master");
+    other.git(&["branch", "--quiet", "-m", "own"]);
+    let refused = changes(other.root(), &found(), Untracked::Counted).unwrap_err();
+    assert!(matches!(refused, Error::NoBase), "{refused}");
+}
+
+// R-28, R-32: case 29
+#[test]
+fn an_unchanged_tree_is_an_empty_subject_and_no_commit_yet_is_all_new() {
+    let repository = Repository::new();
+    repository.write("a", "1\n");
+    let subject = changes(repository.root(), &found(), Untracked::Counted).unwrap();
+    insta::assert_snapshot!(shown(&subject), @"
+    a
+      +1
+    ");
+    repository.commit("first");
+    let subject = changes(repository.root(), &found(), Untracked::Counted).unwrap();
+    assert!(subject.files.is_empty());
+}
+
+// R-28: case 29
+#[test]
+fn what_cannot_be_compared_is_refused_by_name() {
+    let repository = Repository::new();
+    repository.write("a", "1\n").commit("first");
+    let refusal = |base: &str| {
+        changes(repository.root(), &Base::Named(base.into()), Untracked::Counted).unwrap_err().to_string()
+    };
+    assert_eq!(refusal("nowhere"), "the revision `nowhere` does not exist here");
+    assert_eq!(refusal("--output=x"), "the revision `--output=x` does not exist here");
+    repository.git(&["switch", "--quiet", "--orphan", "alone"]);
+    repository.write("b", "1\n").commit("alone");
+    assert_eq!(refusal("main"), "`main` and the current commit have no common history here");
+    let nowhere = tempfile::tempdir().unwrap();
+    let refused = changes(nowhere.path(), &found(), Untracked::Counted).unwrap_err();
+    assert!(matches!(refused, Error::NoRepository(_)), "{refused}");
+}
+
+// R-28
+#[test]
+fn whole_files_are_named_found_below_directories_or_taken_by_patterns() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let write = |path: &str, text: &[u8]| {
+        let file = root.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    write("src/a.py", b"+1\n");
+    write("src/deep/b.py", b"+2\n");
+    write("src/out/c.py", b"+3\n");
+    write("src/.gitignore", b"out\n");
+    write("logo.png", b"\0");
+    write("inner/d.py", b"+4\n");
+    let check = |current: &str, names: &[&str], expected: &str| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let subject = whole_files(root, &root.join(current), &names);
+        let text = subject.map_or_else(|error| format!("refused: {error}"), |subject| shown(&subject));
+        assert_eq!(text, expected, "{names:?}");
+    };
+    check("", &["src/a.py", "logo.png"], "logo.png [binary]\nsrc/a.py\n  +1");
+    check("", &["src"], "src/.gitignore\nsrc/a.py\n  +1\nsrc/deep/b.py\n  +2");
+    check("", &["src/**/*.py"], "src/a.py\n  +1\nsrc/deep/b.py\n  +2");
+    check("src", &["a.py", "./a.py", "../inner"], "inner/d.py\n  +4\nsrc/a.py\n  +1");
+    check("", &["src/a.py", "x", "*.rb"], "refused: `x`, `*.rb` do not exist");
+    check("", &["/etc/hostname"], "refused: `/etc/hostname` lies outside the project");
+    std::os::unix::fs::symlink("/etc/hostname", root.join("link")).unwrap();
+    check("", &["link"], "refused: `link` lies outside the project");
+    assert!(std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
+    let refused = whole_files(root, root, &["pipe".into()]).unwrap_err().to_string();
+    assert!(refused.ends_with("it is not an ordinary file"), "{refused}");
+    let missing = whole_files(Path::new("/nowhere"), root, &[]).unwrap_err();
+    assert!(matches!(missing, Error::Io { .. }));
+}

@@ -1,0 +1,47 @@
+//! Bytes of a file as text that can be searched and shown.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use saihai_model::{LeftOut, SubjectFile};
+
+/// The largest file that is looked at.
+const LARGEST: u64 = 20 * 1024 * 1024;
+/// A NUL in so many bytes makes a file one that is not text, as git has it.
+const LOOKED_AT: usize = 8 * 1024;
+
+/// A file of a subject, from its bytes.
+pub(super) fn of_bytes(path: String, previous: Option<String>, bytes: Vec<u8>) -> SubjectFile {
+    let (text, lossy) = match String::from_utf8(bytes) {
+        Ok(text) => (text, false),
+        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
+    };
+    SubjectFile { path, previous, text, left_out: None, lossy }
+}
+
+/// A file of which only the name counts.
+pub(super) fn without_content(path: String, previous: Option<String>, why: LeftOut) -> SubjectFile {
+    SubjectFile { path, previous, text: String::new(), left_out: Some(why), lossy: false }
+}
+
+/// What a file holds.
+pub(super) enum Content {
+    /// Its bytes.
+    Bytes(Vec<u8>),
+    /// Why they are left out.
+    LeftOut(LeftOut),
+}
+
+/// Reads an ordinary file.
+pub(super) fn content(file: &Path) -> io::Result<Content> {
+    let mut bytes = Vec::new();
+    fs::File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(if bytes.len() as u64 > LARGEST {
+        Content::LeftOut(LeftOut::TooLarge)
+    } else if bytes[..bytes.len().min(LOOKED_AT)].contains(&0) {
+        Content::LeftOut(LeftOut::Binary)
+    } else {
+        Content::Bytes(bytes)
+    })
+}

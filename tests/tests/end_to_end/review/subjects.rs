@@ -1,0 +1,100 @@
+//! What is looked at.
+
+use super::*;
+
+fn told(arguments: &[&str], project: &Project) -> String {
+    let outcome = explain(project, &[&["--agent", "code-reviewer"], arguments].concat());
+    format!("{}? {}", outcome.stderr, outcome.code.expect("an exit code"))
+}
+
+// R-28: case 31
+#[test]
+fn one_word_is_a_revision_or_a_file_and_never_guessed() {
+    let project = repository();
+    project.write("main/x.py", "print(2)\n").write("only", "x\n");
+    insta::assert_snapshot!(told(&["main"], &project), @"
+    error: `main` is a revision and a file
+      = help: `saihai review --base main` reviews the changes since that revision
+      = help: `saihai review ./main` reviews the file or directory
+    ? 2
+    ");
+    insta::assert_snapshot!(told(&["nothing"], &project), @"
+    error: `nothing` is neither a revision nor a file here
+      = help: `git fetch` brings revisions that only the remote has
+    ? 2
+    ");
+    insta::assert_snapshot!(told(&["123"], &project), @"
+    error: `123` is neither a revision nor a file here
+      = help: pull requests cannot be reviewed by their number yet: fetch the branch and name it
+    ? 2
+    ");
+    for right in [&["--base", "main"][..], &["./main"], &["only"], &["HEAD"], &["main", "only"], &["*.py"]] {
+        assert_eq!(told(right, &project), "? 0", "{right:?}");
+    }
+    insta::assert_snapshot!(told(&["only", "gone", "lost"], &project), @"
+    error: `gone`, `lost` do not exist
+    ? 2
+    ");
+    insta::assert_snapshot!(told(&["--base", "nowhere"], &project), @"
+    error: the revision `nowhere` does not exist here
+      = help: `git fetch` brings revisions of the remote
+    ? 2
+    ");
+}
+
+// R-32: case 29
+#[test]
+fn an_unchanged_tree_is_nothing_to_review() {
+    assert_eq!(told(&[], &repository()), "note: nothing to review against `main`\n? 0");
+}
+
+// R-33: cases 27 and 30
+#[test]
+fn what_cannot_be_read_as_text_is_said_and_ignored_files_are_not_looked_at() {
+    let project = repository();
+    project.write(".gitignore", "secret.env\n").write("secret.env", "try:\n");
+    project.write("latin.txt", b"caf\xe9\n").write("logo.png", b"\x89PNG\0");
+    insta::assert_snapshot!(told(&[], &project), @"
+    warning: `latin.txt` is not UTF-8: what is no character is read as `�`
+    note: `logo.png` is not looked into: binary
+    ? 0
+    ");
+    let agents = explain(&project, &["--json"]).exits(0).json()[0]["agents"].clone();
+    let hunter = agents.as_array().expect("agents").iter().find(|one| one["name"] == "silent-failure-hunter");
+    assert_eq!(hunter.expect("it")["selected"], false);
+}
+
+// R-28: outside git whole files can be looked at, and changes cannot
+#[test]
+fn without_git_only_files_can_be_looked_at() {
+    let project = Project::new(PROGRAM);
+    project.write("a.py", "print(1)\n");
+    assert_eq!(told(&["a.py"], &project), "? 0");
+    let refused = explain(&project, &[]).exits(2);
+    assert!(refused.stderr.contains("is not in a git repository"), "{refused}");
+    assert!(refused.stderr.contains("= help: name files to review them whole"), "{refused}");
+}
+
+// R-28, R-41: the setting names the base, and a flag wins
+#[test]
+fn the_setting_names_the_base() {
+    let project = repository();
+    git(&project, &["branch", "--quiet", "develop"]);
+    project.write(".saihai/config.toml", "[review]\nbase = \"develop\"\n");
+    commit(&project);
+    git(&project, &["branch", "--quiet", "--force", "develop"]);
+    assert_eq!(told(&[], &project), "note: nothing to review against `develop`\n? 0");
+    assert_eq!(told(&["--base", "HEAD"], &project), "note: nothing to review against `HEAD`\n? 0");
+}
+
+// K-20
+#[test]
+fn an_agent_is_not_run_by_itself() {
+    let project = repository();
+    project.write(".saihai/agents/x.toml", agent("x", ""));
+    let outcome = project.saihai(["run", ".saihai/agents/x.toml", "a task"]).run().exits(2);
+    insta::assert_snapshot!(outcome.stderr, @"
+    error: `.saihai/agents/x.toml` is a review agent
+      = help: `saihai review` runs it where a change needs it
+    ");
+}
