@@ -2,7 +2,7 @@
 //! splices them in.
 
 use saihai_model::{
-    Draft, Form, Json, Part, Place, Prompt, Section, Splice, Stage, Text, Variable, When, Workflow,
+    Draft, Form, Json, Part, Place, Prompt, Section, Splice, Stage, StageId, Text, Variable, When, Workflow,
 };
 
 use crate::{Call, Done, Run};
@@ -110,7 +110,8 @@ impl Run {
                 self.carry.event.as_ref().and_then(|event| event.message.as_deref()).unwrap_or_default(),
             ),
             Variable::Output { stage, key, otherwise } => {
-                let value = self.carry.outputs.get(stage).and_then(|outputs| outputs.get(key));
+                let carried = || self.carry.outputs.get(stage).and_then(|outputs| outputs.get(key));
+                let value = self.fresh_output(stage, key, view.place).or_else(carried);
                 match (value.filter(|value| !value.is_null()), otherwise) {
                     (Some(value), _) => shown(value, form),
                     (None, Some(otherwise)) => text(otherwise),
@@ -182,6 +183,18 @@ impl Run {
             | Variable::Subject(_) => return None,
         };
         Some(number.to_string())
+    }
+
+    /// An output of this very round, for a question about it: it is carried only once the round is over.
+    fn fresh_output(&self, stage: &StageId, key: &str, place: Place) -> Option<&Json> {
+        let about = match place {
+            Place::Check(index) => index,
+            Place::Exit => 0,
+            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Outside(_) => return None,
+        };
+        let visit = self.visit.as_ref().filter(|visit| visit.stage == *stage)?;
+        let reading = &visit.round.done(Place::Main(about))?.reading;
+        reading.output.as_ref().filter(|_| reading.violations.is_empty())?.get(key)
     }
 
     /// What was said in this round: by one turn where a turn is judged, by all otherwise.

@@ -242,6 +242,23 @@ fn an_unreadable_check_is_told_to_the_next_round() {
 }
 
 #[test]
+fn a_check_is_asked_about_what_the_step_has_just_found_out() {
+    // S-37
+    let mut workflow = tailor();
+    let height = Variable::Output { stage: "measure".into(), key: "height".to_owned(), otherwise: None };
+    let choice = turn_of(&mut workflow, "measure").reads.choice.as_mut().unwrap();
+    let Some(Method::Ask(question)) = choice.found_by.last_mut() else { panic!("a check asks") };
+    question.prompt.sections =
+        vec![Section { body: vec![Part::Value(height, Form::Plain)], when: When::Always }];
+    let mut sim = Sim::started(workflow);
+    sim.reply("measure", outputs(json!({"height": 175})));
+    assert_eq!(text_of(sim.asks[0].draft.as_ref().unwrap()), "175");
+    sim.reply("measure#judge", outputs(json!({"result": "ng"})));
+    sim.reply("measure", outputs(json!({"height": 176})));
+    assert_eq!(text_of(sim.asks[0].draft.as_ref().unwrap()), "176", "not what was carried before");
+}
+
+#[test]
 fn a_session_is_the_last_one_received_and_lost_twice_it_parks() {
     // S-57, S-58, case 30
     let mut sim = Sim::started(tailor());
