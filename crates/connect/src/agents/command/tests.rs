@@ -128,7 +128,7 @@ fn lines_of_text_are_put_together_and_the_rest_is_counted() {
     "#);
 }
 
-// C-25, C-72
+// C-21, C-25, C-72
 #[test]
 fn the_last_line_can_bring_the_text_and_the_structured_answer() {
     let asked = Ask { schema: Some(json!({"type": "object", "required": ["ok"]})), ..ask() };
