@@ -122,7 +122,8 @@ fn turn(root: &Path, said: &Path) -> Result<f64> {
     let begun = Instant::now();
     subject::drive(driver, &mut |_| {})?;
     let took = begun.elapsed().as_secs_f64();
-    let kept = std::fs::read_dir(run.path().join("blobs"))?.filter_map(|entry| entry.ok()?.metadata().ok());
+    // What is passed on has a bound; all of it stands in the transcript.
+    let kept = std::fs::read_dir(run.path().join("scratch"))?.filter_map(|entry| entry.ok()?.metadata().ok());
     let (whole, kept) = (std::fs::metadata(said)?.len(), kept.map(|file| file.len()).max().unwrap_or(0));
     // The end of the last line does not belong to the reply.
     ensure!(whole < 20_000 || kept + 1 >= whole, "only {kept} of {whole} bytes of the reply were kept");

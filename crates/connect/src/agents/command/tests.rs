@@ -3,7 +3,8 @@ use saihai_model::{Ask, Permission, Progress, Protocol, ProviderKind, ProviderSe
 use serde_json::json;
 
 use super::Command;
-use crate::agent::Agent as _;
+use super::text::Ears;
+use crate::agent::{Agent as _, End, Exit, Listener as _};
 use crate::testing::{Said, ask, hear, shown};
 
 fn settings(protocol: Protocol, args: &[&str]) -> ProviderSettings {
@@ -126,6 +127,25 @@ fn lines_of_text_are_put_together_and_the_rest_is_counted() {
     session: s-2
     warning: the command reported a second end of the turn, which was ignored
     "#);
+}
+
+// C-52: what it printed is kept; of what is held and passed on there is a bound.
+#[test]
+fn of_a_very_long_text_the_end_is_passed_on_and_that_is_said() {
+    let mut ears = Ears::new(&ask());
+    let line = format!("{}漢\n", "a".repeat(1_000));
+    for _ in 0..20_000 {
+        ears.output(&line, &mut |_| {});
+    }
+    let end = End { exit: Exit::Code(0), complaints: String::new() };
+    let answer = Box::new(ears).end(&end);
+    let reply = answer.unwrap();
+    assert!(reply.text.len() <= 4 << 20 && reply.text.len() > (4 << 20) - 2 * line.len());
+    assert!(reply.text.starts_with("aaa") && reply.text.ends_with('漢'));
+    assert_eq!(
+        reply.warnings,
+        ["only the end of a reply of 20080000 bytes is passed on; all of it is in the turn's transcript"]
+    );
 }
 
 // C-21, C-25, C-72

@@ -6,15 +6,28 @@ use super::{PROFILE, failed};
 use crate::agent::{End, Listener, Next, abrupt};
 use crate::structured::Structured;
 
+/// So much of a reply is held and passed on, from its end; all of it stands in the transcript (C-52).
+const LONGEST: usize = 4 * 1024 * 1024;
+
 /// Listens to one process.
 pub(super) struct Ears {
     ask: Ask,
     said: String,
+    left_off: usize,
 }
 
 impl Ears {
     pub(super) fn new(ask: &Ask) -> Self {
-        Self { ask: ask.clone(), said: String::new() }
+        Self { ask: ask.clone(), said: String::new(), left_off: 0 }
+    }
+
+    /// Leaves off what stands too far before the end, up to the end of a line.
+    fn leave_off(&mut self) {
+        let surplus = self.said.len().saturating_sub(LONGEST);
+        let from = (surplus..).find(|at| self.said.is_char_boundary(*at)).unwrap_or_default();
+        let from = self.said[from..].find('\n').map_or(from, |at| from + at + 1);
+        self.left_off += from;
+        self.said.drain(..from);
     }
 }
 
@@ -22,6 +35,10 @@ impl Listener for Ears {
     fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
         tell(Progress::Text(line.to_owned()));
         self.said.push_str(line);
+        // Twice as much may stand there, so that not every line moves all of it.
+        if self.said.len() > 2 * LONGEST {
+            self.leave_off();
+        }
         Next::GoOn
     }
 
@@ -29,10 +46,17 @@ impl Listener for Ears {
         false
     }
 
-    fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+    fn end(mut self: Box<Self>, end: &End) -> ProviderAnswer {
         if let Some(failure) = failed(end) {
             return Err(Refusal::from(failure));
         }
+        if self.said.len() > LONGEST {
+            self.leave_off();
+        }
+        let warnings = (self.left_off > 0).then(|| {
+            let length = self.left_off + self.said.len();
+            format!("only the end of a reply of {length} bytes is passed on; all of it is in the turn's transcript")
+        });
         let said = &self.said;
         let text = said.strip_suffix("\r\n").or_else(|| said.strip_suffix('\n')).unwrap_or(said).to_owned();
         if text.trim().is_empty() {
@@ -44,6 +68,7 @@ impl Listener for Ears {
             text,
             structured: structured.value,
             structured_error: structured.error,
+            warnings: warnings.into_iter().collect(),
             ..Reply::default()
         })
     }
