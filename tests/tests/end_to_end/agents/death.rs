@@ -39,7 +39,6 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-// T-71
 #[test]
 fn c58_an_agent_dies_with_saihai_and_resume_ends_what_it_left_behind() {
     let project = Project::new(PROGRAM);

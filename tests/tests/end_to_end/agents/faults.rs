@@ -10,7 +10,7 @@ async fn asked(answer: Value) -> String {
     told(&Stage::new("claude", &answer).answer("the prompt").await.0)
 }
 
-// Cases 27, 29, 30; C-51, C-53, C-59, T-73
+// Cases 27, 29, 30; C-51, C-53, C-59
 #[tokio::test]
 async fn c84_what_comes_of_each_fault() {
     let faults = [
@@ -55,7 +55,7 @@ async fn c32_an_error_that_ends_well_is_an_error() {
     assert_snapshot!(said, @"rate_limited: API Error: 429 as the script says");
 }
 
-// Case 33, T-83
+// Case 33
 #[tokio::test]
 async fn c50_nothing_in_a_prompt_is_ever_executed() {
     let stage = Stage::new("claude", &json!({"text": "done"}));
