@@ -22,6 +22,12 @@ pub(crate) trait Agent: Send + Sync {
     /// The ask can never succeed there: a prompt that is too long, a permission it cannot enforce.
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure>;
 
+    /// Whether a silent process is a stuck one, so that `idle_timeout` holds (C-36).
+    fn speaks_while_working(&self, settings: &ProviderSettings) -> bool {
+        let _ = settings;
+        true
+    }
+
     /// Whether it would refuse to work with such a permission for root (C-44).
     fn refuses_root(&self, permission: Permission, settings: &ProviderSettings) -> bool {
         let _ = (permission, settings);
@@ -101,8 +107,6 @@ pub(crate) struct Profile {
     pub(crate) environment: &'static [&'static str],
     /// The longest prompt it takes, in bytes (C-24).
     pub(crate) max_prompt: u64,
-    /// Whether a silent process is a stuck one, so that `idle_timeout` holds (C-36).
-    pub(crate) speaks_while_working: bool,
 }
 
 /// What is started, and with what.

@@ -36,6 +36,11 @@ pub(crate) fn lowered(text: &str) -> Loaded {
 
 /// Reads a definition without a disk, as `--provider` would.
 pub(crate) fn lowered_for(text: &str, provider: &str) -> Loaded {
+    lowered_with(text, provider, &Settings::default())
+}
+
+/// The same, with settings.
+pub(crate) fn lowered_with(text: &str, provider: &str, settings: &Settings) -> Loaded {
     let source = MemorySource::new([("/p/.takt/pieces/it.yaml", text)]);
     let root = PathBuf::from("/p");
     let places = Places { current: root.clone(), root, user: None, home: None };
@@ -43,7 +48,7 @@ pub(crate) fn lowered_for(text: &str, provider: &str) -> Loaded {
     let definition =
         Definition { name: "it".to_owned(), dialect: Dialect::Piece, origin: Origin::Project, path };
     let options = Options { provider: Some(provider.into()), ..Options::default() };
-    load(&source, &places, &definition, &options, &Settings::default())
+    load(&source, &places, &definition, &options, settings)
 }
 
 /// Chance that is the same every time (T-1).

@@ -31,7 +31,6 @@ static PROFILE: Profile = Profile {
     tested: "protocol 1",
     environment: &[],
     max_prompt: 10_000_000,
-    speaks_while_working: true,
 };
 
 impl Agent for Acp {

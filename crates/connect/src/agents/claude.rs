@@ -27,7 +27,6 @@ static PROFILE: Profile = Profile {
         "CLAUDE_CONFIG_DIR",
     ],
     max_prompt: 10_000_000,
-    speaks_while_working: true,
 };
 
 /// What the kernel takes as one argument is 128 KiB; some of it is left for the rest.

@@ -23,7 +23,6 @@ static PROFILE: Profile = Profile {
     environment: &["OPENAI_API_KEY", "CODEX_HOME"],
     // It counts characters, see below; no character has more bytes than four.
     max_prompt: 4 * LONGEST_PROMPT as u64,
-    speaks_while_working: true,
 };
 
 /// The longest prompt, in characters.

@@ -20,7 +20,6 @@ static PROFILE: Profile = Profile {
     environment: &[],
     // There is no limit we know of; what is passed on to a program is bounded by what a run keeps.
     max_prompt: 256 * 1024 * 1024,
-    speaks_while_working: false,
 };
 
 impl Agent for Command {
@@ -42,6 +41,11 @@ impl Agent for Command {
             }
         };
         Ok(Invocation { arguments, environment, files, input })
+    }
+
+    /// What only prints its reply may think for as long as it likes; the other protocol is for telling what is going on.
+    fn speaks_while_working(&self, settings: &ProviderSettings) -> bool {
+        settings.protocol == Protocol::Json
     }
 
     fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener> {

@@ -44,7 +44,6 @@ static PROFILE: Profile = Profile {
         "COPILOT_PROVIDER_WIRE_MODEL",
     ],
     max_prompt: 1_000_000,
-    speaks_while_working: true,
 };
 
 const READ_ONLY: [&str; 3] = ["view", "grep", "glob"];

@@ -36,7 +36,6 @@ static PROFILE: Profile = Profile {
         "GOOGLE_APPLICATION_CREDENTIALS",
     ],
     max_prompt: 8_388_608,
-    speaks_while_working: true,
 };
 
 /// How often it may try again by itself.

@@ -33,7 +33,6 @@ static PROFILE: Profile = Profile {
     tested: "1.18.33",
     environment: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
     max_prompt: 1_000_000,
-    speaks_while_working: true,
 };
 
 const READ_ONLY: [&str; 4] = ["read", "grep", "glob", "list"];

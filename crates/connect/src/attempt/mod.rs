@@ -173,7 +173,7 @@ impl Attempt {
         let silence = self.ask.silence.or(settings.idle_timeout);
         Patience {
             deadline: self.ask.timeout,
-            silence: silence.filter(|_| agent.profile().speaks_while_working),
+            silence: silence.filter(|_| agent.speaks_while_working(settings)),
             grace: &means.grace,
             clock: &*means.clock,
         }

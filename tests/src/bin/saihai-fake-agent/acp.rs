@@ -8,6 +8,7 @@ use crate::Printed;
 use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::home::Home;
+use crate::voice;
 
 /// Whether it was called so: by its name, or as the programs that can do both are.
 pub(crate) fn is_meant(name: &str, words: &[String]) -> bool {
@@ -42,6 +43,9 @@ pub(crate) fn answer(home: &Home, words: &[String]) -> anyhow::Result<(Printed, 
                     home.forget(&session);
                 }
                 let printed = turn(&answer, &session, id);
+                if answer.fault == Some(Fault::ClosesInput) {
+                    voice::close_input()?;
+                }
                 if answer.fault.is_some() || answer.exit.is_some() || answer.no_end {
                     return Ok((printed, answer.fault));
                 }

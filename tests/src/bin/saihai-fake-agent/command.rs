@@ -11,6 +11,8 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
     }
     let ask: Value = match serde_json::from_str(input) {
         Ok(ask) => ask,
+        // It was not looked at.
+        Err(_) if input.is_empty() => Value::Null,
         Err(error) => return Printed { code: 65, ..Printed::complaint(format!("{error}\n")) },
     };
     let answer = home.next(words, input, ask["persona"].as_str().map(str::to_owned));
@@ -28,7 +30,10 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
             json!({"type": "failed", "class": "rate_limited", "message": "slow down", "retry_after": 0})
         }
         Some(401) => json!({"type": "failed", "class": "auth", "message": "bad key"}),
-        Some(status) => json!({"type": "failed", "class": "crashed", "message": format!("status {status}")}),
+        Some(status) => {
+            let class = if status >= 500 { "transient" } else { "crashed" };
+            json!({"type": "failed", "class": class, "message": format!("status {status}")})
+        }
         None => json!({"type": "done", "text": answer.text, "structured": answer.structured}),
     });
     if answer.no_end {

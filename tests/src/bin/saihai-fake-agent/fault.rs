@@ -6,10 +6,12 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fault {
-    /// The input is never read.
+    /// The input is never read, and nothing is said, for ever.
     NeverReads,
     /// The input is closed at once.
     ClosesInput,
+    /// It ends well without a word.
+    Mute,
     /// The turn never says that it is over.
     NoEnd,
     /// It says so twice, the second time with other words.
@@ -26,6 +28,10 @@ pub(crate) enum Fault {
     Ansi,
     /// It says its first line and then nothing, for ever.
     Silence,
+    /// It closes its outputs before the end of the turn, and stays.
+    ClosesOutput,
+    /// It says its first line again and again, for ever.
+    Talks,
     /// It says everything and stays.
     Hang,
     /// It stays, and does not end when it is asked to.

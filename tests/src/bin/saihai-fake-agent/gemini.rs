@@ -67,7 +67,8 @@ fn succeeded(printed: &mut Printed, answer: &Answer) {
 }
 
 fn failed(printed: &mut Printed, status: u16) {
-    let message = json!({"error": {"code": status, "message": "as the script says"}}).to_string();
+    let body = json!({"error": {"code": status, "message": "as the script says"}});
+    let message = format!("[API Error: {body}]");
     printed.lines.push(json!({"type": "result", "status": "error", "error": {"message": message}}));
     printed.code = if status == 401 { 145 } else { 1 };
 }

@@ -49,9 +49,15 @@ fn main() -> anyhow::Result<ExitCode> {
         return lingering::stay(how);
     }
     let home = Home::of_environment();
+    if name == "opencode" && opencode::is_question(&words) {
+        println!("{}", opencode::agents());
+        return Ok(ExitCode::SUCCESS);
+    }
     let fault = home.next_fault();
-    if fault == Some(Fault::IgnoresTerm) {
-        lingering::turn_deaf()?;
+    match fault {
+        Some(Fault::IgnoresTerm) => lingering::turn_deaf()?,
+        Some(Fault::NeverReads) => lingering::for_ever(),
+        _ => {}
     }
     if acp::is_meant(&name, &words) {
         let (printed, fault) = acp::answer(&home, &words)?;

@@ -9,19 +9,24 @@ use crate::home::Home;
 const GRAMMAR: Grammar =
     Grammar { alone: &["--auto"], valued: &["--format", "--title", "-m", "--agent", "-s"] };
 
+/// Whether it is only asked which agents there are. That is no turn, so nothing goes wrong with it.
+pub(crate) fn is_question(words: &[String]) -> bool {
+    words == ["agent", "list"]
+}
+
+/// The agents it knows.
+pub(crate) fn agents() -> &'static str {
+    "build (primary)\nsaihai-readonly (primary)\nsaihai-edit (primary)"
+}
+
 pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
     let given = match GRAMMAR.read(words) {
         Ok(given) => given,
         Err(flag) => return Printed::complaint(format!("Unknown argument: {flag}\n")),
     };
     let rest: Vec<&str> = given.rest.iter().map(String::as_str).collect();
-    match rest.as_slice() {
-        ["run"] => {}
-        ["agent", "list"] => {
-            println!("build (primary)\nsaihai-readonly (primary)\nsaihai-edit (primary)");
-            return Printed::default();
-        }
-        other => return Printed::complaint(format!("Unknown argument: {}\n", other.join(" "))),
+    if rest != ["run"] {
+        return Printed::complaint(format!("Unknown argument: {}\n", rest.join(" ")));
     }
     let answer = home.next(words, input, None);
     let (session, before) = match given.value("-s") {

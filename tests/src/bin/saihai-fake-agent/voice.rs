@@ -3,8 +3,11 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
+use serde_json::Value;
 
 use crate::Printed;
 use crate::fault::Fault;
@@ -14,15 +17,22 @@ use crate::lingering::{self, How};
 pub(crate) fn hear(fault: Option<Fault>) -> anyhow::Result<String> {
     let mut input = Vec::new();
     match fault {
-        Some(Fault::NeverReads) => {}
-        Some(Fault::ClosesInput) => rustix::stdio::dup2_stdin(File::open("/dev/null")?)?,
+        Some(Fault::ClosesInput) => close_input()?,
         _ => drop(io::stdin().read_to_end(&mut input)?),
     }
     Ok(String::from_utf8_lossy(&input).into_owned())
 }
 
+/// Lets go of standard input, whatever still stands in it.
+pub(crate) fn close_input() -> anyhow::Result<()> {
+    Ok(rustix::stdio::dup2_stdin(File::open("/dev/null")?)?)
+}
+
 /// Says it. The last line is the one that says that the turn is over.
 pub(crate) fn say(printed: &Printed, fault: Option<Fault>) -> anyhow::Result<ExitCode> {
+    if fault == Some(Fault::Mute) {
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut out = io::stdout().lock();
     eprint!("{}", printed.complaints);
     before(&mut out, fault)?;
@@ -33,8 +43,10 @@ pub(crate) fn say(printed: &Printed, fault: Option<Fault>) -> anyhow::Result<Exi
     for line in lines {
         writeln!(out, "{line}")?;
         out.flush()?;
-        if fault == Some(Fault::Silence) {
-            lingering::for_ever();
+        match fault {
+            Some(Fault::Silence) => lingering::for_ever(),
+            Some(Fault::Talks) => repeat_slowly(&mut out, line)?,
+            _ => {}
         }
     }
     if let Some(end) = end {
@@ -73,9 +85,23 @@ fn repeat(out: &mut impl Write, part: &[u8], length: usize) -> io::Result<()> {
     (0..length / block.len()).try_for_each(|_| out.write_all(&block))
 }
 
+/// Says a line again and again, until nobody listens.
+fn repeat_slowly(out: &mut impl Write, line: &Value) -> io::Result<()> {
+    loop {
+        thread::sleep(Duration::from_millis(5));
+        writeln!(out, "{line}")?;
+        out.flush()?;
+    }
+}
+
 fn last(out: &mut impl Write, end: &str, fault: Option<Fault>) -> io::Result<()> {
     match fault {
         Some(Fault::NoEnd) => Ok(()),
+        Some(Fault::ClosesOutput) => {
+            rustix::stdio::dup2_stdout(File::open("/dev/null")?)?;
+            rustix::stdio::dup2_stderr(File::open("/dev/null")?)?;
+            lingering::for_ever()
+        }
         Some(Fault::HalfLine) => out.write_all(&end.as_bytes()[..end.len() / 2]),
         Some(Fault::TwoEnds) => writeln!(out, "{end}\n{end}"),
         _ => writeln!(out, "{end}"),

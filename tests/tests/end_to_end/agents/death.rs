@@ -1,4 +1,4 @@
-//! Saihai is killed while an agent works. C-58, case 32.
+//! Saihai is killed while an agent works. C-58, Connections case 32.
 
 use std::fs;
 use std::path::Path;

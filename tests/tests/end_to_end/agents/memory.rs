@@ -1,4 +1,4 @@
-//! Whatever an agent prints, Saihai holds little of it. C-52, case 28.
+//! Whatever an agent prints, Saihai holds little of it. C-52, Connections case 28.
 
 use std::fs;
 use std::thread;
@@ -8,6 +8,7 @@ use saihai_tests::Project;
 use serde_json::{Value, json};
 
 use super::fake;
+use super::personality::{self, ALL, Name, with_each};
 use crate::support::PROGRAM;
 
 const DEFINITION: &str = "
@@ -24,11 +25,12 @@ fn peak(process: u32) -> Option<u64> {
 }
 
 /// Runs one turn on an agent: the most memory that took, in KiB, and the exit code.
-fn measured(answers: &Value) -> (u64, Option<i32>) {
+fn measured(name: Name, answers: &Value) -> (u64, Option<i32>) {
     let project = Project::new(PROGRAM);
     project.write(".takt/pieces/it.yaml", DEFINITION);
-    let fake = fake(&project, "claude", answers);
-    let live = fake.saihai(["run", "it", "T", "--provider", "claude"]).start();
+    project.write("../home/.config/saihai/config.toml", personality::settings_file(name));
+    let fake = fake(&project, name, answers);
+    let live = fake.saihai(["run", "it", "T", "--provider", name]).start();
     let process = live.pid();
     let mut most = 0;
     while let Some(now) = peak(process) {
@@ -39,15 +41,17 @@ fn measured(answers: &Value) -> (u64, Option<i32>) {
 }
 
 #[test]
-fn c52_a_long_line_and_a_flood_are_not_held_in_memory() {
-    let (usual, code) = measured(&json!([{"text": "[STEP:0]"}]));
-    assert_eq!(code, Some(0));
-    let (long, code) = measured(&json!([{"text": "[STEP:0]", "fault": "long_line"}]));
-    assert_eq!(code, Some(0), "the line is parsed and the turn goes on");
-    let flood = json!({"text": "[STEP:0]", "fault": "flood"});
-    let (flooded, code) = measured(&json!([flood, {"text": "[STEP:0]"}]));
-    assert_eq!(code, Some(0), "it is ended, and asked once more");
-    for (what, most) in [("a long line", long), ("a flood", flooded)] {
-        assert!(most <= usual + 16 * 1024, "{what}: {most} KiB instead of {usual} KiB");
-    }
+fn c52_a_long_line_and_a_flood_are_not_held_in_memory_in_each_program() {
+    with_each(&ALL, |name| {
+        let (usual, code) = measured(name, &json!([{"text": "[STEP:0]"}]));
+        assert_eq!(code, Some(0), "{name}");
+        let (long, code) = measured(name, &json!([{"text": "[STEP:0]", "fault": "long_line"}]));
+        assert_eq!(code, Some(0), "{name}: the line is parsed and the turn goes on");
+        let flood = json!({"text": "[STEP:0]", "fault": "flood"});
+        let (flooded, code) = measured(name, &json!([flood, {"text": "[STEP:0]"}]));
+        assert_eq!(code, Some(0), "{name}: it is ended, and asked once more");
+        for (what, most) in [("a long line", long), ("a flood", flooded)] {
+            assert!(most <= usual + 16 * 1024, "{name}, {what}: {most} KiB instead of {usual} KiB");
+        }
+    });
 }

@@ -8,6 +8,7 @@ mod death;
 mod faults;
 mod flags;
 mod memory;
+mod personality;
 mod stage;
 mod trees;
 

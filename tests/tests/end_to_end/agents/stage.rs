@@ -2,20 +2,21 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use saihai_connect::{Connections, Providers};
+use saihai_config::Settings;
+use saihai_connect::{Clock, Connections, Providers, RealTime};
 use saihai_model::{
-    Ask, CallId, Millis, Permission, Place, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
-    Purpose, Workflow,
+    Ask, CallId, Millis, Permission, Place, Progress, ProviderAnswer, ProviderSettings, Purpose, Workflow,
 };
 use saihai_tests::{FakeCall, Project};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::fake;
-use crate::support::{PROGRAM, lowered_for};
+use super::{fake, personality};
+use crate::support::{PROGRAM, lowered_with};
 
 const DEFINITION: &str = "
 name: it
@@ -28,6 +29,7 @@ pub(crate) struct Stage {
     project: Project,
     name: &'static str,
     answer: Value,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) grace: Millis,
     pub(crate) settings: ProviderSettings,
     pub(crate) environment: Vec<(&'static str, String)>,
@@ -41,8 +43,9 @@ impl Stage {
             project: Project::new(PROGRAM),
             name,
             answer: answer.clone(),
+            clock: Arc::new(RealTime),
             grace: Millis::seconds(10),
-            settings: ProviderSettings::new(ProviderKind::named(name).expect("an agent")),
+            settings: personality::settings(name),
             environment: Vec::new(),
             stop: CancellationToken::new(),
             seen: watch::Sender::default(),
@@ -64,25 +67,53 @@ impl Stage {
         }
     }
 
+    /// Waits until it has been called.
+    pub(crate) async fn called(&self) {
+        let file = self.project.home().join(".fake-agent/calls/0000.json");
+        while !file.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Asks it: what it answers, and what it was given.
     pub(crate) async fn answer(&self, prompt: &str) -> (ProviderAnswer, FakeCall) {
+        let (answer, calls) = self.answer_and_then(prompt, async || {}).await;
+        (answer, calls.into_iter().next().expect("it was called"))
+    }
+
+    /// Asks it, and does something before whatever stays of it is ended: what it answers, and what it was given, where
+    /// it has come so far.
+    pub(crate) async fn answer_and_then(
+        &self,
+        prompt: &str,
+        then: impl AsyncFnOnce(),
+    ) -> (ProviderAnswer, Vec<FakeCall>) {
         let fake = fake(&self.project, self.name, &json!([self.answer]));
-        let workflow: Workflow = lowered_for(DEFINITION, self.name).workflow.expect("a workflow");
+        let mut providers = self.open();
+        let progress = |news| self.seen.send_modify(|seen| seen.push(news));
+        let answer = providers.ask(self.ask(prompt)).answer(&progress, self.stop.clone()).await;
+        then().await;
+        providers.close().await;
+        (answer, fake.calls())
+    }
+
+    fn open(&self) -> Providers {
+        let mut settings = Settings::default();
+        settings.providers.insert(self.name.into(), self.settings.clone());
+        let workflow: Workflow = lowered_with(DEFINITION, self.name, &settings).workflow.expect("a workflow");
         let home = self.project.home().display().to_string();
         let path = format!("{home}/.fake-agent/bin:/usr/bin:/bin");
         let own = self.environment.iter().map(|(name, value)| (*name, value.clone()));
         let environment = [("PATH", path), ("HOME", home)].into_iter().chain(own);
         let connections = Connections {
-            settings: [(self.name.into(), self.settings.clone())].into(),
+            settings: settings.providers.into_iter().collect(),
             launcher: Some(PROGRAM.into()),
+            clock: Arc::clone(&self.clock),
             grace: self.grace,
             environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
             ..Connections::default()
         };
-        let mut providers = Providers::open(&workflow, connections).expect("it is there");
-        let progress = |news| self.seen.send_modify(|seen| seen.push(news));
-        let answer = providers.ask(self.ask(prompt)).answer(&progress, self.stop.clone()).await;
-        (answer, fake.calls().pop().expect("it was called"))
+        Providers::open(&workflow, connections).expect("it is there")
     }
 
     fn ask(&self, prompt: &str) -> Ask {

@@ -1,56 +1,75 @@
 //! Nothing of an agent outlives its turn. C-56, C-57.
 
+use std::future::Future;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use saihai_model::Millis;
 use serde_json::json;
+use tokio::runtime;
 
+use super::personality::{ALL, with_each};
 use super::stage::{Stage, is_alive, told};
 use super::{fake, two_movements};
 
-// Case 31: children, those in a session of their own, those without a parent, and those without a mark.
-#[tokio::test]
-async fn c57_stopping_a_turn_ends_everything_that_came_of_it() {
-    for fault in ["forks", "setsid", "double_fork", "bare_double_fork"] {
-        let stage = Stage::new("claude", &json!({"text": "done", "fault": fault}));
+/// Something that is done on a thread of its own.
+fn block_on<T>(act: impl Future<Output = T>) -> T {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(act)
+}
+
+// Connections case 31: children, those in a session of their own, those without a parent, and those without a mark.
+#[test]
+fn c57_stopping_a_turn_ends_everything_that_came_of_it_in_each_program() {
+    let faults = ["forks", "setsid", "double_fork", "bare_double_fork"];
+    let cases: Vec<_> = faults.into_iter().flat_map(|fault| ALL.map(|name| (fault, name))).collect();
+    with_each(&cases, |case @ (fault, name)| {
+        // In the middle of its turn, as when it runs a command.
+        let stage = Stage::new(name, &json!({"text": "part", "no_end": true, "fault": fault}));
         let act = async {
             let lingering = stage.lingering().await;
-            assert!(is_alive(lingering), "{fault}");
+            assert!(is_alive(lingering), "{case:?}");
             stage.stop.cancel();
             lingering
         };
-        let ((answer, _), lingering) = tokio::join!(stage.answer("x"), act);
-        assert!(!is_alive(lingering), "{fault}");
-        // Case 12: what it had said stands.
-        assert_eq!(told(&answer), "replied: done", "{fault}");
-    }
+        let ((answer, _), lingering) = block_on(async { tokio::join!(stage.answer("x"), act) });
+        assert!(!is_alive(lingering), "{case:?}");
+        assert_eq!(told(&answer), "cancelled: stopped", "{case:?}");
+    });
 }
 
-#[tokio::test]
-async fn c57_what_an_agent_leaves_behind_ends_with_it() {
-    let stage = Stage::new("claude", &json!({"text": "done", "fault": "leaves_behind"}));
-    let (answer, _) = stage.answer("x").await;
-    assert_eq!(told(&answer), "replied: done");
-    let lingering = stage.lingering().await;
-    assert!(!is_alive(lingering));
+// An agent that stays for the next turn has not ended; what it started ends with it.
+#[test]
+fn c57_what_an_agent_leaves_behind_ends_with_it_in_each_program() {
+    with_each(&ALL, |name| {
+        let stage = Stage::new(name, &json!({"text": "done", "fault": "leaves_behind"}));
+        let left = async || {
+            stage.lingering().await;
+        };
+        let (answer, _) = block_on(stage.answer_and_then("x", left));
+        assert_eq!(told(&answer), "replied: done", "{name}");
+        assert!(!is_alive(block_on(stage.lingering())), "{name}");
+    });
 }
 
-// Case 31: it has its grace, and is then killed.
-#[tokio::test]
-async fn c56_an_agent_that_ignores_being_asked_is_killed() {
-    let mut stage = Stage::new("claude", &json!({"text": "done", "fault": "ignores_term"}));
-    stage.grace = Millis(50);
-    let mut seen = stage.seen.subscribe();
-    let act = async {
-        seen.wait_for(|seen| !seen.is_empty()).await.expect("progress");
-        stage.stop.cancel();
-    };
-    let ((_, call), ()) = tokio::join!(stage.answer("x"), act);
-    assert!(!is_alive(call.process()));
+// Connections case 31: it has its grace, and is then killed.
+#[test]
+fn c56_an_agent_that_ignores_being_asked_is_killed_in_each_program() {
+    with_each(&ALL, |name| {
+        let answer = json!({"text": "part", "no_end": true, "fault": "ignores_term"});
+        let mut stage = Stage::new(name, &answer);
+        stage.grace = Millis(50);
+        let act = async {
+            stage.called().await;
+            stage.stop.cancel();
+        };
+        let ((answer, call), ()) = block_on(async { tokio::join!(stage.answer("x"), act) });
+        assert!(!is_alive(call.process()), "{name}");
+        assert_eq!(told(&answer), "cancelled: stopped", "{name}");
+    });
 }
 
-// C-56, case 31: after Ctrl-C it has two seconds, not ten, and is seen to its end before the run is parked.
+// C-56, Connections case 31: after Ctrl-C it has two seconds, not ten, and is seen to its end before the run is parked.
 #[test]
 fn c56_after_ctrl_c_an_agent_that_ignores_being_asked_has_two_seconds() {
     let project = two_movements("claude");

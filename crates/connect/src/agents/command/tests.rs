@@ -52,6 +52,13 @@ fn it_is_told_what_it_may_do() {
     assert_eq!(set, [("SAIHAI_PERMISSION".to_owned(), "edit-only".to_owned())]);
 }
 
+// C-36
+#[test]
+fn only_a_program_that_tells_what_is_going_on_is_stuck_when_it_is_silent() {
+    let speaks = |protocol| Command.speaks_while_working(&settings(protocol, &[]));
+    assert_eq!([Protocol::Text, Protocol::Json].map(speaks), [false, true]);
+}
+
 // C-72
 #[test]
 fn the_json_protocol_asks_in_one_line() {

@@ -32,7 +32,6 @@ static PROFILE: Profile = Profile {
     tested: "1",
     environment: &["SHELL_KEY"],
     max_prompt: 20_000_000,
-    speaks_while_working: true,
 };
 
 impl Agent for Shell {
