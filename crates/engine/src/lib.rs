@@ -28,6 +28,7 @@ mod run;
 mod topics;
 mod verdict;
 mod visit;
+pub mod work;
 
 pub use carry::Carry;
 pub use counts::Counts;

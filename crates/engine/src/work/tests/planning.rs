@@ -1,0 +1,103 @@
+use saihai_model::{Issue, IssueSource, IssueState};
+
+use super::super::{Order, order};
+use super::*;
+
+fn issue(name: u32, priority: i64) -> Issue {
+    Issue {
+        source: IssueSource::Folder,
+        number: number(name),
+        title: "a".to_owned(),
+        body: String::new(),
+        labels: Vec::new(),
+        state: IssueState::Open,
+        priority,
+        depends_on: Vec::new(),
+        definition: None,
+        base: None,
+        author: None,
+    }
+}
+
+// I-21
+#[test]
+fn issues_come_as_typed_or_else_by_priority_and_number() {
+    let issues = [issue(3, 0), issue(9, 5), issue(1, 0), issue(4, -1), issue(2, 5)];
+    assert_eq!(order(&issues, &Order::Priority), numbers("2 9 1 3 4"));
+    assert_eq!(order(&issues, &Order::Typed(numbers("4 9 1 3 2"))), numbers("4 9 1 3 2"));
+    let mut turned = issues.to_vec();
+    turned.reverse();
+    assert_eq!(order(&turned, &Order::Priority), numbers("2 9 1 3 4"), "whatever order they were found in");
+}
+
+#[track_caller]
+fn check(selected: &str, issues: &str, dependencies: Dependencies, expected: &str) {
+    let found = match Plan::resolve(&numbers(selected), &known(issues), dependencies) {
+        Ok(plan) => shown(&plan),
+        Err(impossible) => impossible.to_string(),
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn dependencies_come_first_and_what_two_share_comes_once() {
+    check("1 2 3", "1: 2; 2: 3; 3:", Dependencies::Strict, "3; 2 after 3; 1 after 2");
+    check("1 2 3 4", "1: 2 3; 2: 4; 3: 4; 4:", Dependencies::Strict, "4; 2 after 4; 3 after 4; 1 after 2 3");
+    check("1 2", "1: 2 2; 2:", Dependencies::Strict, "2; 1 after 2");
+}
+
+#[test]
+fn a_done_dependency_is_skipped_with_what_only_it_needed() {
+    check("1", "1: 2; 2: done 3; 3:", Dependencies::Strict, "1");
+    check("1", "1: 2; 2: done 3; 3:", Dependencies::Resolve, "1");
+    check("1 3", "1: done; 3: 1", Dependencies::Strict, "3");
+}
+
+#[test]
+fn a_circle_and_a_long_chain_are_refused_with_their_path() {
+    check("1", "1: 1", Dependencies::Strict, "issues depend on each other in a circle: #1 -> #1");
+    check(
+        "5 1",
+        "5: 1; 1: 2; 2: 1",
+        Dependencies::Strict,
+        "issues depend on each other in a circle: #1 -> #2 -> #1",
+    );
+    check(
+        "1",
+        "1: 2; 2: 3; 3: 2",
+        Dependencies::Strict,
+        "issues depend on each other in a circle: #2 -> #3 -> #2",
+    );
+    let chain = |length: u32| -> String { (1..length).map(|one| format!("{one}: {};", one + 1)).collect() };
+    let path: Vec<String> = (1..=21).map(|one| format!("#{one}")).collect();
+    let refused = format!("more than 20 issues depend on each other in a row: {}", path.join(" -> "));
+    check("1", &format!("{}21:", chain(21)), Dependencies::Resolve, &refused);
+    // The same where the lower half was reached before the upper one.
+    check("11 1", &format!("{}21:", chain(21)), Dependencies::Resolve, &refused);
+    check("1", &format!("{}100000:", chain(100_000)), Dependencies::Resolve, &refused);
+    let fits = Plan::resolve(&numbers("1"), &known(&format!("{}20:", chain(20))), Dependencies::Resolve);
+    assert_eq!(fits.map(|plan| plan.items.len()), Ok(20));
+}
+
+#[test]
+fn an_open_dependency_that_was_not_selected_blocks_is_added_or_is_ignored() {
+    let issues = "1: 2; 2: 3; 3:";
+    check("1", issues, Dependencies::Strict, "1 without 2");
+    check("1", issues, Dependencies::Resolve, "3 (added); 2 (added) after 3; 1 after 2");
+    check("1", issues, Dependencies::Ignore, "1");
+    check("1 2", "1: 2; 2: 1", Dependencies::Ignore, "1; 2");
+    check("1", "1: 9; 9: missing", Dependencies::Strict, "1 without the missing 9");
+    check("1", "1: 9; 9: missing", Dependencies::Resolve, "1 without the missing 9");
+}
+
+#[test]
+fn what_must_be_looked_at_is_what_open_issues_depend_on() {
+    let check = |selected: &str, issues: &str, expected: &str| {
+        assert_eq!(Plan::unseen(&numbers(selected), &known(issues)), numbers(expected), "{issues}");
+    };
+    check("1 2", "1: 2 3; 2: 4", "3 4");
+    check("1", "1: 2; 2: done 3", "");
+    check("1", "1: 2; 2: missing", "");
+    check("1", "1: 2; 2: 1", "");
+    check("7", "", "7");
+}

@@ -1,0 +1,104 @@
+use saihai_model::{Moment, ProviderName, WorkOutcome};
+
+use super::super::{Next, Scene, Standing, Step, schedule};
+use super::*;
+
+/// A scene at 100 on the clock.
+struct Stage {
+    plan: Plan,
+    standings: BTreeMap<IssueNumber, Standing>,
+    providers: BTreeMap<IssueNumber, ProviderName>,
+    paused: BTreeMap<ProviderName, Moment>,
+    jobs: usize,
+}
+
+impl Stage {
+    fn new(selected: &str, issues: &str, jobs: usize) -> Self {
+        let (providers, paused) = (BTreeMap::new(), BTreeMap::new());
+        Self { plan: plan(selected, issues), standings: BTreeMap::new(), providers, paused, jobs }
+    }
+
+    fn with(mut self, item: u32, standing: Standing) -> Self {
+        self.standings.insert(number(item), standing);
+        self
+    }
+
+    fn ended(self, item: u32, outcome: WorkOutcome) -> Self {
+        self.with(item, Standing::Ended(outcome))
+    }
+
+    fn next(&self) -> Next {
+        let Self { plan, standings, providers, paused, jobs } = self;
+        schedule(&Scene { plan, standings, providers, paused, jobs: *jobs, now: Moment(100) })
+    }
+
+    #[track_caller]
+    fn check(&self, expected: &str) {
+        let next = self.next();
+        let mut words: Vec<String> = next.steps.iter().map(said).collect();
+        words.extend(next.wake.map(|wake| format!("wake {}", wake.0)));
+        words.extend(next.over.then(|| "over".to_owned()));
+        assert_eq!(words.join(", "), expected);
+    }
+}
+
+fn said(step: &Step) -> String {
+    match step {
+        Step::Start(number) => format!("start {number}"),
+        Step::Continue(number) => format!("continue {number}"),
+        Step::Obstructed(number, _) => format!("obstructed {number}"),
+        Step::Without { number, because_of, outcome } => {
+            format!("{number} {} because of {because_of}", outcome.word())
+        }
+    }
+}
+
+const FREE: &str = "1:; 2:; 3:";
+
+#[test]
+fn no_more_runs_begin_than_there_are_jobs_and_the_first_come_first() {
+    Stage::new("3 1 2", FREE, 2).check("start #3, start #1");
+    Stage::new("1 2 3", FREE, 2).with(1, Standing::Running).check("start #2");
+    Stage::new("1 2 3", FREE, 1).with(1, Standing::Running).check("");
+    Stage::new("", "", 4).check("over");
+}
+
+#[test]
+fn a_parked_run_holds_no_job_and_goes_on_before_another_begins() {
+    Stage::new("1 2", FREE, 1).with(1, Standing::Parked { until: None }).check("start #2");
+    let parked = |until| Stage::new("1 2", FREE, 1).with(2, Standing::Parked { until: Some(Moment(until)) });
+    parked(500).check("start #1, wake 500");
+    parked(100).check("continue #2");
+}
+
+#[test]
+fn a_provider_that_cannot_serve_pauses_only_its_own_items() {
+    let mut stage = Stage::new("1 2", FREE, 2);
+    stage.providers = [(number(1), "claude".into()), (number(2), "codex".into())].into();
+    stage.paused = [("claude".into(), Moment(900))].into();
+    stage.check("start #2, wake 900");
+    stage.paused = [("claude".into(), Moment(100))].into();
+    stage.check("start #1, start #2");
+}
+
+#[test]
+fn a_dependant_begins_when_all_is_done_waits_for_a_merge_and_is_blocked_by_a_failure() {
+    let stage = || Stage::new("1 2 3", "1: 2; 2:; 3:", 3);
+    stage().check("start #2, start #3");
+    stage().with(2, Standing::Running).check("start #3");
+    for done in [WorkOutcome::Merged, WorkOutcome::NoChanges, WorkOutcome::Closed] {
+        stage().ended(2, done).check("start #1, start #3");
+    }
+    for merge in [WorkOutcome::PrCreated, WorkOutcome::BranchReady, WorkOutcome::Waiting] {
+        stage().ended(2, merge).check("#1 waiting because of #2, start #3");
+    }
+    for bad in [WorkOutcome::Failed, WorkOutcome::Conflict, WorkOutcome::Declined] {
+        stage().ended(2, bad).check("#1 blocked because of #2, start #3");
+    }
+}
+
+#[test]
+fn what_blocks_an_item_blocks_all_behind_it_at_once() {
+    let stage = Stage::new("1 2 3", "1: 2; 2: 3; 3: 9; 9:", 1);
+    stage.check("obstructed #3, #2 blocked because of #3, #1 blocked because of #2, over");
+}
