@@ -2,12 +2,18 @@
 
 use saihai_model::{StageId, Topic, Topics};
 
-/// The stage a topic leads to, and whether a route matched at all.
+/// The stage a topic leads to, and whether anybody takes it.
 pub fn route<'a>(topics: &'a Topics, topic: &Topic) -> (&'a StageId, bool) {
     match topics.routes.iter().find(|route| matches(&route.pattern, topic.as_str())) {
-        Some(route) => (&route.to, true),
+        Some(route) => (&route.to, !route.orphans),
         None => (&topics.otherwise, false),
     }
+}
+
+/// The pattern by which a topic is taken; none where nobody takes it.
+pub fn taken_by<'a>(topics: &'a Topics, topic: &Topic) -> Option<&'a str> {
+    let route = topics.routes.iter().find(|route| matches(&route.pattern, topic.as_str()))?;
+    (!route.orphans).then_some(route.pattern.as_str())
 }
 
 /// Whether a pattern takes a topic.
@@ -40,8 +46,11 @@ mod tests {
     fn a_star_is_one_segment_and_order_decides() {
         // H-26, H-27
         let routes = [("build.done", "exact"), ("build.*", "glob"), ("*", "any")];
-        let routes =
-            routes.iter().map(|(pattern, to)| Route { pattern: (*pattern).to_owned(), to: (*to).into() });
+        let routes = routes.iter().map(|(pattern, to)| Route {
+            pattern: (*pattern).to_owned(),
+            to: (*to).into(),
+            orphans: false,
+        });
         let topics =
             Topics { start: "task.start".into(), routes: routes.collect(), otherwise: "base".into() };
         let to = |topic: &str| route(&topics, &topic.into()).0.as_str().to_owned();
@@ -50,6 +59,7 @@ mod tests {
         assert_eq!(to("build"), "any");
         assert_eq!(to("build.x.y"), "any");
         assert_eq!(to("Build.done"), "any");
+        assert_eq!(taken_by(&topics, &"build.failed".into()), Some("build.*"));
     }
 
     #[test]
@@ -57,5 +67,9 @@ mod tests {
         // H-29
         let topics = Topics { start: "task.start".into(), routes: Vec::new(), otherwise: "base".into() };
         assert_eq!(route(&topics, &"x".into()), (&"base".into(), false));
+        let gate = Route { pattern: "x".to_owned(), to: "gate".into(), orphans: true };
+        let topics = Topics { routes: vec![gate], ..topics };
+        assert_eq!(route(&topics, &"x".into()), (&"gate".into(), false), "a gate on the way takes nothing");
+        assert_eq!(taken_by(&topics, &"x".into()), None);
     }
 }

@@ -120,4 +120,7 @@ pub struct Route {
     pub pattern: String,
     /// The stage.
     pub to: StageId,
+    /// Nobody takes it: it only passes this stage on its way to where such topics go.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub orphans: bool,
 }

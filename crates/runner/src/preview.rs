@@ -5,7 +5,7 @@ use std::path::Path;
 
 use saihai_engine::Run;
 use saihai_model::{
-    Activity, Completion, Effect, Event, Fact, Millis, Moment, Part, Request, StageId, Start, TurnId,
+    Activity, Completion, Effect, Event, Fact, Millis, Moment, Part, Request, StageId, Start, Topics, TurnId,
     Variable, Workflow,
 };
 
@@ -58,6 +58,9 @@ pub fn preview(workflow: &Workflow, stage: &StageId, entering: &Entering<'_>) ->
 fn beginning_at(workflow: &Workflow, stage: &StageId) -> Workflow {
     let mut workflow = workflow.clone();
     workflow.entry = stage.clone();
+    if let Some(topics) = &mut workflow.topics {
+        begin_with(topics, stage);
+    }
     // Nothing outside is looked at first.
     workflow.completion = Completion::Flow;
     let does = workflow.stages.get_mut(stage).map(|stage| &mut stage.does);
@@ -70,6 +73,16 @@ fn beginning_at(workflow: &Workflow, stage: &StageId) -> Workflow {
         }
     }
     workflow
+}
+
+/// Publishes first what the stage is entered with: the first event of a run where that leads there, else the first topic
+/// that does.
+fn begin_with(topics: &mut Topics, stage: &StageId) {
+    let mut leading = topics.routes.iter().filter(|route| route.to == *stage && !route.orphans).peekable();
+    let is_first = leading.clone().any(|route| saihai_judge::takes(&route.pattern, &topics.start));
+    if let (false, Some(route)) = (is_first, leading.peek()) {
+        topics.start = route.pattern.as_str().into();
+    }
 }
 
 /// Lets the name of an output stand where no stage has made it yet.

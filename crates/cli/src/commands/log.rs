@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::driving::{EventObject, Signals, block_on};
 use crate::error::{Error, exit};
 use crate::project::Project;
-use crate::report::{Names, words};
+use crate::report::{Names, Published, words};
 use crate::terminal::{Streams, style, visible_line};
 use crate::{json, time};
 
@@ -33,7 +33,7 @@ pub(crate) struct Log {
     #[arg(short, long)]
     follow: bool,
 
-    /// Print one JSON object a line, as `saihai run --json` does; with `-f` also what turns under way show
+    /// Print one JSON object a line, as `saihai run --json` does, and one for each topic that was published; with `-f` also what turns under way show
     #[arg(long)]
     json: bool,
 }
@@ -57,6 +57,7 @@ impl Log {
 struct Teller<'a> {
     directory: &'a RunDirectory,
     names: Names<'a>,
+    published: Published<'a>,
     json: bool,
     told: u64,
     glimpses: Glimpses,
@@ -67,7 +68,8 @@ struct Teller<'a> {
 impl<'a> Teller<'a> {
     fn new(directory: &'a RunDirectory, workflow: &'a Workflow, json: bool) -> Self {
         let (names, glimpses) = (Names::new(workflow), directory.glimpses());
-        Self { directory, names, json, told: 0, glimpses, begun: BTreeMap::new() }
+        let published = Published::new(workflow);
+        Self { directory, names, published, json, told: 0, glimpses, begun: BTreeMap::new() }
     }
 
     /// Tells the records after the last one told; what was torn off the end comes back.
@@ -89,7 +91,9 @@ impl<'a> Teller<'a> {
         self.names.learn(record);
         self.end_lines(record, streams)?;
         if self.json {
-            return json::line(&mut streams.out, "event", EventObject::new(self.directory.id(), record));
+            let run = self.directory.id();
+            json::line(&mut streams.out, "event", EventObject::new(run, record))?;
+            return self.published.write(run, record, &mut streams.out);
         }
         let out = &mut streams.out;
         let place = format!("{:>5}  {}", record.seq, time::local_clock(record.at));

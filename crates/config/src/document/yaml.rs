@@ -275,7 +275,12 @@ impl<'t> Builder<'t> {
         if error.info() == "recursion limit exceeded" {
             return Problem::too_deep(span);
         }
-        Problem::syntax(span, format!("this is not valid YAML: {}", error.info()))
+        let problem = Problem::syntax(span, format!("this is not valid YAML: {}", error.info()));
+        // By far the most frequent way to get there: prose with `: ` in it behind a key.
+        if error.info() == "mapping values are not allowed in this context" {
+            return problem.hint("a text with `: ` in it stands in quotes, or on lines of its own after `|`");
+        }
+        problem
     }
 }
 

@@ -28,11 +28,12 @@ pub(super) fn put(workflow: &mut Workflow, point: &Point, mode: GateMode) {
 fn divert(workflow: &mut Workflow, topic: &str, gate: &StageId) -> StageId {
     let Some(topics) = &mut workflow.topics else { return workflow.entry.clone() };
     let taker = topics.routes.iter().find(|route| takes(&route.pattern, topic)).map(|route| &route.to);
+    let orphans = taker.is_none();
     let taker = taker.unwrap_or(&topics.otherwise).clone();
     if topics.start.as_str() == topic && workflow.entry == taker {
         workflow.entry = gate.clone();
     }
-    topics.routes.insert(0, Route { pattern: topic.to_owned(), to: gate.clone() });
+    topics.routes.insert(0, Route { pattern: topic.to_owned(), to: gate.clone(), orphans });
     taker
 }
 

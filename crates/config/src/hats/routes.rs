@@ -25,7 +25,7 @@ impl Routes {
                 let such = hat.triggers.iter().filter(|t| Precision::of(&t.value) == Some(precision));
                 all.extend(such.map(|trigger| {
                     let to = StageId::from(hat.id.value.as_str());
-                    (precision, Route { pattern: trigger.value.clone(), to })
+                    (precision, Route { pattern: trigger.value.clone(), to, orphans: false })
                 }));
             }
         }

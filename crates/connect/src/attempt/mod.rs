@@ -170,10 +170,11 @@ impl Attempt {
 
     fn patience(&self) -> Patience<'_> {
         let Installed { agent, settings, means, .. } = &*self.installed;
-        let silence = self.ask.silence.or(settings.idle_timeout);
+        // A definition knows its agent; the setting is for all of them, and some only speak at the end.
+        let usual = settings.idle_timeout.filter(|_| agent.speaks_while_working(settings));
         Patience {
             deadline: self.ask.timeout,
-            silence: silence.filter(|_| agent.speaks_while_working(settings)),
+            silence: self.ask.silence.or(usual),
             grace: &means.grace,
             clock: &*means.clock,
         }

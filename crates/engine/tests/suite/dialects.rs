@@ -59,8 +59,11 @@ fn ring(requires: &[&str]) -> Workflow {
     ]);
     workflow.entry = "tester".into();
     let routes = [("task.start", "tester"), ("code.written", "tester"), ("tests.failing", "coder")];
-    let routes =
-        routes.iter().map(|(pattern, to)| Route { pattern: (*pattern).to_owned(), to: (*to).into() });
+    let routes = routes.iter().map(|(pattern, to)| Route {
+        pattern: (*pattern).to_owned(),
+        to: (*to).into(),
+        orphans: false,
+    });
     workflow.topics =
         Some(Topics { start: "task.start".into(), routes: routes.collect(), otherwise: "(base)".into() });
     workflow.monitors = vec![
@@ -168,7 +171,7 @@ fn saying_the_same_again_is_stale() {
         .as_mut()
         .unwrap()
         .routes
-        .insert(0, Route { pattern: "me".to_owned(), to: "tester".into() });
+        .insert(0, Route { pattern: "me".to_owned(), to: "tester".into(), orphans: false });
     let mut sim = Sim::started(workflow);
     for _ in 0..3 {
         sim.reply("tester", publishes("me", None));

@@ -9,7 +9,8 @@ use crate::testing;
 
 fn workflow() -> Workflow {
     let mut workflow = testing::plan_and_review();
-    let route = |pattern: &str, to: &str| Route { pattern: pattern.to_owned(), to: to.into() };
+    let route =
+        |pattern: &str, to: &str| Route { pattern: pattern.to_owned(), to: to.into(), orphans: false };
     let routes = vec![route("task.start", "tester"), route("tests.failing", "coder")];
     workflow.topics = Some(Topics { start: "task.start".into(), routes, otherwise: "(base)".into() });
     workflow

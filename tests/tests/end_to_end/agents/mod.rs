@@ -9,7 +9,7 @@ mod faults;
 mod flags;
 mod memory;
 mod personality;
-mod stage;
+pub(crate) mod stage;
 mod trees;
 
 use std::path::Path;

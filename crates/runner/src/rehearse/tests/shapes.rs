@@ -141,7 +141,7 @@ fn topics_words_and_silence_are_taken() {
     workflow.stages["builder"] = stage("builder", &["built"], Some("planned"));
     workflow.topics = Some(Topics {
         start: "start".into(),
-        routes: vec![Route { pattern: "planned".into(), to: "builder".into() }],
+        routes: vec![Route { pattern: "planned".into(), to: "builder".into(), orphans: false }],
         otherwise: "planner".into(),
     });
     assert_snapshot!(tour(&workflow), @"

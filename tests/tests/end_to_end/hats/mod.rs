@@ -1,6 +1,10 @@
 //! Hats as a person runs them: `orch.yml` in, a journal and an exit code out.
 
+mod failing;
+
 use saihai_tests::{Outcome, Project, story};
+
+use serde_json::Value;
 
 use crate::support::PROGRAM;
 
@@ -113,7 +117,7 @@ fn the_last_iteration_may_complete() {
     check(&one, &["EVENT: tests.failing"], "tester coder; parked: limit max_iterations; 5");
 }
 
-// H-43, H-44, H-45, HC-24 to HC-28
+// H-43, H-44, H-45, HC-24, HC-25, HC-26, HC-27, HC-28
 #[test]
 fn the_closing_word_ends_the_run_and_only_as_a_directive() {
     for reply in [
@@ -288,10 +292,43 @@ fn the_log_lists_every_event_for_programs() {
     let project = project(RING, &["EVENT: tests.failing two red", "EVENT: code.written", "LOOP_COMPLETE"]);
     run(&project).exits(0);
     let log = project.saihai(["log", "last", "--json"]).run().exits(0).stdout;
-    assert!(log.contains("\"topic\":\"tests.failing\"") && log.contains("two red"), "{log}");
+    let published = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("an object"));
+    let published = published.filter(|object| object["type"] == "published").map(|object| {
+        let word = |key: &str| object[key].as_str().unwrap_or("-").to_owned();
+        assert!(object["seq"].is_u64() && object["time"].is_string(), "{object}");
+        ["source", "topic", "message", "fate", "to", "trigger"].map(word).join(" ")
+    });
+    insta::assert_snapshot!(published.collect::<Vec<_>>().join("\n"), @"
+    start task.start - taken tester task.start
+    tester tests.failing two red taken coder tests.failing
+    coder code.written - taken tester code.written
+    ");
     let explained = project.saihai(["explain", "last"]).run().exits(0).stdout;
     assert!(explained.contains("published `tests.failing` on line 1 of the reply: two red"), "{explained}");
     assert!(explained.contains("closing word `LOOP_COMPLETE` in the reply"), "{explained}");
+}
+
+// H-29, H-57: a gate on its way does not make somebody take it.
+#[test]
+fn a_gated_topic_that_nobody_takes_is_orphaned_all_the_same() {
+    let hats =
+        "gates: [gone]\nhats:\n  a: {name: A, triggers: [task.start], publishes: [gone], instructions: x}\n";
+    let project = project(hats, &["EVENT: gone", "LOOP_COMPLETE"]);
+    run(&project).exits(6);
+    project.saihai(["answer", "last", "yes"]).run().exits(0);
+    let outcome = project.saihai(["resume", "last"]).run().exits(0);
+    let log = project.saihai(["log", "last"]).run().exits(0).stdout;
+    assert!(log.contains("nobody takes `gone`"), "{log}");
+    assert_eq!(project.journal().path_taken(), ["a", "gate/gone", "(base)"], "{outcome}");
+}
+
+// H-30: as it is entered, not as a run begins.
+#[test]
+fn the_prompt_of_a_hat_is_shown_with_an_event_of_its_own() {
+    let project = project(RING, &[]);
+    let shown = |hat: &str| project.saihai(["prompt", "orch", hat, "--task", "T"]).run().exits(0).stdout;
+    assert!(shown("tester").contains("# Event\ntask.start\n"), "{}", shown("tester"));
+    assert!(shown("coder").contains("# Event\ntests.failing\n"), "{}", shown("coder"));
 }
 
 // H-8

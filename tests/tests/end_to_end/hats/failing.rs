@@ -1,0 +1,230 @@
+//! Hats on agents that fail, hang or are killed, and on journals that were hurt. H-54 to H-56, H-62.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use saihai_tests::{Invocation, Live, Outcome, Project, in_parallel, story};
+
+use super::{RING, project, run};
+use crate::agents::stage::is_alive;
+use crate::support::PROGRAM;
+
+/// The ring on a program of one's own: a shell script that is told in `$n` how often it was called before.
+fn with_agent(top: &str, script: &str) -> Project {
+    let project = Project::new(PROGRAM);
+    project.write("orch.yml", format!("backend: mine\n{top}{RING}"));
+    let count = "n=$(wc -l < calls 2>/dev/null || echo 0)\necho >> calls\ncat > /dev/null\n";
+    project.write("../home/bin/mine", format!("#!/bin/sh\n{count}{script}"));
+    let program = project.home().join("bin/mine");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("an executable");
+    let settings = format!(
+        "[providers.mine]\nkind = \"command\"\nprogram = {program:?}\nprotocol = \"text\"\nhonours = [\"edit\"]\n"
+    );
+    project.write("../home/.config/saihai/config.toml", settings);
+    project
+}
+
+fn ask(project: &Project) -> Invocation {
+    project.saihai(["run", "orch", "The task."]).env("PATH", "/usr/bin:/bin")
+}
+
+/// How often the agent was called.
+fn calls(project: &Project) -> usize {
+    project.read("calls").lines().count()
+}
+
+// H-54, HC-32: a reply sets the count to zero, so that the later failures do not add up to five.
+#[test]
+fn an_agent_may_fail_four_times_in_a_row_and_at_the_fifth_the_run_parks() {
+    let both = [
+        (
+            "[ $n = 4 ] && echo 'EVENT: tests.failing' && exit 0\n[ $n = 9 ] && echo LOOP_COMPLETE && exit 0\n",
+            0,
+            10,
+        ),
+        ("", 4, 5),
+    ];
+    in_parallel(&both, |(sometimes, code, expected)| {
+        let failing = "echo 'the disk of the model is full' >&2\nexit 1\n";
+        let project = with_agent("", &format!("{sometimes}{failing}"));
+        let outcome = ask(&project).run();
+        let said = outcome.stderr.contains("the disk of the model is full") || *code == 0;
+        if outcome.code == Some(*code) && calls(&project) == *expected && said {
+            return Ok(());
+        }
+        Err(format!("{} calls\n{outcome}", calls(&project)))
+    });
+}
+
+// HC-33
+#[test]
+fn a_program_that_is_not_there_is_found_before_anything_is_made() {
+    let project = Project::new(PROGRAM);
+    project.write("orch.yml", format!("backend: claude\n{RING}"));
+    git(&project);
+    let before = (project.snapshot(), refs(&project));
+    let outcome = ask(&project).run().exits(4);
+    let about_it = outcome.stderr.lines().filter(|line| line.contains("claude"));
+    assert_eq!(about_it.count(), 1, "{outcome}");
+    assert_eq!((project.snapshot(), refs(&project)), before, "{outcome}");
+}
+
+fn git(project: &Project) {
+    for arguments in [&["init", "-q"][..], &["add", "orch.yml"]] {
+        let done = std::process::Command::new("git").args(arguments).current_dir(project.root()).status();
+        assert!(done.expect("git").success());
+    }
+}
+
+/// Branches, tags and worktrees.
+fn refs(project: &Project) -> String {
+    let arguments = ["for-each-ref"];
+    let told = std::process::Command::new("git").args(arguments).current_dir(project.root()).output();
+    String::from_utf8(told.expect("git").stdout).expect("names")
+}
+
+// H-55, HC-34
+#[test]
+fn a_silent_agent_and_what_it_started_are_ended_and_it_is_asked_again() {
+    let silent = "[ $n = 0 ] || { echo LOOP_COMPLETE; exit 0; }\nsleep 600 &\necho $$ $! > family\nwait\n";
+    let project = with_agent("idle_timeout_secs: 1\n", silent);
+    ask(&project).run().exits(0);
+    let family = project.read("family");
+    for process in family.split_whitespace() {
+        assert!(!is_alive(process.parse().expect("a number")), "{family}");
+    }
+    let journal = project.journal();
+    let failed: Vec<_> = journal.facts("failed").map(|fact| &fact["failure"]["class"]).collect();
+    assert_eq!(failed, ["transient"]);
+    assert_eq!(calls(&project), 2);
+}
+
+/// A run whose third turn is under way, and the process that answers it.
+fn in_turn_three(project: &Project) -> (Live, u32) {
+    let mut live =
+        project.saihai(["run", "orch", "The task.", "--json"]).env("PATH", "/usr/bin:/bin").start();
+    for _ in 0..3 {
+        live.wait_for("\"asked\"");
+    }
+    let begun = Instant::now();
+    while !project.root().join("third").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "its third turn does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let third = project.read("third").trim().parse().expect("a number");
+    (live, third)
+}
+
+/// Red, written, and then an agent that stays until it is ended and at its next call goes to the end.
+const STAYS: &str = "case $n in
+0) echo 'EVENT: tests.failing two red';;
+1) echo 'EVENT: code.written all done';;
+2) echo $$ > now; mv now third; sleep 600;;
+3) echo 'EVENT: tests.passing';;
+*) echo LOOP_COMPLETE;;
+esac
+";
+
+/// After `resume`: every finished turn was asked once, the third twice and with the same prompt.
+fn goes_on(project: &Project) -> Outcome {
+    let outcome = project.saihai(["resume", "last", "--json"]).env("PATH", "/usr/bin:/bin").run().exits(0);
+    let journal = project.journal();
+    assert_eq!(journal.asked().into_values().collect::<Vec<_>>(), [1, 1, 1, 2], "{outcome}");
+    assert_eq!(journal.path_taken(), ["tester", "coder", "tester", "closer"], "{outcome}");
+    let third = journal.prompts().into_iter().filter(|(call, _)| call.starts_with("tester.2."));
+    let third: Vec<String> = third.map(|(_, prompt)| prompt).collect();
+    let told = "# Event\ncode.written\nFrom: coder\n\n> all done\n";
+    assert!(!third.is_empty() && third.iter().all(|prompt| prompt.contains(told)), "{third:?}");
+    outcome
+}
+
+// H-56, HC-35
+#[test]
+fn after_ctrl_c_no_child_is_left_and_resume_begins_at_the_same_turn() {
+    let project = with_agent("", STAYS);
+    let (live, agent) = in_turn_three(&project);
+    live.signal(Signal::INT);
+    live.finish().exits(3);
+    assert!(!is_alive(agent), "it is ended before the run is parked");
+    let outcome = goes_on(&project);
+    assert_eq!(outcome.result()["iterations"], 4, "{outcome}");
+}
+
+// H-62, HC-39
+#[test]
+fn a_killed_run_is_shown_as_interrupted_and_goes_on() {
+    let project = with_agent("", STAYS);
+    let (live, _) = in_turn_three(&project);
+    live.signal(Signal::KILL);
+    assert_eq!(live.finish().signal, Some(9));
+    let listed = project.saihai(["runs", "--json"]).run().exits(0).json();
+    assert_eq!(listed[0]["state"], "interrupted", "{listed:?}");
+    goes_on(&project);
+}
+
+// H-62, HC-37
+#[test]
+fn four_runs_at_once_of_a_thousand_events_are_four_whole_journals() {
+    let ring = "max_iterations: 1001\nhats:\n  a: {name: A, triggers: [task.start, b.done], publishes: [a.done, LOOP_COMPLETE], instructions: x}\n  b: {name: B, triggers: [a.done], publishes: [b.done], instructions: x}\n";
+    let project = Project::new(PROGRAM);
+    project.write("orch.yml", ring);
+    project.write(
+        "script.yaml",
+        "script: 1\nstrict: false\nreplies:\n  - {for: a, times: 500, text: 'EVENT: a.done'}\n  - {for: b, times: '*', text: 'EVENT: b.done'}\n  - {for: a, text: LOOP_COMPLETE}\n",
+    );
+    in_parallel(&[(); 4], |()| {
+        let outcome = run(&project);
+        if outcome.code == Some(0) { Ok(()) } else { Err(outcome.to_string()) }
+    });
+    let runs = project.runs();
+    assert_eq!(runs.len(), 4);
+    let directory = project.root().join(".saihai/runs");
+    let mut routed = 0;
+    for name in runs {
+        // The reader of the tests holds every line to its number, its append and its sum.
+        let journal = saihai_tests::Journal::read(&directory.join(&name).join("journal.ndjson"));
+        routed += journal.decisions("exited").count();
+        project.saihai(["show", &name]).run().exits(0);
+    }
+    assert_eq!(routed, 4 * 1_001);
+}
+
+// H-62, HC-38
+#[test]
+fn a_torn_journal_is_mended_and_a_damaged_one_is_refused_by_line() {
+    let parked = || {
+        let project =
+            project(&format!("gates: [tests.passing]\n{RING}"), &["EVENT: tests.passing", "LOOP_COMPLETE"]);
+        run(&project).exits(6);
+        let path = project.run_directory().join("journal.ndjson");
+        let bytes = fs::read(&path).expect("a journal");
+        (project, path, bytes)
+    };
+    let (torn, path, bytes) = parked();
+    fs::write(&path, &bytes[..bytes.len() - 9]).expect("a journal");
+    let outcome = torn.saihai(["resume", "last"]).run().exits(6);
+    assert_eq!(outcome.stderr.lines().filter(|line| line.starts_with("warning")).count(), 1, "{outcome}");
+    torn.saihai(["answer", "last", "yes"]).run().exits(0);
+    torn.saihai(["resume", "last"]).run().exits(0);
+    let (damaged, path, mut bytes) = parked();
+    let second = bytes.iter().position(|byte| *byte == b'\n').expect("a line") + 10;
+    bytes[second] ^= 1;
+    fs::write(&path, &bytes).expect("a journal");
+    let outcome = damaged.saihai(["resume", "last"]).run().exits(2);
+    assert!(outcome.stderr.contains("journal.ndjson`:2: "), "{outcome}");
+}
+
+// H-4, H-60: one journal of the engine is all there is of an event bus.
+#[test]
+fn a_run_of_hats_is_kept_like_every_other() {
+    let project = project(RING, &["EVENT: tests.passing", "LOOP_COMPLETE"]);
+    run(&project).exits(0);
+    let kept = fs::read_dir(project.run_directory()).expect("a directory");
+    let mut kept: Vec<_> = kept.map(|entry| entry.expect("an entry").file_name()).collect();
+    kept.sort();
+    assert!(kept.iter().any(|name| name == "journal.ndjson"), "{kept:?}");
+    assert!(kept.iter().all(|name| !name.to_string_lossy().contains("event")), "{kept:?}");
+    assert!(story(&project.journal()).contains("leave tester by directive"), "{}", story(&project.journal()));
+}
