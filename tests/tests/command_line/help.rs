@@ -290,8 +290,8 @@ fn commands_that_tell_of_a_run_explain_themselves() {
 
     Options:
       -f, --follow   Stay, and show further events as they happen, until the run ends or waits
-          --json     Print one JSON object a line, as `saihai run --json` does; with `-f` also what
-                     turns under way show
+          --json     Print one JSON object a line, as `saihai run --json` does, and one for each
+                     published topic; with `-f` also what turns under way show
       -h, --help     Print help
       -V, --version  Print version
 

@@ -33,7 +33,7 @@ pub(crate) struct Log {
     #[arg(short, long)]
     follow: bool,
 
-    /// Print one JSON object a line, as `saihai run --json` does, and one for each topic that was published; with `-f` also what turns under way show
+    /// Print one JSON object a line, as `saihai run --json` does, and one for each published topic; with `-f` also what turns under way show
     #[arg(long)]
     json: bool,
 }
