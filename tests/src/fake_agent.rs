@@ -107,6 +107,11 @@ impl FakeCall {
         self.0["process"].as_u64().and_then(|number| number.try_into().ok()).expect("the number of a process")
     }
 
+    /// Whether a process that an earlier call left behind was still there.
+    pub fn saw_lingering(&self) -> bool {
+        self.0["lingering"] == true
+    }
+
     /// A variable it was given.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.0["variables"][name].as_str()

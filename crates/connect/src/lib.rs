@@ -34,6 +34,7 @@ mod script;
 mod structured;
 #[cfg(test)]
 mod testing;
+mod told_cost;
 mod tool_log;
 mod tree;
 

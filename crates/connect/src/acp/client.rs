@@ -1,6 +1,6 @@
 //! Our side of the protocol, for one turn.
 
-use saihai_model::{Ask, Failure, FailureClass, Json, Meter, Progress, ProviderAnswer, Usage, Usd};
+use saihai_model::{Ask, Failure, FailureClass, Json, Meter, Progress, ProviderAnswer, Usage};
 use serde_json::Value;
 
 use super::message::{self, FIRST_PROMPT, INITIALIZE, Incoming, Problem, SESSION, Update};
@@ -8,6 +8,7 @@ use super::permission::{self, Request};
 use crate::agent::{Acquaintance, End, Listener, Next, abrupt, class_of_status, failure};
 use crate::agents::Heard;
 use crate::metering;
+use crate::told_cost::ToldCost;
 use crate::tool_log::When;
 
 /// What has been asked of the agent and not answered.
@@ -33,6 +34,8 @@ pub(super) struct Client {
     /// The agent, and how many prompts its process was given before this one.
     known: Acquaintance,
     counted: Meter,
+    /// Money of the session, as it was told last.
+    cost: ToldCost,
     result: Option<Result<String, Failure>>,
 }
 
@@ -48,6 +51,7 @@ impl Client {
             kinds: Vec::new(),
             known: Acquaintance { name: String::new(), prompts: 0 },
             counted: Meter::default(),
+            cost: ToldCost::default(),
             result: None,
         }
     }
@@ -211,8 +215,10 @@ impl Client {
                 );
             }
             "usage_update" => {
-                let dollars = update.cost.filter(|cost| cost.currency == "USD").and_then(|cost| cost.amount);
-                self.counted.cost = dollars.and_then(Usd::from_dollars).or(self.counted.cost);
+                let told = update.cost.filter(|cost| cost.currency == "USD").map(|cost| cost.amount);
+                if let Some(told) = told.filter(|told| *told != ToldCost::Nothing) {
+                    self.cost = told;
+                }
             }
             _ => {}
         }
@@ -262,6 +268,8 @@ impl Client {
     fn settle(&mut self) {
         // Copilot counts the tokens of a session, not those of a turn.
         let counts_sessions = self.known.name == "Copilot";
+        self.counted.cost = self.cost.amount();
+        self.heard.warnings.extend(self.cost.warning());
         let Meter { usage, cost } = metering::of_turn(&self.ask, &self.counted);
         self.heard.cost = cost;
         self.heard.usage = if counts_sessions { usage } else { self.counted.usage.clone() };

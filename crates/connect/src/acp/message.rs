@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::agent::with_persona;
 use crate::lenient::or_default;
+use crate::told_cost::ToldCost;
 
 /// Under which number what is asked of the agent.
 pub(super) const INITIALIZE: u64 = 1;
@@ -63,8 +64,7 @@ pub(super) struct Update {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Amount {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) amount: Option<f64>,
+    pub(super) amount: ToldCost,
     #[serde(deserialize_with = "or_default")]
     pub(super) currency: String,
 }

@@ -221,7 +221,7 @@ fn a_process_whose_turn_failed_does_not_stay() {
     }
 }
 
-// C-32, case 18
+// C-32, Connections case 18
 #[test]
 fn a_session_that_cannot_be_loaded_is_lost() {
     let plain = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}"#;

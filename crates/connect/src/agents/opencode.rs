@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use saihai_model::{
     Ask, Failure, FailureClass, Json, Moment, Permission, Progress, ProviderAnswer, ProviderKind,
-    ProviderSettings, Usage, Usd,
+    ProviderSettings, Usage,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -21,6 +21,7 @@ use crate::agent::{
     with_persona,
 };
 use crate::lenient::or_default;
+use crate::told_cost::ToldCost;
 use crate::tool_log::When;
 
 /// `opencode`.
@@ -81,6 +82,7 @@ impl Agent for Opencode {
             message: None,
             is_in_step: false,
             finish: None,
+            cost: ToldCost::default(),
             trouble: None,
         })
     }
@@ -188,8 +190,7 @@ struct Part {
     reason: String,
     #[serde(deserialize_with = "or_default")]
     tokens: Option<Tokens>,
-    #[serde(deserialize_with = "or_default")]
-    cost: Option<f64>,
+    cost: ToldCost,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -258,6 +259,8 @@ struct Opened {
     is_in_step: bool,
     /// Why the last step ended.
     finish: Option<String>,
+    /// Money of all steps.
+    cost: ToldCost,
     trouble: Option<Problem>,
 }
 
@@ -289,7 +292,9 @@ impl Listener for Opened {
         self.is_in_step
     }
 
-    fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+    fn end(mut self: Box<Self>, end: &End) -> ProviderAnswer {
+        self.heard.cost = self.cost.amount();
+        self.heard.warnings.extend(self.cost.warning());
         // The two streams race: a turn may have ended before the warning was heard, and still counts for nothing.
         if let Some(failure) = fell_back(&end.complaints) {
             return Err(self.heard.into_refusal(failure));
@@ -347,8 +352,7 @@ impl Opened {
                 cumulative: false,
             };
         }
-        let cost = part.cost.and_then(Usd::from_dollars).map(|cost| cost.0);
-        self.heard.cost = sum(self.heard.cost.map(|cost| cost.0), cost).map(Usd);
+        self.cost = std::mem::take(&mut self.cost).and(part.cost);
         let is_over = part.reason == "stop";
         self.finish = Some(part.reason);
         if is_over { Next::Done } else { Next::GoOn }

@@ -34,6 +34,8 @@ pub(super) struct About {
     pub(super) session: Option<String>,
     /// What it costs there, where the provider does not say.
     pub(super) price: Price,
+    /// Whether what it costs is held against a budget.
+    pub(super) is_counted: bool,
 }
 
 /// What is known of a call under way.
@@ -237,6 +239,7 @@ mod tests {
             provider: "script".into(),
             session: None,
             price: Price::default(),
+            is_counted: false,
         }
     }
 

@@ -383,7 +383,7 @@ impl Driver {
         let Prepared { request, prompt, persona } = prepared;
         let (call, place, session) = (request.call.clone(), request.place, request.session.clone());
         let (provider, set) = (request.provider.clone(), self.settings.get(&request.provider));
-        let price = set.map(|set| set.price).unwrap_or_default();
+        let (price, is_counted) = (set.map(|set| set.price).unwrap_or_default(), request.money.is_some());
         // Whoever falls back on another provider has no model's name for it.
         let model = request.model.or_else(|| set?.model.clone());
         let asking = self.providers.ask(Ask {
@@ -412,7 +412,7 @@ impl Driver {
             scratch: self.owned.directory().scratch().display().to_string(),
         });
         let began = self.owned.clock().now();
-        self.calls.ask(asking, About { call, place, prompt, began, provider, session, price });
+        self.calls.ask(asking, About { call, place, prompt, began, provider, session, price, is_counted });
     }
 
     fn finish(&self) -> Finish {

@@ -50,7 +50,14 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
             None => return silent(about, reply),
         }
     }
-    let reading = read(wanted, &about.prompt, &mut reply);
+    let mut reading = read(wanted, &about.prompt, &mut reply);
+    let cost = about.cost(reply.cost, &reply.usage);
+    if cost.is_none() && about.is_counted {
+        // T-64: the budget holds all the same, only less exactly.
+        reading
+            .warnings
+            .push("what the turn cost is not known; what was set aside for it is counted".to_owned());
+    }
     let (spoken, messages) = spoken(wanted, &reply.responses);
     let Kept { text, spoken, tools_used } =
         match Kept::new(&owned.directory().blobs(), reply.text, spoken, reply.tools_used) {
@@ -65,7 +72,7 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
         spoken,
         messages,
         session: reply.session,
-        cost: about.cost(reply.cost, &reply.usage),
+        cost,
         usage: reply.usage,
         tools_used,
         metered: reply.metered,

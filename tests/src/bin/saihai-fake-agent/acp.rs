@@ -80,6 +80,10 @@ fn turn(answer: &Answer, session: &str, id: &Value) -> Printed {
     printed.lines.push(update(json!({
         "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": answer.text},
     })));
+    if let Some(cost) = &answer.cost {
+        let cost = json!({"amount": cost, "currency": "USD"});
+        printed.lines.push(update(json!({"sessionUpdate": "usage_update", "cost": cost})));
+    }
     if !answer.no_end {
         printed.lines.push(json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn"}}));
     }

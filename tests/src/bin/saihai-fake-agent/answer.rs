@@ -1,6 +1,6 @@
 //! What the script says of one call.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::fault::Fault;
@@ -17,6 +17,9 @@ pub(crate) struct Answer {
     pub(crate) structured: Option<Value>,
     /// What the API said instead of an answer.
     pub(crate) status: Option<u16>,
+    /// What it says to have cost, in dollars, whatever that is; unless given, what it always costs.
+    #[serde(deserialize_with = "also_null")]
+    pub(crate) cost: Option<Value>,
     /// With which code it ends, whatever it has said.
     pub(crate) exit: Option<u8>,
     /// Its session is gone afterwards, as if somebody had cleaned up.
@@ -37,4 +40,9 @@ pub(crate) struct Tool {
     pub(crate) input: Value,
     /// What it answers.
     pub(crate) output: String,
+}
+
+/// Null is something that can be said.
+fn also_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }

@@ -101,6 +101,9 @@ fn succeeded(printed: &mut Printed, answer: &Answer, session: &str, answers: u64
         "usage": {"input_tokens": 100, "output_tokens": 20, "cache_read_input_tokens": 0},
         "total_cost_usd": PRICE * f64::from(u32::try_from(answers).unwrap_or(u32::MAX)),
     });
+    if let Some(cost) = &answer.cost {
+        end["total_cost_usd"] = cost.clone();
+    }
     if let Some(structured) = &answer.structured {
         end["structured_output"] = structured.clone();
     }

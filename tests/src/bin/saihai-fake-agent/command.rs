@@ -24,7 +24,9 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
         let line = |status: &str| json!({"type": "tool", "id": number, "name": tool.name, "status": status, "input": tool.input, "output": tool.output});
         printed.lines.extend([line("started"), line("done")]);
     }
-    printed.lines.push(json!({"type": "usage", "input": 90, "output": 12, "cost_usd": 0.01}));
+    printed.lines.push(
+        json!({"type": "usage", "input": 90, "output": 12, "cost_usd": answer.cost.unwrap_or(json!(0.01))}),
+    );
     printed.lines.push(match answer.status {
         Some(429) => {
             json!({"type": "failed", "class": "rate_limited", "message": "slow down", "retry_after": 0})

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::fault::Fault;
+use crate::lingering;
 
 /// The directory that steers it.
 pub(crate) struct Home(PathBuf);
@@ -36,6 +37,7 @@ impl Home {
         let call = json!({
             "arguments": words, "input": input, "persona": persona, "variables": variables,
             "directory": std::env::current_dir().ok(), "process": std::process::id(),
+            "lingering": lingering::is_there(),
         });
         fs::write(self.0.join(format!("calls/{number:04}.json")), call.to_string())
             .expect("the call is kept");

@@ -73,6 +73,13 @@ pub(crate) fn stay(how: How) -> anyhow::Result<ExitCode> {
     for_ever()
 }
 
+/// Whether one that was left behind is still there.
+pub(crate) fn is_there() -> bool {
+    let process = fs::read_to_string("lingering").unwrap_or_default();
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
 pub(crate) fn for_ever() -> ! {
     loop {
         thread::sleep(Duration::from_secs(1000));

@@ -59,7 +59,7 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
         "messageID": "msg_1", "type": "text", "text": answer.text,
     }}));
     printed.lines.push(json!({"type": "step_finish", "sessionID": session, "part": {
-        "reason": "stop", "cost": 0.0006,
+        "reason": "stop", "cost": answer.cost.unwrap_or(json!(0.0006)),
         "tokens": {"input": 100, "output": 20, "reasoning": 0, "cache": {"read": 0, "write": 0}},
     }}));
     if answer.no_end {

@@ -6,6 +6,7 @@ use saihai_model::{Json, Moment, Usage, Usd};
 use serde::Deserialize;
 
 use crate::lenient::or_default;
+use crate::told_cost::ToldCost;
 
 /// One event.
 #[derive(Debug, Deserialize)]
@@ -161,8 +162,8 @@ pub(super) struct Outcome {
     pub(super) structured_output: Option<Json>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) session_id: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) total_cost_usd: Option<f64>,
+    #[serde(default)]
+    pub(super) total_cost_usd: ToldCost,
     #[serde(default, deserialize_with = "or_default")]
     usage: Option<Counted>,
     #[serde(default, deserialize_with = "or_default")]

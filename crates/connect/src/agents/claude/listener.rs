@@ -150,7 +150,7 @@ impl Ears {
         Next::Done
     }
 
-    fn replied(self, outcome: Outcome, end: &End) -> ProviderAnswer {
+    fn replied(mut self, outcome: Outcome, end: &End) -> ProviderAnswer {
         let said = outcome.result.clone().filter(|text| !text.trim().is_empty());
         let text = said.or_else(|| self.responses.last().cloned()).unwrap_or_default();
         let structured = Structured::of(&self.ask, outcome.structured_output.clone(), &text);
@@ -158,6 +158,7 @@ impl Ears {
             return Err(self.refusal(abrupt(&PROFILE, "ended without any reply", end), &outcome));
         }
         let spent = Spent::of(&self.ask, &outcome);
+        self.warnings.extend(outcome.total_cost_usd.warning());
         let denied = u32::try_from(outcome.permission_denials.len()).unwrap_or(u32::MAX);
         Ok(Reply {
             text,
@@ -265,7 +266,7 @@ struct Spent {
 
 impl Spent {
     fn of(ask: &Ask, outcome: &Outcome) -> Self {
-        let total = outcome.total_cost_usd.and_then(Usd::from_dollars);
+        let total = outcome.total_cost_usd.amount();
         let counted = Meter { usage: Usage::default(), cost: total };
         let turn = metering::of_turn(ask, &counted);
         let own = outcome.own_cost().filter(|_| turn.usage.cumulative);

@@ -47,7 +47,7 @@ fn permission(permission: Permission, tools: Option<Vec<String>>, settings: &Pro
     said.split(" --session-id").next().unwrap_or_default().to_owned()
 }
 
-// C-42, cases 1, 2 and 4
+// C-42, Connections cases 1, 2 and 4
 #[test]
 fn every_level_is_a_mode_of_its_own_and_a_list_of_tools() {
     let careful = ProviderSettings { accept_edits: true, ..settings() };
@@ -74,7 +74,7 @@ fn every_level_is_a_mode_of_its_own_and_a_list_of_tools() {
     "#);
 }
 
-// C-44, cases 1 and 2
+// C-44, Connections cases 1 and 2
 #[test]
 fn root_is_refused_what_bypasses_permissions_unless_it_says_to_be_contained() {
     let careful = ProviderSettings { accept_edits: true, ..settings() };
@@ -110,7 +110,7 @@ fn a_schema_stands_in_the_arguments_up_to_its_limit() {
     assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: the schema is 122898 bytes, claude takes 122880");
 }
 
-// C-24, case 33: whatever is in a prompt, it is bytes on the standard input.
+// C-24, Connections case 33: whatever is in a prompt, it is bytes on the standard input.
 #[test]
 fn a_prompt_is_never_an_argument() {
     let asked = Ask { prompt: "$(touch x)".into(), model: Some("; touch x".into()), ..ask() };
@@ -133,7 +133,7 @@ fn it_is_told_how_often_to_try_by_itself_and_where_to_put_its_files() {
     "#);
 }
 
-// C-32, C-84, cases 9, 13 and 35: what the real program printed, and what comes of each.
+// C-32, C-84, Connections cases 9, 13 and 35: what the real program printed, and what comes of each.
 #[test]
 fn every_recorded_transcript_has_its_outcome() {
     check_transcripts(&Claude, |name, ask| match name {
@@ -182,7 +182,7 @@ fn outcome(ask: &Ask, fields: &str) -> String {
     shown(&hear(&Claude, ask, &settings(), &said(&line)).answer)
 }
 
-// C-27, case 10: it counts money over the whole session.
+// C-27, Connections case 10: it counts money over the whole session.
 #[test]
 fn a_resumed_session_costs_what_came_since() {
     let fields = r#""is_error":false,"result":"done","total_cost_usd":0.0012"#;
@@ -202,7 +202,7 @@ fn a_resumed_session_costs_what_came_since() {
     "#);
 }
 
-// C-32, case 9: `subtype` says success of errors too.
+// C-32, Connections case 9: `subtype` says success of errors too.
 #[test]
 fn what_counts_of_an_end_is_whether_it_is_an_error_and_with_which_status() {
     let with = |rest: &str| {
@@ -231,7 +231,7 @@ fn what_counts_of_an_end_is_whether_it_is_an_error_and_with_which_status() {
     "#);
 }
 
-// C-42, C-60, case 11
+// C-42, C-60, Connections case 11
 #[test]
 fn a_process_that_may_do_more_than_was_asked_is_ended() {
     let init = |mode: &str, tools: &str| {
@@ -275,7 +275,7 @@ fn complaints_count_where_there_is_no_end() {
 const SUCCESS: &str =
     r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s-1"}"#;
 
-// Cases 12 and 30, C-59
+// Connections cases 12 and 30, C-59
 #[test]
 fn a_success_stands_unless_the_process_itself_ended_badly() {
     let ended = |exit: Exit| {
@@ -301,7 +301,7 @@ fn a_second_end_is_ignored_with_a_warning() {
     "#);
 }
 
-// C-53, case 29: what cannot be understood is skipped, whatever it is.
+// C-53, Connections case 29: what cannot be understood is skipped, whatever it is.
 #[test]
 fn lines_that_are_no_events_change_nothing() {
     let noise = "\u{feff}hello\r\n{\"type\":\"system\",\"subtype\":\"new\"}\n{\"type\":\"later\",\"x\":1}\n[1]\n{\"type\":\"assistant\"}\n{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\u{fffd}\"},{\"type\":\"tool_use\",\"id\":3}]}}\n{half\n";

@@ -33,7 +33,7 @@ fn a_new_thread_and_a_resumed_one_take_their_arguments_in_another_order() {
     assert_snapshot!(arguments(&resumed, &with), @"exec -s read-only -C /project resume --json --skip-git-repo-check --disable plugins -m m --output-schema /run/scratch/schema-9b764d98-4fdf-48f6-a0c7-11baf9772871.json -c a=1 t-1 -");
 }
 
-// C-42, case 1: commands of an editing turn stay in the sandbox.
+// C-42, Connections case 1: commands of an editing turn stay in the sandbox.
 #[test]
 fn every_level_is_a_sandbox() {
     let levels = [
@@ -58,7 +58,7 @@ fn a_persona_stands_before_the_prompt() {
     assert_eq!(Codex.invocation(&asked, &settings()).unwrap().input, "You plan.\n\n---\n\ndo it");
 }
 
-// C-24, case 14: it counts characters, not bytes.
+// C-24, Connections case 14: it counts characters, not bytes.
 #[test]
 fn a_prompt_of_more_characters_than_it_takes_is_refused_before_it_starts() {
     let invocation = |prompt: String| Codex.invocation(&Ask { prompt, ..ask() }, &settings());
@@ -88,7 +88,7 @@ fn only_a_schema_that_the_api_takes_is_handed_on() {
     }
 }
 
-// C-32, C-84, case 13: what the real program printed, and what comes of each.
+// C-32, C-84, Connections case 13: what the real program printed, and what comes of each.
 #[test]
 fn every_recorded_transcript_has_its_outcome() {
     check_transcripts(&Codex, |name, ask| match name {
@@ -115,7 +115,7 @@ fn said(output: &str) -> Said<'_> {
 const COMPLETED: &str = r#"{"type":"turn.completed","usage":{"input_tokens":400,"output_tokens":40}}"#;
 const MESSAGE: &str = r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"done"}}"#;
 
-// C-27, case 14: usage is that of the whole thread.
+// C-27, Connections case 14: usage is that of the whole thread.
 #[test]
 fn a_resumed_thread_used_what_came_since() {
     let before = Usage { input: Some(200), output: Some(30), ..Usage::default() };
@@ -176,7 +176,7 @@ fn tools_are_open_until_they_come_back_and_declined_ones_are_counted() {
     assert_eq!(tools, [("command_execution", Some(json!("make"))), ("issues.get", Some(json!({"n": 1})))]);
 }
 
-// Case 30, C-59
+// Connections case 30, C-59
 #[test]
 fn a_success_stands_unless_the_process_itself_ended_badly() {
     let output = format!("{MESSAGE}\n{COMPLETED}\n{COMPLETED}");

@@ -1,7 +1,7 @@
 //! The JSON protocol: a line each for what a program says and does (C-72).
 
 use saihai_model::{
-    Ask, Failure, FailureClass, Json, Millis, Progress, ProviderAnswer, Refusal, Reply, Usage, Usd,
+    Ask, Failure, FailureClass, Json, Millis, Progress, ProviderAnswer, Refusal, Reply, Usage,
 };
 use serde::Deserialize;
 
@@ -9,6 +9,7 @@ use super::{PROFILE, failed};
 use crate::agent::{End, Listener, Next, abrupt, failure, wait_of_seconds};
 use crate::lenient::or_default;
 use crate::structured::Structured;
+use crate::told_cost::ToldCost;
 use crate::tool_log::{ToolLog, When};
 
 /// One line.
@@ -36,8 +37,8 @@ enum Event {
         cached: Option<u64>,
         #[serde(default, deserialize_with = "or_default")]
         reasoning: Option<u64>,
-        #[serde(default, deserialize_with = "or_default")]
-        cost_usd: Option<f64>,
+        #[serde(default)]
+        cost_usd: ToldCost,
     },
     Session {
         id: String,
@@ -65,7 +66,7 @@ pub(super) struct Ears {
     said: String,
     tools: ToolLog,
     usage: Usage,
-    cost: Option<Usd>,
+    cost: ToldCost,
     session: Option<String>,
     outcome: Option<Outcome>,
     warnings: Vec<String>,
@@ -83,7 +84,7 @@ impl Ears {
             said: String::new(),
             tools: ToolLog::default(),
             usage: Usage::default(),
-            cost: None,
+            cost: ToldCost::default(),
             session: None,
             outcome: None,
             warnings: Vec::new(),
@@ -108,7 +109,7 @@ impl Listener for Ears {
             }
             Event::Usage { input, output, cached, reasoning, cost_usd } => {
                 self.usage = Usage { input, output, cached, reasoning, cumulative: false };
-                self.cost = cost_usd.and_then(Usd::from_dollars);
+                self.cost = cost_usd;
             }
             Event::Session { id } => self.session = Some(id),
             Event::Done { text, structured } => return self.ended(Outcome::Done { text, structured }),
@@ -150,7 +151,7 @@ impl Ears {
         Next::Done
     }
 
-    fn replied(self, text: Option<String>, structured: Option<Json>, end: &End) -> ProviderAnswer {
+    fn replied(mut self, text: Option<String>, structured: Option<Json>, end: &End) -> ProviderAnswer {
         let said = (!self.said.trim().is_empty()).then(|| self.said.clone());
         let text = text.or_else(|| said.clone()).unwrap_or_default();
         let structured = Structured::of(&self.ask, structured, &text);
@@ -161,6 +162,7 @@ impl Ears {
         if responses.last() != Some(&text) && !text.trim().is_empty() {
             responses.push(text.clone());
         }
+        self.warnings.extend(self.cost.warning());
         Ok(Reply {
             text,
             responses,
@@ -168,7 +170,7 @@ impl Ears {
             structured_error: structured.error,
             session: self.session,
             usage: self.usage,
-            cost: self.cost,
+            cost: self.cost.amount(),
             tools_used: self.tools.into_uses(),
             denied: 0,
             metered: None,
@@ -180,7 +182,7 @@ impl Ears {
         Refusal {
             retry_after,
             usage: self.usage,
-            cost: self.cost,
+            cost: self.cost.amount(),
             session: self.session,
             ..Refusal::from(failure)
         }

@@ -89,7 +89,7 @@ fn what_a_program_prints_is_its_reply_without_one_line_end() {
     assert_snapshot!(text(" \n", "", 0), @"crashed: command ended without any reply (exit code 0)");
 }
 
-// C-71, case 42
+// C-71, Connections case 42
 #[test]
 fn exit_codes_have_classes() {
     let all = [1, 64, 65, 69, 75, 77, 127, 139].map(|code| text("half a reply", "why\n", code));
@@ -190,7 +190,7 @@ fn tools_are_logged_by_their_ids() {
     assert_eq!(reply.tools_used[0].output, Some(json!("ok")));
 }
 
-// C-72, cases 30 and 42
+// C-72, Connections cases 30 and 42
 #[test]
 fn failures_name_their_class_and_an_unknown_one_is_quoted() {
     let failed =

@@ -104,7 +104,7 @@ fn error(data: &str) -> String {
     said(&format!(r#"{{"type":"session.error","data":{data}}}"#), "", 1)
 }
 
-// C-32, case 17
+// C-32, Connections case 17
 #[test]
 fn an_error_is_classified_by_its_kind_and_else_by_its_status() {
     assert_eq!(error(r#"{"errorType":"rate_limit","message":"slow"}"#), "rate_limited: slow");
@@ -136,7 +136,7 @@ fn a_connection_that_broke_is_known_by_the_end_of_its_last_request() {
 const DONE: &str = r#"{"type":"result","sessionId":"s","exitCode":0}"#;
 const TEXT: &str = r#"{"type":"assistant.message","data":{"content":"done"}}"#;
 
-// C-32, case 30; C-56: after INT or TERM it exits with 0 and without a result.
+// C-32, Connections case 30; C-56: after INT or TERM it exits with 0 and without a result.
 #[test]
 fn success_takes_an_end_an_answer_and_a_clean_exit() {
     insta::assert_snapshot!(said(&format!("{TEXT}\n{DONE}"), "", 0), @r#"

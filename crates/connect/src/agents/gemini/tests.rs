@@ -82,7 +82,7 @@ fn failed_with(message: &str, code: i32) -> String {
     said(&line, "", code)
 }
 
-// C-32, case 15
+// C-32, Connections case 15
 #[test]
 fn a_failure_is_classified_by_what_it_tells_and_else_by_its_exit_code() {
     assert_eq!(failed_with(r#"[API Error: {"error":{"code":403,"message":"no"}}]"#, 147), "auth: no");
@@ -99,7 +99,7 @@ fn a_failure_is_classified_by_what_it_tells_and_else_by_its_exit_code() {
     ");
 }
 
-// C-65, case 15: that is how a prompt ends that is too long for the model.
+// C-65, Connections case 15: that is how a prompt ends that is too long for the model.
 #[test]
 fn a_success_without_a_request_is_none() {
     let nothing = r#"{"type":"result","status":"success","stats":{"input_tokens":0,"output_tokens":0}}"#;
@@ -110,7 +110,7 @@ fn a_success_without_a_request_is_none() {
 const DONE: &str = r#"{"type":"result","status":"success","stats":{"input_tokens":3,"output_tokens":1}}"#;
 const TEXT: &str = r#"{"type":"message","role":"assistant","content":"done"}"#;
 
-// C-32, case 30
+// C-32, Connections case 30
 #[test]
 fn success_takes_an_end_an_answer_and_a_clean_exit() {
     insta::assert_snapshot!(said(&format!("{TEXT}\n{DONE}"), "", 0), @r#"
@@ -128,7 +128,7 @@ fn success_takes_an_end_an_answer_and_a_clean_exit() {
     "#);
 }
 
-// C-28, C-65, case 16: it would go on for minutes.
+// C-28, C-65, Connections case 16: it would go on for minutes.
 #[test]
 fn the_fourth_attempt_of_its_own_is_the_last() {
     let mut listener = Gemini.listener(&ask(), &settings());

@@ -153,7 +153,7 @@ fn an_error_is_classified_by_its_status_and_else_by_its_name() {
 const STOP: &str = r#"{"type":"step_finish","part":{"reason":"stop"}}"#;
 const TEXT: &str = r#"{"type":"text","part":{"messageID":"m","text":"done"}}"#;
 
-// C-32, cases 27 and 30
+// C-32, Connections cases 27 and 30
 #[test]
 fn success_takes_an_end_an_answer_and_a_clean_exit() {
     insta::assert_snapshot!(said(&format!("{TEXT}\n{STOP}"), "", 0), @r#"replied: "done""#);
@@ -176,7 +176,7 @@ fn a_tool_may_be_at_work_inside_a_step() {
     assert_eq!(busy(STOP), (Next::Done, false));
 }
 
-// C-64, case 6: heard only after the turn had ended, it is no reply all the same.
+// C-64, Connections case 6: heard only after the turn had ended, it is no reply all the same.
 #[test]
 fn an_answer_of_another_agent_than_ours_is_none_however_late_that_is_heard() {
     let mut listener = Opencode.listener(&ask(), &settings());
