@@ -7,6 +7,7 @@ mod leftovers;
 mod length;
 mod linted;
 mod purity;
+mod vendors;
 
 use std::fmt;
 
@@ -18,6 +19,7 @@ pub use leftovers::nothing_unfinished_is_left;
 pub use length::files_and_functions_are_short;
 pub use linted::suites_left_out_are_linted;
 pub use purity::pure_layers_touch_nothing;
+pub use vendors::vendors_stay_in_their_modules;
 
 /// A broken rule, and where.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -57,6 +57,12 @@ fn dialects_stay_in_configuration() {
     assert_none(&tidy::dialects_stay_in_configuration(&SOURCES));
 }
 
+// C-2: with the edges above, by which the connection layer knows the model alone
+#[test]
+fn vendors_stay_in_their_modules() {
+    assert_none(&tidy::vendors_stay_in_their_modules(&SOURCES));
+}
+
 // T-6
 #[test]
 fn tests_name_only_requirements_that_exist() {

@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(usage.output, None, "what is unknown stays absent");
     }
 
-    // C-27, cases 10 and 14
+    // C-27, Connections cases 10 and 14
     #[test]
     fn a_continued_session_has_cost_what_came_since_it_was_last_heard_of() {
         check(true, Some(meter(200, 600)), (200, 600, false));

@@ -94,7 +94,7 @@ mod tests {
         check(approval(), None, " {\"approved\":true}\n", Ok(Some(good)));
     }
 
-    // C-25, case 35: no agent's own validation is trusted.
+    // C-25, Connections case 35: no agent's own validation is trusted.
     #[test]
     fn any_other_value_is_absent_and_the_error_says_where() {
         check(approval(), Some(json!({})), "done", Err("\"approved\" is a required property"));

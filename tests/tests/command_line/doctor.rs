@@ -39,7 +39,7 @@ impl Machine {
     }
 }
 
-// C case 43
+// Connections case 43
 #[test]
 fn a_machine_without_agents_is_no_failure_unless_the_settings_name_one() {
     let bare = Machine::new(&[], "");

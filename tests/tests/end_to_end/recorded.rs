@@ -137,7 +137,7 @@ fn transcript(agent: &str, name: &str) -> String {
 
 const ALL: [&str; 3] = ["opencode", "gemini", "copilot"];
 
-// C-64, C-65, C-66; case 17: what is unknown is absent.
+// C-64, C-65, C-66; Connections case 17: what is unknown is absent.
 #[test]
 fn a_turn_is_answered_and_what_it_cost_is_kept() {
     for (agent, usage) in [("opencode", "100/20"), ("gemini", "100/20"), ("copilot", "unknown")] {
@@ -173,23 +173,37 @@ fn a_session_goes_on_in_the_next_movement() {
     }
 }
 
-// C-29, case 18
+// C-29, Connections case 18
 #[test]
 fn a_lost_session_is_begun_anew_once_and_said() {
-    for agent in ALL {
+    for agent in ALL.into_iter().chain(["claude", "codex"]) {
         let scene = Scene::playing(agent, TWO, &["plain", "session-lost", "plain"]);
         let outcome = scene.run().run().exits(0);
-        assert!(outcome.stderr.contains("Session disconnected, starting new session"), "{agent}: {outcome}");
+        let warning = "warning: Session disconnected, starting new session\n";
+        assert_eq!(outcome.stderr.matches(warning).count(), 1, "{agent}: {outcome}");
         assert_eq!(scene.attempts().matches("failed: session_lost").count(), 1, "{agent}");
-        assert!(
-            !scene.call(3).contains("-s ses_1") && !scene.call(3).contains("--resume"),
-            "{}",
-            scene.call(3)
-        );
+        let journal = scene.project.journal();
+        let anew = journal.decisions("retry").filter(|retry| retry["new_session"] == true).count();
+        assert_eq!(anew, 1, "{agent}");
+        let goes_on = [1, 2, 3].map(|call| {
+            let arguments = scene.call(call);
+            arguments.contains("-s ses_1") || arguments.contains("resume")
+        });
+        assert_eq!(goes_on, [false, true, false], "{agent}");
 
         let scene = Scene::playing(agent, TWO, &["plain", "session-lost", "session-lost"]);
         scene.run().run().exits(4);
     }
+}
+
+// C-33, C-34, Connections case 13
+#[test]
+fn a_quota_that_is_used_up_parks_the_run() {
+    let scene = Scene::playing("codex", ONE, &["quota"]);
+    let outcome = scene.run().run().exits(4);
+    assert!(outcome.stdout.starts_with("parked: waiting until "), "{outcome}");
+    assert!(outcome.stdout.contains("(quota, codex)"), "{outcome}");
+    assert_eq!(scene.attempts(), "failed: quota\n");
 }
 
 // C-33: a refused key is not tried again by us.
@@ -224,7 +238,7 @@ fn a_rate_limit_parks_a_run_whose_attempts_are_spent() {
     assert_eq!(scene.attempts(), "failed: rate_limited\n");
 }
 
-// C-64, case 6
+// C-64, Connections case 6
 #[test]
 fn opencode_is_not_asked_where_nothing_would_hold_it() {
     let scene = Scene::playing("opencode", ONE, &["fell-back"]);

@@ -1,4 +1,4 @@
-//! A secret of the environment is found nowhere afterwards. C-55, C case 34.
+//! A secret of the environment is found nowhere afterwards. C-55, Connections case 34.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

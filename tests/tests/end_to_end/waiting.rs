@@ -24,7 +24,7 @@ fn attempts(project: &Project) -> usize {
     all(project, "asked").len()
 }
 
-// C case 23
+// Connections case 23
 #[test]
 fn four_transient_failures_in_a_row_park_the_run_and_every_wait_is_within_its_bound() {
     let failing = "  - {for: work, times: 4, fail: {class: transient, message: 'status 503'}}\n  - {for: work, text: 'x [STEP:0]'}\n";
@@ -54,7 +54,7 @@ fn times(project: &Project, name: &str) -> Vec<u64> {
     times.collect()
 }
 
-// C-34, C case 21, K case 4
+// C-34, Connections case 21, K case 4
 #[test]
 fn a_limit_that_lasts_parks_at_once_and_everybody_is_told_until_when() {
     let limited = "  - {for: work, fail: {class: rate_limited, message: slow down, retry_after: 999999}}\n  - {for: work, text: 'x [STEP:0]'}\n";
@@ -89,7 +89,7 @@ fn a_quota_that_nobody_is_to_wait_for_has_no_time_to_wake_up() {
     project.saihai(["resume", "last"]).run().exits(0);
 }
 
-// C-29, C case 18
+// C-29, Connections case 18
 #[test]
 fn a_lost_session_is_begun_anew_once_with_exactly_these_words() {
     let lost = "  - {for: work, fail: {class: session_lost, message: gone}}\n";
@@ -106,7 +106,7 @@ fn a_lost_session_is_begun_anew_once_with_exactly_these_words() {
     assert_eq!(attempts(&project), 2);
 }
 
-// C-35, C case 24
+// C-35, Connections case 24
 #[test]
 fn a_fallback_answers_when_all_attempts_are_spent_and_one_that_cannot_hold_the_agent_does_not() {
     let refused =
@@ -139,7 +139,7 @@ fn user_settings(project: &Project, text: &str) {
     std::fs::write(directory.join("config.toml"), text).expect("settings");
 }
 
-// C-12, C case 19
+// C-12, Connections case 19
 #[test]
 fn a_program_that_is_missing_is_named_before_there_is_a_run() {
     let project = Project::new(PROGRAM);
@@ -156,7 +156,7 @@ fn a_program_that_is_missing_is_named_before_there_is_a_run() {
     assert_eq!(project.runs(), Vec::<String>::new());
 }
 
-// C-43, C case 7
+// C-43, Connections case 7
 #[test]
 fn a_provider_that_cannot_hold_an_agent_to_its_permission_is_refused_by_check_and_at_the_start() {
     let project = Project::new(PROGRAM);

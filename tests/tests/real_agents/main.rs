@@ -44,7 +44,7 @@ macro_rules! each_drives {
                 cases::a_turn_that_may_only_read(agent());
             }
 
-            // C-43, C-64, case 5
+            // C-43, C-64, Connections case 5
             #[test]
             fn may_only_read_whatever_a_project_allows() {
                 cases::a_generous_project(agent());
@@ -109,7 +109,7 @@ macro_rules! each_drives {
 
 each_drives! { claude codex opencode gemini copilot }
 
-// C-46, case 8
+// C-46, Connections case 8
 #[test]
 fn copilot_is_never_given_the_variable_that_allows_everything() {
     cases::a_generous_variable(RealAgent::named("copilot"), "COPILOT_ALLOW_ALL", "true");

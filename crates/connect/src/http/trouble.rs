@@ -161,7 +161,7 @@ mod tests {
         ");
     }
 
-    // C-32 and case 41.
+    // C-32 and Connections case 41.
     #[test]
     fn too_many_requests_is_a_quota_where_the_server_says_so() {
         check(

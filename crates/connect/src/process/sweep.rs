@@ -146,6 +146,49 @@ mod tests {
         assert_eq!(parse(42, "42 (a) S 1 2"), None);
     }
 
+    /// A program that nobody ends but us, with these variables.
+    fn stranger(variables: &[(&str, &str)]) -> std::process::Child {
+        let mut command = std::process::Command::new("sleep");
+        command.arg("1000").envs(variables.iter().copied()).spawn().unwrap()
+    }
+
+    fn is_there(process: &std::process::Child) -> bool {
+        look(process.id().cast_signed()).is_some_and(|now| !now.is_zombie)
+    }
+
+    // T-74: a number that another process has got meanwhile, and processes that only look like ours.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn t74_only_what_is_ours_is_ever_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let ours = std::fs::canonicalize(directory.path()).unwrap().display().to_string();
+        let other = format!("{ours}-2");
+        for _ in 0..20 {
+            let mut strangers = [
+                stranger(&[]),
+                stranger(&[("SAIHAI_TURN", "work.1.1.1"), ("SAIHAI_RUN_DIRECTORY", &other)]),
+                stranger(&[("X_SAIHAI_RUN_DIRECTORY", &ours)]),
+            ];
+            let mut marked = stranger(&[("SAIHAI_RUN_DIRECTORY", &ours)]);
+            let id = strangers[0].id().cast_signed();
+            let was = look(id).unwrap();
+            kill(&Process { started: was.started - 1, ..was });
+            assert!(sweep(directory.path()).is_empty());
+            // What was ended is waited for here, so that whatever a signal could reach has been reached.
+            assert!(!is_there(&marked));
+            marked.wait().unwrap();
+            assert!(strangers.iter().all(is_there));
+            // The control: the very same process is ended once it is meant.
+            kill(&was);
+            let ended = strangers[0].wait().unwrap();
+            assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9));
+            for stranger in &mut strangers[1..] {
+                stranger.kill().unwrap();
+                stranger.wait().unwrap();
+            }
+        }
+    }
+
     #[test]
     fn we_and_those_above_us_are_spared() {
         let spared = ourselves(&all());

@@ -106,7 +106,7 @@ fn every_other_provider_is_refused_by_its_name() {
     }
 }
 
-// C-12, case 19: the program, where it was looked for and how one gets it; exit 4.
+// C-12, Connections case 19: the program, where it was looked for and how one gets it; exit 4.
 #[test]
 fn a_missing_program_is_named_with_the_path_and_how_to_get_it() {
     let missing = |install: Option<&str>| Unavailable::NotInstalled {
@@ -122,7 +122,7 @@ fn a_missing_program_is_named_with_the_path_and_how_to_get_it() {
     assert!(!Unavailable::NoProgram { name: "mine".into() }.is_missing());
 }
 
-// C-10 and case 19: an unknown name is an error with a suggestion.
+// C-10 and Connections case 19: an unknown name is an error with a suggestion.
 #[test]
 fn an_unknown_provider_is_refused_with_a_suggestion() {
     assert_eq!(

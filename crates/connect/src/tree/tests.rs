@@ -36,7 +36,7 @@ fn refused(path: &str) -> String {
     written
 }
 
-// C-75, case 38: no escape by `..`, absolute paths or symbolic links.
+// C-75, Connections case 38: no escape by `..`, absolute paths or symbolic links.
 #[test]
 fn nothing_is_written_through_a_path_that_leads_outside() {
     let paths =

@@ -18,7 +18,7 @@ fn wait(failure: &Failure, count: u32) -> Option<u64> {
 
 #[test]
 fn transient_failures_back_off_with_jitter_and_end_after_four_attempts() {
-    // C-33, C case 23
+    // C-33, Connections case 23
     let failure = Failure::new(FailureClass::Transient, "503");
     for (count, most) in [(1, 1_000), (2, 2_000), (3, 4_000)] {
         assert!(wait(&failure, count).is_some_and(|wait| wait <= most), "attempt {count}");
@@ -29,7 +29,7 @@ fn transient_failures_back_off_with_jitter_and_end_after_four_attempts() {
 
 #[test]
 fn a_named_time_is_waited_for_but_not_beyond_the_longest_wait() {
-    // C-33, C-34, C case 21
+    // C-33, C-34, Connections case 21
     let mut failure = Failure::new(FailureClass::RateLimited, "slow down");
     failure.until = Some(Moment(1_030_000));
     assert!(wait(&failure, 1).is_some_and(|wait| (30_000..=33_000).contains(&wait)));
@@ -86,7 +86,7 @@ fn waited(policy: &Retry, failure: &Failure, count: u32, seed: u64) -> Option<u6
 }
 
 proptest! {
-    // C-33, C case 23
+    // C-33, Connections case 23
     #[test]
     fn a_transient_failure_waits_within_its_bound_and_never_less_than_was_asked_for(
         seed: u64,
@@ -106,7 +106,7 @@ proptest! {
         prop_assert_eq!(waited(&policy, &failure, count, seed), waited(&policy, &failure, count, seed));
     }
 
-    // C-33, C-34, C case 21
+    // C-33, C-34, Connections case 21
     #[test]
     fn a_rate_limit_with_a_time_waits_for_it_and_up_to_a_tenth_more(seed: u64, asked in 1..30_000_000_u64) {
         let policy = Retry::default();

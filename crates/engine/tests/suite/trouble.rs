@@ -36,7 +36,7 @@ fn a_retry_continues_the_stages_session_and_never_that_of_the_failed_attempt() {
 
 #[test]
 fn a_fallback_begins_without_a_session_and_the_next_turn_goes_back_to_its_own_provider() {
-    // C-35, C case 24
+    // C-35, Connections case 24
     let mut workflow = flow("plan: again -> plan, ok -> COMPLETE");
     first_turn(&mut workflow).session = SessionPolicy::Continue("agent".into());
     workflow.retry.fallback = vec![("script".into(), "other".into())];
@@ -65,7 +65,7 @@ fn a_fallback_begins_without_a_session_and_the_next_turn_goes_back_to_its_own_pr
 
 #[test]
 fn a_fallback_that_cannot_hold_the_agent_to_its_permission_is_passed_over() {
-    // C-35, C case 24
+    // C-35, Connections case 24
     let mut workflow = flow("plan: ok -> COMPLETE");
     workflow.retry.fallback = vec![("script".into(), "loose".into()), ("loose".into(), "firm".into())];
     workflow.retry.unfit = vec![("loose".into(), Permission::ReadOnly)];
@@ -190,7 +190,7 @@ fn a_failed_attempt_costs_what_it_cost_and_is_no_turn() {
 
 #[test]
 fn a_wait_that_is_sat_out_ends_at_the_same_instant_after_a_restart() {
-    // C-34, C case 22
+    // C-34, Connections case 22
     let mut sim = Sim::started(flow("plan: ok -> COMPLETE"));
     let request = sim.take_ask("plan");
     let until = Moment(sim.at + 3 * 3_600_000);

@@ -51,7 +51,7 @@ fn c67_a_process_that_is_gone_is_started_again_and_its_session_loaded() {
     assert_eq!(project.journal().facts("failed").count(), 0, "nothing failed for it");
 }
 
-// C-29, case 18
+// C-29, Connections case 18
 #[test]
 fn c67_a_session_that_is_gone_with_its_process_is_begun_anew_once_with_a_warning() {
     let project = project();

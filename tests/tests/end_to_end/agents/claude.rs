@@ -1,10 +1,8 @@
 //! Claude Code. C-60.
 
-use saihai_tests::Project;
 use serde_json::json;
 
 use super::{fake, two_movements};
-use crate::support::PROGRAM;
 
 const DONE: &str = "done\n[STEP:0]";
 
@@ -32,7 +30,7 @@ fn a_session_goes_on_over_two_movements() {
     assert_eq!(replied.iter().map(|reply| &reply["cost"]).collect::<Vec<_>>(), [&json!(600), &json!(600)]);
 }
 
-// C-29, case 18
+// C-29, Connections case 18
 #[test]
 fn a_lost_session_is_begun_anew_once_with_a_warning() {
     let project = two_movements("claude");
@@ -75,7 +73,7 @@ fn a_refused_key_parks_the_run() {
     assert_eq!(fake.calls().len(), 3);
 }
 
-// Case 30
+// Connections case 30
 #[test]
 fn a_process_that_ends_without_an_end_of_the_turn_is_asked_once_more() {
     let project = two_movements("claude");
@@ -119,48 +117,4 @@ fn a_role_from_the_settings_goes_into_the_slot_for_it() {
         assert_eq!(call.after("--system-prompt-snapshot").as_deref(), Some("off"));
         assert!(!call.input().contains("Be brief."), "{}", call.input());
     }
-}
-
-/// A project with one movement on claude, and what its settings say of claude.
-fn editing(keys: &str, settings: &str) -> Project {
-    let project = Project::new(PROGRAM);
-    let movement =
-        format!("  - {{name: work, provider: claude, {keys}, rules: [{{condition: ok, next: COMPLETE}}]}}");
-    project.write(".takt/pieces/it.yaml", format!("name: it\nmovements:\n{movement}\n"));
-    project.write("../home/.config/saihai/config.toml", format!("[providers.claude]\n{settings}"));
-    project
-}
-
-// C-42, cases 1 and 2: an edit mode that asks nobody for edits and runs nothing unasked, also for root.
-#[test]
-fn edit_mode_keeps_claude_from_bypassing_permissions() {
-    let project = editing("edit: true", "edit_mode = \"acceptEdits\"\n");
-    let fake = fake(&project, "claude", &json!([{"text": DONE}]));
-    fake.saihai(["run", "it", "T"]).run().exits(0);
-    assert_eq!(fake.calls()[0].after("--permission-mode").as_deref(), Some("acceptEdits"));
-}
-
-// C-42, C-44, case 1
-#[test]
-fn without_edit_mode_claude_bypasses_permissions_and_root_is_told_so_before_any_turn() {
-    let project = editing("edit: true", "");
-    let fake = fake(&project, "claude", &json!([{"text": DONE}]));
-    let outcome = fake.saihai(["run", "it", "T"]).run();
-    if rustix::process::geteuid().is_root() {
-        let outcome = outcome.exits(4);
-        assert!(outcome.stderr.contains("edit_mode"), "{outcome}");
-        assert!(fake.calls().is_empty());
-    } else {
-        outcome.exits(0);
-        assert_eq!(fake.calls()[0].after("--permission-mode").as_deref(), Some("bypassPermissions"));
-    }
-}
-
-// Case 4: what would write is taken out of the list, and `check` says so.
-#[test]
-fn a_turn_that_only_looks_is_shown_no_tool_that_writes() {
-    let project = editing("allowed_tools: [Read, Write]", "");
-    let fake = fake(&project, "claude", &json!([{"text": DONE}]));
-    fake.saihai(["run", "it", "T"]).run().exits(0);
-    assert_eq!(fake.calls()[0].after("--tools").as_deref(), Some("Read"));
 }

@@ -44,7 +44,7 @@ fn a_server_error_is_asked_again_and_a_refused_key_is_not() {
     assert_eq!(fake.calls().len(), 3);
 }
 
-// C-29, case 18
+// C-29, Connections case 18
 #[test]
 fn a_lost_thread_is_begun_anew_once_with_a_warning() {
     let project = two_movements("codex");

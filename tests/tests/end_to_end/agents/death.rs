@@ -10,6 +10,7 @@ use saihai_tests::Project;
 use serde_json::json;
 
 use super::fake;
+use super::personality::{ACP, ALL, settings_file, with_each};
 use super::stage::is_alive;
 use crate::support::PROGRAM;
 
@@ -39,19 +40,27 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+// T-71: ten times, as every program, with what it started in its own session and with what has no parent.
 #[test]
 fn c58_an_agent_dies_with_saihai_and_resume_ends_what_it_left_behind() {
-    let project = Project::new(PROGRAM);
-    project.write(".takt/pieces/it.yaml", DEFINITION);
-    let answers = json!([{"text": "[STEP:0]", "fault": "double_fork"}, {"text": "[STEP:0]"}]);
-    let fake = fake(&project, "claude", &answers);
-    let live = fake.saihai(["run", "it", "T", "--provider", "claude"]).start();
-    let lingering: u32 = read(&project.root().join("lingering")).parse().expect("a number");
-    let agent = fake.calls()[0].process();
-    live.signal(Signal::KILL);
-    live.finish();
-    wait_until("the agent outlives Saihai", || !is_alive(agent));
-    assert!(is_alive(lingering), "nobody has ended it yet");
-    fake.saihai(["resume", "last"]).run().exits(0);
-    assert!(!is_alive(lingering));
+    let setsid = ["claude", "codex", ACP].map(|name| (name, "setsid"));
+    let cases: Vec<_> = ALL.map(|name| (name, "double_fork")).into_iter().chain(setsid).collect();
+    with_each(&cases, |case @ (name, fault)| {
+        let project = Project::new(PROGRAM);
+        project.write(".takt/pieces/it.yaml", DEFINITION);
+        project.write("../home/.config/saihai/config.toml", settings_file(name));
+        // In the middle of its turn.
+        let first = json!({"text": "part", "no_end": true, "fault": fault});
+        let fake = fake(&project, name, &json!([first, {"text": "[STEP:0]"}]));
+        let live = fake.saihai(["run", "it", "T", "--provider", name]).start();
+        let lingering: u32 = read(&project.root().join("lingering")).parse().expect("a number");
+        let agent = fake.calls()[0].process();
+        live.signal(Signal::KILL);
+        live.finish();
+        wait_until("the agent outlives Saihai", || !is_alive(agent));
+        assert!(is_alive(lingering), "nobody has ended it yet: {case:?}");
+        fake.saihai(["resume", "last"]).run().exits(0);
+        assert!(!is_alive(lingering), "{case:?}");
+        assert!(!fake.calls()[1].saw_lingering(), "it was gone before anything was asked: {case:?}");
+    });
 }

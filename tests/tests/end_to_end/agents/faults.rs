@@ -9,10 +9,9 @@ use insta::assert_snapshot;
 use saihai_connect::{Clock, Sleep};
 use saihai_model::Millis;
 use serde_json::json;
-use tokio::runtime;
 
-use super::personality::{ALL, Name, with_each};
-use super::stage::{Stage, told};
+use super::personality::{ALL, Name, OWN, with_each};
+use super::stage::{Stage, block_on, told};
 
 /// Time for agents that would go on for ever: each wait takes a hundredth of it.
 struct Hurried;
@@ -63,8 +62,7 @@ fn told_of_all(faults: &[&str], prompt: &str, stage: fn(Name, &str) -> Stage) ->
 
 /// Asks it on a thread of its own.
 fn asked(stage: &Stage, prompt: &str) -> String {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let (answer, _) = runtime.block_on(stage.answer_and_then(prompt, async || {}));
+    let (answer, _) = block_on(stage.answer_and_then(prompt, async || {}));
     // Where the whole line can be read differs.
     told(&answer).split(" all of it is in ").next().unwrap_or_default().to_owned()
 }
@@ -140,6 +138,27 @@ fn t73_an_agent_that_goes_on_for_ever_is_ended_in_each_program() {
 #[test]
 fn t73_an_agent_that_prints_a_gigabyte_is_ended_in_each_program() {
     assert_snapshot!(told_of_all(&["flood"], "the prompt", usually), @"flood (all): crashed: output limit: it printed more than 256 MiB");
+}
+
+// C-24, Connections cases 14 and 16
+#[test]
+fn c24_a_prompt_that_a_program_does_not_take_is_refused_before_it_starts() {
+    let prompt = "x".repeat(10_000_001);
+    let limited: Vec<Name> = ALL.into_iter().filter(|name| *name != OWN).collect();
+    let told = with_each(&limited, |name| {
+        let stage = Stage::new(name, &json!({"text": "done"}));
+        let (answer, calls) = block_on(stage.answer_and_then(&prompt, async || {}));
+        assert!(calls.is_empty(), "{name}");
+        told(&answer)
+    });
+    assert_snapshot!(told.join("\n"), @"
+    bad_request: prompt is 10000001 bytes, claude takes 10000000
+    bad_request: prompt is 10000001 characters, codex takes 1048576
+    bad_request: prompt is 10000001 bytes, opencode takes 1000000
+    bad_request: prompt is 10000001 bytes, gemini takes 8388608
+    bad_request: prompt is 10000001 bytes, copilot takes 1000000
+    bad_request: prompt is 10000001 bytes, acp takes 10000000
+    ");
 }
 
 // C-32: an error is one whatever the exit code says.

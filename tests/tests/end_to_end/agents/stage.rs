@@ -12,6 +12,7 @@ use saihai_model::{
 };
 use saihai_tests::{FakeCall, Project};
 use serde_json::{Value, json};
+use tokio::runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -143,6 +144,12 @@ impl Stage {
             scratch: self.project.root().join("run/scratch").display().to_string(),
         }
     }
+}
+
+/// Does something on a thread of its own.
+pub(crate) fn block_on<T>(act: impl Future<Output = T>) -> T {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(act)
 }
 
 /// Whether a process is there and not merely waiting to be taken away.

@@ -1,22 +1,14 @@
 //! Nothing of an agent outlives its turn. C-56, C-57.
 
-use std::future::Future;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use saihai_model::Millis;
 use serde_json::json;
-use tokio::runtime;
 
 use super::personality::{ALL, with_each};
-use super::stage::{Stage, is_alive, told};
+use super::stage::{Stage, block_on, is_alive, told};
 use super::{fake, two_movements};
-
-/// Something that is done on a thread of its own.
-fn block_on<T>(act: impl Future<Output = T>) -> T {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(act)
-}
 
 // Connections case 31: children, those in a session of their own, those without a parent, and those without a mark.
 #[test]

@@ -12,7 +12,7 @@ fn classes(world: &World) -> Vec<String> {
     journal.facts("failed").map(class).collect()
 }
 
-// C-33, case 21: a rate limit is waited for and asked again.
+// C-33, Connections case 21: a rate limit is waited for and asked again.
 #[test]
 fn too_many_requests_are_asked_again() {
     let world = World::new("openai", ONCE, [Answer::slow_down(0), Answer::text("Done.\n[STEP:0]")]);
@@ -23,7 +23,7 @@ fn too_many_requests_are_asked_again() {
     assert_eq!(asked[0].body, asked[1].body, "the same prompt, byte for byte");
 }
 
-// C-81, case 41: what was cut is not taken for an answer.
+// C-81, Connections case 41: what was cut is not taken for an answer.
 #[test]
 fn a_cut_answer_is_asked_again() {
     let world =
@@ -83,7 +83,7 @@ fn a_missing_key_is_said_before_the_first_turn() {
     assert!(world.project.begun().is_empty());
 }
 
-// C-42, C-43, case 7: what cannot be held to its permission is refused by `check` and at the start.
+// C-42, C-43, Connections case 7: what cannot be held to its permission is refused by `check` and at the start.
 #[test]
 fn a_turn_that_edits_is_refused_before_the_first_turn() {
     let edits = ONCE.replace("name: work,", "name: work, edit: true,");

@@ -54,7 +54,7 @@ fn json_says_the_same() {
 
 #[test]
 fn four_mistakes_are_four_diagnostics() {
-    // C-case 37
+    // Connections case 37
     let text = "script: 1\nreplies:\n- for: plan\n  text: x\n  fail: {class: auth, message: m}\n- {visit: 0, text: x}\n- {for: implment, text: x}\n- {prompt: '(', text: x}\n";
     assert_snapshot!(wrong(text), @"
     error[script/conflict]: `fail` excludes `text`
@@ -305,7 +305,7 @@ fn replies_that_contradict_themselves_are_told() {
 
 #[test]
 fn paths_that_lead_out_are_refused() {
-    // C-case 38
+    // Connections case 38
     let text = "script: 1\nreplies:\n- writes: [{path: ../x, content: ''}, {path: /x, content: ''}, {path: a/../../x, content: ''}, {path: '', content: ''}]\n  edits: [{path: ~/x, find: a, replace: b}]\n";
     assert_snapshot!(wrong(text), @"
     error[script/unsafe-path]: `../x` leads out of the working directory

@@ -6,7 +6,7 @@ fn scenario(text: &str) -> (Option<Script>, String) {
 
 #[test]
 fn a_scenario_is_read_as_it_is() {
-    // C-76, C-case 39
+    // C-76, Connections case 39
     let (script, wrong) = scenario(
         r#"[{"agent": "coder", "content": "a"}, {"content": "b"}, {"persona": "planner", "content": "c", "structured_output": {"x": 1}, "delay_ms": 1500, "file_writes": [{"path": "a.txt", "content": "y"}], "wait_for_abort": true, "stream_events": [{"type": "tool_use", "tool": "Read", "id": "1", "input": {}}], "text_chunks": ["one", "two"]}]"#,
     );
@@ -46,7 +46,7 @@ fn statuses_become_replies_or_failures() {
 
 #[test]
 fn mistakes_name_the_entry() {
-    // C-case 39
+    // Connections case 39
     let (script, wrong) = scenario(
         r#"[{"content": "a"}, {"agent": "coder"}, 3, {"content": 1, "status": "gone"}, {"content": "x", "agent": "a", "persona": "b", "file_writes": [{"path": "../x", "content": ""}], "stream_events": [{}]}]"#,
     );

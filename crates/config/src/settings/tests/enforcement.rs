@@ -41,7 +41,7 @@ fn a_turn_that_may_run_commands_is_warned_of_a_provider_that_lets_it_run_none() 
     }
 }
 
-// Case 7
+// Connections case 7
 #[test]
 fn a_provider_that_holds_nobody_to_anything_is_refused_once_for_each_level() {
     let mine = "[providers.mine]\nkind = \"command\"\nprogram = \"mine\"\n";

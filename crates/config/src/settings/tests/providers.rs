@@ -81,7 +81,7 @@ fn fallbacks_reach_the_retry_policy() {
 
 #[test]
 fn a_misspelt_provider_is_never_another_one() {
-    // C-10, C-case 19
+    // C-10, Connections case 19
     let text = "provider = \"cluade\"\n[providers.codx]\nmodel = \"x\"\n[providers.mine]\nmodel = \"y\"\n[providers.claude]\nfallback = \"codexx\"\n[providers.other]\nkind = \"gemni\"\n";
     assert_snapshot!(World::default().user(text).wrong(), @r#"
     error[settings/unknown-provider]: no provider is named `cluade`
@@ -123,7 +123,7 @@ fn a_misspelt_provider_is_never_another_one() {
 
 #[test]
 fn programs_and_arguments_that_cannot_be_set_are_refused() {
-    // C-10, C-case 20
+    // C-10, Connections case 20
     let text = r#"
 [providers.gemini]
 args = ["--yolo"]
@@ -196,7 +196,7 @@ args = ["--auto"]
 
 #[test]
 fn placeholders_of_commands_are_checked() {
-    // C-70, C-case 42
+    // C-70, Connections case 42
     let text = "[providers.mine]\nkind = \"command\"\nprogram = \"x\"\nargs = [\"{modle}\", \"{model}-{cwd}\", \"{ }\", \"{}\", \"{\", \"{Json}\", \"{what}\"]\n";
     assert_snapshot!(World::default().user(text).wrong(), @r#"
     error[settings/bad-value]: unknown placeholder `{modle}`

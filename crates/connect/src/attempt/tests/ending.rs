@@ -27,7 +27,7 @@ async fn an_attempt_is_ended_at_its_deadline() {
     assert_eq!(answer.unwrap_err().session.as_deref(), Some("s1"), "C-26");
 }
 
-// C-36, case 25: a tool that was announced may be silent for long; without one it may not.
+// C-36, Connections case 25: a tool that was announced may be silent for long; without one it may not.
 #[tokio::test]
 async fn silence_is_suspended_while_a_tool_is_at_work() {
     let (stage, clock) = by_hand();
@@ -86,7 +86,7 @@ async fn a_stopped_attempt_is_cancelled_whatever_it_says_then() {
     assert_eq!(answer.unwrap_err().session.as_deref(), Some("s1"));
 }
 
-// Case 12: a success that was read stands.
+// Connections case 12: a success that was read stands.
 #[tokio::test]
 async fn a_reply_that_was_read_before_the_stop_stands() {
     let (stage, _clock) = by_hand();
@@ -95,7 +95,7 @@ async fn a_reply_that_was_read_before_the_stop_stands() {
     assert_snapshot!(told(&answer), @"replied: all (session none)");
 }
 
-// Case 12: the end of a turn that failed is no success.
+// Connections case 12: the end of a turn that failed is no success.
 #[tokio::test]
 async fn a_failure_that_was_read_before_the_stop_does_not_stand() {
     let (stage, _clock) = by_hand();
@@ -132,7 +132,7 @@ async fn a_second_end_is_ignored_with_a_warning() {
     ");
 }
 
-// C-59: the exit code still counts where it exits by itself. Case 30.
+// C-59: the exit code still counts where it exits by itself. Connections case 30.
 #[tokio::test]
 async fn the_exit_speaks_against_a_reply() {
     let stage = Stage::new();
@@ -159,7 +159,7 @@ async fn what_cannot_be_started_is_missing() {
     assert_snapshot!(told, @"missing: `/gone` could not be started: No such file or directory (os error 2)");
 }
 
-// C-56, case 31: KILL when the grace has passed, not before.
+// C-56, Connections case 31: KILL when the grace has passed, not before.
 #[tokio::test]
 async fn an_agent_that_ignores_being_asked_has_its_grace() {
     let (mut stage, clock) = by_hand();

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::stage::{Stage, told};
 use crate::attempt::hearing::LIMIT;
 
-// C-53, case 29
+// C-53, Connections case 29
 #[tokio::test]
 async fn what_is_no_text_is_replaced_in_the_reply_and_kept_in_the_transcript() {
     let stage = Stage::new();
@@ -21,7 +21,7 @@ async fn a_byte_order_mark_before_the_first_line_does_no_harm() {
     assert_snapshot!(told(&stage.answer("printf '\\357\\273\\277text a\\n\\033[1mtext b\\ndone\\n'").await), @"replied: a (session none)");
 }
 
-// C-55, case 34
+// C-55, Connections case 34
 #[tokio::test]
 async fn a_secret_that_comes_in_two_pieces_is_taken_out_everywhere() {
     let mut stage = Stage::new();
@@ -37,7 +37,7 @@ async fn a_secret_that_comes_in_two_pieces_is_taken_out_everywhere() {
     assert!(!seen.contains("sesame"), "{seen}");
 }
 
-// C-52, case 28: a line too long to be held is read again from the file it was kept in.
+// C-52, Connections case 28: a line too long to be held is read again from the file it was kept in.
 #[tokio::test]
 async fn a_line_of_fifty_megabytes_is_parsed_without_being_held() {
     let stage = Stage::new();
@@ -52,7 +52,7 @@ async fn a_line_of_fifty_megabytes_is_parsed_without_being_held() {
     assert_eq!(stage.transcript_length(), 50_000_031 + 5);
 }
 
-// C-52, case 28
+// C-52, Connections case 28
 #[tokio::test]
 async fn an_agent_that_never_stops_printing_is_ended_at_the_limit() {
     let stage = Stage::new();

@@ -24,7 +24,7 @@ async fn the_prompt_goes_in_and_the_reply_comes_out() {
     );
 }
 
-// Case 33, C-50: no shell of ours stands between; the bytes arrive as they are.
+// Connections case 33, C-50: no shell of ours stands between; the bytes arrive as they are.
 #[tokio::test]
 async fn nothing_in_a_prompt_or_a_model_is_ever_executed() {
     let mut stage = Stage::new();
@@ -48,7 +48,7 @@ async fn a_prompt_that_is_too_long_is_refused_before_anything_is_started() {
     assert_snapshot!(told(&stage.answer("echo text; echo done").await), @"replied:  (session none)");
 }
 
-// C-51, case 27
+// C-51, Connections case 27
 #[tokio::test]
 async fn an_agent_that_closes_its_input_at_once_can_still_reply() {
     let mut stage = Stage::new();
@@ -56,7 +56,7 @@ async fn an_agent_that_closes_its_input_at_once_can_still_reply() {
     assert_snapshot!(told(&stage.answer("exec 0<&-; echo text ok; echo done").await), @"replied: ok (session none)");
 }
 
-// C-51, case 26
+// C-51, Connections case 26
 #[tokio::test]
 async fn an_agent_that_never_reads_its_input_is_ended_by_its_silence() {
     let clock = HandClock::new();

@@ -55,7 +55,7 @@ async fn a_stream_may_come_in_single_bytes() {
     assert!(told(Openai, vec![Piece::Bytes(bytes)]).await.starts_with("text: \"Hello 計\""));
 }
 
-// C-81, case 41: what was not ended well is no answer, and nothing of it is kept.
+// C-81, Connections case 41: what was not ended well is no answer, and nothing of it is kept.
 #[tokio::test]
 async fn a_stream_that_is_cut_anywhere_is_transient_and_its_text_is_dropped() {
     for (kind, hello) in [(Anthropic, HELLO_ANTHROPIC), (Openai, HELLO_OPENAI)] {

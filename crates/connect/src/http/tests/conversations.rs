@@ -106,7 +106,7 @@ async fn a_model_looks_around_before_it_answers() {
     }
 }
 
-// C-82, case 41: a tool error is told to the model, and the turn goes on.
+// C-82, Connections case 41: a tool error is told to the model, and the turn goes on.
 #[tokio::test]
 async fn what_a_tool_may_not_do_is_told_to_the_model_and_the_turn_goes_on() {
     let world = World::new(Openai);

@@ -37,7 +37,7 @@ async fn files_are_written_and_edited_in_order() {
     ");
 }
 
-// C-42 and case 38: what a level does not allow is refused before anything is done.
+// C-42 and Connections case 38: what a level does not allow is refused before anything is done.
 #[tokio::test]
 async fn a_reply_never_does_more_than_its_turn_may() {
     let write = ScriptReply { writes: vec![writes("a", "a")], ..reply("-> ok") };
@@ -66,7 +66,7 @@ async fn a_reply_never_does_more_than_its_turn_may() {
     ");
 }
 
-// Case 38: a path that leads outside is an error and nothing is written, the good paths beside it neither.
+// Connections case 38: a path that leads outside is an error and nothing is written, the good paths beside it neither.
 #[tokio::test]
 async fn a_path_that_leads_outside_stops_the_whole_reply() {
     let said = ScriptReply { writes: vec![writes("good", "g"), writes("../x", "x")], ..reply("-> ok") };

@@ -131,7 +131,7 @@ fn a_reply_is_used_as_often_as_it_says() {
     ");
 }
 
-// C-75, case 36: a missing reply names stage, turn and visit; a left-over one its place.
+// C-75, Connections case 36: a missing reply names stage, turn and visit; a left-over one its place.
 #[test]
 fn a_strict_script_fails_what_it_has_no_reply_for() {
     assert_snapshot!(play(script("plan -> planned\nimplement -> done"), "
@@ -148,7 +148,7 @@ fn a_strict_script_fails_what_it_has_no_reply_for() {
     ");
 }
 
-// Case 36: with `strict: false` both are only told.
+// Connections case 36: with `strict: false` both are only told.
 #[test]
 fn a_script_that_is_not_strict_answers_something() {
     let lenient = Script { strict: false, ..script("plan -> planned\nimplement -> done") };
@@ -162,7 +162,7 @@ fn a_script_that_is_not_strict_answers_something() {
     ");
 }
 
-// C-76, case 39: replies with a role win over those without, each used once.
+// C-76, Connections case 39: replies with a role win over those without, each used once.
 #[test]
 fn a_scenario_prefers_the_entries_of_the_role() {
     let lines = "
@@ -383,7 +383,7 @@ fn play_rounds(script: &Script, rounds: &[Vec<Ask>], shuffle: u64) -> (Vec<Taken
 }
 
 proptest! {
-    // Case 40: replies are taken in the order of the asks, not of completion.
+    // Connections case 40: replies are taken in the order of the asks, not of completion.
     #[test]
     fn which_reply_an_ask_gets_does_not_depend_on_what_ends_first(
         script in any_script(), rounds in any_rounds(), shuffle in 0..64_u64,

@@ -105,7 +105,7 @@ async fn a_scripted_failure_of_every_class_comes_back_as_it_is() {
     }
 }
 
-// Case 36: a missing reply fails its turn, naming stage and visit.
+// Connections case 36: a missing reply fails its turn, naming stage and visit.
 #[tokio::test]
 async fn a_missing_reply_is_a_bad_request() {
     let mut stage = Stage::new(Vec::new(), |_| {});

@@ -22,7 +22,7 @@ impl Clock for Yielding {
     }
 }
 
-// Case 40: two parallel turns, unkeyed replies: taken in ask order in 100 of 100 runs, whatever the delays.
+// Connections case 40: two parallel turns, unkeyed replies: taken in ask order in 100 of 100 runs, whatever the delays.
 #[tokio::test]
 async fn parallel_turns_get_their_replies_in_the_order_of_the_asks() {
     let mut finished_first = [0, 0];

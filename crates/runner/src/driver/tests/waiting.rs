@@ -1,5 +1,6 @@
 //! Runs that wait for a provider.
 
+use saihai_connect::Connections;
 use saihai_model::{FailureClass, Hold, Millis, Moment, Raise, Script, ScriptFailure, ScriptReply};
 
 use crate::testing::{BEGINNING, Project, drive, go_on, plan_and_review, script};
@@ -53,9 +54,28 @@ async fn a_long_wait_parks_and_is_not_shortened_by_resuming_early() {
     let finish = drive(project.resume(go_on()).unwrap(), Going::default()).await.0.unwrap();
     assert_eq!((finish.exit_code(), project.journal()), (4, before));
     let later = Clock::starting_at(until);
-    let connections = saihai_connect::Connections::default();
-    let driver = Driver::resume(project.last(), go_on(), connections, later).unwrap();
+    let driver = Driver::resume(project.last(), go_on(), Connections::default(), later).unwrap();
     assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 0);
+}
+
+// C-34, Connections case 22
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_is_taken_up_later_ends_at_the_same_instant() {
+    const HOUR: u64 = 3_600_000;
+    let project = Project::new();
+    let refused = refused_once(FailureClass::Quota, Millis(3 * HOUR));
+    let driver = project.start(plan_and_review(), refused).unwrap();
+    assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 4);
+    let later = || Clock::starting_at(Moment(BEGINNING.0 + HOUR));
+    let resume = |raise| Driver::resume(project.last(), raise, Connections::default(), later()).unwrap();
+    let journal = project.journal();
+    let finish = drive(resume(go_on()), Going::default()).await.0.unwrap();
+    assert_eq!((finish.exit_code(), project.journal()), (4, journal), "nothing is asked");
+    let before = tokio::time::Instant::now();
+    let patient = Raise { patience: Millis(6 * HOUR), ..go_on() };
+    assert_eq!(drive(resume(patient), Going::default()).await.0.unwrap().exit_code(), 0);
+    let passed = u64::try_from(before.elapsed().as_millis()).unwrap();
+    assert!((2 * HOUR..2 * HOUR + 500).contains(&passed), "{passed}");
 }
 
 // K-22: `--now` asks before the wake-up time, `--wait` sits it out.
