@@ -12,6 +12,7 @@
 
 pub mod check;
 mod definition;
+pub mod delivery;
 mod diagnostic;
 mod document;
 mod fields;

@@ -2,8 +2,8 @@
 
 use saihai_judge::Answered;
 use saihai_model::{
-    Activity, Answer, CallId, Cost, Decision, Effect, Fact, Hold, Moment, Outcome, Place, Published, Purpose,
-    Raise, Replied, SessionPolicy, Spoken, Start, Usage, Usd, Wanted, Wants, Workflow,
+    Activity, Answer, CallId, Cost, Decision, Effect, Fact, Hold, Moment, Outcome, Place, Poll, Published,
+    Purpose, Raise, Replied, SessionPolicy, Spoken, Start, Usage, Usd, Wanted, Wants, Workflow,
 };
 
 use crate::{Call, Done, Phase, Run, Slot};
@@ -151,12 +151,18 @@ impl Run {
         }
     }
 
-    fn poll_again(&mut self, workflow: &Workflow, place: Place, call: Call) {
+    fn poll_again(&mut self, workflow: &Workflow, place: Place, mut call: Call) {
         let poll = self.action_at(workflow, place).and_then(|action| action.poll);
         let waited = call.since.map_or(self.now.since(self.now), |since| self.now.since(since));
         let slot = match poll {
             Some(poll) if waited < poll.at_most => {
                 Slot::Waiting { call, until: Some(self.now.plus(poll.every)) }
+            }
+            Some(Poll { hold: Some(reason), .. }) => {
+                // Whoever goes on with the run waits as long again.
+                (call.repeat, call.since) = (true, None);
+                self.set_hold(Hold::Outside(call.id.clone(), reason));
+                Slot::Waiting { call, until: None }
             }
             Some(_) | None => Slot::Done(Box::new(Done { label: Some("timeout".into()), ..Done::default() })),
         };

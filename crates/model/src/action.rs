@@ -32,12 +32,15 @@ pub enum Once {
 }
 
 /// How an action is polled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Poll {
     /// The pause between two looks.
     pub every: Millis,
     /// How long in all.
     pub at_most: Millis,
+    /// Why the run is held then; absent: the action ends with the label `timeout`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<String>,
 }
 
 /// What can be done.

@@ -1,4 +1,4 @@
-//! Workflows of every shape the dialects and delivery lower into, built by hand.
+//! Workflows of every shape the dialects lower into, built by hand.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use saihai_model::*;
 use serde_json::json;
 
-use crate::support::build::{action, gate, says, target};
+use crate::support::build::{action, says, target};
 use crate::support::sim::text_of;
 use crate::support::{Sim, flow};
 
@@ -451,51 +451,6 @@ fn review_phases_keep_going_past_a_failed_reviewer_and_end_in_the_report() {
     sim.tag("c", None);
     sim.perform("findings");
     assert_eq!(sim.outcome(), "failed: abort");
-    sim.prove_replay();
-}
-
-#[test]
-fn delivery_wraps_a_definition_in_gates_and_outside_effects() {
-    // I-42, I-60: gates, polls and waiting for the forge
-    let mut workflow = flow("work: ok -> COMPLETE");
-    let poll = Poll { every: Millis(1_000), at_most: Millis(5_000) };
-    let mut checks = action(Action::Checks, Once::ReadOnly, &[("green", "merge"), ("timeout", "ABORT")]);
-    if let Activity::Action(spec) = &mut checks.does {
-        spec.poll = Some(poll);
-    }
-    for (id, stage) in [
-        ("worktree", action(Action::Worktree, Once::LookUpFirst, &[("ready", "work")])),
-        ("finalize", action(Action::Finalize, Once::SetToValue, &[("committed", "approve")])),
-        ("approve", gate("push", Wants::YesNo)),
-        ("push", action(Action::Push, Once::LookUpFirst, &[("pushed", "checks"), ("moved", "finalize")])),
-        ("checks", checks),
-        ("merge", action(Action::Merge, Once::LookUpFirst, &[("merged", "COMPLETE")])),
-    ] {
-        workflow.stages.insert(id.into(), stage);
-    }
-    workflow.entry = "worktree".into();
-    workflow.afterwards = Some("finalize".into());
-    let mut sim = Sim::started(workflow);
-    sim.perform("ready");
-    sim.tag("work", Some(0));
-    sim.perform("committed");
-    sim.answer("yes", None);
-    sim.perform("moved");
-    sim.perform("committed");
-    sim.answer("yes", None);
-    sim.perform("pushed");
-    let call = sim.performs.remove(0).call;
-    sim.fact(Fact::Performed { call, outcome: Outcome::NotYet });
-    sim.sleep();
-    sim.perform("green");
-    let call = sim.performs.remove(0).call;
-    sim.fact(Fact::Performed { call, outcome: Outcome::Waiting { reason: "review required".to_owned() } });
-    assert_eq!(sim.outcome(), "parked: forge");
-    sim.crash_and_resume();
-    assert!(sim.performs[0].look_up);
-    sim.perform("merged");
-    assert_eq!(sim.outcome(), "completed: complete");
-    assert_eq!(sim.run.iteration(), 1, "nothing but the work costs an iteration");
     sim.prove_replay();
 }
 

@@ -2,6 +2,7 @@
 
 mod breaking;
 mod completion;
+mod delivery;
 mod dialects;
 mod flow;
 mod laws;

@@ -1,0 +1,220 @@
+//! A definition with what is done around it when it works on an issue: the worktree before it, the handing over behind it.
+//!
+//! Whatever the definition is written in, its stages stay as they are. What stands around them are gates and actions
+//! like any other, so that a delivery is journaled, resumed and explained as the work itself is.
+
+mod gates;
+
+#[cfg(test)]
+mod tests;
+
+use saihai_model::{
+    Action, ActionSpec, Activity, Ending, Exit, GateMode, Holds, Millis, Once, Poll, Rounds, Rule, Stage,
+    StageId, Target, Workflow,
+};
+
+pub use gates::DeliveryGate;
+
+/// How often checks and mergeability are looked at.
+const LOOK: Millis = Millis(15_000);
+
+/// What is done with the work on an issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// The issue and what it is worked on from, as a person is shown it: `#7 Login fails, from main`.
+    pub about: String,
+    /// Where a person is asked.
+    pub gates: Vec<DeliveryGate>,
+    /// Who answers there.
+    pub mode: GateMode,
+    /// How long an answer is waited for.
+    pub gate_timeout: Option<Millis>,
+    /// How it is handed over.
+    pub handing: Handing,
+    /// Whether it is merged.
+    pub merge: bool,
+}
+
+/// How work is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handing {
+    /// The branch is all there is.
+    Branch,
+    /// The branch is pushed.
+    Push,
+    /// The branch is pushed and a pull request is opened.
+    PullRequest {
+        /// How long its checks are waited for before it is merged.
+        checks: Millis,
+    },
+}
+
+/// The stages around a definition.
+pub mod stage {
+    /// Makes or finds the branch and the worktree.
+    pub const WORKTREE: &str = "deliver/worktree";
+    /// Commits what was left.
+    pub const FINALIZE: &str = "deliver/finalize";
+    /// Pushes the branch.
+    pub const PUSH: &str = "deliver/push";
+    /// Opens the pull request.
+    pub const PULL_REQUEST: &str = "deliver/pull-request";
+    /// Waits for checks.
+    pub const CHECKS: &str = "deliver/checks";
+    /// Merges.
+    pub const MERGE: &str = "deliver/merge";
+    /// Removes what is not needed any more.
+    pub const CLEAN_UP: &str = "deliver/clean-up";
+}
+
+/// The definition as the work on an issue: `pre-loop` → worktree → the definition → commit → `post-completion` →
+/// `before-pr` → push → pull request → checks → merge → clean up, as far as they are asked for.
+pub fn deliver(mut workflow: Workflow, delivery: &Delivery) -> Workflow {
+    let begins = std::mem::replace(&mut workflow.entry, stage::WORKTREE.into());
+    let mut around = Around { delivery, stages: Vec::new() };
+    if let Target::Stage(first) = around.gate(DeliveryGate::PreLoop, to(stage::WORKTREE)) {
+        workflow.entry = first;
+    }
+    let labels = [("ready", Target::Stage(begins)), ("blocked", failed("blocked"))];
+    around.action(stage::WORKTREE, Deed::new(Action::Worktree, Once::LookUpFirst, &[]), &labels);
+    around.hand_over();
+    lead_on(&mut workflow, stage::FINALIZE);
+    workflow.stages.extend(around.stages);
+    workflow
+}
+
+/// Lets what the definition itself has behind its completion go on with the delivery.
+fn lead_on(workflow: &mut Workflow, next: &str) {
+    let Some(own) = workflow.afterwards.clone() else {
+        workflow.afterwards = Some(next.into());
+        return;
+    };
+    let exit = workflow.stages.get_mut(&own).map(|stage| &mut stage.exit);
+    if let Some(Exit::Rules { rules, otherwise, .. }) = exit {
+        let targets = rules.iter_mut().map(|rule| &mut rule.then).chain([otherwise]);
+        targets.filter(|target| **target == Target::Complete).for_each(|target| *target = to(next));
+    }
+}
+
+struct Around<'a> {
+    delivery: &'a Delivery,
+    stages: Vec<(StageId, Stage)>,
+}
+
+impl Around<'_> {
+    /// Everything after the work is done.
+    fn hand_over(&mut self) {
+        let Delivery { handing, merge, .. } = *self.delivery;
+        let effects = match handing {
+            Handing::Branch => [None, None, None],
+            Handing::Push => [Some(stage::PUSH), None, None],
+            Handing::PullRequest { .. } => {
+                [Some(stage::PUSH), Some(stage::PULL_REQUEST), merge.then_some(stage::CHECKS)]
+            }
+        };
+        let mut way: Vec<&str> = effects.into_iter().flatten().collect();
+        way.extend(merge.then_some(stage::MERGE));
+        way.push(stage::CLEAN_UP);
+        let after = |stage: &str| {
+            let place = way.iter().position(|one| *one == stage);
+            place.and_then(|place| way.get(place + 1)).map_or(Target::Complete, |next| to(next))
+        };
+        let first = way.first().map_or(Target::Complete, |stage| to(stage));
+        // The commit, and the gates that show it: they are put in from the last one on.
+        let before = self.gate(DeliveryGate::BeforePr, first);
+        let next = self.gate(DeliveryGate::PostCompletion, before);
+        let labels =
+            [("committed", next), ("no-changes", to(stage::CLEAN_UP)), ("failed", failed("finalize"))];
+        self.action(stage::FINALIZE, Deed::new(Action::Finalize, Once::SetToValue, &[]), &labels);
+        for stage in &way {
+            self.effect(stage, after(stage));
+        }
+    }
+
+    fn effect(&mut self, stage: &str, next: Target) {
+        // What a person agreed to is a tree; another one is shown again (I-43).
+        let moved = || to(stage::FINALIZE);
+        match stage {
+            stage::PUSH => {
+                let labels = [("pushed", next), ("moved", moved()), ("failed", failed("push-rejected"))];
+                self.action(stage, Deed::new(Action::Push, Once::LookUpFirst, &[COMMIT, TREE]), &labels);
+            }
+            stage::PULL_REQUEST => {
+                let deed = Deed::new(Action::PullRequest, Once::LookUpFirst, &[COMMIT]);
+                self.action(stage, deed, &[("created", next)]);
+            }
+            stage::CHECKS => {
+                let deed = Deed { poll: self.poll(), ..Deed::new(Action::Checks, Once::ReadOnly, &[COMMIT]) };
+                self.action(stage, deed, &[("green", next), ("red", failed("checks"))]);
+            }
+            stage::MERGE => {
+                let labels = [("merged", next), ("moved", moved()), ("failed", failed("verify"))];
+                self.action(stage, Deed::new(Action::Merge, Once::LookUpFirst, &[COMMIT, TREE]), &labels);
+            }
+            _ => {
+                let ends = ["merged", "pr-created", "pushed", "branch-ready", "no-changes"];
+                let ends = ends.map(|word| (word, Target::End(Ending::Completed(word.to_owned()))));
+                self.action(stage, Deed::new(Action::CleanUp, Once::SetToValue, &DONE), &ends);
+            }
+        }
+    }
+
+    fn action(&mut self, id: &str, deed: Deed, labels: &[(&str, Target)]) {
+        let inputs = deed.told.iter().map(|(stage, key)| ((*stage).into(), (*key).to_owned())).collect();
+        let spec = ActionSpec { does: deed.does, inputs, once: deed.once, poll: deed.poll };
+        let rules = labels.iter();
+        let rules = rules.map(|(label, then)| Rule { when: Holds::Is((*label).into()), then: then.clone() });
+        let exit = Exit::Rules { rules: rules.collect(), question: None, otherwise: failed("delivery") };
+        self.stages.push((id.into(), plain(id, Activity::Action(spec), exit)));
+    }
+
+    fn poll(&self) -> Option<Poll> {
+        match self.delivery.handing {
+            Handing::PullRequest { checks } => {
+                Some(Poll { every: LOOK, at_most: checks, hold: Some("checks-timeout".to_owned()) })
+            }
+            Handing::Branch | Handing::Push => None,
+        }
+    }
+}
+
+/// The commit that is handed over, and the tree in it.
+const COMMIT: (&str, &str) = (stage::FINALIZE, "commit");
+const TREE: (&str, &str) = (stage::FINALIZE, "tree");
+/// By what is known how far it came.
+const DONE: [(&str, &str); 4] =
+    [COMMIT, (stage::PUSH, "pushed"), (stage::PULL_REQUEST, "url"), (stage::MERGE, "merged")];
+
+/// An effect, what may be done when its end is unknown, and what it is told of those before it.
+struct Deed {
+    does: Action,
+    once: Once,
+    told: &'static [(&'static str, &'static str)],
+    poll: Option<Poll>,
+}
+
+impl Deed {
+    fn new(does: Action, once: Once, told: &'static [(&'static str, &'static str)]) -> Self {
+        Self { does, once, told, poll: None }
+    }
+}
+
+fn plain(title: &str, does: Activity, exit: Exit) -> Stage {
+    Stage {
+        title: title.rsplit('/').next().unwrap_or(title).to_owned(),
+        does,
+        exit,
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+        description: None,
+    }
+}
+
+fn to(stage: &str) -> Target {
+    Target::Stage(stage.into())
+}
+
+fn failed(reason: &str) -> Target {
+    Target::failed(reason)
+}

@@ -1,0 +1,117 @@
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    Definition, Dialect, MemorySource, Options, Origin, Places, Settings, ValidatedDefinition, load,
+};
+
+fn lowered(file: &str, dialect: Dialect, text: &str) -> Workflow {
+    let path = format!("/p/{file}");
+    let source = MemorySource::new([(path.as_str(), text)]);
+    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let definition =
+        Definition { name: "it".to_owned(), dialect, origin: Origin::Path, path: Some(path.into()) };
+    let loaded = load(&source, &places, &definition, &Options::default(), &Settings::default());
+    loaded.workflow.expect("a workflow")
+}
+
+fn piece() -> Workflow {
+    let text = "name: it\nmovements:\n  - {name: work, rules: [{condition: done, next: COMPLETE}]}\n";
+    lowered("it.yaml", Dialect::Piece, text)
+}
+
+fn delivery(handing: Handing, merge: bool, gates: &[DeliveryGate]) -> Delivery {
+    Delivery {
+        about: "#7 Login fails, from main".to_owned(),
+        gates: gates.to_vec(),
+        mode: GateMode::Person,
+        gate_timeout: None,
+        handing,
+        merge,
+    }
+}
+
+const REQUEST: Handing = Handing::PullRequest { checks: Millis(60_000) };
+
+/// Where each stage leads, the definition's own included.
+fn ways(workflow: &Workflow) -> String {
+    let name = |target: &Target| match target {
+        Target::Stage(id) => id.to_string(),
+        Target::Complete => "COMPLETE".to_owned(),
+        Target::End(ending) => format!("{} {}", ending.outcome(), ending.reason()),
+        Target::NamedBy { .. } | Target::Again(_) => "…".to_owned(),
+    };
+    let stages = workflow.stages.iter().map(|(id, stage)| {
+        let Exit::Rules { rules, .. } = &stage.exit else { return format!("{id}: topics") };
+        let rules = rules.iter().map(|rule| {
+            let Holds::Is(label) = &rule.when else { return format!("{:?}", rule.when) };
+            format!("{label} → {}", name(&rule.then))
+        });
+        format!("{id}: {}", rules.collect::<Vec<_>>().join(", "))
+    });
+    let afterwards = workflow.afterwards.as_ref().map(StageId::to_string).unwrap_or_default();
+    let head = format!("entry {}, afterwards {afterwards}", workflow.entry);
+    [head].into_iter().chain(stages).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn everything_that_can_be_asked_for_stands_around_the_definition() {
+    assert_snapshot!(ways(&deliver(piece(), &delivery(REQUEST, true, &DeliveryGate::ALL))), @"
+    entry deliver/pre-loop, afterwards deliver/finalize
+    work: done → COMPLETE
+    deliver/pre-loop: yes → deliver/worktree
+    deliver/worktree: ready → work, blocked → failed blocked
+    deliver/before-pr: yes → deliver/push
+    deliver/post-completion: yes → deliver/before-pr
+    deliver/finalize: committed → deliver/post-completion, no-changes → deliver/clean-up, failed → failed finalize
+    deliver/push: pushed → deliver/pull-request, moved → deliver/finalize, failed → failed push-rejected
+    deliver/pull-request: created → deliver/checks
+    deliver/checks: green → deliver/merge, red → failed checks
+    deliver/merge: merged → deliver/clean-up, moved → deliver/finalize, failed → failed verify
+    deliver/clean-up: merged → completed merged, pr-created → completed pr-created, pushed → completed pushed, branch-ready → completed branch-ready, no-changes → completed no-changes
+    ");
+}
+
+#[test]
+fn a_branch_alone_needs_neither_push_nor_request() {
+    assert_snapshot!(ways(&deliver(piece(), &delivery(Handing::Branch, false, &[]))), @"
+    entry deliver/worktree, afterwards deliver/finalize
+    work: done → COMPLETE
+    deliver/worktree: ready → work, blocked → failed blocked
+    deliver/finalize: committed → deliver/clean-up, no-changes → deliver/clean-up, failed → failed finalize
+    deliver/clean-up: merged → completed merged, pr-created → completed pr-created, pushed → completed pushed, branch-ready → completed branch-ready, no-changes → completed no-changes
+    ");
+}
+
+#[test]
+fn what_a_definition_has_behind_its_end_goes_on_with_the_delivery() {
+    let hats = "gates: [post-completion]\nhats:\n  a: {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n";
+    let workflow = deliver(lowered("orch.yml", Dialect::Hats, hats), &delivery(Handing::Branch, false, &[]));
+    let ways = ways(&workflow);
+    assert!(ways.contains("gate/post-completion: yes → deliver/finalize"), "{ways}");
+    assert_eq!(workflow.afterwards, Some("gate/post-completion".into()));
+}
+
+// I-40: what is asked names the issue, and shows what was committed.
+#[test]
+fn a_gate_shows_the_issue_and_what_there_is_to_hand_over() {
+    let workflow = deliver(piece(), &delivery(REQUEST, false, &DeliveryGate::ALL));
+    for gate in DeliveryGate::ALL {
+        let Activity::Gate(asked) = &workflow.stages[&gate.stage()].does else { panic!("no gate") };
+        let written = format!("{:?}", asked.question);
+        assert!(written.contains("#7 Login fails, from main"), "{written}");
+        assert_eq!(written.contains("shown"), gate != DeliveryGate::PreLoop, "{written}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_way_of_handing_over_is_a_sound_workflow(which in 0..3usize, merge: bool, gates in 0..8u8) {
+        let handing = [Handing::Branch, Handing::Push, REQUEST][which];
+        let gates: Vec<_> = DeliveryGate::ALL.into_iter().filter(|gate| gates & (1 << *gate as u8) != 0).collect();
+        let workflow = deliver(piece(), &delivery(handing, merge, &gates));
+        let sound = ValidatedDefinition::validate(workflow);
+        prop_assert!(sound.is_ok(), "{sound:?}");
+    }
+}
