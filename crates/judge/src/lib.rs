@@ -1,11 +1,14 @@
 //! Judgment: what a reply says, and what follows from it.
 //!
 //! `read` is called where a reply's text is and pulls out everything a run will ever need of it. `label`, `rules` and
-//! `route` are called by the engine and see only readings. Nothing here does I/O, keeps state or knows a dialect; an
-//! AI judge is no exception, because judgment only says that a question is due.
+//! `route` are called by the engine and see only readings. [`review`] folds what several agents found into one report.
+//! Nothing here does I/O, keeps state or knows a dialect; an AI judge is no exception, because judgment only says that
+//! a question is due.
 
+mod digest;
 mod label;
 mod read;
+pub mod review;
 mod route;
 mod rules;
 

@@ -5,7 +5,6 @@
 
 mod ansi;
 mod block;
-mod digest;
 mod directive;
 mod echo;
 mod excerpt;
@@ -23,6 +22,7 @@ mod tests;
 
 use saihai_model::{AnswerForm, Choice, Json, Method, Question, Reading, Reads, Wanted};
 
+use crate::digest::sha256;
 pub use directive::Miss;
 use json::Demand;
 use reply::Reply;
@@ -43,7 +43,7 @@ pub fn read(wanted: Wanted<'_>, prompt: &str, said: Said<'_>) -> Reading {
     let plain = ansi::strip(window.text);
     let reply = Reply::new(window, &plain, prompt);
     let mut reading = Reading {
-        digest: digest::sha256(said.text),
+        digest: sha256(said.text),
         tail: excerpt::tail(said.text, Reading::TAIL).to_owned(),
         warnings: window.warning().into_iter().collect(),
         ..Reading::default()

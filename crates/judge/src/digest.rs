@@ -5,7 +5,7 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 /// SHA-256 in hexadecimal.
-pub(super) fn sha256(text: &str) -> String {
+pub(crate) fn sha256(text: &str) -> String {
     let mut name = String::with_capacity(64);
     for byte in Sha256::digest(text.as_bytes()) {
         write!(name, "{byte:02x}").expect("writing to a string never fails");

@@ -1,0 +1,26 @@
+//! What a review is about.
+
+use serde::{Deserialize, Serialize};
+
+/// What a review is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// A change in the working tree.
+    Diff,
+    /// A pull request.
+    Pr,
+    /// Files as they are.
+    Files,
+}
+
+impl Mode {
+    /// The word that is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Diff => "diff",
+            Self::Pr => "pr",
+            Self::Files => "files",
+        }
+    }
+}

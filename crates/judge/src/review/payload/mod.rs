@@ -1,0 +1,293 @@
+//! What an agent replied, taken apart.
+//!
+//! The six forms of a reply have no property in common but `issues`, and none means something else in another form. So
+//! every property is read wherever it stands, and a reply that holds more than its form asks for loses nothing.
+
+mod item;
+
+use saihai_model::Json;
+use serde_json::Map;
+
+use super::{Assessment, Finding, Kind, Severity};
+use item::Item;
+
+/// What an agent replied, taken apart.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Payload {
+    /// What it found, in the order it was told.
+    pub findings: Vec<Finding>,
+    /// What it said about the whole.
+    pub assessments: Vec<Assessment>,
+    /// What is wrong with the reply, for the agent to correct. What stands here was left out, or left out in part.
+    pub problems: Vec<String>,
+    /// What was not asked for, and ignored.
+    pub notes: Vec<String>,
+}
+
+/// A score below this is worth a finding.
+const LOW: f64 = 5.0;
+
+/// The lists by severity, in the order in which they are read.
+const BUCKETS: [(&str, Severity); 4] = [
+    ("critical_issues", Severity::Critical),
+    ("important_issues", Severity::Important),
+    ("suggestion_issues", Severity::Suggestion),
+    ("nitpick_issues", Severity::Nitpick),
+];
+
+/// Every property that has a meaning.
+const KNOWN: [&str; 11] = [
+    "critical_issues",
+    "important_issues",
+    "suggestion_issues",
+    "nitpick_issues",
+    "coverage_gaps",
+    "risk_level",
+    "dimensions",
+    "categories",
+    "suggestions",
+    "issues",
+    "overall_score",
+];
+
+impl Payload {
+    /// Takes a reply apart. Of `schema`, only what it requires of the object itself is looked at: everything else is
+    /// checked item by item, so that what is valid by itself is kept.
+    pub fn read(agent: &str, schema: &Json, value: &Json) -> Self {
+        let outer = Self::of(agent, schema, value);
+        if outer.problems.is_empty() {
+            return outer;
+        }
+        let Some(inner) = only_member(value).map(|inner| Self::of(agent, schema, inner)) else {
+            return outer;
+        };
+        // An agent may wrap its answer into one more object. Of an answer that is wrong either way, the way in which
+        // something can be kept is taken.
+        if inner.problems.is_empty() || (outer.is_empty() && !inner.is_empty()) { inner } else { outer }
+    }
+
+    /// Whether nothing could be kept.
+    pub fn is_empty(&self) -> bool {
+        self.findings.is_empty() && self.assessments.is_empty()
+    }
+
+    fn of(agent: &str, schema: &Json, value: &Json) -> Self {
+        let mut payload = Self::default();
+        let Some(object) = value.as_object() else {
+            payload.problems.push("the reply is no object".to_owned());
+            return payload;
+        };
+        payload.missing(schema, object);
+        payload.buckets(agent, object);
+        payload.gaps(agent, object);
+        payload.risk(agent, object);
+        payload.dimensions(agent, object);
+        payload.categories(agent, object);
+        payload.improvements(agent, object);
+        payload.issues(agent, object);
+        payload.overall(agent, object);
+        for name in object.keys().filter(|name| !KNOWN.contains(&name.as_str())) {
+            payload.note(format!("`{name}` was not asked for and is ignored"));
+        }
+        payload
+    }
+
+    fn missing(&mut self, schema: &Json, object: &Map<String, Json>) {
+        let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
+        let missing = required.filter_map(Json::as_str).filter(|name| !object.contains_key(*name));
+        self.problems.extend(missing.map(|name| format!("`{name}` is missing")));
+    }
+
+    fn buckets(&mut self, agent: &str, object: &Map<String, Json>) {
+        for (name, severity) in BUCKETS {
+            for item in self.items(object, name) {
+                // The list an item stands in decides, whatever the item says of itself.
+                self.issue(agent, &item, Some(severity), None);
+            }
+        }
+    }
+
+    fn gaps(&mut self, agent: &str, object: &Map<String, Json>) {
+        for item in self.items(object, "coverage_gaps") {
+            let (severity, message) = (item.severity("priority", self), item.text("description", self));
+            let place = item.flat_place(self);
+            item.note_extra(&["file_path", "line_number", "description", "priority"], self);
+            if let (Some(severity), Some(message)) = (severity, message) {
+                let finding = finding(agent, Kind::CoverageGap, severity, message);
+                self.findings.push(place.put(finding));
+            }
+        }
+    }
+
+    fn risk(&mut self, agent: &str, object: &Map<String, Json>) {
+        let Some(value) = object.get("risk_level").filter(|value| !value.is_null()) else { return };
+        match value.as_str().and_then(Severity::named) {
+            Some(level) => {
+                let assessment = assessment(agent, "risk_level");
+                self.assessments.push(Assessment { level: Some(level), ..assessment });
+            }
+            None => self.problems.push(format!("risk_level: {}", item::no_severity(value))),
+        }
+    }
+
+    fn dimensions(&mut self, agent: &str, object: &Map<String, Json>) {
+        for item in self.items(object, "dimensions") {
+            let (name, score) = (item.text("name", self), item.score("score", self));
+            let description = item.text("description", self);
+            item.note_extra(&["name", "score", "description"], self);
+            let (Some(name), Some(score)) = (name, score) else { continue };
+            if score < LOW {
+                let message = match &description {
+                    Some(description) => format!("{name}: {description}"),
+                    None => name.clone(),
+                };
+                self.findings.push(finding(agent, Kind::Dimension, Severity::Suggestion, message));
+            }
+            let assessment = assessment(agent, &name);
+            self.assessments.push(Assessment { score: Some(score), description, ..assessment });
+        }
+    }
+
+    /// A list of named lists, or a map of them.
+    fn categories(&mut self, agent: &str, object: &Map<String, Json>) {
+        if let Some(map) = object.get("categories").and_then(Json::as_object) {
+            for name in map.keys() {
+                for item in self.items_at(map, name, "categories/") {
+                    self.issue(agent, &item, None, Some(name));
+                }
+            }
+            return;
+        }
+        for category in self.items(object, "categories") {
+            let name = category.text("name", self);
+            category.note_extra(&["name", "issues"], self);
+            for item in self.items_at(category.object(), "issues", &format!("{}/", category.at())) {
+                self.issue(agent, &item, None, name.as_deref());
+            }
+        }
+    }
+
+    fn improvements(&mut self, agent: &str, object: &Map<String, Json>) {
+        for item in self.items(object, "suggestions") {
+            let (title, description) = (item.text("title", self), item.text("description", self));
+            let (severity, place) = (item.severity("priority", self), item.place(self));
+            item.note_extra(&["title", "description", "priority", "location"], self);
+            let message = match (title, description) {
+                (Some(title), Some(description)) => format!("{title}: {description}"),
+                (Some(one), None) | (None, Some(one)) => one,
+                (None, None) => continue,
+            };
+            if let Some(severity) = severity {
+                self.findings.push(place.put(finding(agent, Kind::Improvement, severity, message)));
+            }
+        }
+    }
+
+    fn issues(&mut self, agent: &str, object: &Map<String, Json>) {
+        let elsewhere = self.findings.clone();
+        for item in self.items(object, "issues") {
+            let before = self.findings.len();
+            self.issue(agent, &item, None, None);
+            let repeated =
+                self.findings[before..].iter().any(|new| elsewhere.iter().any(|old| same(old, new)));
+            if repeated {
+                self.findings.truncate(before);
+            }
+        }
+    }
+
+    fn overall(&mut self, agent: &str, object: &Map<String, Json>) {
+        let item = Item::new(String::new(), object);
+        if object.get("overall_score").is_some_and(|score| !score.is_null())
+            && let Some(score) = item.score("overall_score", self)
+        {
+            let assessment = assessment(agent, "overall_score");
+            self.assessments.push(Assessment { score: Some(score), ..assessment });
+        }
+    }
+
+    fn issue(&mut self, agent: &str, item: &Item<'_>, bucket: Option<Severity>, category: Option<&str>) {
+        let severity = bucket.or_else(|| item.severity("severity", self));
+        let message = item.text("description", self);
+        let place = item.place(self);
+        let own = item.optional_text("category", self);
+        let category = match (category, own) {
+            (Some(name), Some(own)) if name != own => Some(format!("{name}/{own}")),
+            (Some(name), _) => Some(name.to_owned()),
+            (None, own) => own,
+        };
+        let suggestion = item.optional_text("suggestion", self);
+        let confidence = item.confidence(self);
+        let known =
+            ["severity", "description", "location", "suggestion", "category", "confidence", "agent_name"];
+        item.note_extra(&known, self);
+        if let (Some(severity), Some(message)) = (severity, message) {
+            let issue = finding(agent, Kind::Issue, severity, message);
+            self.findings.push(place.put(Finding { suggestion, category, confidence, ..issue }));
+        }
+    }
+
+    /// The objects of a list. A list that is not there holds nothing; whether it must be there is the schema's to say.
+    fn items<'a>(&mut self, object: &'a Map<String, Json>, name: &str) -> Vec<Item<'a>> {
+        self.items_at(object, name, "")
+    }
+
+    fn items_at<'a>(&mut self, object: &'a Map<String, Json>, name: &str, within: &str) -> Vec<Item<'a>> {
+        let at = format!("{within}{name}");
+        let values = match object.get(name) {
+            None | Some(Json::Null) => return Vec::new(),
+            Some(Json::Array(values)) => values,
+            Some(_) => {
+                self.problems.push(format!("{at}: is no list"));
+                return Vec::new();
+            }
+        };
+        let mut items = Vec::new();
+        for (index, value) in values.iter().enumerate() {
+            match value.as_object() {
+                Some(object) => items.push(Item::new(format!("{at}/{index}"), object)),
+                None => self.problems.push(format!("{at}/{index}: is no object")),
+            }
+        }
+        items
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}
+
+/// The value of an object with one member, where it is an object too and the member has no meaning of its own.
+fn only_member(value: &Json) -> Option<&Json> {
+    let object = value.as_object().filter(|object| object.len() == 1)?;
+    let (name, inner) = object.iter().next()?;
+    Some(inner).filter(|inner| inner.is_object() && !KNOWN.contains(&name.as_str()))
+}
+
+/// Whether one item stands in two lists: it says the same of the same place. Which list it is in is not its own to say.
+fn same(one: &Finding, other: &Finding) -> bool {
+    let own = |finding: &Finding| Finding { severity: Severity::Nitpick, category: None, ..finding.clone() };
+    own(one) == own(other)
+}
+
+fn finding(agent: &str, kind: Kind, severity: Severity, message: String) -> Finding {
+    Finding {
+        file: None,
+        start_line: None,
+        end_line: None,
+        agent: agent.to_owned(),
+        severity,
+        kind,
+        message,
+        suggestion: None,
+        category: None,
+        confidence: None,
+        claimed: None,
+    }
+}
+
+fn assessment(agent: &str, name: &str) -> Assessment {
+    Assessment { agent: agent.to_owned(), name: name.to_owned(), score: None, level: None, description: None }
+}

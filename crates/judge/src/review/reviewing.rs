@@ -1,0 +1,230 @@
+//! The fold: results in, one report out.
+
+use saihai_model::Millis;
+
+use super::outcome::Decisive;
+use super::suppression::Suppressions;
+use super::{
+    AgentResult, Anchor, Baseline, Code, Considered, Day, Excerpt, FailScope, Finding, Fixed, Ignore,
+    LoadError, Member, Mode, NotReviewed, Notice, Outcome, Policy, Report, Reported, State, Summary,
+    Suppressed, dedupe, fingerprint,
+};
+
+/// Everything a report is made of.
+#[derive(Debug, Clone)]
+pub struct Review {
+    /// The run.
+    pub run: String,
+    /// What it is about.
+    pub mode: Mode,
+    /// What the change is measured against.
+    pub base: Option<String>,
+    /// The commit that was reviewed.
+    pub head: Option<String>,
+    /// Every agent that was considered, in the order in which they work.
+    pub selection: Vec<Considered>,
+    /// Definitions that were refused.
+    pub load_errors: Vec<LoadError>,
+    /// What became of each agent, in any order.
+    pub results: Vec<AgentResult>,
+    /// The files that findings speak of.
+    pub code: Code,
+    /// What was found before.
+    pub baseline: Option<Baseline>,
+    /// What the project decided not to hear of.
+    pub ignores: Vec<Ignore>,
+    /// What was left out.
+    pub not_reviewed: Vec<NotReviewed>,
+    /// What a person should know first.
+    pub warnings: Vec<String>,
+    /// Which findings count.
+    pub policy: Policy,
+    /// The day, for what holds only for a time.
+    pub today: Day,
+    /// How long it took.
+    pub wall: Millis,
+    /// It was stopped before it was through.
+    pub cancelled: bool,
+}
+
+impl Review {
+    /// Makes sure of places, lets similar findings become one, compares with what was before, puts aside what nobody
+    /// wants to hear of, and counts the rest.
+    pub fn report(mut self) -> Report {
+        self.sort();
+        let mut found = self.found();
+        let delivered = self.agents(|result| result.status.has_delivered());
+        let silent = self.agents(|result| !result.status.has_delivered());
+        let fixed = self.baseline.as_ref().map(|baseline| baseline.compare(&mut found, &delivered));
+        let mut rules = Suppressions::new(&self.code, &self.ignores, self.today);
+        let (mut findings, mut suppressed, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
+        for mut reported in found {
+            let confidence = reported.finding.confidence;
+            if let Some(aside) = rules.apply(&reported) {
+                suppressed.push(aside);
+            } else if confidence.is_some_and(|percent| percent < self.policy.min_confidence) {
+                filtered.push(reported);
+            } else {
+                reported.counts = self.counts(&reported);
+                findings.push(reported);
+            }
+        }
+        let notices = rules.notices(&self.code, &delivered, &silent);
+        let fixed = fixed.unwrap_or_default();
+        self.conclude(Parts { findings, suppressed, filtered, fixed, notices })
+    }
+
+    fn conclude(self, parts: Parts) -> Report {
+        let policy = &self.policy;
+        let fails = |one: &&Reported| one.counts && policy.fail_on.takes(one.finding.severity);
+        let failing = parts.findings.iter().filter(fails).count();
+        let decisive = Decisive {
+            cancelled: self.cancelled,
+            failing,
+            results: &self.results,
+            not_reviewed: &self.not_reviewed,
+        };
+        let outcome = Outcome::of(policy, decisive);
+        let summary = Summary::new(&parts.findings, &self.results, failing, self.wall);
+        Report {
+            version: 1,
+            run: self.run,
+            mode: self.mode,
+            base: self.base,
+            head: self.head,
+            outcome,
+            warnings: self.warnings,
+            selection: self.selection,
+            load_errors: self.load_errors,
+            assessments: self.results.iter().flat_map(|result| result.assessments.clone()).collect(),
+            results: self.results,
+            findings: parts.findings,
+            suppressed: parts.suppressed,
+            filtered: parts.filtered,
+            fixed: parts.fixed,
+            not_reviewed: self.not_reviewed,
+            notices: parts.notices,
+            summary,
+        }
+    }
+
+    /// Results in the order in which the agents work; an order of replies is no order.
+    fn sort(&mut self) {
+        let order: Vec<&str> = self.selection.iter().map(|one| one.agent.as_str()).collect();
+        let place = |agent: &str| order.iter().position(|one| *one == agent).unwrap_or(order.len());
+        self.results
+            .sort_by(|one, other| (place(&one.agent), &one.agent).cmp(&(place(&other.agent), &other.agent)));
+        self.load_errors.sort();
+        self.not_reviewed.sort();
+        self.not_reviewed.dedup();
+    }
+
+    fn agents(&self, wanted: impl Fn(&AgentResult) -> bool) -> Vec<&str> {
+        self.results.iter().filter(|result| wanted(result)).map(|result| result.agent.as_str()).collect()
+    }
+
+    /// Every finding, worst first, with its place made sure of.
+    fn found(&self) -> Vec<Reported> {
+        let findings = self.results.iter().flat_map(|result| &result.findings);
+        let members = findings.map(|finding| self.member(finding.clone())).collect();
+        let groups = dedupe::groups(members).into_iter();
+        let mut found: Vec<Reported> = groups.filter_map(|group| self.reported(group)).collect();
+        found.sort_by(|one, other| order(one).cmp(&order(other)));
+        found
+    }
+
+    fn reported(&self, members: Vec<Member>) -> Option<Reported> {
+        let (finding, votes) = dedupe::shown(&members)?;
+        let first = members.first()?;
+        Some(Reported {
+            fingerprint: first.fingerprint.clone(),
+            anchor: nearest(&members).unwrap_or(first.anchor),
+            votes,
+            state: None,
+            counts: false,
+            excerpt: excerpt(&self.code, &finding),
+            finding,
+            members,
+        })
+    }
+
+    fn member(&self, mut finding: Finding) -> Member {
+        let anchor = self.anchor(&mut finding);
+        Member { fingerprint: fingerprint::fingerprint(&self.code, &finding), anchor, finding }
+    }
+
+    /// Makes sure of the place of a finding and says how near to the change it is. A place that does not exist is taken
+    /// away; the finding stays.
+    fn anchor(&self, finding: &mut Finding) -> Anchor {
+        let Some(named) = finding.file.clone() else {
+            return if finding.claimed.is_some() { Anchor::Unverified } else { Anchor::None };
+        };
+        let Some((path, source)) = self.code.find(&named).and_then(|path| {
+            let source = self.code.get(&path)?;
+            Some((path, source))
+        }) else {
+            finding.unplace();
+            return Anchor::Unverified;
+        };
+        let length = source.length().unwrap_or(u32::MAX);
+        if finding.lines().is_some_and(|(start, _)| start > length) {
+            finding.unplace();
+            return Anchor::Unverified;
+        }
+        finding.file = Some(path);
+        // Who counts one line too many still means this place.
+        finding.end_line = finding.lines().map(|(_, end)| end.min(length));
+        match (finding.lines(), &source.change) {
+            _ if !source.is_reviewed => Anchor::Outside,
+            (Some(lines), Some(change)) if change.adds(lines) => Anchor::Added,
+            (Some(lines), Some(change)) if change.shows(lines) => Anchor::Context,
+            (Some(_) | None, _) => Anchor::File,
+        }
+    }
+
+    /// Whether a finding can fail the review, apart from its severity.
+    fn counts(&self, reported: &Reported) -> bool {
+        // Whole files have no lines that are nearer than others.
+        let scope = match self.mode {
+            Mode::Diff | Mode::Pr => self.policy.fail_scope,
+            Mode::Files => self.policy.fail_scope.max(FailScope::File),
+        };
+        reported.state != Some(State::Persisting) && scope.takes(reported.anchor)
+    }
+}
+
+struct Parts {
+    findings: Vec<Reported>,
+    suppressed: Vec<Suppressed>,
+    filtered: Vec<Reported>,
+    fixed: Vec<Fixed>,
+    notices: Vec<Notice>,
+}
+
+/// The anchor of the member that is nearest to the change: all of them speak of the same thing.
+fn nearest(members: &[Member]) -> Option<Anchor> {
+    let near = [Anchor::Added, Anchor::Context];
+    near.into_iter().find(|anchor| members.iter().any(|member| member.anchor == *anchor))
+}
+
+/// Severity, file, line, agent, and then everything else. What has no place comes last.
+fn order(reported: &Reported) -> impl Ord {
+    let finding = &reported.finding;
+    let place = (finding.file.is_none(), finding.file.as_deref(), finding.start_line);
+    (finding.severity, place, finding.agent.as_str(), finding)
+}
+
+/// How many lines of code are shown, and how much of each.
+const LINES: u32 = 6;
+const CHARACTERS: usize = 200;
+
+fn excerpt(code: &Code, finding: &Finding) -> Option<Excerpt> {
+    let (file, (start, end)) = (finding.file.as_deref()?, finding.lines()?);
+    let last = end.min(start.saturating_add(LINES - 1));
+    let lines: Vec<String> = code
+        .lines(file, (start, last))
+        .into_iter()
+        .map(|line| line.chars().take(CHARACTERS).collect())
+        .collect();
+    (!lines.is_empty()).then_some(Excerpt { first_line: start, lines, cut: last < end })
+}

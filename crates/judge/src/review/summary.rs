@@ -1,0 +1,75 @@
+//! A review in numbers.
+
+use saihai_model::{Millis, Usd};
+use serde::{Deserialize, Serialize};
+
+use super::{AgentResult, Reported, Severity};
+
+/// A review in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Findings by severity.
+    pub by_severity: Counts,
+    /// All of them.
+    pub findings: usize,
+    /// Those that can fail the review and are bad enough.
+    pub failing: usize,
+    /// The worst there is; `None` exactly where there is no finding.
+    pub max_severity: Option<Severity>,
+    /// How long it took.
+    pub wall_ms: Millis,
+    /// What it cost as far as that is known, in millionths of a dollar.
+    pub cost_micros: Option<Usd>,
+    /// Agents that gave an answer.
+    pub delivered: usize,
+    /// Agents that did not.
+    pub failed: usize,
+}
+
+/// Findings by severity.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Must not go on like this.
+    pub critical: usize,
+    /// Should be mended.
+    pub important: usize,
+    /// Could be better.
+    pub suggestion: usize,
+    /// Matters of taste.
+    pub nitpick: usize,
+}
+
+impl Counts {
+    /// How many of a severity.
+    pub fn of(&self, severity: Severity) -> usize {
+        match severity {
+            Severity::Critical => self.critical,
+            Severity::Important => self.important,
+            Severity::Suggestion => self.suggestion,
+            Severity::Nitpick => self.nitpick,
+        }
+    }
+}
+
+impl Summary {
+    pub(super) fn new(findings: &[Reported], results: &[AgentResult], failing: usize, wall: Millis) -> Self {
+        let of = |severity| findings.iter().filter(|one| one.finding.severity == severity).count();
+        let costs = results.iter().filter_map(|result| result.cost_micros);
+        let delivered = results.iter().filter(|result| result.status.has_delivered()).count();
+        Self {
+            by_severity: Counts {
+                critical: of(Severity::Critical),
+                important: of(Severity::Important),
+                suggestion: of(Severity::Suggestion),
+                nitpick: of(Severity::Nitpick),
+            },
+            findings: findings.len(),
+            failing,
+            max_severity: findings.iter().map(|one| one.finding.severity).min(),
+            wall_ms: wall,
+            cost_micros: costs.reduce(|one, other| Usd(one.0.saturating_add(other.0))),
+            delivered,
+            failed: results.len() - delivered,
+        }
+    }
+}

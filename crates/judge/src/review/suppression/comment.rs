@@ -1,0 +1,93 @@
+//! A comment that suppresses findings on its line and the next one.
+
+use super::super::{Day, Member};
+use super::{Notice, NoticeLevel};
+
+/// `saihai-ignore[NAME] until=DAY: REASON`, in whatever a language takes for a comment.
+#[derive(Debug)]
+pub(super) struct Comment<'a> {
+    pub(super) file: &'a str,
+    pub(super) line: u32,
+    /// An agent or a fingerprint.
+    pub(super) name: &'a str,
+    pub(super) until: Option<Day>,
+    pub(super) reason: &'a str,
+}
+
+const MARK: &str = "saihai-ignore[";
+
+/// All of them in a file, and what is wrong with those that are none.
+pub(super) fn all<'a>(file: &'a str, text: &'a str) -> Vec<Result<Comment<'a>, Notice>> {
+    if !text.contains(MARK) {
+        return Vec::new();
+    }
+    let lines = text.lines().enumerate();
+    lines
+        .filter_map(|(index, line)| {
+            let inside = &line[line.find(MARK)? + MARK.len()..];
+            let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+            let comment = parse(inside).map(|(name, until, reason)| Comment {
+                file,
+                line: number,
+                name,
+                until,
+                reason,
+            });
+            Some(comment.map_err(|message| Notice::new(NoticeLevel::Error, file, number, message)))
+        })
+        .collect()
+}
+
+/// What stands behind the opening bracket.
+fn parse(inside: &str) -> Result<(&str, Option<Day>, &str), String> {
+    const USAGE: &str = "write `saihai-ignore[AGENT]: REASON` or `saihai-ignore[FINGERPRINT]: REASON`";
+    let (name, rest) =
+        inside.split_once(']').ok_or_else(|| format!("the suppression names nothing; {USAGE}"))?;
+    let name = name.trim();
+    if name.is_empty() {
+        return Err(format!("the suppression names nothing; {USAGE}"));
+    }
+    let (options, reason) = rest.split_once(':').unwrap_or((rest, ""));
+    let reason = without_end(reason);
+    if reason.is_empty() {
+        return Err(format!("the suppression of `{name}` has no reason and is not applied; {USAGE}"));
+    }
+    let until = match options.trim() {
+        "" => None,
+        option => Some(day(option).ok_or_else(|| {
+            format!(
+                "the suppression of `{name}` is not applied: `{option}` is not of the form `until=YYYY-MM-DD`"
+            )
+        })?),
+    };
+    Ok((name, until, reason))
+}
+
+fn day(option: &str) -> Option<Day> {
+    option.strip_prefix("until=").and_then(Day::parse)
+}
+
+/// A reason without the signs that end a comment.
+fn without_end(reason: &str) -> &str {
+    let reason = reason.trim_end();
+    let ended = ["*/", "-->", "--}}", "%>", "#}"].into_iter().find_map(|end| reason.strip_suffix(end));
+    ended.unwrap_or(reason).trim()
+}
+
+impl Comment<'_> {
+    /// On the line of the finding, or on the one above.
+    pub(super) fn takes(&self, member: &Member) -> bool {
+        let is_named = self.name == member.finding.agent || self.name == member.fingerprint;
+        let is_here = member.finding.file.as_deref() == Some(self.file)
+            && member
+                .finding
+                .lines()
+                .is_some_and(|(start, _)| start == self.line || start == self.line.saturating_add(1));
+        is_named && is_here
+    }
+
+    /// Whether it names a finding and no agent.
+    pub(super) fn is_fingerprint(&self) -> bool {
+        self.name.len() == 16 && self.name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+}

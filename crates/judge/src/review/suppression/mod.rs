@@ -1,0 +1,190 @@
+//! Which findings somebody decided not to hear of, and what is wrong with such decisions.
+
+mod comment;
+
+use serde::{Deserialize, Serialize};
+
+use self::comment::Comment;
+use super::{Code, Day, Ignore, Member, Reported, Suppressed};
+
+/// Something a person should know about a suppression.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// How much it matters.
+    pub level: NoticeLevel,
+    /// The file it is written in.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// What it is.
+    pub message: String,
+}
+
+/// How much a notice matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeLevel {
+    /// It cannot be understood, and does nothing.
+    Error,
+    /// It does nothing any more.
+    Warning,
+    /// It did nothing this time.
+    Note,
+}
+
+/// All decisions not to hear of something that apply today.
+#[derive(Debug)]
+pub(super) struct Suppressions<'a> {
+    rules: Vec<Rule<'a>>,
+    notices: Vec<Notice>,
+}
+
+#[derive(Debug)]
+struct Rule<'a> {
+    what: What<'a>,
+    added_by_change: bool,
+    used: bool,
+}
+
+#[derive(Debug)]
+enum What<'a> {
+    Comment(Comment<'a>),
+    Entry(&'a Ignore),
+}
+
+impl<'a> Suppressions<'a> {
+    /// Collects the comments of all files and the entries of the project's list.
+    pub(super) fn new(code: &'a Code, entries: &'a [Ignore], today: Day) -> Self {
+        let mut all = Self { rules: Vec::new(), notices: Vec::new() };
+        for (file, source) in code.files() {
+            for found in comment::all(file, source.text.as_deref().unwrap_or_default()) {
+                match found {
+                    Ok(comment) => all.take(What::Comment(comment), code, today),
+                    Err(notice) => all.notices.push(notice),
+                }
+            }
+        }
+        for entry in entries {
+            all.take(What::Entry(entry), code, today);
+        }
+        all
+    }
+
+    fn take(&mut self, what: What<'a>, code: &Code, today: Day) {
+        let (file, lines) = what.written();
+        if let Some(until) = what.until().filter(|until| *until < today) {
+            let message = format!("the suppression ended on {until} and is not applied any more");
+            self.notices.push(Notice::new(NoticeLevel::Warning, file, lines.0, message));
+            return;
+        }
+        let change = code.get(file).and_then(|source| source.change.as_ref());
+        let added_by_change = change.is_some_and(|change| change.adds(lines));
+        self.rules.push(Rule { what, added_by_change, used: false });
+    }
+
+    /// The finding as a suppressed one, if it is one: a member of it is named, or each of them is taken by some rule. An
+    /// agent that is not heard of does not silence the others that found the same.
+    pub(super) fn apply(&mut self, reported: &Reported) -> Option<Suppressed> {
+        let mut taken = vec![false; reported.members.len()];
+        let mut named = None;
+        let mut first = None;
+        for (index, rule) in self.rules.iter_mut().enumerate() {
+            for (member, taken) in reported.members.iter().zip(&mut taken) {
+                if rule.what.takes(member) {
+                    (rule.used, *taken) = (true, true);
+                    first = first.or(Some(index));
+                    named = named.or(rule.what.is_by_name().then_some(index));
+                }
+            }
+        }
+        let all = first.filter(|_| taken.iter().all(|taken| *taken));
+        let rule = &self.rules[named.or(all)?];
+        let (file, (line, _)) = rule.what.written();
+        Some(Suppressed {
+            reported: reported.clone(),
+            reason: rule.what.reason().to_owned(),
+            by: format!("{file}:{line}"),
+            added_by_change: rule.added_by_change,
+        })
+    }
+
+    /// What is wrong with them, by file and line. That one was not needed is said where it could have been: in a file
+    /// that was reviewed, for an agent that gave an answer.
+    pub(super) fn notices(self, code: &Code, delivered: &[&str], silent: &[&str]) -> Vec<Notice> {
+        let mut notices = self.notices;
+        for rule in self.rules.iter().filter(|rule| !rule.used) {
+            let reviewed = || code.files().filter(|(_, source)| source.is_reviewed).map(|(file, _)| file);
+            let (file, (line, _)) = rule.what.written();
+            let could_be_used = match &rule.what {
+                What::Comment(comment) => {
+                    reviewed().any(|one| one == file) && !silent.contains(&comment.name)
+                }
+                What::Entry(entry) => {
+                    entry.concerns(reviewed())
+                        && entry.agent.as_deref().is_none_or(|agent| delivered.contains(&agent))
+                }
+            };
+            if could_be_used {
+                let message = "the suppression is not needed: nothing it is about was found".to_owned();
+                notices.push(Notice::new(NoticeLevel::Note, file, line, message));
+            }
+        }
+        notices.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
+        notices
+    }
+}
+
+impl Notice {
+    fn new(level: NoticeLevel, file: &str, line: u32, message: String) -> Self {
+        Self { level, file: file.to_owned(), line, message }
+    }
+}
+
+impl NoticeLevel {
+    /// The word that is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+impl What<'_> {
+    fn takes(&self, member: &Member) -> bool {
+        match self {
+            Self::Comment(comment) => comment.takes(member),
+            Self::Entry(entry) => entry.takes(member),
+        }
+    }
+
+    /// Whether it names the finding itself.
+    fn is_by_name(&self) -> bool {
+        match self {
+            Self::Comment(comment) => comment.is_fingerprint(),
+            Self::Entry(entry) => entry.fingerprint.is_some(),
+        }
+    }
+
+    fn written(&self) -> (&str, (u32, u32)) {
+        match self {
+            Self::Comment(comment) => (comment.file, (comment.line, comment.line)),
+            Self::Entry(entry) => (&entry.file, entry.lines),
+        }
+    }
+
+    fn until(&self) -> Option<Day> {
+        match self {
+            Self::Comment(comment) => comment.until,
+            Self::Entry(entry) => entry.expires,
+        }
+    }
+
+    fn reason(&self) -> &str {
+        match self {
+            Self::Comment(comment) => comment.reason,
+            Self::Entry(entry) => &entry.reason,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+mod folding;
+mod laws;
+mod payloads;
+mod small;
+mod suppressing;
+
+use saihai_model::Millis;
+
+use super::*;
+
+/// What an agent found at a place, `FILE:LINE` or `FILE:FIRST-LAST` or nothing.
+pub(super) fn finding(agent: &str, severity: &str, place: &str, message: &str) -> Finding {
+    let (file, lines) = match place.rsplit_once(':') {
+        Some((file, lines)) => (file, Some(lines.split_once('-').unwrap_or((lines, lines)))),
+        None => (place, None),
+    };
+    Finding {
+        file: Some(file.to_owned()).filter(|file| !file.is_empty()),
+        start_line: lines.map(|(start, _)| start.parse().unwrap()),
+        end_line: lines.map(|(_, end)| end.parse().unwrap()),
+        agent: agent.to_owned(),
+        severity: Severity::named(severity).unwrap(),
+        kind: Kind::Issue,
+        message: message.to_owned(),
+        suggestion: None,
+        category: None,
+        confidence: None,
+        claimed: None,
+    }
+}
+
+/// A review in which everybody delivered: the results of whoever found something.
+pub(super) fn review(findings: Vec<Finding>) -> Review {
+    let mut results: Vec<AgentResult> = Vec::new();
+    for finding in findings {
+        let at = results.iter().position(|result| result.agent == finding.agent).unwrap_or_else(|| {
+            results.push(AgentResult::new(&finding.agent, Status::Success, Millis(10)));
+            results.len() - 1
+        });
+        results[at].findings.push(finding);
+    }
+    Review {
+        run: "r".to_owned(),
+        mode: Mode::Diff,
+        base: Some("main".to_owned()),
+        head: None,
+        selection: Vec::new(),
+        load_errors: Vec::new(),
+        results,
+        code: code(),
+        baseline: None,
+        ignores: Vec::new(),
+        not_reviewed: Vec::new(),
+        warnings: Vec::new(),
+        policy: Policy::default(),
+        today: Day::parse("2026-02-06").unwrap(),
+        wall: Millis(1_000),
+        cancelled: false,
+    }
+}
+
+/// `src/a.rs` has twenty lines, of which the change shows 4 to 11 and adds 7 and 8; `src/b.rs` was not reviewed.
+pub(super) fn code() -> Code {
+    let section = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -4,7 +4,8 @@ fn f\n 4\n 5\n 6\n-old\n+7\n+8\n 9\n 10\n 11\n";
+    Code::new("/home/me/project")
+        .with("src/a.rs", Source::changed(Some(numbered("a", 20)), section))
+        .with("src/b.rs", Source::other(numbered("b", 5)))
+}
+
+pub(super) fn numbered(name: &str, lines: u32) -> String {
+    (1..=lines).map(|line| format!("    {name}({line});\n")).collect()
+}
+
+/// One line a finding, as people would tell each other.
+pub(super) fn told(findings: &[Reported]) -> String {
+    let lines = findings.iter().map(|one| {
+        let place = one.finding.place().unwrap_or_else(|| "-".to_owned());
+        let state = one.state.map(|state| format!(" {state:?}").to_lowercase()).unwrap_or_default();
+        let counts = if one.counts { "" } else { " (does not count)" };
+        format!(
+            "{} {place} {} by {}: {}{state}{counts}\n",
+            one.finding.severity.name(),
+            one.anchor.name(),
+            one.agents().join("+"),
+            one.finding.message,
+        )
+    });
+    lines.collect()
+}

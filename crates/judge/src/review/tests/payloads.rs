@@ -1,0 +1,211 @@
+//! R-43, R-45, R-46: everything an agent replies becomes findings and assessments.
+
+use insta::assert_snapshot;
+use saihai_model::Json;
+use serde_json::json;
+
+use super::super::*;
+
+fn schema(required: &[&str]) -> Json {
+    json!({"type": "object", "required": required})
+}
+
+fn told(payload: &Payload) -> String {
+    let mut lines = Vec::new();
+    for one in &payload.findings {
+        let place = one.place().or(one.claimed.clone()).unwrap_or_default();
+        let mut line = format!("{} {} [{place}] {}", one.severity.name(), one.kind.name(), one.message);
+        let more = [
+            one.suggestion.as_ref().map(|text| format!("suggestion {text}")),
+            one.category.as_ref().map(|text| format!("category {text}")),
+            one.confidence.map(|percent| format!("confidence {percent}")),
+            one.claimed.as_ref().map(|text| format!("claimed {text}")),
+        ];
+        for part in more.into_iter().flatten() {
+            line.push_str(&format!(" | {part}"));
+        }
+        lines.push(line);
+    }
+    for one in &payload.assessments {
+        let value =
+            one.score.map(|score| score.to_string()).or(one.level.map(|level| level.name().to_owned()));
+        let description = one.description.as_deref().unwrap_or_default();
+        lines.push(
+            format!("{} = {} {description}", one.name, value.unwrap_or_default()).trim_end().to_owned(),
+        );
+    }
+    lines.extend(payload.problems.iter().map(|problem| format!("problem: {problem}")));
+    lines.extend(payload.notes.iter().map(|note| format!("note: {note}")));
+    lines.join("\n")
+}
+
+fn read(required: &[&str], value: Json) -> String {
+    let payload = Payload::read("who", &schema(required), &value);
+    assert!(payload.findings.iter().all(|finding| finding.agent == "who"));
+    told(&payload)
+}
+
+// R-45, R-46
+#[test]
+fn a_score_and_issues() {
+    let issue = json!({
+        "severity": "CRITICAL", "description": " It leaks. ",
+        "location": {"file_path": "src/a.rs", "line_number": 3, "end_line": 5},
+        "suggestion": "Close it.", "category": "resources", "confidence": 80, "agent_name": "me",
+    });
+    let plain = json!({"severity": "nitpick", "description": "Name.", "location": null});
+    assert_snapshot!(read(&["issues", "overall_score"], json!({"issues": [issue, plain], "overall_score": 7.5})), @"
+    critical issue [src/a.rs:3-5] It leaks. | suggestion Close it. | category resources | confidence 80
+    nitpick issue [] Name.
+    overall_score = 7.5
+    ");
+}
+
+// R-46
+#[test]
+fn the_list_an_issue_stands_in_decides_its_severity() {
+    let item = |text: &str, severity: &str| json!({"severity": severity, "description": text});
+    let lists = json!({
+        "nitpick_issues": [item("four", "critical")],
+        "important_issues": [item("two", "important")],
+        "critical_issues": [item("one", "nitpick")],
+        "suggestion_issues": [item("three", "Blocker")],
+        "issues": [item("two", "suggestion"), item("five", "important")],
+    });
+    assert_snapshot!(read(&["critical_issues"], lists), @"
+    critical issue [] one
+    important issue [] two
+    suggestion issue [] three
+    nitpick issue [] four
+    important issue [] five
+    ");
+}
+
+// R-46
+#[test]
+fn gaps_risks_dimensions_categories_and_improvements_are_not_lost() {
+    let everything = json!({
+        "issues": [],
+        "coverage_gaps": [
+            {"file_path": "src/a.rs", "line_number": 9, "description": "No test for zero.", "priority": "important"},
+            {"file_path": "src/b.rs", "line_number": null, "description": "No test at all.", "priority": "critical"},
+        ],
+        "risk_level": "Important",
+        "dimensions": [
+            {"name": "encapsulation", "score": 3, "description": "Fields are open."},
+            {"name": "invariants", "score": 5, "description": "Fine."},
+        ],
+        "categories": [{"name": "stale", "issues": [
+            {"severity": "suggestion", "description": "Outdated.", "category": "doc"},
+        ]}],
+        "suggestions": [{
+            "title": "Flatten", "description": "Return early.", "priority": "suggestion",
+            "location": {"file_path": "src/a.rs", "line_number": 2, "end_line": null},
+        }],
+        "overall_score": 10,
+    });
+    assert_snapshot!(read(&[], everything), @"
+    important coverage_gap [src/a.rs:9] No test for zero.
+    critical coverage_gap [src/b.rs] No test at all.
+    suggestion dimension [] encapsulation: Fields are open.
+    suggestion issue [] Outdated. | category stale/doc
+    suggestion improvement [src/a.rs:2] Flatten: Return early.
+    risk_level = important
+    encapsulation = 3 Fields are open.
+    invariants = 5 Fine.
+    overall_score = 10
+    ");
+}
+
+// R-45
+#[test]
+fn categories_may_be_a_map() {
+    let map =
+        json!({"issues": [], "categories": {"stale": [{"severity": "nitpick", "description": "Old."}]}});
+    assert_snapshot!(read(&["categories", "issues"], map), @"nitpick issue [] Old. | category stale");
+}
+
+// R-43
+#[test]
+fn an_answer_in_one_more_object_is_taken_out_of_it_only_where_that_helps() {
+    let valid = json!({"issues": [], "overall_score": 1});
+    assert_eq!(read(&["issues", "overall_score"], json!({"data": valid})), "overall_score = 1");
+    assert_eq!(
+        read(&["issues", "overall_score"], json!({"data": {"x": 1}})),
+        "problem: `issues` is missing\nproblem: `overall_score` is missing\nnote: `data` was not asked for and is ignored"
+    );
+    let half =
+        json!({"data": {"issues": [{"severity": "nitpick", "description": "x"}], "overall_score": 11}});
+    assert_eq!(
+        read(&["issues", "overall_score"], half),
+        "nitpick issue [] x\nproblem: overall_score: 11 is no number from 0 to 10"
+    );
+}
+
+// R-43: what is valid by itself is kept, and what is wrong is told.
+#[test]
+fn items_that_are_valid_by_themselves_are_kept() {
+    let place = |line: Json| json!({"file_path": "a.rs", "line_number": line});
+    let issues = json!([
+        {"severity": "important", "description": "kept"},
+        {"severity": "Blocker", "description": "of no severity"},
+        {"severity": "important", "description": "  "},
+        {"severity": "important"},
+        "no object",
+        {"severity": "important", "description": "line 0", "location": place(json!(0))},
+        {"severity": "important", "description": "line as text", "location": place(json!("7"))},
+        {"severity": "important", "description": "no line", "location": {"file_path": "a.rs"}},
+        {"severity": "important", "description": "place as text", "location": "a.rs:7"},
+        {"severity": "important", "description": "backwards",
+         "location": {"file_path": "a.rs", "line_number": 7, "end_line": 3}},
+        {"severity": "important", "description": "too certain", "confidence": 101},
+        {"severity": "important", "description": "with more", "mood": "bad", "suggestion": ""},
+    ]);
+    assert_snapshot!(read(&["issues", "overall_score"], json!({"issues": issues, "overall_score": "9", "mood": 1})), @r#"
+    important issue [] kept
+    important issue [a.rs] line 0 | claimed a.rs:0
+    important issue [a.rs] line as text | claimed a.rs:"7"
+    important issue [a.rs] no line
+    important issue ["a.rs:7"] place as text | claimed "a.rs:7"
+    important issue [a.rs:7] backwards | claimed a.rs:7-3
+    important issue [] too certain
+    important issue [] with more
+    problem: issues/4: is no object
+    problem: issues/1/severity: "Blocker" is none of `critical`, `important`, `suggestion`, `nitpick`
+    problem: issues/2/description: is empty
+    problem: issues/3/description: is missing
+    problem: issues/5/location/line_number: 0 is no line number from 1 on
+    problem: issues/6/location/line_number: "7" is no line number from 1 on
+    problem: issues/7/location/line_number: is missing
+    problem: issues/8/location: is no object
+    problem: issues/9/location/end_line: 3 is no line number from 7 on
+    problem: issues/10/confidence: 101 is no whole number from 0 to 100
+    problem: overall_score: "9" is no number from 0 to 10
+    note: `mood` in `issues` was not asked for and is ignored
+    note: `mood` was not asked for and is ignored
+    "#);
+}
+
+// R-43
+#[test]
+fn hostile_payloads_are_problems_and_no_panic() {
+    for (value, expected) in [
+        (json!(null), "problem: the reply is no object"),
+        (json!([1]), "problem: the reply is no object"),
+        (json!({"issues": {"a": 1}}), "problem: issues: is no list"),
+        (json!({"issues": null, "overall_score": null}), ""),
+        (json!({"categories": {"a": 1}}), "problem: categories/a: is no list"),
+        (
+            json!({"risk_level": 7}),
+            "problem: risk_level: 7 is none of `critical`, `important`, `suggestion`, `nitpick`",
+        ),
+        (
+            json!({"issues": [{"severity": "nitpick", "description": "x", "location": {
+                "file_path": "a", "line_number": u64::MAX}}]}),
+            "nitpick issue [a] x | claimed a:18446744073709551615\n\
+             problem: issues/0/location/line_number: 18446744073709551615 is no line number from 1 on",
+        ),
+    ] {
+        assert_eq!(read(&[], value.clone()), expected, "{value}");
+    }
+}

@@ -1,0 +1,117 @@
+//! The parts by themselves: days, paths, changes, results.
+
+use saihai_model::{Millis, Usage, Usd};
+
+use super::super::path;
+use super::*;
+
+// R-47
+#[test]
+fn paths_are_made_relative_to_the_root() {
+    let check =
+        |named: &str, expected: &[&str]| assert_eq!(path::places("/home/me/p/", named), expected, "{named}");
+    check("src/a.rs", &["src/a.rs"]);
+    check(" ./src//x/../a.rs ", &["src/a.rs"]);
+    check("/home/me/p/src/a.rs", &["src/a.rs"]);
+    check("src\\a.rs", &["src\\a.rs", "src/a.rs"]);
+    check("b/src/a.rs", &["b/src/a.rs", "src/a.rs"]);
+    for outside in
+        ["../../x", "/etc/passwd", "/home/me/password", "a/../../x", "C:\\x", "", ".", "/home/me/p"]
+    {
+        check(outside, &[]);
+    }
+}
+
+// R-62
+#[test]
+fn patterns_take_paths() {
+    let check = |pattern: &str, path: &str, expected| {
+        assert_eq!(path::matches(pattern, path), expected, "{pattern} {path}")
+    };
+    check("src/a.rs", "src/a.rs", true);
+    check("src/a.rs", "src/a.rsx", false);
+    check("src/*.rs", "src/a.rs", true);
+    check("src/*.rs", "src/deep/a.rs", false);
+    check("src/**/*.rs", "src/a.rs", true);
+    check("src/**/*.rs", "src/very/deep/a.rs", true);
+    check("src/**", "src/deep/a.rs", true);
+    check("**/a.rs", "a.rs", true);
+    check("**/a.rs", "xa.rs", false);
+    check("vendor/", "vendor/x/y.c", true);
+    check("vendor/", "vendored.c", false);
+    check("?.rs", "a.rs", true);
+    check("?.rs", "/.rs", false);
+    check("*", "a", true);
+    check("", "", true);
+    check("*a*a*a*a*a*a*a*b", &"a".repeat(5_000), false);
+}
+
+// R-62
+#[test]
+fn days_are_days_of_the_calendar() {
+    for day in ["2026-02-06", "2024-02-29", "2000-02-29", "0000-12-31"] {
+        assert_eq!(Day::parse(day).unwrap().to_string(), day);
+    }
+    for none in [
+        "2026-02-29",
+        "1900-02-29",
+        "2026-13-01",
+        "2026-00-01",
+        "2026-1-01",
+        "2026-01-32",
+        "2026-01-00",
+        "26-01-01",
+        "2026-01-01-",
+        "+026-01-01",
+        "",
+    ] {
+        assert_eq!(Day::parse(none), None, "{none}");
+    }
+    assert!(Day::parse("2026-02-06") < Day::parse("2026-10-01"));
+}
+
+// R-60
+#[test]
+fn a_change_knows_the_lines_it_adds_and_shows() {
+    let change = Change::of_diff(
+        "diff --git a/x b/x\n@@ -1,2 +1,3 @@\n one\n+two\n three\n@@ -10 +11,0 @@\n-gone\n@@ -20,0 +21 @@\n+--- a/x\n\\ No newline at end of file\n",
+    );
+    let lines = |holds: &dyn Fn(u32) -> bool| (0..30).filter(|line| holds(*line)).collect::<Vec<u32>>();
+    assert_eq!(lines(&|line| change.adds((line, line))), [2, 21]);
+    assert_eq!(lines(&|line| change.shows((line, line))), [1, 2, 3, 21]);
+    assert!(change.adds((3, 40)) && !change.adds((3, 20)));
+    for hostile in
+        ["@@ -1,2 +1,99999999999 @@\n+x", "@@ -1 +4294967295,3 @@\n+a\n+b\n+c", "@@", "@@ -x +y @@"]
+    {
+        Change::of_diff(hostile);
+    }
+}
+
+// R-64: an agent that was given its text in parts has one result.
+#[test]
+fn results_of_parts_are_one_result() {
+    let part = |status: Status, cost: Option<u64>| AgentResult {
+        cost_micros: cost.map(Usd),
+        usage: Some(Usage { input: Some(5), ..Usage::default() }),
+        findings: vec![finding("a", "nitpick", "", "x")],
+        cached: true,
+        ..AgentResult::new("a", status, Millis(10))
+    };
+    let truncated = Status::Truncated { reason: TruncatedBy::MaxTurns };
+    let whole =
+        part(Status::Success, Some(3)).and(part(truncated.clone(), None)).and(part(Status::Success, Some(4)));
+    assert_eq!((whole.status, whole.findings.len(), whole.elapsed_ms), (truncated, 3, Millis(30)));
+    assert_eq!((whole.cost_micros, whole.usage.unwrap().input, whole.cached), (Some(Usd(7)), Some(15), true));
+}
+
+// R-54, R-60
+#[test]
+fn settings_are_read_by_the_words_they_are_written_in() {
+    for name in ["critical", "important", "suggestion", "nitpick", "never"] {
+        assert_eq!(FailOn::named(name).unwrap().name(), name);
+    }
+    for name in ["added", "context", "file", "all"] {
+        assert_eq!(FailScope::named(name).unwrap().name(), name);
+    }
+    assert_eq!((FailOn::named("Critical"), FailScope::named("none")), (None, None));
+}
