@@ -41,6 +41,7 @@ pub mod project;
 pub mod rehearse;
 mod render;
 mod reports;
+pub mod review;
 mod run_directory;
 mod runs;
 mod script_file;
@@ -50,6 +51,7 @@ mod subject;
 #[cfg(test)]
 mod testing;
 mod tools_used;
+mod visible;
 mod writable;
 
 pub use beginning::Beginning;
@@ -71,4 +73,5 @@ pub use runs::{Listed, Runs};
 pub use script_file::{script_file, script_yaml};
 pub use state::{State, Summary};
 pub use subject::{Base, Error as SubjectError, Untracked, changes, whole_files};
+pub use visible::{visible_line, visible_text};
 pub use writable::can_create_directory;

@@ -4,9 +4,8 @@ mod ruler;
 pub(crate) mod streams;
 pub(crate) mod style;
 mod table;
-mod visible;
 
 pub(crate) use ruler::{cut, pad, width};
+pub(crate) use saihai::{visible_line, visible_text};
 pub(crate) use streams::{Stream, Streams};
 pub(crate) use table::Table;
-pub(crate) use visible::{visible_line, visible_text};

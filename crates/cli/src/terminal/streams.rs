@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use anstyle::Style;
 
 use super::style;
-use super::visible::visible_line;
+use super::visible_line;
 
 /// What a person or a program reads of a command.
 pub(crate) struct Streams {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// One line: line breaks too are shown as what they are.
-pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
+pub fn visible_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
     }
@@ -20,7 +20,7 @@ pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Several lines: line breaks and tabs are kept.
-pub(crate) fn visible_text(text: &str) -> String {
+pub fn visible_text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (body, end) = match line.strip_suffix('\n') {
@@ -63,7 +63,7 @@ fn push(shown: &mut String, character: char) {
 }
 
 /// Control characters, and those that change the direction or the lines of what stands around them.
-fn is_hidden(character: char) -> bool {
+pub(crate) fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

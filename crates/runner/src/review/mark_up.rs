@@ -1,0 +1,128 @@
+//! Texts of others inside of Markdown of ours.
+//!
+//! An agent's words must not look like ours: headings, quotes, tables and HTML lose their meaning. Emphasis, marks of code
+//! and whole blocks of code stay, since agents write them for people.
+
+use crate::visible::{visible_line, visible_text};
+
+/// A text in one line.
+pub(super) fn line(text: &str) -> String {
+    escaped(&harmless(&visible_line(text)))
+}
+
+/// A text between marks of code, which take it as it is.
+pub(super) fn code(text: &str) -> String {
+    let text = harmless(&visible_line(text));
+    let ticks = "`".repeat(longest_ticks(std::slice::from_ref(&text)) + 1);
+    let blank = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{ticks}{blank}{text}{blank}{ticks}")
+}
+
+/// A line of code as it is, but for what a terminal or a CI service would obey.
+pub(super) fn defused(text: &str) -> String {
+    harmless(&visible_text(text))
+}
+
+/// The lines of a text. A block of code that is closed stays one.
+pub(super) fn lines(text: &str) -> Vec<String> {
+    let text = defused(text);
+    let all: Vec<&str> = text.lines().collect();
+    let mut shown = Vec::with_capacity(all.len());
+    let mut in_block = false;
+    for (index, one) in all.iter().enumerate() {
+        let opens = || opens_block(one) && all[index + 1..].iter().any(|later| closes_block(later));
+        if in_block {
+            in_block = !closes_block(one);
+            shown.push((*one).to_owned());
+        } else if opens() {
+            in_block = true;
+            shown.push((*one).to_owned());
+        } else {
+            shown.push(escaped(one));
+        }
+    }
+    shown
+}
+
+/// The longest run of backticks.
+pub(super) fn longest_ticks(lines: &[String]) -> usize {
+    let runs = lines.iter().flat_map(|line| line.split(|letter| letter != '`'));
+    runs.map(str::len).max().unwrap_or(0)
+}
+
+/// Three backticks and perhaps the name of a language.
+fn opens_block(line: &str) -> bool {
+    let named = line.trim_end().strip_prefix("```");
+    named.is_some_and(|name| {
+        name.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-#".contains(letter))
+    })
+}
+
+fn closes_block(line: &str) -> bool {
+    let line = line.trim();
+    line.len() >= 3 && line.bytes().all(|byte| byte == b'`')
+}
+
+/// Takes the meaning from what GitHub's runner obeys anywhere in a line.
+fn harmless(text: &str) -> String {
+    text.replace("##[", "#\\#[")
+}
+
+/// One line without headings, quotes, tables, fences and HTML.
+fn escaped(line: &str) -> String {
+    let body = line.trim_start();
+    let mut shown = line[..line.len() - body.len()].to_owned();
+    if body.starts_with(['#', '>', '|', '=']) || body.starts_with("```") || body.starts_with("~~~") {
+        shown.push('\\');
+    }
+    // Where code ends is only certain while single backticks enclose it.
+    let has_spans = !body.contains("``");
+    let mut in_code = false;
+    for (at, letter) in body.char_indices() {
+        let rest = &body[at + letter.len_utf8()..];
+        if letter == '`' {
+            in_code = has_spans && !in_code && rest.contains('`');
+        }
+        let is_tag = rest.starts_with(|next: char| next.is_ascii_alphabetic() || "/!?".contains(next));
+        if letter == '<' && is_tag && !in_code {
+            shown.push('\\');
+        }
+        shown.push(letter);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(lines(text).join("\n"), expected);
+    }
+
+    // R-49
+    #[test]
+    fn an_agents_words_cannot_look_like_ours() {
+        check("# All is well\n> quoted\n| a |", "\\# All is well\n\\> quoted\n\\| a |");
+        check("a <script>x</script>", "a \\<script>x\\</script>");
+        check("see `Vec<u8>` and 1 < 2", "see `Vec<u8>` and 1 < 2");
+        check("open ` <b>", "open ` \\<b>");
+        check("`` ` <b> ``", "`` ` \\<b> ``");
+        check("x ##[error]y", "\\x #\\#[error]y");
+    }
+
+    // R-49
+    #[test]
+    fn blocks_of_code_stay_where_they_are_closed() {
+        check("Do:\n```rust\n# x <b>\n```\n# y", "Do:\n```rust\n# x <b>\n```\n\\# y");
+        check("```\n# never closed", "\\```\n\\# never closed");
+        check("```\na\n````\n# after", "```\na\n````\n\\# after");
+    }
+
+    #[test]
+    fn code_in_a_line_is_enclosed_by_more_backticks_than_it_has() {
+        assert_eq!(code("a.rs:3"), "`a.rs:3`");
+        assert_eq!(code("a``b`"), "``` a``b` ```");
+    }
+}

@@ -1,0 +1,280 @@
+//! A report as a SARIF 2.1.0 log, for code scanning.
+
+use std::fmt::Write as _;
+
+use saihai_judge::review::{
+    Finding, Fixed, Member, NoticeLevel, Report, Reported, Severity, State, Status, Suppressed,
+};
+use saihai_model::Json;
+use serde_json::json;
+
+use super::json::written;
+
+/// What relative paths are relative to. Code scanning knows it under this name.
+const ROOT: &str = "%SRCROOT%";
+
+/// One log with one run, ended by a line break. A clean review is a run without results, which is how a scanner learns
+/// that earlier ones are mended.
+pub fn to_sarif(report: &Report) -> String {
+    let rules = Rules::of(report);
+    let run = json!({
+        "tool": {"driver": {
+            "name": "saihai",
+            "version": env!("CARGO_PKG_VERSION"),
+            "rules": rules.described(report),
+        }},
+        "originalUriBaseIds": {ROOT: {"description": {"text": "the root of the project"}}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [invocation(report)],
+        "results": results(report, &rules),
+        "properties": {
+            "run": report.run,
+            "mode": report.mode,
+            "base": report.base,
+            "head": report.head,
+            "outcome": report.outcome,
+            "assessments": report.assessments,
+            "selection": report.selection,
+            "summary": report.summary,
+        },
+    });
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    });
+    written(&log)
+}
+
+/// One rule for each agent: what it finds is of one kind.
+struct Rules(Vec<String>);
+
+impl Rules {
+    fn of(report: &Report) -> Self {
+        let results = report.results.iter().map(|result| &result.agent);
+        let fixed = report.fixed.iter().flat_map(|one| &one.agents);
+        let mut names = Vec::new();
+        for name in results.chain(fixed) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        Self(names)
+    }
+
+    fn described(&self, report: &Report) -> Vec<Json> {
+        let rules = self.0.iter().map(|name| {
+            let known = report.selection.iter().find(|one| one.agent == *name);
+            let about = known.map_or(name, |one| &one.description);
+            json!({"id": name, "shortDescription": {"text": about}})
+        });
+        rules.collect()
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|one| one == name)
+    }
+}
+
+fn results(report: &Report, rules: &Rules) -> Vec<Json> {
+    let found = report.findings.iter().map(|one| result(one, rules, None));
+    let suppressed = report.suppressed.iter().map(|one| result(&one.reported, rules, Some(suppression(one))));
+    let filtered = report.filtered.iter().map(|one| {
+        let why = json!({"kind": "external", "justification": "not certain enough"});
+        result(one, rules, Some(why))
+    });
+    let fixed = report.fixed.iter().map(|one| absent(one, rules));
+    found.chain(suppressed).chain(filtered).chain(fixed).collect()
+}
+
+fn result(one: &Reported, rules: &Rules, suppression: Option<Json>) -> Json {
+    let finding = &one.finding;
+    let mut result = json!({
+        "ruleId": finding.agent,
+        "level": level(finding.severity),
+        "message": {"text": text(one)},
+        "locations": locations(finding, one),
+        "partialFingerprints": {"saihaiFinding/v1": one.fingerprint},
+        "properties": {
+            "severity": finding.severity,
+            "kind": finding.kind,
+            "category": finding.category,
+            "anchor": one.anchor,
+            "votes": one.votes,
+            "counts": one.counts,
+            "message": finding.message,
+            "suggestion": finding.suggestion,
+            "claimed": finding.claimed,
+            "members": one.members.iter().map(member).collect::<Vec<Json>>(),
+        },
+    });
+    put(&mut result, "ruleIndex", rules.index(&finding.agent).map(Json::from));
+    put(&mut result, "rank", finding.confidence.map(|percent| Json::from(f64::from(percent))));
+    put(&mut result, "baselineState", one.state.map(|state| Json::from(baseline_state(state))));
+    put(&mut result, "suppressions", suppression.map(|why| json!([why])));
+    result
+}
+
+fn member(member: &Member) -> Json {
+    let finding = &member.finding;
+    json!({
+        "agent": finding.agent,
+        "fingerprint": member.fingerprint,
+        "severity": finding.severity,
+        "message": finding.message,
+        "suggestion": finding.suggestion,
+        "category": finding.category,
+        "confidence": finding.confidence,
+        "place": finding.place(),
+    })
+}
+
+/// A finding that is no more.
+fn absent(fixed: &Fixed, rules: &Rules) -> Json {
+    let agent = fixed.agents.first().map_or("saihai", String::as_str);
+    let lines = fixed.start_line.map(|start| (start, fixed.end_line.unwrap_or(start)));
+    let place = fixed.file.as_deref().map(|file| json!({"physicalLocation": physical(file, lines)}));
+    let mut result = json!({
+        "ruleId": agent,
+        "level": fixed.severity.map_or("note", level),
+        "message": {"text": fixed.message},
+        "locations": place.into_iter().collect::<Vec<Json>>(),
+        "partialFingerprints": {"saihaiFinding/v1": fixed.fingerprint},
+        "baselineState": "absent",
+    });
+    put(&mut result, "ruleIndex", rules.index(agent).map(Json::from));
+    result
+}
+
+/// What is known is written, and nothing for what is not: the format has no `null`.
+fn put(object: &mut Json, name: &str, value: Option<Json>) {
+    if let Some(value) = value {
+        object[name] = value;
+    }
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "error",
+        Severity::Important => "warning",
+        Severity::Suggestion | Severity::Nitpick => "note",
+    }
+}
+
+fn baseline_state(state: State) -> &'static str {
+    match state {
+        State::New => "new",
+        State::Persisting => "unchanged",
+    }
+}
+
+/// A scanner shows nothing but this, so it says everything a person needs.
+fn text(one: &Reported) -> String {
+    let finding = &one.finding;
+    let mut text = finding.message.clone();
+    if let Some(suggestion) = &finding.suggestion {
+        text.push_str("\nSuggestion: ");
+        text.push_str(suggestion);
+    }
+    if one.votes > 1 {
+        text.push_str("\nFound by: ");
+        text.push_str(&one.agents().join(", "));
+    }
+    if let Some(claimed) = &finding.claimed {
+        text.push_str("\nThe place that was named could not be found: ");
+        text.push_str(claimed);
+    }
+    text
+}
+
+fn locations(finding: &Finding, one: &Reported) -> Vec<Json> {
+    let Some(file) = finding.file.as_deref() else { return Vec::new() };
+    let mut place = physical(file, finding.lines());
+    if let (Some(excerpt), true) = (&one.excerpt, place.get("region").is_some()) {
+        place["region"]["snippet"] = json!({"text": excerpt.lines.join("\n")});
+    }
+    vec![json!({"physicalLocation": place})]
+}
+
+fn physical(file: &str, lines: Option<(u32, u32)>) -> Json {
+    let mut place = json!({"artifactLocation": {"uri": uri(file), "uriBaseId": ROOT}});
+    put(&mut place, "region", lines.map(|(start, end)| json!({"startLine": start, "endLine": end})));
+    place
+}
+
+fn suppression(one: &Suppressed) -> Json {
+    let is_listed = one.by.contains(".toml:");
+    json!({
+        "kind": if is_listed { "external" } else { "inSource" },
+        "justification": one.reason,
+        "properties": {"by": one.by, "addedByChange": one.added_by_change},
+    })
+}
+
+/// How it went: agents that failed, definitions that were refused, and what was left out.
+fn invocation(report: &Report) -> Json {
+    let is_whole =
+        report.load_errors.is_empty() && report.results.iter().all(|one| one.status.has_delivered());
+    let refused = report.load_errors.iter().map(|error| {
+        json!({
+            "level": "error",
+            "message": {"text": error.message},
+            "locations": [{"physicalLocation": physical(&error.file, None)}],
+        })
+    });
+    json!({
+        "executionSuccessful": is_whole,
+        "exitCode": report.outcome.exit_code(),
+        "toolConfigurationNotifications": refused.collect::<Vec<Json>>(),
+        "toolExecutionNotifications": notifications(report),
+    })
+}
+
+fn notifications(report: &Report) -> Vec<Json> {
+    let note = |level: &str, text: String| json!({"level": level, "message": {"text": text}});
+    let warnings = report.warnings.iter().map(|text| note("warning", text.clone()));
+    let failed = report.results.iter().filter_map(|result| {
+        let name = &result.agent;
+        Some(match &result.status {
+            Status::Success => return None,
+            Status::Truncated { reason } => {
+                note("warning", format!("{name}: only a part of an answer ({})", reason.name()))
+            }
+            Status::Timeout { timeout_seconds } => {
+                note("error", format!("{name}: no answer within {timeout_seconds} s"))
+            }
+            Status::Error { class, message, .. } => note("error", format!("{name}: {class}: {message}")),
+        })
+    });
+    let left = report.not_reviewed.iter().map(|one| {
+        let agent = one.agent.as_deref().map(|agent| format!(" by {agent}")).unwrap_or_default();
+        let mut left = note("warning", format!("not reviewed{agent}: {}", one.reason.name()));
+        left["locations"] = json!([{"physicalLocation": physical(&one.file, None)}]);
+        left
+    });
+    let notices = report.notices.iter().map(|one| {
+        let level = match one.level {
+            NoticeLevel::Error => "error",
+            NoticeLevel::Warning => "warning",
+            NoticeLevel::Note => "note",
+        };
+        let mut notice = note(level, one.message.clone());
+        notice["locations"] = json!([{"physicalLocation": physical(&one.file, Some((one.line, one.line)))}]);
+        notice
+    });
+    warnings.chain(failed).chain(left).chain(notices).collect()
+}
+
+/// A path in the letters of a URI.
+fn uri(path: &str) -> String {
+    let mut uri = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte))
+            }
+            _ => write!(uri, "%{byte:02X}").expect("a String takes every write"),
+        }
+    }
+    uri
+}

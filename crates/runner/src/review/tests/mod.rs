@@ -1,0 +1,124 @@
+//! One report that has something of everything, in every form.
+
+mod promises;
+mod snapshots;
+
+use saihai_judge::review::{
+    AgentResult, Baseline, Code, Considered, Day, Ignore, LoadError, Mode, NotReviewed, Payload, Policy,
+    Report, Review, Source, Status, TruncatedBy, Unread,
+};
+use saihai_model::{FailureClass, Json, Millis, Usd};
+use serde_json::json;
+
+fn result(agent: &str, status: Status, payload: &Json) -> AgentResult {
+    let payload = Payload::read(agent, &Json::Null, payload);
+    AgentResult {
+        findings: payload.findings,
+        assessments: payload.assessments,
+        notes: payload.notes,
+        ..AgentResult::new(agent, status, Millis(1_250))
+    }
+}
+
+fn considered(agent: &str, selected: bool, why: &str) -> Considered {
+    Considered {
+        agent: agent.to_owned(),
+        description: format!("what {agent} is for"),
+        origin: "builtin".to_owned(),
+        phase: "main".to_owned(),
+        selected,
+        why: why.to_owned(),
+    }
+}
+
+/// `src/load.rs`, of which the change adds lines 3 to 6.
+fn code() -> Code {
+    let text = "use std::fs;\n\nfn load(path: &str) -> String {\n    // saihai-ignore[style]: the name is from the format\n    let Tx = fs::read_to_string(path).ok();\n    Tx.unwrap_or_default()\n}\n";
+    let section = "diff --git a/src/load.rs b/src/load.rs\n@@ -1,3 +1,7 @@\n use std::fs;\n \n+fn load(path: &str) -> String {\n+    // ignore\n+    let Tx = 1;\n+    Tx\n }\n";
+    Code::new("/p")
+        .with("src/load.rs", Source::changed(Some(text.to_owned()), section))
+        .with("src/other.rs", Source::other("fn other() {}\n"))
+}
+
+fn at(file: &str, line: u32) -> Json {
+    json!({"file_path": file, "line_number": line})
+}
+
+fn results() -> Vec<AgentResult> {
+    let code = json!({
+        "issues": [
+            {"severity": "important", "description": "A file that cannot be read becomes an empty text.",
+             "location": at("src/load.rs", 5), "confidence": 80},
+            {"severity": "suggestion", "description": "Unused function.", "location": at("src/other.rs", 1)},
+            {"severity": "nitpick", "description": "Perhaps too long.", "confidence": 10},
+            {"severity": "nitpick", "description": "Wrong place.", "location": at("src/load.rs", 9_999)},
+        ],
+        "overall_score": 6.5, "mood": "fine",
+    });
+    let silent = json!({"critical_issues": [{
+        "severity": "critical", "description": "A file that cannot be read silently becomes an empty text.",
+        "location": {"file_path": "src/load.rs", "line_number": 5, "end_line": 6},
+        "suggestion": "Return the error:\n\n```rust\nfs::read_to_string(path)?\n```",
+    }]});
+    let style = json!({"categories": [{"name": "naming", "issues": [
+        {"severity": "important", "description": "`Tx` is no variable's name.", "location": at("src/load.rs", 5)},
+    ]}]});
+    let tests = json!({
+        "coverage_gaps": [{"file_path": "src/load.rs", "description": "No test for a missing file.", "priority": "important"}],
+        "risk_level": "important",
+        "dimensions": [{"name": "invariants", "score": 3, "description": "Any text is taken."}],
+        "suggestions": [{"title": "Inline", "description": "One line does.", "priority": "suggestion", "location": at("src/load.rs", 3)}],
+    });
+    let mut all = vec![
+        result("code", Status::Success, &code),
+        result("silent", Status::Success, &silent),
+        result("style", Status::Truncated { reason: TruncatedBy::InvalidOutput }, &style),
+        result("tests", Status::Success, &tests),
+        result("slow", Status::Timeout { timeout_seconds: 600 }, &json!({})),
+        result("broken", Status::failed(FailureClass::Auth, "not logged in"), &json!({})),
+    ];
+    all[0].cost_micros = Some(Usd(12_300));
+    all
+}
+
+/// Something of everything.
+fn review() -> Review {
+    let before = json!({"findings": [
+        {"fingerprint": "00000000000000aa", "agent": "code", "severity": "important", "file": "src/load.rs",
+         "start_line": 2, "end_line": 2, "message": "Gone since."},
+    ]});
+    let ignore = Ignore {
+        fingerprint: None,
+        agent: Some("tests".to_owned()),
+        path: Some("docs/".to_owned()),
+        reason: "no tests of pages".to_owned(),
+        expires: Day::parse("2026-01-01"),
+        file: ".saihai/review-ignore.toml".to_owned(),
+        lines: (1, 4),
+    };
+    Review {
+        run: "20260206-085600-review".to_owned(),
+        mode: Mode::Diff,
+        base: Some("main".to_owned()),
+        head: Some("4f2c".to_owned()),
+        selection: vec![considered("code", true, "always"), considered("docs", false, "no pattern matches")],
+        load_errors: vec![LoadError {
+            file: ".saihai/agents/x.toml".to_owned(),
+            message: "`name` is missing".to_owned(),
+        }],
+        results: results(),
+        code: code(),
+        baseline: Some(Baseline::read(&before).unwrap()),
+        ignores: vec![ignore],
+        not_reviewed: vec![NotReviewed { file: "logo.png".to_owned(), agent: None, reason: Unread::Binary }],
+        warnings: vec!["the reviewed change touches `.saihai/config.toml`".to_owned()],
+        policy: Policy { min_confidence: 20, ..Policy::default() },
+        today: Day::parse("2026-02-06").unwrap(),
+        wall: Millis(3_400),
+        cancelled: false,
+    }
+}
+
+fn report() -> Report {
+    review().report()
+}

@@ -1,0 +1,133 @@
+//! What holds of every form.
+
+use saihai_config::Language;
+use saihai_judge::review::{Baseline, Report, Status};
+use saihai_model::Json;
+use serde_json::json;
+
+use super::super::{REPORT_SCHEMA, to_github, to_json, to_markdown, to_sarif};
+use super::{report, result, review};
+
+// R-48, R-50
+#[test]
+fn a_program_reads_it_back() {
+    let text = to_json(&report());
+    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report());
+    let keys: Vec<String> =
+        serde_json::from_str::<Json>(&text).unwrap().as_object().unwrap().keys().cloned().collect();
+    assert_eq!(
+        keys.join(" "),
+        "assessments base filtered findings fixed head load_errors mode not_reviewed notices outcome results run selection summary suppressed version warnings"
+    );
+}
+
+/// The schema with no property left undescribed.
+fn closed(mut schema: Json) -> Json {
+    match &mut schema {
+        Json::Object(object) => {
+            for value in object.values_mut() {
+                *value = closed(value.take());
+            }
+            if object.contains_key("properties") && object.contains_key("required") {
+                object.insert("additionalProperties".to_owned(), false.into());
+            }
+        }
+        Json::Array(values) => {
+            for value in values {
+                *value = closed(value.take());
+            }
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+    schema
+}
+
+// R-50
+#[test]
+fn the_schema_describes_a_report_completely() {
+    let schema = closed(serde_json::from_str(REPORT_SCHEMA).unwrap());
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let value: Json = serde_json::from_str(&to_json(&report())).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert_eq!(errors, [""; 0]);
+    for key in value.as_object().unwrap().keys() {
+        let mut less = value.clone();
+        less.as_object_mut().unwrap().remove(key);
+        assert!(!validator.is_valid(&less), "without {key}");
+    }
+}
+
+// R-61: a log of a scanner is a baseline as good as a report.
+#[test]
+fn every_form_for_programs_is_a_baseline() {
+    for text in [to_json(&report()), to_sarif(&report())] {
+        let mut again = review();
+        again.baseline = Some(Baseline::read(&serde_json::from_str(&text).unwrap()).unwrap());
+        let again = again.report();
+        assert_eq!(
+            (again.summary.failing, again.fixed.len()),
+            (0, 0),
+            "{}",
+            to_markdown(&again, Language::English)
+        );
+    }
+}
+
+// R-48
+#[test]
+fn the_same_replies_in_another_order_are_the_same_bytes() {
+    let mut other = review();
+    other.results.reverse();
+    let other = other.report();
+    let every = |report: &Report| {
+        [to_markdown(report, Language::English), to_json(report), to_sarif(report), to_github(report)]
+    };
+    assert_eq!(every(&report()), every(&other));
+}
+
+fn with_message(message: &str) -> Report {
+    let mut review = review();
+    let issue = json!({"severity": "critical", "description": message, "suggestion": message, "category": message,
+        "location": {"file_path": message, "line_number": 1}});
+    review.results = vec![result("a", Status::error("crashed", message), &json!({"issues": [issue]}))];
+    review.warnings = vec![message.to_owned()];
+    review.load_errors[0].message = message.to_owned();
+    review.report()
+}
+
+// R-49, R-52
+#[test]
+fn nothing_an_agent_writes_is_obeyed_by_a_terminal_or_a_ci_service() {
+    let hostile = "ok\n::error::x\n  ::add-mask::y\n##[error]z\u{1b}[31m\u{9b}2J\u{202e}\r\n# Heading\n<script>x</script> `<b>`\n```\n> quote";
+    let report = with_message(hostile);
+    for text in
+        [to_markdown(&report, Language::English), to_json(&report), to_sarif(&report), to_github(&report)]
+    {
+        let hidden = |letter: char| letter != '\n' && crate::visible::is_hidden(letter);
+        assert!(!text.contains(hidden), "{text:?}");
+        assert!(!text.contains("##["), "{text}");
+        let mut obeyed = text.lines().filter(|line| line.trim_start().starts_with("::"));
+        let ours = ["::error ", "::warning ", "::notice "];
+        assert!(obeyed.all(|line| ours.iter().any(|word| line.starts_with(word))), "{text}");
+    }
+    let page = to_markdown(&report, Language::English);
+    let obeyed = page.lines().filter(|line| line.trim_start().starts_with("::")).count();
+    assert_eq!(obeyed, 0, "{page}");
+    assert!(!page.replace("\\<script", "").contains("<script"), "{page}");
+    assert_eq!(page.lines().filter(|line| line.trim_start() == "# Heading").count(), 0, "{page}");
+    assert!(page.contains("\\<script>") && page.contains("`<b>`"), "{page}");
+}
+
+// R-52
+#[test]
+fn github_shows_ten_of_a_kind_and_counts_the_rest() {
+    let mut review = review();
+    let issues: Vec<Json> = (0..13)
+        .map(|number| json!({"severity": "critical", "description": format!("number {number}")}))
+        .collect();
+    review.results = vec![result("a", Status::Success, &json!({"issues": issues}))];
+    let text = to_github(&review.report());
+    assert_eq!(text.lines().filter(|line| line.starts_with("::error ")).count(), 10);
+    assert!(text.contains("\nnot shown above: 3 × error\n"), "{text}");
+}
