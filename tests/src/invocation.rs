@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::published::wrong_output;
+use crate::published::{wrong_output, wrong_report};
 use crate::{Fault, Live};
 
 /// Longer means that it hangs, and nothing else (T-3).
@@ -217,6 +217,13 @@ impl Outcome {
     /// signal or another program is no JSON, and none of its business.
     fn must_be_as_published(&self) {
         if !self.call.contains(" --json") && !self.call.contains(" --format json") {
+            return;
+        }
+        // A report is one object over many lines.
+        if self.stdout.starts_with("{\n") {
+            let report = serde_json::from_str(&self.stdout);
+            let wrong = wrong_report(&report.unwrap_or_else(|error| panic!("{error}\n{self}")));
+            assert!(wrong.is_empty(), "not as the schema says: {wrong:#?}\n{self}");
             return;
         }
         for object in self.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()) {

@@ -29,7 +29,7 @@ pub use journal::{Journal, Line};
 pub use live::Live;
 pub use manual::{Page, updated};
 pub use project::{Project, Snapshot};
-pub use published::{wrong_line, wrong_output};
+pub use published::{wrong_line, wrong_output, wrong_report};
 pub use real_agent::{RealAgent, Surroundings};
 pub use story::story;
 pub use terminal::{Terminal, screen};

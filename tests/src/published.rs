@@ -20,6 +20,12 @@ pub fn wrong_output(object: &Value) -> Vec<String> {
     wrong
 }
 
+/// What is wrong with the report of a review.
+pub fn wrong_report(report: &Value) -> Vec<String> {
+    static SCHEMA: OnceLock<Validator> = OnceLock::new();
+    complaints(SCHEMA.get_or_init(|| validator(saihai::review::REPORT_SCHEMA)), report)
+}
+
 /// What is wrong with a line of a journal.
 pub fn wrong_line(line: &Value) -> Vec<String> {
     static SCHEMA: OnceLock<Validator> = OnceLock::new();

@@ -6,6 +6,7 @@ use saihai_model::{
     Purpose, Raise, Replied, SessionPolicy, Spoken, Start, Usage, Usd, Wanted, Wants, Workflow,
 };
 
+use crate::launch::within;
 use crate::{Call, Done, Phase, Run, Slot};
 
 /// A call taken out of its place because something came of it.
@@ -39,7 +40,7 @@ impl Run {
             Fact::Performed { call, outcome } => self.performed(workflow, call, outcome, out),
             Fact::Answered(answer) => self.answered(workflow, answer),
             Fact::Reopened => self.reopened(),
-            Fact::Resumed(raise) => self.resumed(raise),
+            Fact::Resumed(raise) => self.resumed(workflow, raise),
             Fact::Interrupted { .. } => self.stop_for(Hold::Interrupted, out),
             Fact::Cancelled { .. } => self.stop_for(Hold::Cancelling, out),
             Fact::StorageFailed { call, path, .. } => self.storage_failed(call.as_ref(), path),
@@ -66,7 +67,8 @@ impl Run {
                 let said = saihai_judge::answered(choice, question, &reply.reading);
                 let label = match said {
                     Answered::Unreadable if call.corrections < question.corrections => {
-                        return self.correct(place, call, Done::of(reply, Spoken::LastMessage), out);
+                        let said = Done::of(reply, Spoken::LastMessage);
+                        return self.correct(workflow, place, call, said, out);
                     }
                     Answered::Unreadable => question.unreadable.clone(),
                     Answered::Label(label) => Some(label),
@@ -110,16 +112,18 @@ impl Run {
         };
         let corrections = turn.reads.output.as_ref().map_or(0, |output| output.corrections);
         if !done.reading.violations.is_empty() && call.corrections < corrections {
-            return self.correct(place, call, done, out);
+            return self.correct(workflow, place, call, done, out);
         }
         self.put(place, Slot::Done(Box::new(done)));
     }
 
     /// The next call of the same round asks for a correction of what was just said.
-    fn correct(&mut self, place: Place, call: Call, said: Done, out: &mut Vec<Effect>) {
+    fn correct(&mut self, workflow: &Workflow, place: Place, call: Call, said: Done, out: &mut Vec<Effect>) {
+        let keeps_time = within(workflow, place, &call).is_some();
         let mut next = Call::new(self.next_call(), Some(Purpose::Correction));
         next.corrections = call.corrections.saturating_add(1);
         next.provider = call.provider;
+        next.since = call.since.filter(|_| keeps_time);
         out.push(Effect::Record(Decision::Correct {
             call: next.id.clone(),
             violations: said.reading.violations.clone(),
@@ -209,7 +213,7 @@ impl Run {
         self.repeat_calls(|slot| matches!(slot, Slot::Busy(_)));
     }
 
-    fn resumed(&mut self, raise: &Raise) {
+    fn resumed(&mut self, workflow: &Workflow, raise: &Raise) {
         if self.hold == Some(Hold::Cancelling) {
             return;
         }
@@ -224,10 +228,14 @@ impl Run {
         self.limits.runtime = raise.runtime.or(self.limits.runtime);
         self.repeat_calls(|slot| matches!(slot, Slot::Open { .. }));
         let Some(visit) = &mut self.visit else { return };
-        for (_, slot) in &mut visit.round.slots {
+        for (place, slot) in &mut visit.round.slots {
             if let Slot::Waiting { call, until } = slot {
                 call.failures.clear();
                 call.tried.clear();
+                // While nobody drove the run, nobody's time ran out.
+                if within(workflow, *place, call).is_some() {
+                    call.since = None;
+                }
                 if raise.now {
                     *until = None;
                 }

@@ -6,6 +6,7 @@ use saihai_model::{
 };
 
 use crate::facts::Taken;
+use crate::launch::within;
 use crate::retry::{Attempt, Next};
 use crate::{Call, Done, Run, Slot};
 
@@ -40,7 +41,12 @@ impl Run {
         if failure.by_budget {
             return self.outspent(workflow, taken, failure);
         }
+        let last = within(workflow, taken.place, &taken.call)
+            .map(|within| taken.call.since.unwrap_or(self.now).plus(within));
         match self.after(workflow, &mut taken.call, failure) {
+            Next::Again(at) if last.is_some_and(|last| at >= last) => {
+                self.give_up(workflow, taken, failure, Later::Never, out);
+            }
             Next::Again(at) => self.retry(taken, Some(at), out),
             Next::NewSession => {
                 self.forget_session(workflow, &taken);
@@ -94,11 +100,16 @@ impl Run {
         later: Later,
         out: &mut Vec<Effect>,
     ) {
-        if let Some(other) = self.fallback(workflow, &taken, failure.class, out) {
+        // Whose time is up has no time for somebody else.
+        let is_late = failure.by_deadline && within(workflow, taken.place, &taken.call).is_some();
+        let other = if is_late { None } else { self.fallback(workflow, &taken, failure.class, out) };
+        if let Some(other) = other {
             taken.call.failures.clear();
             taken.call.new_session = true;
             taken.call.prompt = None;
-            taken.call.since = None;
+            if within(workflow, taken.place, &taken.call).is_none() {
+                taken.call.since = None;
+            }
             taken.call.tried.push(other.clone());
             taken.call.provider = Some(other);
             return self.retry(taken, None, out);

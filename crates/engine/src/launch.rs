@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use saihai_model::{
     ActionSpec, Activity, AnswerForm, Block, BlockUse, CallId, Cost, Decision, Effect, Failure, FailureClass,
-    GateMode, Given, Hold, Json, Moment, OnFailure, Once, OpenGate, Performance, Permission, Place,
+    GateMode, Given, Hold, Json, Millis, Moment, OnFailure, Once, OpenGate, Performance, Permission, Place,
     ProviderName, Purpose, Question, QuestionSession, Request, SessionPolicy, Stage, Text, Turn, Wanted,
     Workflow,
 };
@@ -17,7 +17,7 @@ impl Run {
     /// Makes every waiting call whose time has come; says whether any was made. Under a hold only reports are saved:
     /// what an agent was paid for is put away even if a sibling failed.
     pub(crate) fn launch_due(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> bool {
-        self.hold_for_long_waits();
+        self.hold_for_long_waits(workflow);
         let mut launched = false;
         for place in self.waiting_places() {
             let due = self.waiting_at(place).filter(|(_, until)| until.is_none_or(|until| until <= self.now));
@@ -49,11 +49,14 @@ impl Run {
         }
     }
 
-    /// A wait longer than anybody will sit out holds the run before anything else is made.
-    fn hold_for_long_waits(&mut self) {
+    /// A wait longer than anybody will sit out holds the run before anything else is made. Where a turn has a deadline
+    /// for its waits too, that is the longest there can be.
+    fn hold_for_long_waits(&mut self, workflow: &Workflow) {
         let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
-        let waits = slots.filter_map(|(_, slot)| match slot {
-            Slot::Waiting { call, until: Some(until) } => Some((*until, call.last_failure)),
+        let waits = slots.filter_map(|(place, slot)| match slot {
+            Slot::Waiting { call, until: Some(until) } => {
+                within(workflow, *place, call).is_none().then_some((*until, call.last_failure))
+            }
             Slot::Waiting { until: None, .. } | Slot::Busy(_) | Slot::Open { .. } | Slot::Done(_) => None,
         });
         let too_long = waits.filter(|(until, _)| until.since(self.now) > self.patience);
@@ -233,10 +236,17 @@ impl Run {
             tools: if fresh { Some(Vec::new()) } else { turn.tools.clone() },
             schema: schema(wanted),
             session,
-            timeout: turn.timeout,
+            timeout: self.time_left(turn, call),
             max_calls: turn.max_calls,
             money: None,
         })
+    }
+
+    /// The deadline of an attempt: its own, or what is left of the turn's.
+    fn time_left(&self, turn: &Turn, call: &Call) -> Option<Millis> {
+        let spent = call.since.map_or(Millis(0), |since| self.now.since(since));
+        let left = turn.within.map(|within| Millis(within.0.saturating_sub(spent.0).max(1)));
+        turn.timeout.into_iter().chain(left).min()
     }
 
     /// The session a call continues, if there is one with the provider that is asked.
@@ -369,6 +379,11 @@ fn turn_of(stage: &Stage, place: Place) -> Option<&Turn> {
         Place::Exit => stage.turns().first(),
         Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
     }
+}
+
+/// The deadline of everything that is done for the turn at a place.
+pub(crate) fn within(workflow: &Workflow, place: Place, call: &Call) -> Option<Millis> {
+    workflow.stage(&call.id.stage).and_then(|stage| turn_of(stage, place))?.within
 }
 
 fn schema(wanted: Wanted<'_>) -> Option<Json> {

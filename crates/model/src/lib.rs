@@ -63,8 +63,8 @@ pub use prompt::{Draft, Form, Join, Part, Prompt, Section, Splice, Variable, Whe
 pub use provider::{Price, Protocol, ProviderKind, ProviderSettings};
 pub use reading::{Block, Found, How, Published, Reading, Tag};
 pub use reads::{
-    AnswerForm, BlockUse, Blocks, Choice, Directives, EndWord, Keyword, Method, Offer, Output, OutputSchema,
-    Question, QuestionSession, Reads, Report, Spoken, StillWrong,
+    AnswerForm, BlockUse, Blocks, Checked, Choice, Directives, EndWord, Keyword, Method, Offer, Output,
+    OutputSchema, Question, QuestionSession, Reads, Report, Spoken, StillWrong,
 };
 pub use record::{Entry, Record};
 pub use script::{

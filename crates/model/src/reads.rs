@@ -159,6 +159,27 @@ pub struct Output {
     pub correction: Prompt,
     /// What follows if it stays wrong.
     pub still_wrong: StillWrong,
+    /// How it is found out what is wrong.
+    #[serde(default, skip_serializing_if = "Checked::is_by_schema")]
+    pub checked: Checked,
+}
+
+/// How it is found out what is wrong with an output.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checked {
+    /// The whole must satisfy its schema.
+    #[default]
+    BySchema,
+    /// It holds findings, each of which is right or wrong by itself; how they are wrapped and spelt is forgiven.
+    ByItem,
+}
+
+impl Checked {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    fn is_by_schema(&self) -> bool {
+        *self == Self::BySchema
+    }
 }
 
 /// What follows if an output stays wrong.

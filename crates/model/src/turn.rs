@@ -40,6 +40,9 @@ pub struct Turn {
     /// The deadline of one attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Millis>,
+    /// The deadline of all attempts, waits and corrections together: then it is over, and nobody waits for longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Millis>,
     /// The most model calls inside the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,

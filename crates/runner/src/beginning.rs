@@ -1,9 +1,10 @@
 //! With what a run begins.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use saihai_config::ValidatedDefinition;
-use saihai_model::{Millis, Script};
+use saihai_model::{Json, Millis, Script};
 
 /// With what a run begins: everything the command line and the configuration know before the first turn.
 ///
@@ -40,4 +41,6 @@ pub struct Beginning {
     pub directory: PathBuf,
     /// The directory in which the run's report directory is made.
     pub reports: PathBuf,
+    /// Texts that prompts show by name: a text as it is, anything else as JSON.
+    pub subject: BTreeMap<String, Json>,
 }

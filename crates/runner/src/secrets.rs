@@ -97,8 +97,11 @@ impl Secrets {
         let name = if task == beginning.task { beginning.slug } else { slug(&task) };
         // A secret in the name of a stage may be taken out of one place and not of another.
         let workflow = ValidatedDefinition::validate(self.workflow(beginning.workflow.into_workflow()))?;
+        let mut subject = beginning.subject;
+        subject.values_mut().for_each(|value| self.0.json(value));
         Ok(Beginning {
             workflow,
+            subject,
             script: beginning.script.map(|script| self.script(script)),
             slug: name,
             task,

@@ -67,6 +67,7 @@ impl Project {
             patience: Millis::seconds(60),
             directory: self.root.path().to_path_buf(),
             reports: self.root.path().join(".takt/reports"),
+            subject: std::collections::BTreeMap::new(),
         }
     }
 
@@ -187,6 +188,7 @@ pub(crate) fn turn(id: &str, sections: Vec<Section>) -> Turn {
         tools: None,
         session: SessionPolicy::Fresh,
         timeout: None,
+        within: None,
         max_calls: None,
         price: None,
         needs: Vec::new(),

@@ -51,6 +51,7 @@ fn t97_a_thousand_runs_at_once_all_complete() {
                 patience: Millis(0),
                 directory: directory.path().to_owned(),
                 reports: directory.path().join("reports"),
+                subject: std::collections::BTreeMap::new(),
             };
             Driver::start(&runs, beginning, connections, Clock::system()).expect("a run")
         })

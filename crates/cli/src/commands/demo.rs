@@ -64,6 +64,7 @@ impl Demo {
             patience: settings.short_wait,
             directory: repository.path.clone(),
             reports: settings.reports_dir.clone(),
+            subject: std::collections::BTreeMap::new(),
         };
         let workflow = beginning.workflow.clone();
         let showing = Showing { past: Past::None, json: false, interactive, auto: false };

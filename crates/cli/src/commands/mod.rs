@@ -25,7 +25,7 @@ mod prompt;
 mod record;
 mod rehearse;
 mod resume;
-mod review;
+pub(crate) mod review;
 mod run;
 mod runs;
 mod schema;

@@ -142,6 +142,7 @@ impl Rehearse {
             patience: settings.short_wait,
             directory: project.places.root.clone(),
             reports: settings.reports_dir.clone(),
+            subject: std::collections::BTreeMap::new(),
         })
     }
 

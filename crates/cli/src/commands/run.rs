@@ -128,6 +128,7 @@ impl Run {
             patience: if self.flags.presence.wait { retry.max_wait } else { settings.short_wait },
             directory: project.places.root.clone(),
             reports: settings.reports_dir.clone(),
+            subject: std::collections::BTreeMap::new(),
         }
     }
 }

@@ -20,13 +20,14 @@ pub(crate) struct Schema {
 }
 
 /// What Saihai itself writes.
-const OWN: [(&str, &str, &str); 2] = [
+const OWN: [(&str, &str, &str); 3] = [
     ("journal", "one line of a run's `journal.ndjson`", saihai::JOURNAL_SCHEMA),
     ("output", "one object of `--json`", include_str!("output.schema.json")),
+    ("review-report", "the report of a review, by `--format json`", saihai::review::REPORT_SCHEMA),
 ];
 
 /// Schemas that later versions have.
-const LATER: [&str; 2] = ["review-report", "issue"];
+const LATER: [&str; 1] = ["issue"];
 
 impl Schema {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {

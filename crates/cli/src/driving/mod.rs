@@ -10,10 +10,14 @@ mod watch;
 
 use std::future::Future;
 
+use saihai::review::report_language;
 use saihai::{Driver, Finish, Going, Observed, RunDirectory, State};
+use saihai_config::Language;
+use saihai_config::review::Plan;
 use saihai_model::Workflow;
 use tokio::sync::mpsc;
 
+use crate::commands::review::{self, Form, Said};
 use crate::error::{Error, exit};
 use crate::terminal::Streams;
 use unexpected::Unexpected;
@@ -53,12 +57,36 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Res
     runtime.block_on(future)
 }
 
+/// Says how a run stands that has been driven.
+pub(crate) type Say<'a> = &'a mut dyn FnMut(&RunDirectory, &Finish, &mut Streams) -> Result<(), Error>;
+
 /// Drives the run until it ends or is parked, shows it meanwhile, and says how it stands afterwards.
 pub(crate) async fn drive(
     driver: Driver,
     workflow: &Workflow,
     showing: Showing,
     streams: &mut Streams,
+) -> Result<u8, Error> {
+    go(driver, workflow, showing, streams, None).await
+}
+
+/// The same, where the caller has its own way to say how the run stands.
+pub(crate) async fn drive_and(
+    driver: Driver,
+    workflow: &Workflow,
+    showing: Showing,
+    streams: &mut Streams,
+    say: Say<'_>,
+) -> Result<u8, Error> {
+    go(driver, workflow, showing, streams, Some(say)).await
+}
+
+async fn go(
+    driver: Driver,
+    workflow: &Workflow,
+    showing: Showing,
+    streams: &mut Streams,
+    say: Option<Say<'_>>,
 ) -> Result<u8, Error> {
     let directory = driver.directory().clone();
     let was_over = showing.past == Past::Journal && matches!(directory.summary()?.state, State::Ended { .. });
@@ -70,8 +98,16 @@ pub(crate) async fn drive(
             let unexpected =
                 if compared { Unexpected::of(&finish, &directory)? } else { Unexpected::default() };
             let code = unexpected.exit(finish.exit_code());
-            if let Some(conclusion) = concluded(&directory, &finish, streams)? {
-                show_result(&conclusion.compared(&unexpected, code), showing.json, streams)?;
+            match say {
+                Some(say) => say(&directory, &finish, streams)?,
+                None if !showing.json && Plan::of(workflow).is_some() => {
+                    say_report(&directory, &finish, report_language(workflow), streams)?;
+                }
+                None => {
+                    if let Some(conclusion) = concluded(&directory, &finish, streams)? {
+                        show_result(&conclusion.compared(&unexpected, code), showing.json, streams)?;
+                    }
+                }
             }
             unexpected.complain(streams);
             Ok(code)
@@ -87,6 +123,22 @@ pub(crate) async fn drive(
             Ok(exit::INTERRUPTED)
         }
     }
+}
+
+/// Says what a review found, of one that waits as much as there is.
+fn say_report(
+    directory: &RunDirectory,
+    finish: &Finish,
+    language: Language,
+    streams: &mut Streams,
+) -> Result<(), Error> {
+    if let Some(report) = review::report(directory, finish)? {
+        Said { report: &report, language }.print(Form::Md, &mut streams.out)?;
+    }
+    if finish.ending.is_none() {
+        streams.note(&format!("continue with `saihai resume {}`", directory.id()));
+    }
+    Ok(())
 }
 
 /// How the run stands; nothing where the disk failed before anything of it was kept.

@@ -161,7 +161,8 @@ impl Board {
             Decision::Round { iteration, .. } => {
                 self.calls.clear();
                 if let Some(stage) = &mut self.stage {
-                    stage.iteration = Some((*iteration, names.most_iterations()));
+                    let counts = names.counts_iterations();
+                    stage.iteration = counts.then(|| (*iteration, names.most_iterations()));
                     stage.since = at;
                 }
             }

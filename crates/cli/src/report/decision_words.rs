@@ -164,6 +164,10 @@ fn counted(round: u32, iteration: u32, names: &Names<'_>) -> Vec<Line> {
 }
 
 fn iteration_words(round: u32, iteration: u32, names: &Names<'_>) -> String {
+    if !names.counts_iterations() {
+        let stage = names.current_stage().map(|stage| format!(" `{}`", visible_line(stage.as_str())));
+        return format!("{}{}", names.kind_of_stage(), stage.unwrap_or_default());
+    }
     let of = names.most_iterations().map(|most| format!(" of {most}")).unwrap_or_default();
     let again = if round > 1 { format!(", round {round}") } else { String::new() };
     let stage = names.current_stage().map(|stage| format!(": `{}`", visible_line(stage.as_str())));
@@ -185,7 +189,9 @@ fn report(found: &Found) -> Line {
 
 /// What each turn said, where there are several; what a lone one said is the rule's own text.
 fn labels(stage: &StageId, verdict: &Verdict, names: &Names<'_>) -> String {
-    if verdict.labels.len() < 2 {
+    // Where nothing is decided nobody failed to say something.
+    let undecided = verdict.by == By::Only && verdict.labels.iter().all(Option::is_none);
+    if verdict.labels.len() < 2 || undecided {
         return String::new();
     }
     let turns = names.turns(stage);

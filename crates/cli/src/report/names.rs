@@ -62,6 +62,11 @@ impl<'a> Names<'a> {
         self.most_iterations
     }
 
+    /// Whether iterations mean something in this workflow (K-36): where nothing limits them they only go by.
+    pub(crate) fn counts_iterations(&self) -> bool {
+        self.most_iterations.or(self.workflow.limits.hard_rounds).is_some()
+    }
+
     /// The stage the run is in.
     pub(crate) fn current_stage(&self) -> Option<&StageId> {
         self.stage.as_ref()

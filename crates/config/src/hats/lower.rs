@@ -191,6 +191,7 @@ impl Lowering<'_> {
             tools: answerer.tools,
             session: SessionPolicy::Fresh,
             timeout: hat.and_then(|hat| hat.timeout).or(answerer.timeout),
+            within: None,
             max_calls: None,
             price: answerer.price,
             heading: String::new(),

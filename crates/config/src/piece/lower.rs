@@ -223,6 +223,7 @@ impl<'a> Lowering<'a> {
             tools: answerer.tools,
             session: SessionPolicy::Fresh,
             timeout: answerer.timeout,
+            within: None,
             max_calls: None,
             price: answerer.price,
             needs: Vec::new(),

@@ -4,17 +4,23 @@
 //! Choosing asks no model: the same files and the same change give the same agents.
 
 mod agent;
+mod answerer;
 mod applicability;
 mod builtin;
 mod glob;
+mod granted;
 mod lint;
 mod load;
+mod lower;
 mod path_pattern;
 mod phase;
+mod plan;
 mod python;
 mod read;
 mod schema;
 mod select;
+mod share;
+mod speech;
 mod tables;
 mod tools;
 
@@ -22,7 +28,9 @@ pub use agent::AgentDefinition;
 pub use applicability::Applicability;
 pub use builtin::copies;
 pub use load::{Agent, AgentOrigin, LoadError, LoadResult, check_agent, load};
+pub use lower::{LoweredReview, ReviewOptions, Reviewing, ending, lower};
 pub use phase::Phase;
+pub use plan::{Plan, PlannedAgent, PlannedError, PlannedGap};
 pub use schema::OutputSchema;
 pub use select::{Considered, Selection, UnknownAgent, Why, WhyNot, Wish, select};
 pub use tables::AGENT;

@@ -173,6 +173,13 @@ fn why(applicability: &Applicability, subject: &Subject) -> Result<Why, WhyNot> 
     by_name.or_else(by_path).or_else(by_content).ok_or(WhyNot::NothingMatches)
 }
 
+/// Whether the texts alone would select an agent. A search that was given up counts as found, as everywhere.
+pub(super) fn decides_by_content(applicability: &Applicability, subject: &Subject) -> bool {
+    let files = || subject.files.iter().filter(|file| !applicability.excludes(&file.path));
+    let shown = || files().filter(|file| file.left_out.is_none());
+    applicability.content_patterns.iter().any(|pattern| found_in(pattern, shown(), subject).is_some())
+}
+
 /// Where a pattern is found first. A search that was given up counts only if no other file decides.
 fn found_in<'f>(
     pattern: &PythonRegex,

@@ -194,9 +194,8 @@ impl Loading<'_, '_> {
         let root = values.section(&DocumentPath::root());
         let limits = root.within("limits");
         let retry = root.within("retry");
-        for other in ["review", "work"].map(|group| root.within(group)) {
-            read_budget(&other.within("budget"), self.diagnostics);
-            read_budget(&other.within("budget_per_issue"), self.diagnostics);
+        for budget in ["budget", "budget_per_issue"] {
+            read_budget(&root.within("work").within(budget), self.diagnostics);
         }
         Settings {
             provider: root.text("provider").map(ProviderName::from),
@@ -220,7 +219,7 @@ impl Loading<'_, '_> {
             short_wait: retry.duration("short_wait").unwrap_or(unset.short_wait),
             retry: read_retry(&retry),
             providers: self.providers(said, &root.within("providers")),
-            review: ReviewSettings::read(&values),
+            review: ReviewSettings::read(&values, self.diagnostics),
             untrusted,
             values,
         }

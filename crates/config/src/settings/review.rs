@@ -1,17 +1,52 @@
-//! What the settings say of reviews.
+//! What the settings say of reviews.
 
 use indexmap::IndexMap;
+use saihai_model::{Budget, Millis, ProviderName};
 
-use super::values::Values;
+use super::Settings;
+use super::budget::read_budget;
+use super::values::{Section, Values};
 use crate::diagnostic::{Diagnostics, DocumentPath, Location, Step, did_you_mean, list_of, quoted};
 
 /// What the settings say of reviews.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ReviewSettings {
+    /// Who reviews.
+    pub provider: Option<ProviderName>,
+    /// With which model.
+    pub model: Option<String>,
     /// The revision changes are compared with.
     pub base: Option<String>,
+    /// How many agents at the same time.
+    pub concurrency: u32,
+    /// How long one agent has.
+    pub timeout: Millis,
+    /// Model calls of one agent.
+    pub max_turns: u32,
+    /// The least severity that fails a review.
+    pub fail_on: String,
+    /// How near to the change a finding must be to fail it.
+    pub fail_scope: String,
+    /// Findings less certain are put aside.
+    pub min_confidence: u8,
+    /// Bytes that one turn is shown.
+    pub max_diff_bytes: u64,
+    /// Turns of one agent.
+    pub max_chunks: u32,
+    /// What a review may cost.
+    pub budget: Budget,
+    /// Whether every agent must deliver.
+    pub require_all: bool,
+    /// Whether answers to an unchanged question are used again.
+    pub cache: bool,
+    /// Whether agents may look things up on the web.
+    pub web: bool,
+    /// Whether agents that cannot be kept from writing may review.
+    pub allow_unconfined: bool,
     /// Single agents, by name.
     pub agents: IndexMap<String, ReviewAgentSettings>,
+    /// Where providers are named.
+    named: Vec<(ProviderName, Location)>,
 }
 
 /// What the settings say of one review agent.
@@ -19,25 +54,72 @@ pub struct ReviewSettings {
 pub struct ReviewAgentSettings {
     /// Whether it reviews.
     pub enabled: bool,
+    /// Who answers for it.
+    pub provider: Option<ProviderName>,
+    /// With which model.
+    pub model: Option<String>,
+    /// How long it has.
+    pub timeout: Option<Millis>,
+    /// Its model calls.
+    pub max_turns: Option<u32>,
     at: Location,
 }
 
+impl Default for ReviewSettings {
+    fn default() -> Self {
+        Self {
+            provider: None,
+            model: None,
+            base: None,
+            concurrency: 4,
+            timeout: Millis::seconds(600),
+            max_turns: 30,
+            fail_on: "important".to_owned(),
+            fail_scope: "file".to_owned(),
+            min_confidence: 0,
+            max_diff_bytes: 300_000,
+            max_chunks: 1,
+            budget: Budget::default(),
+            require_all: false,
+            cache: true,
+            web: false,
+            allow_unconfined: false,
+            agents: IndexMap::new(),
+            named: Vec::new(),
+        }
+    }
+}
+
 impl ReviewSettings {
-    pub(super) fn read(values: &Values) -> Self {
+    pub(super) fn read(values: &Values, diagnostics: &mut Diagnostics) -> Self {
         let root = values.section(&DocumentPath::root());
         let review = root.within("review");
-        let mut agents = IndexMap::new();
-        for (key, setting) in values.iter() {
-            if let [Step::Key(review), Step::Key(group), Step::Key(name), _] = key.steps()
-                && (&**review, &**group) == ("review", "agents")
-                && !agents.contains_key(&**name)
-            {
-                let section = root.within("review").within("agents").within(name);
-                let enabled = section.bool("enabled").unwrap_or(true);
-                agents.insert(name.to_string(), ReviewAgentSettings { enabled, at: setting.at.clone() });
-            }
+        let unset = Self::default();
+        let mut named: Vec<(ProviderName, Location)> = provider(&review).into_iter().collect();
+        let agents = agents(values, &review, &mut named);
+        Self {
+            provider: review.text("provider").map(ProviderName::from),
+            model: review.text("model").map(str::to_owned),
+            base: review.text("base").map(str::to_owned),
+            concurrency: review.count("concurrency").unwrap_or(unset.concurrency),
+            timeout: review.duration("timeout").unwrap_or(unset.timeout),
+            max_turns: review.count("max_turns").unwrap_or(unset.max_turns),
+            fail_on: review.text("fail_on").map_or(unset.fail_on, str::to_owned),
+            fail_scope: review.text("fail_scope").map_or(unset.fail_scope, str::to_owned),
+            min_confidence: review
+                .count("min_confidence")
+                .and_then(|percent| u8::try_from(percent).ok())
+                .unwrap_or(unset.min_confidence),
+            max_diff_bytes: review.whole("max_diff_bytes").unwrap_or(unset.max_diff_bytes),
+            max_chunks: review.count("max_chunks").unwrap_or(unset.max_chunks),
+            budget: read_budget(&review.within("budget"), diagnostics),
+            require_all: review.bool("require_all").unwrap_or(unset.require_all),
+            cache: review.bool("cache").unwrap_or(unset.cache),
+            web: review.bool("web").unwrap_or(unset.web),
+            allow_unconfined: review.bool("allow_unconfined").unwrap_or(unset.allow_unconfined),
+            agents,
+            named,
         }
-        Self { base: review.text("base").map(str::to_owned), agents }
     }
 
     /// The agents that are not to review.
@@ -57,4 +139,48 @@ impl ReviewSettings {
         });
         errors.collect()
     }
+
+    /// Refuses providers that do not exist.
+    pub(crate) fn check_providers(&self, settings: &Settings) -> Diagnostics {
+        let mut found = Diagnostics::new();
+        for (name, at) in self.named.iter().filter(|(name, _)| !settings.knows_provider(name.as_str())) {
+            let message = format!("no provider is named {}", quoted(name.as_str()));
+            let hint = found.suggest(name.as_str(), settings.provider_names());
+            found.push(at.error("unknown-provider", message).label("not a provider").maybe_hint(hint));
+        }
+        found
+    }
+}
+
+/// The provider that a section names, and where.
+fn provider(section: &Section<'_>) -> Option<(ProviderName, Location)> {
+    let setting = section.get("provider")?;
+    Some((setting.node.as_text()?.into(), setting.at.clone()))
+}
+
+fn agents(
+    values: &Values,
+    review: &Section<'_>,
+    named: &mut Vec<(ProviderName, Location)>,
+) -> IndexMap<String, ReviewAgentSettings> {
+    let mut agents = IndexMap::new();
+    for (key, setting) in values.iter() {
+        if let [Step::Key(review_key), Step::Key(group), Step::Key(name), _] = key.steps()
+            && (&**review_key, &**group) == ("review", "agents")
+            && !agents.contains_key(&**name)
+        {
+            let own = review.within("agents").within(name);
+            named.extend(provider(&own));
+            let agent = ReviewAgentSettings {
+                enabled: own.bool("enabled").unwrap_or(true),
+                provider: own.text("provider").map(ProviderName::from),
+                model: own.text("model").map(str::to_owned),
+                timeout: own.duration("timeout"),
+                max_turns: own.count("max_turns"),
+                at: setting.at.clone(),
+            };
+            agents.insert(name.to_string(), agent);
+        }
+    }
+    agents
 }

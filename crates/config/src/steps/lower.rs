@@ -5,8 +5,9 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Alarm, Limits, Monitor, OnFailure, Output, OutputSchema, Part, Permission, Reads, SessionKey,
-    SessionPolicy, Spoken, Stage, StageId, StillWrong, Target, Text, Turn, TurnId, Variable, Watch, Workflow,
+    Activity, Alarm, Checked, Limits, Monitor, OnFailure, Output, OutputSchema, Part, Permission, Reads,
+    SessionKey, SessionPolicy, Spoken, Stage, StageId, StillWrong, Target, Text, Turn, TurnId, Variable,
+    Watch, Workflow,
 };
 
 use super::agent::Agent;
@@ -209,6 +210,7 @@ impl Lowering<'_> {
             asked_permission: (granted != asked).then_some(asked),
             tools: Some(tools),
             timeout,
+            within: None,
             max_calls: None,
             price,
             needs: self.needs(step, &work.needs),
@@ -252,6 +254,7 @@ impl Lowering<'_> {
                 Some(_) => StillWrong::Go(exit::on_failure(step, self.registry)),
                 None => StillWrong::KeepValidItems,
             },
+            checked: Checked::BySchema,
         }
     }
 

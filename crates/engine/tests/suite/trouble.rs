@@ -213,3 +213,67 @@ fn a_wait_that_is_sat_out_ends_at_the_same_instant_after_a_restart() {
 fn go_on() -> Raise {
     Raise { rounds: None, budget: Budget::default(), runtime: None, patience: Millis(60_000), now: false }
 }
+
+/// Two turns that each have twenty seconds in all, and whose failures are results.
+fn hurried() -> Workflow {
+    let mut workflow = flow("main[a b]: always -> COMPLETE");
+    workflow.retry.after_deadline = false;
+    workflow.retry.fallback = vec![("script".into(), "other".into())];
+    let Activity::Turns { turns, on_failure, .. } = &mut workflow.stages[0].does else { unreachable!() };
+    *on_failure = OnFailure::KeepGoing;
+    for turn in turns {
+        turn.within = Some(Millis::seconds(20));
+    }
+    workflow
+}
+
+#[test]
+fn a_turn_with_a_deadline_for_everything_waits_no_longer_than_that() {
+    //
+    let mut workflow = hurried();
+    workflow.retry.fallback.clear();
+    let mut sim = Sim::started(workflow);
+    assert_eq!(sim.asks[0].timeout, Some(Millis::seconds(20)));
+    sim.at += 8_000;
+    sim.fail("a", FailureClass::RateLimited);
+    sim.sleep();
+    let is_a = |ask: &&Request| ask.turn == Some("a".into());
+    let left = sim.asks.iter().find(is_a).and_then(|ask| ask.timeout);
+    assert!(left.is_some_and(|left| left < Millis::seconds(8)), "{left:?}");
+    // The next wait would be ten seconds: too long, and no reason to park.
+    sim.fail("a", FailureClass::RateLimited);
+    sim.tag("b", None);
+    assert_eq!(sim.outcome(), "completed: complete");
+    sim.prove_replay();
+}
+
+#[test]
+fn whose_time_is_up_is_not_handed_to_somebody_else() {
+    //
+    let mut sim = Sim::started(hurried());
+    let request = sim.take_ask("a");
+    sim.at += 20_000;
+    let late = Failure { by_deadline: true, ..Failure::new(FailureClass::Transient, "late") };
+    sim.fact(Fact::Failed(Box::new(CallFailed::new(request.call, late))));
+    assert_eq!(sim.asks.len(), 1, "only `b` is still asked");
+    sim.fail("b", FailureClass::Auth);
+    assert_eq!(sim.asks[0].provider, "other".into(), "another trouble is handed over");
+    sim.prove_replay();
+}
+
+#[test]
+fn nobodys_time_runs_out_while_a_run_is_parked() {
+    //
+    let mut sim = Sim::started(hurried());
+    let calls: Vec<CallId> = sim.asks.drain(..).map(|ask| ask.call).collect();
+    sim.fact(Fact::Interrupted { by: "ctrl-c".to_owned() });
+    for call in calls {
+        let stopped = Failure::new(FailureClass::Cancelled, "stopped");
+        sim.fact(Fact::Failed(Box::new(CallFailed::new(call, stopped))));
+    }
+    assert_eq!(sim.outcome(), "parked: interrupt");
+    sim.at += 3_600_000;
+    sim.fact(Fact::Resumed(go_on()));
+    assert_eq!(sim.asks[0].timeout, Some(Millis::seconds(20)));
+    sim.prove_replay();
+}

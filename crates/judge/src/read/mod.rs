@@ -20,7 +20,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-use saihai_model::{AnswerForm, Choice, Json, Method, Question, Reading, Reads, Wanted};
+use saihai_model::{AnswerForm, Checked, Choice, Json, Method, Question, Reading, Reads, Wanted};
 
 use crate::digest::sha256;
 pub use directive::Miss;
@@ -74,7 +74,12 @@ fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, readin
         reading.warnings.extend(found.warnings);
     }
     if let Some((schema, required)) = schema_of(reads) {
-        json::read(reply, structured, Demand { schema, required, taken: &taken }).put_into(reading);
+        let demand = Demand { schema, required, taken: &taken };
+        match reads.output.as_ref().map(|output| output.checked).unwrap_or_default() {
+            Checked::BySchema => json::read(reply, structured, demand),
+            Checked::ByItem => json::read_items(reply, structured, demand),
+        }
+        .put_into(reading);
     }
     if !reads.reports.is_empty() {
         let found = report::read(reply, &reads.reports);

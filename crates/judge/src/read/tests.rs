@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 use proptest::prelude::*;
 use saihai_model::{
-    BlockUse, Blocks, Choice, Directives, EndWord, Keyword, Method, Offer, Output, OutputSchema, Prompt,
-    Reading, Reads, Report, StillWrong, Target, Wanted,
+    BlockUse, Blocks, Checked, Choice, Directives, EndWord, Keyword, Method, Offer, Output, OutputSchema,
+    Prompt, Reading, Reads, Report, StillWrong, Target, Wanted,
 };
 use serde_json::json;
 
@@ -38,6 +38,7 @@ fn everything() -> Reads {
             corrections: 1,
             correction: Prompt::default(),
             still_wrong: StillWrong::Go(Target::Complete),
+            checked: Checked::BySchema,
         }),
         reports: vec![report("review.md", "Review"), report("notes/scope.md", "Scope")],
         blocks: Some(Blocks {

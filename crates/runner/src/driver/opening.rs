@@ -143,9 +143,17 @@ fn begin(
     let lock = directory.lock()?;
     let workflow = serde_json::to_vec(&*beginning.workflow).expect("a workflow has text keys only");
     directory.freeze(&workflow, beginning.script.as_ref())?;
-    let task = directory.blobs().keep(beginning.task.clone());
-    let task = task.map_err(|(path, source)| Error::Io { doing: "write", path, source })?;
-    let start = Box::new(beginning.started(task, reports, sha256(&workflow)));
+    let blobs = directory.blobs();
+    let keep =
+        |text: String| blobs.keep(text).map_err(|(path, source)| Error::Io { doing: "write", path, source });
+    let task = keep(beginning.task.clone())?;
+    let mut subject = BTreeMap::new();
+    for (name, value) in &beginning.subject {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        subject.insert(name.clone(), keep(text)?);
+    }
+    let start = beginning.started(task, reports, sha256(&workflow));
+    let start = Box::new(Start { subject, ..start });
     let owned =
         Owned::new(directory.clone(), lock, beginning.workflow.into_workflow(), start.clone(), clock)?;
     let owned = owned.answered_by(beginning.script.as_ref());

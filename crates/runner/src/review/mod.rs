@@ -3,16 +3,20 @@
 //! Everything here is made of a [`Report`] alone, so the same report gives the same bytes. Whatever agents wrote is shown
 //! as what it is: no control character, no mark-up and no line a CI service would obey gets through.
 
+mod folding;
 mod github;
 mod json;
 mod mark_up;
 mod markdown;
+mod results;
 mod sarif;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use folding::{End, fold, save};
+pub use folding::{empty_report, report_language, report_so_far, saved_report};
 pub use github::to_github;
 pub use json::{REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;

@@ -102,6 +102,7 @@ impl Runs {
         self.disk.create_directories(reports).map_err(Error::io("create", reports))?;
         // Links are resolved now and never followed again.
         let reports = reports.canonicalize().map_err(Error::io("resolve", reports))?;
+        let own = self.directory.canonicalize().map_err(Error::io("resolve", &self.directory))?;
         let base = format!("{}-{slug}", stamp(at));
         for number in 1_u32.. {
             let id = if number == 1 { base.clone() } else { format!("{base}-{number}") };
@@ -110,7 +111,8 @@ impl Runs {
                 continue;
             }
             let report_directory = reports.join(run.id());
-            let made = self.make(&report_directory);
+            // Where reports are kept with the runs, the run's own directory is theirs.
+            let made = if reports == own { Ok(true) } else { self.make(&report_directory) };
             if let Ok(true) = made {
                 return Ok((run, report_directory));
             }

@@ -2,6 +2,7 @@
 
 mod changes;
 mod files;
+mod frozen;
 mod text;
 
 use std::io;
@@ -9,6 +10,8 @@ use std::path::PathBuf;
 
 pub use changes::{Base, Untracked, changes};
 pub use files::whole_files;
+pub(crate) use frozen::{FrozenSubject, whole};
+pub use frozen::{SUBJECT, frozen};
 
 use crate::git;
 

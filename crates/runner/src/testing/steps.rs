@@ -3,10 +3,10 @@
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Choice, Completion, Exit, Form, Holds,
-    Join, Limits, Method, Offer, Once, Output, OutputSchema, Part, Prompt, Question, QuestionSession, Rule,
-    Script, ScriptReply, ScriptTarget, Section, SessionPolicy, Spoken, Stage, StillWrong, Target, Turn,
-    Variable, When, Workflow,
+    Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Checked, Choice, Completion, Exit,
+    Form, Holds, Join, Limits, Method, Offer, Once, Output, OutputSchema, Part, Prompt, Question,
+    QuestionSession, Rule, Script, ScriptReply, ScriptTarget, Section, SessionPolicy, Spoken, Stage,
+    StillWrong, Target, Turn, Variable, When, Workflow,
 };
 use serde_json::json;
 
@@ -67,6 +67,7 @@ pub(crate) fn tailor() -> Workflow {
         corrections: 1,
         correction: prompt(vec![fixed("Your output violates the schema:"), value(Variable::Violations)]),
         still_wrong: StillWrong::Go(Target::failed("step_failed measure")),
+        checked: Checked::BySchema,
     });
     let mut quote = step("quote");
     quote.needs = vec![("measure".into(), "height".to_owned())];

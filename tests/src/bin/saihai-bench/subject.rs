@@ -46,6 +46,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
         tools: None,
         session: SessionPolicy::Fresh,
         timeout: None,
+        within: None,
         max_calls: None,
         price: None,
         needs: Vec::new(),
@@ -114,6 +115,7 @@ pub(crate) fn driver_on(
         patience: Millis(0),
         directory: root.to_owned(),
         reports: root.join("reports"),
+        subject: std::collections::BTreeMap::new(),
     };
     Ok(Driver::start(&Runs::of_project(root), beginning, connections, Clock::system())?)
 }

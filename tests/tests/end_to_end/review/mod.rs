@@ -1,6 +1,11 @@
 //! `saihai review`, through the program.
 
 mod choosing;
+mod ending;
+mod prompts;
+mod reading;
+mod reporting;
+mod running;
 mod subjects;
 
 use std::process::Command;
@@ -51,4 +56,58 @@ fn explain(project: &Project, arguments: &[&str]) -> Outcome {
 /// What a person sees, with the exit code.
 fn seen(outcome: &Outcome) -> String {
     format!("{}{}? {}", outcome.stdout, outcome.stderr, outcome.code.expect("an exit code"))
+}
+
+/// A repository with three agents of its own and a file that is new, reviewed by nobody else.
+fn reviewed_by(agents: &[(&str, &str)]) -> Project {
+    let project = repository();
+    let mut settings = String::new();
+    for name in [
+        "code-reviewer",
+        "code-simplifier",
+        "comment-analyzer",
+        "pr-test-analyzer",
+        "silent-failure-hunter",
+        "type-design-analyzer",
+    ] {
+        settings.push_str(&format!("[review.agents.{name}]\nenabled = false\n"));
+    }
+    project.write(".saihai/config.toml", settings);
+    for (name, further) in agents {
+        project.write(&format!(".saihai/agents/{name}.toml"), agent(name, further));
+    }
+    project.write(".gitignore", "script.yaml\n");
+    commit(&project);
+    project.write("store.py", "def run(query):\n    return db.execute(query)\n");
+    project
+}
+
+/// Reviews with a script of these replies.
+fn review(project: &Project, replies: &str, arguments: &[&str]) -> Outcome {
+    project.write("script.yaml", format!("script: 1\nreplies:\n{replies}"));
+    project.saihai([&["review", "--script", "script.yaml"], arguments].concat()).run()
+}
+
+/// The report that was printed as JSON.
+fn report(outcome: &Outcome) -> serde_json::Value {
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}\n{outcome}"))
+}
+
+/// A reply with one issue of this severity on line 2 of the new file.
+fn one(turn: &str, severity: &str) -> String {
+    let place = "location: {file_path: store.py, line_number: 2}";
+    let issue = format!("{{severity: {severity}, description: \"{turn} found it\", {place}}}");
+    format!("  - {{for: {turn}, structured: {{issues: [{issue}], overall_score: 5}}}}\n")
+}
+
+/// A reply that found nothing.
+fn none(turn: &str) -> String {
+    format!("  - {{for: {turn}, structured: {{issues: [], overall_score: 10}}}}\n")
+}
+
+/// Each agent with its status.
+fn statuses(report: &serde_json::Value) -> Vec<String> {
+    let results = report["results"].as_array().expect("results");
+    let word = |result: &serde_json::Value, key: &str| result[key].as_str().unwrap_or_default().to_owned();
+    results.iter().map(|result| format!("{} {}", word(result, "agent"), word(result, "status"))).collect()
 }

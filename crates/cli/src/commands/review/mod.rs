@@ -1,6 +1,10 @@
 //! `saihai review`.
 
+mod asking;
 mod explain;
+mod flags;
+mod form;
+mod painted;
 mod subject;
 
 use clap::Args;
@@ -12,14 +16,19 @@ use crate::diagnostics;
 use crate::error::{Error, exit};
 use crate::project::Project;
 use crate::terminal::Streams;
+use asking::Asking;
+use flags::{AskingFlags, ReportFlags};
 use subject::Wanted;
+
+pub(crate) use asking::report;
+pub(crate) use form::{Form, Said};
 
 /// Have specialised agents review a change
 #[derive(Debug, Args)]
 #[command(
     after_help = "Reviewed is what differs from where the current branch left its base: commits, staged and unstaged \
                   edits, and files git does not track yet. Which agents a change needs is decided by their patterns, \
-                  without asking a model. This version only says which they are: add `--explain-selection`."
+                  without asking a model. The exit code is 1 where a finding fails the review, see `--fail-on`."
 )]
 pub(crate) struct Review {
     /// The revision to compare with, or files and directories to review whole [default: the remote's branch]
@@ -46,29 +55,59 @@ pub(crate) struct Review {
     #[arg(long)]
     explain_selection: bool,
 
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    /// Review a pull request by its number
+    #[arg(long, value_name = "NUMBER")]
+    pr: Option<u64>,
+
+    #[command(flatten)]
+    asking: AskingFlags,
+
+    #[command(flatten)]
+    report: ReportFlags,
 }
 
 impl Review {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        if let Some(number) = self.pr {
+            let error = Error::usage(format!("`--pr {number}`: pull requests cannot be fetched yet"));
+            return Err(error.hint("fetch the branch, check it out and name its base: `saihai review main`"));
+        }
         let project = Project::find()?;
-        let settings = project.settings(false, streams)?;
+        let settings = project.settings(self.asking.trust_project, streams)?;
+        let options = flags::options(&self.asking, &self.report)?;
         let loaded = agents(&project, &settings, streams)?;
         let wish = self.wish(&settings, &loaded)?;
         if !self.explain_selection {
-            let error = Error::usage("this version selects review agents, but does not ask them yet");
-            return Err(error.hint("`saihai review --explain-selection` says which a change needs"));
+            insist_on_all(&loaded, options.require_all || settings.review.require_all)?;
         }
         let subject = self.subject(&project, &settings)?;
         remark_on(&subject, streams);
-        if let (true, SubjectMode::Changes { base, .. }) = (subject.files.is_empty(), &subject.mode) {
-            streams.note(&format!("nothing to review against `{base}`"));
-        }
         let selection = select(&loaded.agents, &subject, &wish);
-        explain::say(&selection, &project, self.json, streams)?;
-        Ok(exit::DONE)
+        if self.explain_selection {
+            if subject.files.is_empty() {
+                streams.note(&nothing(&subject));
+            }
+            explain::say(&selection, &project, self.report.json, streams)?;
+            return Ok(exit::DONE);
+        }
+        let asking = Asking {
+            project: &project,
+            settings: &settings,
+            loaded: &loaded,
+            selection: &selection,
+            subject: &subject,
+            options: &options,
+            flags: &self.asking,
+            report: &self.report,
+        };
+        // R-32
+        if subject.files.is_empty() {
+            asking.end_at_once(&nothing(&subject), streams)
+        } else if selection.selected().next().is_none() {
+            asking.end_at_once("no agent applies", streams)
+        } else {
+            asking.run(streams)
+        }
     }
 
     fn wish(&self, settings: &Settings, loaded: &LoadResult) -> Result<Wish, Error> {
@@ -113,6 +152,23 @@ fn agents(project: &Project, settings: &Settings, streams: &mut Streams) -> Resu
     let names: Vec<&str> = loaded.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
     diagnostics::insist(&settings.review.check_agents(&names), settings.strict, streams)?;
     Ok(loaded)
+}
+
+/// Why there is nothing to do.
+fn nothing(subject: &Subject) -> String {
+    match &subject.mode {
+        SubjectMode::Changes { base, .. } => format!("nothing to review against `{base}`"),
+        SubjectMode::Files => "nothing to review: there are no files".to_owned(),
+    }
+}
+
+/// R-53: where everybody must deliver, an agent that cannot even be read ends it before anybody is paid for.
+fn insist_on_all(loaded: &LoadResult, require_all: bool) -> Result<(), Error> {
+    if loaded.errors.is_empty() || !require_all {
+        return Ok(());
+    }
+    let error = Error::usage("some review agents cannot be used, and every one must deliver");
+    Err(error.hint("mend their files, or leave `--require-all` out"))
 }
 
 /// What a person should know of the files (R-33).

@@ -30,6 +30,7 @@ fn turn(id: &str, labels: &[&str]) -> Turn {
         tools: None,
         session: SessionPolicy::Fresh,
         timeout: None,
+        within: None,
         max_calls: None,
         price: None,
         needs: Vec::new(),

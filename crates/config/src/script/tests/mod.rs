@@ -59,6 +59,7 @@ fn stage(name: &str, turns: &[&str]) -> Stage {
         tools: None,
         session: SessionPolicy::Fresh,
         timeout: None,
+        within: None,
         max_calls: None,
         price: None,
         needs: Vec::new(),

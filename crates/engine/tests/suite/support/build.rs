@@ -143,6 +143,7 @@ pub(crate) fn turn(id: &str, labels: &[String]) -> Turn {
         tools: None,
         session: SessionPolicy::Fresh,
         timeout: None,
+        within: None,
         max_calls: None,
         price: None,
         needs: Vec::new(),

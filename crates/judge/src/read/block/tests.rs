@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use saihai_model::{
-    BlockUse, Blocks, Output, OutputSchema, Prompt, Reading, Reads, StillWrong, Target, Wanted,
+    BlockUse, Blocks, Checked, Output, OutputSchema, Prompt, Reading, Reads, StillWrong, Target, Wanted,
 };
 use serde_json::json;
 
@@ -74,6 +74,7 @@ fn a_block_is_no_candidate_for_the_output() {
         corrections: 0,
         correction: Prompt::default(),
         still_wrong: StillWrong::Go(Target::Complete),
+        checked: Checked::BySchema,
     };
     let reads = Reads { output: Some(output), ..reads("json") };
     let text = "```json\n{\"height\":1}\n```\n```json\n{\"type\":\"log\"}\n```";

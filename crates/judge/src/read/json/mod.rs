@@ -1,6 +1,7 @@
 //! The structured value in a reply.
 
 mod candidate;
+mod items;
 mod object;
 mod schema;
 
@@ -12,6 +13,7 @@ use saihai_model::{Json, Reading};
 use self::candidate::{Candidate, Parsed};
 use self::schema::Schema;
 use super::reply::Reply;
+pub(super) use items::read_items;
 
 /// What is said of a value that is not there.
 const MISSING: &str = "no JSON object";

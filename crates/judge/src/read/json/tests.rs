@@ -1,8 +1,8 @@
 //! The cases of structured values.
 
 use saihai_model::{
-    AnswerForm, Choice, Json, Method, Output, OutputSchema, Prompt, Question, QuestionSession, Reading,
-    Reads, StillWrong, Target, Wanted,
+    AnswerForm, Checked, Choice, Json, Method, Output, OutputSchema, Prompt, Question, QuestionSession,
+    Reading, Reads, StillWrong, Target, Wanted,
 };
 use serde_json::json;
 
@@ -14,6 +14,7 @@ fn reading(schema: Json, required: bool, prompt: &str, said: Said<'_>) -> Readin
         corrections: 1,
         correction: Prompt::default(),
         still_wrong: StillWrong::Go(Target::Complete),
+        checked: Checked::BySchema,
     };
     read(Wanted::Work(&Reads { output: Some(output), ..Reads::default() }), prompt, said)
 }
@@ -289,4 +290,33 @@ fn a_value_too_large_to_be_passed_on_is_a_violation() {
     let taken = reading(measure(), true, "", Said { text: &said(200_000), structured: None });
     assert!(taken.output.is_some() && taken.violations.is_empty(), "{:?}", taken.violations);
     check(&said(300_000), "- the JSON object has 300022 bytes; at most 262144 are taken");
+}
+
+fn read_items(text: &str) -> Reading {
+    let output = Output {
+        schema: OutputSchema { schema: json!({"required": ["issues", "overall_score"]}), required: true },
+        corrections: 1,
+        correction: Prompt::default(),
+        still_wrong: StillWrong::KeepValidItems,
+        checked: Checked::ByItem,
+    };
+    let reads = Reads { output: Some(output), ..Reads::default() };
+    read(Wanted::Work(&reads), "", Said { text, structured: None })
+}
+
+// R-43, cases 36 and 37
+#[test]
+fn findings_are_wrong_one_by_one_and_how_they_are_wrapped_is_forgiven() {
+    let check = |text: &str, expected: &str| assert_eq!(shown(&read_items(text)), expected, "{text}");
+    let valid = r#"{"issues":[{"description":"d","severity":"CRITICAL"}],"overall_score":10}"#;
+    check(valid, valid);
+    let wrapped = format!(r#"{{"data":{valid}}}"#);
+    check(&wrapped, &wrapped);
+    check(
+        r#"{"issues":[],"overall_score":10.1}"#,
+        "{\"issues\":[],\"overall_score\":10.1}\n- overall_score: 10.1 is no number from 0 to 10",
+    );
+    check("I found nothing.", "- no JSON object");
+    let both = format!("```json\n{valid}\n```\nIn short:\n```json\n{{\"issues\":[]}}\n```");
+    check(&both, valid);
 }

@@ -2,6 +2,7 @@
 
 mod command;
 mod files;
+mod review;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,9 @@ pub(super) fn perform(
             let text = owned.directory().text(&text)?;
             let reports = Reports { call: &call, text: &text, found: &found, last: &last };
             return Ok(Begun::Done(Box::new(save_reports(owned, &blobs, &reports))));
+        }
+        (Action::ReviewReport { settings }, _) => {
+            return review::report(owned, call, &settings).map(|fact| Begun::Done(Box::new(fact)));
         }
         (Action::Log, _) => done(None, BTreeMap::new()),
         (Action::FileState { path, absent }, _) => files::state(owned, &path, absent),

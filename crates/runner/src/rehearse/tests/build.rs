@@ -131,6 +131,7 @@ pub(super) fn turn(name: &str, choice: Option<Choice>) -> Turn {
         tools: None,
         session: SessionPolicy::Fresh,
         timeout: None,
+        within: None,
         max_calls: None,
         price: None,
         needs: Vec::new(),

@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 use saihai_model::{
-    Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Choice, Completion, Directives,
-    EndWord, Ending, Exit, Gate, GateMode, Holds, How, Keyword, Label, Method, Once, Output, OutputSchema,
-    Prompt, Report, Route, Rule, Stage, StillWrong, Target, Topics, Wants, Workflow,
+    Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Checked, Choice, Completion,
+    Directives, EndWord, Ending, Exit, Gate, GateMode, Holds, How, Keyword, Label, Method, Once, Output,
+    OutputSchema, Prompt, Report, Route, Rule, Stage, StillWrong, Target, Topics, Wants, Workflow,
 };
 use serde_json::json;
 
@@ -168,6 +168,7 @@ fn with_output(still_wrong: StillWrong) -> Workflow {
         corrections: 1,
         correction: Prompt::default(),
         still_wrong,
+        checked: Checked::BySchema,
     });
     let named = Target::NamedBy { pointer: "/target".into() };
     workflow.stages["a"] = asking(vec![turn], rules(&[("next", named), ("stop", target("ABORT"))]));

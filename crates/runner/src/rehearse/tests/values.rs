@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use saihai_judge::Said;
-use saihai_model::{Json, Output, OutputSchema, Prompt, Reads, StillWrong, Wanted};
+use saihai_model::{Checked, Json, Output, OutputSchema, Prompt, Reads, StillWrong, Wanted};
 use serde_json::json;
 
 use crate::rehearse::smallest::smallest;
@@ -12,6 +12,7 @@ fn violations(schema: &Json, value: &Json) -> Vec<String> {
         corrections: 0,
         correction: Prompt::default(),
         still_wrong: StillWrong::KeepValidItems,
+        checked: Checked::BySchema,
     };
     let reads = Reads { output: Some(output), ..Reads::default() };
     saihai_judge::read(Wanted::Work(&reads), "", Said { text: "", structured: Some(value) }).violations

@@ -1,0 +1,165 @@
+//! A review that asks its agents: from what was selected to the report.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+use saihai::review::{Report, empty_report, report_language};
+use saihai::{Beginning, Clock, Driver, Finish, RunDirectory, SUBJECT, frozen};
+use saihai_config::review::{LoadResult, LoweredReview, ReviewOptions, Reviewing, Selection, lower};
+use saihai_config::{Dialect, Language, Settings, ValidatedDefinition};
+use saihai_model::{Script, Subject, Workflow};
+
+use super::flags::{AskingFlags, ReportFlags};
+use super::form::{Form, Said};
+use crate::driving::{Past, Showing, block_on, drive_and};
+use crate::error::{Error, exit};
+use crate::prepared::{connections, unusable};
+use crate::project::Project;
+use crate::terminal::Streams;
+use crate::{diagnostics, script};
+
+/// A review that is about to be run.
+pub(super) struct Asking<'a> {
+    pub(super) project: &'a Project,
+    pub(super) settings: &'a Settings,
+    pub(super) loaded: &'a LoadResult,
+    pub(super) selection: &'a Selection<'a>,
+    pub(super) subject: &'a Subject,
+    pub(super) options: &'a ReviewOptions,
+    pub(super) flags: &'a AskingFlags,
+    pub(super) report: &'a ReportFlags,
+}
+
+impl Asking<'_> {
+    /// Asks everybody who was selected and says what they found.
+    pub(super) fn run(self, streams: &mut Streams) -> Result<u8, Error> {
+        let strict = self.flags.strict || self.settings.strict;
+        let lowered = self.lowered(strict, streams)?;
+        let LoweredReview { mut loaded, texts, .. } = lowered;
+        let Some(workflow) = loaded.workflow.take() else {
+            return Err(Error::usage("nobody reviews this"));
+        };
+        let workflow = ValidatedDefinition::validate(workflow).map_err(saihai::Error::from)?;
+        diagnostics::insist(&unusable(&workflow, self.settings), strict, streams)?;
+        let script = self.script(&workflow, strict, streams)?;
+        let mut subject = texts;
+        subject.insert(SUBJECT.to_owned(), frozen(&self.project.places.root, self.subject));
+        let runs = self.project.runs();
+        let beginning = Beginning {
+            workflow,
+            script,
+            definition: Dialect::Review.name().to_owned(),
+            dialect: Dialect::Review.name().to_owned(),
+            task: String::new(),
+            slug: Dialect::Review.name().to_owned(),
+            seed: RandomState::new().build_hasher().finish(),
+            interactive: false,
+            rehearsal: false,
+            patience: self.settings.short_wait,
+            directory: self.project.places.root.clone(),
+            reports: runs.directory().to_owned(),
+            subject,
+        };
+        let workflow = beginning.workflow.clone();
+        let showing = Showing { past: Past::None, json: false, interactive: false, auto: false };
+        block_on(async {
+            let driver = Driver::start(&runs, beginning, connections(self.settings), Clock::system())?;
+            let language = report_language(&workflow);
+            let mut say = |directory: &RunDirectory, finish: &Finish, streams: &mut Streams| {
+                self.say(directory, finish, language, streams)
+            };
+            drive_and(driver, &workflow, showing, streams, &mut say).await
+        })
+    }
+
+    /// says that there is nothing to do. Programs are given a report in which nothing is.
+    pub(super) fn end_at_once(self, why: &str, streams: &mut Streams) -> Result<u8, Error> {
+        let plan = lower(self.reviewing()).plan;
+        let report = empty_report(self.subject, &plan);
+        let said = Said { report: &report, language: self.settings.language };
+        match self.report.form() {
+            Form::Md => streams.out.data(why)?,
+            form @ (Form::Json | Form::Sarif | Form::Github) => {
+                streams.note(why);
+                said.print(form, &mut streams.out)?;
+            }
+        }
+        said.write(&self.report.out, &self.project.places.current)?;
+        Ok(exit::DONE)
+    }
+
+    fn reviewing(&self) -> Reviewing<'_> {
+        Reviewing {
+            loaded: self.loaded,
+            selection: self.selection,
+            subject: self.subject,
+            options: self.options,
+            settings: self.settings,
+            places: &self.project.places,
+        }
+    }
+
+    fn lowered(&self, strict: bool, streams: &mut Streams) -> Result<LoweredReview, Error> {
+        let mut lowered = lower(self.reviewing());
+        diagnostics::insist(&std::mem::take(&mut lowered.loaded.diagnostics), strict, streams)?;
+        // K-25: a review on made-up replies would look like a real one.
+        if lowered.loaded.rehearsal {
+            let error = Error::usage("nothing says who reviews: no provider is configured");
+            return Err(error
+                .hint("name one: `--provider claude`, or `provider = \"claude\"` in `.saihai/config.toml`")
+                .hint("`saihai review --explain-selection` needs none"));
+        }
+        for note in &lowered.loaded.notes {
+            streams.note(note);
+        }
+        Ok(lowered)
+    }
+
+    fn script(
+        &self,
+        workflow: &Workflow,
+        strict: bool,
+        streams: &mut Streams,
+    ) -> Result<Option<Script>, Error> {
+        let file = script::file(self.project, self.flags.script.as_deref(), self.settings);
+        let mut turns = workflow.stages.values().flat_map(saihai_model::Stage::turns);
+        match file {
+            Some(file) => script::read(self.project, &file, workflow, strict, streams).map(Some),
+            None if turns.any(|turn| turn.provider.as_str() == "script") => {
+                let error = Error::usage("the provider `script` has nothing to answer from");
+                Err(error.hint("name a file: `--script FILE`"))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Says what was found. Of a review that was stopped, as much as there is.
+    fn say(
+        &self,
+        directory: &RunDirectory,
+        finish: &Finish,
+        language: Language,
+        streams: &mut Streams,
+    ) -> Result<(), Error> {
+        let Some(report) = report(directory, finish)? else { return Ok(()) };
+        let said = Said { report: &report, language };
+        said.print(self.report.form(), &mut streams.out)?;
+        said.write(&self.report.out, &self.project.places.current)?;
+        if self.report.form() == Form::Github {
+            said.summarise(self.project.variables.get("GITHUB_STEP_SUMMARY"), streams);
+        }
+        if finish.ending.is_none() {
+            streams.note(&format!("continue with `saihai resume {}`", directory.id()));
+        }
+        Ok(())
+    }
+}
+
+/// The report of a review that has been driven, whether or not it came to its end. Nothing for other runs.
+pub(crate) fn report(directory: &RunDirectory, finish: &Finish) -> Result<Option<Report>, Error> {
+    let is_over = finish.ending.is_some();
+    let saved = if is_over { saihai::review::saved_report(directory)? } else { None };
+    match saved {
+        Some(report) => Ok(Some(report)),
+        None => Ok(saihai::review::report_so_far(directory)?),
+    }
+}

@@ -1,0 +1,106 @@
+//! The forms of a report, and where each of them goes.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use saihai::review::{Report, to_github, to_json, to_markdown, to_sarif};
+use saihai_config::Language;
+
+use super::painted::painted;
+use crate::error::Error;
+use crate::terminal::{Stream, Streams};
+
+/// A form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Markdown, for people
+    Md,
+    /// One JSON object
+    Json,
+    /// SARIF 2.1.0, for code scanning services
+    Sarif,
+    /// Annotations of GitHub Actions; the Markdown joins the summary of the job
+    Github,
+}
+
+/// A form and the file it is written to.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    form: Form,
+    file: PathBuf,
+}
+
+/// Reads `--out`.
+pub(super) fn written(text: &str) -> Result<Written, String> {
+    let wrong = || "write FORM=FILE, where FORM is `md`, `json`, `sarif` or `github`".to_owned();
+    let (form, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or_else(wrong)?;
+    let form = Form::from_str(form, false).map_err(|_| wrong())?;
+    Ok(Written { form, file: file.into() })
+}
+
+impl Form {
+    fn of(self, report: &Report, language: Language) -> String {
+        match self {
+            Self::Md => to_markdown(report, language),
+            Self::Json => to_json(report),
+            Self::Sarif => to_sarif(report),
+            Self::Github => to_github(report),
+        }
+    }
+}
+
+/// A report, and the language in which people read it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Said<'a> {
+    pub(crate) report: &'a Report,
+    pub(crate) language: Language,
+}
+
+impl Said<'_> {
+    /// Prints it; people at a terminal see it in colour.
+    pub(crate) fn print(self, form: Form, out: &mut Stream) -> Result<(), Error> {
+        let text = form.of(self.report, self.language);
+        let text = if form == Form::Md && out.is_styled() { painted(&text, out) } else { text };
+        out.raw(text.as_bytes())?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Writes it to files.
+    pub(super) fn write(self, files: &[Written], current: &Path) -> Result<(), Error> {
+        for Written { form, file } in files {
+            let path = current.join(file);
+            std::fs::write(&path, form.of(self.report, self.language)).map_err(|error| {
+                Error::unavailable(format!("cannot write the report to `{}`: {error}", file.display()))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Adds it to the summary of a job that GitHub runs. That nobody can read it there is no reason to fail.
+    pub(super) fn summarise(self, summary: Option<&str>, streams: &mut Streams) {
+        let Some(path) = summary.filter(|path| !path.is_empty()) else { return };
+        let text = to_markdown(self.report, self.language);
+        let added = OpenOptions::new().create(true).append(true).open(path);
+        if let Err(error) = added.and_then(|mut file| file.write_all(text.as_bytes())) {
+            streams.warning(&format!("the report could not be added to `{path}`: {error}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //
+    #[test]
+    fn a_file_is_named_with_its_form() {
+        let read = |text: &str| written(text).map(|written| (written.form, written.file));
+        assert_eq!(read("sarif=out/a=b.sarif"), Ok((Form::Sarif, "out/a=b.sarif".into())));
+        for junk in ["", "sarif", "sarif=", "xml=a.xml", "=a"] {
+            assert!(read(junk).is_err(), "{junk}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Who answers for an agent, and with which model (R-15, R-16).
+
+use saihai_model::ProviderName;
+
+use super::AgentDefinition;
+use crate::{Settings, quoted};
+
+/// The model that is the provider's own.
+const DEFAULT: &str = "default";
+/// A name of another program for a provider.
+const CLAUDECODE: &str = "claudecode";
+
+/// What was typed about who answers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Typed<'a> {
+    pub(super) provider: Option<&'a ProviderName>,
+    pub(super) model: Option<&'a str>,
+}
+
+/// Who answers for an agent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answerer {
+    /// The provider; absent where nothing names one.
+    pub(super) provider: Option<ProviderName>,
+    /// The model; absent is the provider's own.
+    pub(super) model: Option<String>,
+    /// What a person should know about it.
+    pub(super) note: Option<String>,
+}
+
+impl Answerer {
+    pub(super) fn of(agent: &AgentDefinition, typed: Typed<'_>, settings: &Settings) -> Self {
+        let review = &settings.review;
+        let own = review.agents.get(&agent.name);
+        let set = own.and_then(|own| own.model.as_deref()).or(review.model.as_deref());
+        let model = Model::read(typed.model.or(set).unwrap_or(&agent.model), settings);
+        let chosen = typed.provider.or_else(|| own?.provider.as_ref()).or(review.provider.as_ref());
+        let provider = chosen.or(model.provider.as_ref()).or(settings.provider.as_ref()).cloned();
+        match (&model.provider, &provider) {
+            (Some(meant), Some(used)) if meant != used => {
+                let note = format!(
+                    "the model {} of `{}` is not used with the provider `{used}`",
+                    quoted(model.written),
+                    agent.name
+                );
+                let usual = settings.model_of(used);
+                Self { provider, model: usual, note: Some(note) }
+            }
+            (_, used) => {
+                let usual = || used.as_ref().and_then(|used| settings.model_of(used));
+                let model = model.name.map(str::to_owned).or_else(usual);
+                Self { provider, model, note: None }
+            }
+        }
+    }
+}
+
+/// A model as it was written.
+struct Model<'a> {
+    written: &'a str,
+    /// The provider before its colon, if that is one: `llama3:8b` names none.
+    provider: Option<ProviderName>,
+    /// What the provider is told; absent for its own.
+    name: Option<&'a str>,
+}
+
+impl<'a> Model<'a> {
+    fn read(written: &'a str, settings: &Settings) -> Self {
+        let split = written.split_once(':').and_then(|(before, rest)| {
+            let provider = if before == CLAUDECODE { "claude" } else { before };
+            settings.knows_provider(provider).then(|| (ProviderName::from(provider), rest))
+        });
+        let (provider, name) = match split {
+            Some((provider, rest)) => (Some(provider), rest),
+            None => (None, written),
+        };
+        let name = Some(name).filter(|name| *name != DEFAULT && !name.is_empty());
+        Self { written, provider, name }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::{LoadResult, load};
+    use crate::{Language, MemorySource, Places, SettingsFrom, Variables};
+
+    /// Who answers, with which model, and what is said about it, for an agent with this model.
+    fn check(model: &str, settings: &str, typed: (Option<&str>, Option<&str>), expected: &str) {
+        let text = format!(
+            "name = \"a\"\ndescription = \"d\"\nmodel = \"{model}\"\noutput_schema = \"scored_issues\"\n\
+             system_prompt = \"p\"\n"
+        );
+        let source = MemorySource::new([
+            ("/p/.saihai/agents/a.toml", text.as_str()),
+            ("/p/.saihai/config.toml", settings),
+        ]);
+        let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+        let LoadResult { agents, .. } = load(&source, &places, Language::English).expect("agents");
+        let agent = agents.iter().find(|agent| agent.definition.name == "a").expect("the agent");
+        let mut found = crate::Diagnostics::new();
+        let from = SettingsFrom {
+            root: &places.root,
+            user: None,
+            current: &places.current,
+            variables: &Variables::new([]),
+            flags: &[],
+            trust_project: true,
+        };
+        let settings = Settings::load(&source, &from, &mut found);
+        assert!(!found.has_errors(), "{found:?}");
+        let provider = typed.0.map(ProviderName::from);
+        let typed = Typed { provider: provider.as_ref(), model: typed.1 };
+        let Answerer { provider, model, note } = Answerer::of(&agent.definition, typed, &settings);
+        let provider = provider.map_or("nobody".to_owned(), |name| name.to_string());
+        let note = if note.is_some() { ", noted" } else { "" };
+        assert_eq!(format!("{provider} {}{note}", model.as_deref().unwrap_or("-")), expected);
+    }
+
+    // R-15, case 45
+    #[test]
+    fn what_was_typed_goes_before_the_agents_settings_those_of_reviews_and_the_file() {
+        let all = "provider = \"claude\"\n[review]\nmodel = \"r\"\n[review.agents.a]\nmodel = \"o\"\n";
+        check("m", "provider = \"claude\"\n", (None, None), "claude m");
+        check("m", "provider = \"claude\"\n[review]\nmodel = \"r\"\n", (None, None), "claude r");
+        check("m", all, (None, None), "claude o");
+        check("m", all, (None, Some("t")), "claude t");
+        check("default", "provider = \"claude\"\n", (None, None), "claude -");
+        check("default", "", (None, None), "nobody -");
+        let usual = "provider = \"claude\"\n[providers.claude]\nmodel = \"usual\"\n";
+        check("default", usual, (None, None), "claude usual");
+    }
+
+    // R-16
+    #[test]
+    fn a_model_names_its_provider_only_by_a_name_that_one_has() {
+        check("codex:gpt", "provider = \"claude\"\n", (None, None), "codex gpt");
+        check("claudecode:opus", "", (None, None), "claude opus");
+        check("llama3:8b", "provider = \"openai\"\n", (None, None), "openai llama3:8b");
+        check("codex:gpt", "", (Some("claude"), None), "claude -, noted");
+        check("codex:gpt", "[review]\nprovider = \"claude\"\n", (None, None), "claude -, noted");
+        check("codex:gpt", "[review.agents.a]\nprovider = \"codex\"\n", (None, None), "codex gpt");
+        check("m", "[review.agents.a]\nprovider = \"gemini\"\n", (Some("claude"), None), "claude m");
+    }
+}

@@ -1,0 +1,91 @@
+//! Which tools of an agent its provider has, by the provider's names for them.
+
+use saihai_model::ProviderKind;
+
+/// What an agent can be given of the tools it asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Granted {
+    /// The provider's names for them; absent where a provider cannot be told.
+    pub(super) tools: Option<Vec<String>>,
+    /// Those it cannot be given.
+    pub(super) missing: Vec<&'static str>,
+}
+
+impl Granted {
+    /// What a provider can give of these tools, when all it may do is look.
+    pub(super) fn of(kind: ProviderKind, wanted: &[&'static str], web: bool) -> Self {
+        let (open, mut missing): (Vec<&str>, Vec<&str>) =
+            wanted.iter().partition(|tool| web || **tool != WEB);
+        let names: Vec<(&'static str, Vec<&'static str>)> = match kind {
+            // Who cannot be told which tools to have is asked for none at all, and nothing else.
+            ProviderKind::Codex | ProviderKind::Gemini | ProviderKind::Acp => {
+                let tools = wanted.is_empty().then(Vec::new);
+                return Self { tools, missing };
+            }
+            ProviderKind::Claude | ProviderKind::Copilot | ProviderKind::Opencode => {
+                open.into_iter().map(|tool| (tool, of_program(tool))).collect()
+            }
+            ProviderKind::Anthropic | ProviderKind::Openai => {
+                open.into_iter().map(|tool| (tool, of_service(tool))).collect()
+            }
+            ProviderKind::Command | ProviderKind::Script => {
+                open.into_iter().map(|tool| (tool, vec![tool])).collect()
+            }
+        };
+        missing.extend(names.iter().filter(|(_, own)| own.is_empty()).map(|(tool, _)| *tool));
+        let tools = names.into_iter().flat_map(|(_, own)| own).map(str::to_owned).collect();
+        Self { tools: Some(tools), missing }
+    }
+}
+
+const WEB: &str = "web_fetch";
+
+/// What a program calls it. Git is a command there, and a reviewer runs none.
+fn of_program(tool: &str) -> Vec<&'static str> {
+    match tool {
+        "read_file" => vec!["Read"],
+        "list_files" => vec!["Glob", "LS"],
+        "grep" => vec!["Grep"],
+        WEB => vec!["WebFetch"],
+        _ => Vec::new(),
+    }
+}
+
+/// Those that we run ourselves for a model that only has an address.
+fn of_service(tool: &'static str) -> Vec<&'static str> {
+    match tool {
+        "read_file" | "list_files" | "grep" => vec![tool],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(kind: ProviderKind, web: bool, tools: Option<&[&str]>, missing: &[&'static str]) {
+        let wanted = ["read_file", "list_files", "grep", "git_diff", "web_fetch"];
+        let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
+        assert_eq!(Granted::of(kind, &wanted, web), Granted { tools, missing: missing.to_vec() }, "{kind:?}");
+    }
+
+    #[test]
+    fn a_provider_is_given_what_it_can_be_held_to_under_its_own_names() {
+        let looking: &[&str] = &["Read", "Glob", "LS", "Grep"];
+        check(ProviderKind::Claude, false, Some(looking), &["web_fetch", "git_diff"]);
+        let with_web: &[&str] = &["Read", "Glob", "LS", "Grep", "WebFetch"];
+        check(ProviderKind::Claude, true, Some(with_web), &["git_diff"]);
+        let own: &[&str] = &["read_file", "list_files", "grep"];
+        check(ProviderKind::Anthropic, false, Some(own), &["web_fetch", "git_diff"]);
+        check(ProviderKind::Codex, true, None, &[]);
+    }
+
+    //
+    #[test]
+    fn no_tools_is_none_at_all() {
+        for kind in [ProviderKind::Claude, ProviderKind::Codex, ProviderKind::Anthropic] {
+            let none = Granted { tools: Some(Vec::new()), missing: Vec::new() };
+            assert_eq!(Granted::of(kind, &[], false), none, "{kind:?}");
+        }
+    }
+}

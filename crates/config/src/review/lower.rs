@@ -1,0 +1,387 @@
+//! Selected agents and what they review become a workflow (section "Lowering" of the dialect).
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use saihai_model::{
+    Action, ActionSpec, Activity, Budget, Checked, Completion, Ending, Exit, Holds, Json, Label, LeftOut,
+    Limits, Millis, OnFailure, Once, Output, OutputSchema, Permission, ProviderKind, ProviderName,
+    ProviderSettings, Reads, Retry, Rounds, Rule, SessionPolicy, Stage, StageId, StillWrong, Subject, Target,
+    Turn, TurnId, Workflow, tokens,
+};
+
+use super::answerer::{Answerer, Typed};
+use super::granted::Granted;
+use super::plan::{self, Plan, PlannedGap};
+use super::share::{Bounds, Share, Shown};
+use super::speech::{Speech, Words};
+use super::{Agent, LoadResult, Phase, Selection, Why};
+use crate::{Area, Diagnostic, Loaded, Places, Settings, quoted};
+
+/// What was typed about a review; what is absent is as the settings say.
+#[derive(Debug, Clone, Default)]
+pub struct ReviewOptions {
+    /// Who answers.
+    pub provider: Option<ProviderName>,
+    /// With which model.
+    pub model: Option<String>,
+    /// How many agents at the same time.
+    pub concurrency: Option<u32>,
+    /// How long one agent has.
+    pub timeout: Option<Millis>,
+    /// Model calls of one agent.
+    pub max_turns: Option<u32>,
+    /// The least severity that fails the review.
+    pub fail_on: Option<String>,
+    /// Findings less certain are put aside.
+    pub min_confidence: Option<u8>,
+    /// Bytes that one turn is shown.
+    pub max_diff_bytes: Option<u64>,
+    /// Turns of one agent.
+    pub max_chunks: Option<u32>,
+    /// What it may cost.
+    pub budget: Budget,
+    /// How long it may be driven.
+    pub run_timeout: Option<Millis>,
+    /// Whether every agent must deliver.
+    pub require_all: bool,
+    /// Whether it does not matter that something was left out.
+    pub allow_partial: bool,
+}
+
+/// Everything a review is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Reviewing<'a> {
+    /// All agents, and those that were refused.
+    pub loaded: &'a LoadResult,
+    /// Which of them take part.
+    pub selection: &'a Selection<'a>,
+    /// What they review.
+    pub subject: &'a Subject,
+    /// What was typed.
+    pub options: &'a ReviewOptions,
+    /// What is set.
+    pub settings: &'a Settings,
+    /// Where the project is.
+    pub places: &'a Places,
+}
+
+/// A review that can be run: its workflow, and the texts that its prompts name.
+#[derive(Debug, Clone, Default)]
+pub struct LoweredReview {
+    /// The workflow and what is to be said about it. Nothing in it where nobody is asked.
+    pub loaded: Loaded,
+    /// Texts by name.
+    pub texts: BTreeMap<String, Json>,
+    /// What was decided, as it is frozen in the workflow.
+    pub plan: Plan,
+}
+
+/// The stage that makes the report.
+const REPORT: &str = "report";
+
+/// What a finished review is called by the action that makes its report, and what that means for the run.
+pub mod ending {
+    /// Nothing that counts was found.
+    pub const PASSED: &str = "passed";
+    /// Something that counts was found.
+    pub const FINDINGS: &str = "findings";
+    /// Something was left out.
+    pub const PARTIAL: &str = "partial";
+    /// Agents did not deliver.
+    pub const UNDELIVERED: &str = "undelivered";
+}
+
+/// Makes a workflow of a review.
+pub fn lower(review: Reviewing<'_>) -> LoweredReview {
+    let mut lowering =
+        Lowering { review, lowered: LoweredReview::default(), gaps: Vec::new(), missing: Vec::new() };
+    lowering.check_providers();
+    let mut stages = IndexMap::new();
+    for phase in Phase::ALL {
+        let turns = lowering.turns(phase);
+        if !turns.is_empty() {
+            stages.insert(StageId::from(phase.name()), lowering.stage(phase, turns));
+        }
+    }
+    lowering.say_missing_tools();
+    chain(&mut stages);
+    lowering.lowered.plan = lowering.plan();
+    if let Some(entry) = stages.keys().next().cloned() {
+        stages.insert(StageId::from(REPORT), lowering.report());
+        lowering.lowered.loaded.workflow = Some(lowering.workflow(entry, stages));
+    }
+    lowering.lowered
+}
+
+struct Lowering<'a> {
+    review: Reviewing<'a>,
+    lowered: LoweredReview,
+    gaps: Vec<PlannedGap>,
+    /// Tools that a provider cannot give.
+    missing: Vec<(ProviderName, &'static str)>,
+}
+
+impl Lowering<'_> {
+    fn turns(&mut self, phase: Phase) -> Vec<Turn> {
+        let review = self.review;
+        let chosen = review.selection.selected().filter(|(agent, _)| agent.definition.phase == phase);
+        let mut turns = Vec::new();
+        for (agent, why) in chosen {
+            turns.extend(self.agent(phase, agent, why));
+        }
+        turns
+    }
+
+    /// The turns of one agent: one, or one for each part of what it is shown.
+    fn agent(&mut self, phase: Phase, agent: &Agent, why: &Why) -> Vec<Turn> {
+        let Reviewing { subject, options, settings, .. } = self.review;
+        let definition = &agent.definition;
+        let typed = Typed { provider: options.provider.as_ref(), model: options.model.as_deref() };
+        let answerer = Answerer::of(definition, typed, settings);
+        self.lowered.loaded.notes.extend(answerer.note.clone());
+        let share = Share::of(definition, why, subject, self.bounds());
+        self.gaps.extend(share.gaps(&definition.name));
+        let several = share.parts.len() > 1;
+        let parts = share.parts.iter().enumerate();
+        let turns = parts.map(|(index, shown)| {
+            let id =
+                if several { format!("{}:{}", definition.name, index + 1) } else { definition.name.clone() };
+            self.turn(phase, &id, agent, Told { answerer: &answerer, share: &share, shown })
+        });
+        turns.collect()
+    }
+
+    fn turn(&mut self, phase: Phase, id: &str, agent: &Agent, told: Told<'_>) -> Turn {
+        let Reviewing { subject, options, settings, .. } = self.review;
+        let definition = &agent.definition;
+        let provider = told.answerer.provider.clone().unwrap_or_else(|| SCRIPT.into());
+        let described = settings.provider(provider.as_str());
+        let kind = described.as_ref().map_or(ProviderKind::Script, |provider| provider.kind);
+        let granted = Granted::of(kind, &definition.tools, settings.review.web);
+        self.missing.extend(granted.missing.iter().map(|tool| (provider.clone(), *tool)));
+        let schema = definition.output_schema.json();
+        let in_words = Some(&schema).filter(|_| !takes_schema(kind));
+        let words = Words::of(definition.language());
+        let speech =
+            Speech { words, subject, shown: told.shown, left_out: &told.share.left_out, schema: in_words };
+        let prompt = speech.prompt(&mut self.lowered.texts);
+        let correction = speech.correction();
+        let added = (StageId::from(phase.name()), TurnId::from(id), tokens(&speech.own_words()));
+        self.lowered.loaded.added_tokens.push(added);
+        let own = settings.review.agents.get(&definition.name);
+        let timeout = options.timeout.or_else(|| own?.timeout).or(definition.timeout);
+        let max_turns = options.max_turns.or_else(|| own?.max_turns).or(definition.max_turns);
+        Turn {
+            id: TurnId::from(id),
+            title: id.to_owned(),
+            description: Some(definition.description.clone()),
+            persona: Some(definition.system_prompt.as_str().into()),
+            role: Some(definition.name.clone()),
+            prompt,
+            model: told.answerer.model.clone(),
+            permission: self.permission(described.as_ref()),
+            asked_permission: None,
+            tools: granted.tools,
+            session: SessionPolicy::Fresh,
+            timeout: settings.turn_timeout_of(&provider),
+            within: Some(timeout.unwrap_or(settings.review.timeout)),
+            max_calls: Some(max_turns.unwrap_or(settings.review.max_turns)),
+            price: settings.price_of(&provider),
+            provider,
+            needs: Vec::new(),
+            heading: String::new(),
+            reads: Reads {
+                output: Some(Output {
+                    schema: OutputSchema { schema, required: true },
+                    corrections: 1,
+                    correction,
+                    still_wrong: StillWrong::KeepValidItems,
+                    checked: Checked::ByItem,
+                }),
+                ..Reads::default()
+            },
+        }
+    }
+
+    /// All a reviewer may do is look. Where the settings let somebody review who cannot be held to that, what is true is
+    /// said.
+    fn permission(&self, provider: Option<&ProviderSettings>) -> Permission {
+        let is_loose = provider.is_some_and(|provider| !provider.can_enforce(Permission::ReadOnly));
+        let is_allowed = self.review.settings.review.allow_unconfined;
+        if is_loose && is_allowed { Permission::Full } else { Permission::ReadOnly }
+    }
+
+    fn bounds(&self) -> Bounds {
+        let Reviewing { options, settings, .. } = self.review;
+        let bytes = options.max_diff_bytes.unwrap_or(settings.review.max_diff_bytes);
+        let parts = options.max_chunks.unwrap_or(settings.review.max_chunks);
+        Bounds { bytes: usize::try_from(bytes).unwrap_or(usize::MAX), parts: parts as usize }
+    }
+
+    fn stage(&self, phase: Phase, turns: Vec<Turn>) -> Stage {
+        let Reviewing { options, settings, .. } = self.review;
+        let at_once = Some(options.concurrency.unwrap_or(settings.review.concurrency));
+        Stage {
+            title: phase.name().to_owned(),
+            does: Activity::Turns {
+                turns,
+                at_once,
+                on_failure: OnFailure::KeepGoing,
+                between: "\n\n".to_owned(),
+            },
+            exit: always(Target::Complete),
+            rounds: Rounds::default(),
+            visits: None,
+            aside: false,
+            description: None,
+        }
+    }
+
+    /// The stage that makes the report, whose label is how the review ended.
+    fn report(&self) -> Stage {
+        let is = |label: &str, then: Target| Rule { when: Holds::Is(Label::from(label)), then };
+        let rules = vec![
+            is(ending::PASSED, Target::Complete),
+            is(ending::FINDINGS, Target::failed(ending::FINDINGS)),
+            is(ending::PARTIAL, Target::End(Ending::Incomplete(ending::PARTIAL.to_owned()))),
+            is(ending::UNDELIVERED, Target::End(Ending::Undelivered)),
+        ];
+        let settings = serde_json::to_value(&self.lowered.plan).expect("a plan has text keys only");
+        Stage {
+            title: REPORT.to_owned(),
+            does: Activity::Action(ActionSpec {
+                does: Action::ReviewReport { settings },
+                inputs: Vec::new(),
+                once: Once::SetToValue,
+                poll: None,
+            }),
+            exit: Exit::Rules { rules, question: None, otherwise: Target::failed("no_report") },
+            rounds: Rounds::default(),
+            visits: None,
+            aside: false,
+            description: None,
+        }
+    }
+
+    fn plan(&self) -> Plan {
+        let Reviewing { loaded, selection, subject, options, settings, places } = self.review;
+        let review = &settings.review;
+        let without = subject.files.iter().filter_map(|file| {
+            let reason = match file.left_out? {
+                LeftOut::Binary => "binary",
+                LeftOut::Submodule => "submodule",
+                LeftOut::TooLarge => "size",
+            };
+            Some(PlannedGap { file: file.path.clone(), agent: None, reason: reason.to_owned() })
+        });
+        let lossy = subject.files.iter().filter(|file| file.lossy);
+        let lossy = lossy
+            .map(|file| format!("`{}` is not UTF-8: what is no character is read as `\u{fffd}`", file.path));
+        Plan {
+            fail_on: options.fail_on.clone().unwrap_or_else(|| review.fail_on.clone()),
+            fail_scope: review.fail_scope.clone(),
+            min_confidence: options.min_confidence.unwrap_or(review.min_confidence),
+            require_all: options.require_all || review.require_all,
+            allow_partial: options.allow_partial,
+            language: settings.language.name().to_owned(),
+            selection: plan::considered(selection, places),
+            load_errors: plan::refused(loaded, places),
+            left_out: without.chain(self.gaps.iter().cloned()).collect(),
+            warnings: lossy.collect(),
+        }
+    }
+
+    fn workflow(&self, entry: StageId, stages: IndexMap<StageId, Stage>) -> Workflow {
+        let Reviewing { options, settings, .. } = self.review;
+        let set = settings.budget.replaced_by(&settings.review.budget);
+        Workflow {
+            name: "review".to_owned(),
+            entry,
+            stages,
+            topics: None,
+            monitors: Vec::new(),
+            completion: Completion::Flow,
+            limits: Limits {
+                runtime: options.run_timeout.or(settings.limits.run_timeout),
+                budget: set.replaced_by(&options.budget),
+                ..Limits::default()
+            },
+            // what our own clock ended is not tried again.
+            retry: Retry { after_deadline: false, ..settings.retry() },
+            afterwards: Some(StageId::from(REPORT)),
+            words: [("stage".to_owned(), "phase".to_owned())].into_iter().collect(),
+        }
+    }
+
+    /// K-25, R-41: somebody must answer, and under a name that is known.
+    fn check_providers(&mut self) {
+        let Reviewing { selection, options, settings, .. } = self.review;
+        let mut found = settings.review.check_providers(settings);
+        if let Some(name) = options.provider.as_ref().filter(|name| !settings.knows_provider(name.as_str())) {
+            let message = format!("no provider is named {}", quoted(name.as_str()));
+            let hint = found.suggest(name.as_str(), settings.provider_names());
+            found.push(Diagnostic::error(Area::Provider.code("unknown-provider"), message).maybe_hint(hint));
+        }
+        let typed = Typed { provider: options.provider.as_ref(), model: options.model.as_deref() };
+        let nobody = selection.selected().map(|(agent, _)| &agent.definition);
+        let nobody = nobody.filter(|agent| Answerer::of(agent, typed, settings).provider.is_none());
+        self.lowered.loaded.rehearsal = nobody.count() > 0;
+        self.lowered.loaded.diagnostics.append(found);
+    }
+
+    /// one warning for each provider, whatever number of agents would have liked a tool.
+    fn say_missing_tools(&mut self) {
+        let mut by_provider: IndexMap<&ProviderName, Vec<&str>> = IndexMap::new();
+        for (provider, tool) in &self.missing {
+            let tools = by_provider.entry(provider).or_default();
+            if !tools.contains(tool) {
+                tools.push(tool);
+            }
+        }
+        for (provider, tools) in by_provider {
+            let names = crate::list_of(tools.iter().copied(), "and");
+            let web = tools.contains(&"web_fetch") && !self.review.settings.review.web;
+            let hint = if web { "; `web_fetch` needs `web = true` in `[review]`" } else { "" };
+            self.lowered.loaded.notes.push(format!(
+                "agents review without {names}: `{provider}` cannot give them to who only looks{hint}"
+            ));
+        }
+    }
+}
+
+/// What a turn is made of beside its agent.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    answerer: &'a Answerer,
+    share: &'a Share<'a>,
+    shown: &'a Shown<'a>,
+}
+
+const SCRIPT: &str = "script";
+
+/// Each phase leads to the next; the last one completes.
+fn chain(stages: &mut IndexMap<StageId, Stage>) {
+    let next: Vec<StageId> = stages.keys().skip(1).cloned().collect();
+    for (stage, next) in stages.values_mut().zip(next) {
+        stage.exit = always(Target::Stage(next));
+    }
+}
+
+fn always(then: Target) -> Exit {
+    let rules = vec![Rule { when: Holds::Always, then: then.clone() }];
+    Exit::Rules { rules, question: None, otherwise: then }
+}
+
+/// Whether a provider is given the schema beside the prompt, and holds its model to it.
+fn takes_schema(kind: ProviderKind) -> bool {
+    match kind {
+        ProviderKind::Claude | ProviderKind::Codex | ProviderKind::Anthropic | ProviderKind::Openai => true,
+        ProviderKind::Opencode
+        | ProviderKind::Gemini
+        | ProviderKind::Copilot
+        | ProviderKind::Acp
+        | ProviderKind::Command
+        | ProviderKind::Script => false,
+    }
+}

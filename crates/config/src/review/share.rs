@@ -1,0 +1,151 @@
+//! What an agent is shown of a subject.
+
+use saihai_model::{Subject, SubjectFile, SubjectMode};
+
+use super::plan::PlannedGap;
+use super::select::decides_by_content;
+use super::{AgentDefinition, Why};
+
+/// How much an agent is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Bytes of one turn.
+    pub(super) bytes: usize,
+    /// Turns.
+    pub(super) parts: usize,
+}
+
+/// What an agent is shown, one part for each of its turns, and what it is not.
+#[derive(Debug, Default)]
+pub(super) struct Share<'a> {
+    pub(super) parts: Vec<Shown<'a>>,
+    /// Files that are more than it is given.
+    pub(super) left_out: Vec<&'a SubjectFile>,
+}
+
+/// What one turn is shown.
+#[derive(Debug, Default)]
+pub(super) struct Shown<'a> {
+    pub(super) files: Vec<&'a SubjectFile>,
+    /// Their texts, one after the other.
+    pub(super) text: String,
+}
+
+impl<'a> Share<'a> {
+    /// The share of an agent that was chosen for a reason.
+    pub(super) fn of(agent: &AgentDefinition, why: &Why, subject: &'a Subject, bounds: Bounds) -> Self {
+        let mut share = Self { parts: vec![Shown::default()], left_out: Vec::new() };
+        for file in files(agent, why, subject) {
+            share.add(file, &subject.mode, bounds);
+        }
+        share
+    }
+
+    fn add(&mut self, file: &'a SubjectFile, mode: &SubjectMode, bounds: Bounds) {
+        if file.left_out.is_some() {
+            return;
+        }
+        let (text, whole) = section(file, mode, bounds.bytes);
+        if !whole {
+            self.left_out.push(file);
+        }
+        let room = self.parts.last().is_some_and(|part| part.text.len() + text.len() <= bounds.bytes);
+        if !room && self.parts.len() >= bounds.parts {
+            self.left_out.extend(whole.then_some(file));
+            return;
+        }
+        if !room {
+            self.parts.push(Shown::default());
+        }
+        if let Some(last) = self.parts.last_mut() {
+            last.put(file, &text);
+        }
+    }
+
+    /// What is told about what it is not shown, in a report.
+    pub(super) fn gaps(&self, agent: &str) -> impl Iterator<Item = PlannedGap> {
+        self.left_out.iter().map(move |file| PlannedGap {
+            file: file.path.clone(),
+            agent: Some(agent.to_owned()),
+            reason: "size".to_owned(),
+        })
+    }
+}
+
+impl<'a> Shown<'a> {
+    fn put(&mut self, file: &'a SubjectFile, text: &str) {
+        self.files.push(file);
+        self.text.push_str(text);
+    }
+}
+
+/// whoever was chosen by names alone is shown the files of these names; nobody is shown what they exclude.
+fn files<'a>(
+    agent: &AgentDefinition,
+    why: &Why,
+    subject: &'a Subject,
+) -> impl Iterator<Item = &'a SubjectFile> {
+    let applies = &agent.applicability;
+    let by_name = matches!(why, Why::FileName { .. } | Why::Path { .. })
+        && !applies.always
+        && !decides_by_content(applies, subject);
+    let files = subject.files.iter().filter(|file| !applies.excludes(&file.path));
+    files.filter(move |file| !by_name || applies.takes_file(&file.path))
+}
+
+/// The text of a file as it is shown, and whether that is all of it. Whole files are named above their texts; diffs name
+/// theirs themselves.
+fn section(file: &SubjectFile, mode: &SubjectMode, most: usize) -> (String, bool) {
+    let head = match mode {
+        SubjectMode::Changes { .. } => String::new(),
+        SubjectMode::Files => format!("--- {}\n", shown_path(&file.path)),
+    };
+    let room = most.saturating_sub(head.len() + 1);
+    let whole = file.text.len() <= room;
+    let text = if whole { file.text.as_str() } else { cut(&file.text, room) };
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    (format!("{head}{text}{end}"), whole)
+}
+
+/// As much of a text as there is room for, ended where a hunk ends, or, where not even one has room, where a line does.
+fn cut(text: &str, room: usize) -> &str {
+    let mut end = room.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let begin = &text[..end];
+    let hunks = begin.rmatch_indices("\n@@ -").map(|(at, _)| at + 1);
+    // The first hunk ends where the second begins; before it there are only headers.
+    let first = text.find("\n@@ -").map(|at| at + 1);
+    let hunk = hunks.into_iter().next().filter(|at| first.is_some_and(|first| *at > first));
+    let line = || begin.rfind('\n').map(|at| at + 1);
+    &begin[..hunk.or_else(line).unwrap_or(0)]
+}
+
+/// A path that cannot begin a line of its own.
+pub(super) fn shown_path(path: &str) -> String {
+    if path.contains(char::is_control) { format!("{path:?}") } else { path.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //
+    #[test]
+    fn a_text_is_cut_where_a_hunk_ends_or_else_a_line() {
+        let diff = "diff --git a/x b/x\n@@ -1 +1 @@\n+one\n@@ -9 +9 @@\n+two\n@@ -20 +20 @@\n+three\n";
+        let check = |room: usize, expected: &str| assert_eq!(cut(diff, room), expected, "{room}");
+        check(60, "diff --git a/x b/x\n@@ -1 +1 @@\n+one\n");
+        check(70, "diff --git a/x b/x\n@@ -1 +1 @@\n+one\n@@ -9 +9 @@\n+two\n");
+        check(33, "diff --git a/x b/x\n@@ -1 +1 @@\n");
+        check(3, "");
+        assert_eq!(cut("日本\n語\n", 9), "日本\n");
+    }
+
+    #[test]
+    fn a_path_with_a_line_break_stays_one_line() {
+        assert_eq!(shown_path("src/a b.rs"), "src/a b.rs");
+        assert_eq!(shown_path("a\n## b"), "\"a\\n## b\"");
+    }
+}

@@ -1,0 +1,246 @@
+//! The report of a run: what its agents said, folded with what was decided before they were asked.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use saihai_config::Language;
+use saihai_config::review::{Plan, PlannedGap};
+use saihai_judge::review::{
+    AgentResult, Code, Considered, Day, FailOn, FailScope, LoadError, Mode, NotReviewed, Policy, Report,
+    Review, Source, Unread,
+};
+use saihai_model::{Millis, Moment, Subject, SubjectMode, Workflow};
+
+use super::results::Results;
+use crate::subject::{FrozenSubject, SUBJECT, whole};
+use crate::{Error, RunDirectory};
+
+/// The files of a run directory that hold its report.
+const JSON: &str = "review.json";
+const MARKDOWN: &str = "review.md";
+
+/// The report of a review, as it was saved when the review was over. Nothing for other runs, and before that.
+///
+/// # Errors
+/// A report that cannot be read.
+pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
+    let path = directory.path().join(JSON);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("read", &path)(error)),
+    };
+    let damaged = |error: serde_json::Error| crate::run_directory::damaged(&path, 1, &error.to_string());
+    serde_json::from_slice(&bytes).map(Some).map_err(damaged)
+}
+
+/// The report of a review that was stopped: of what is finished. Nothing for other runs.
+///
+/// # Errors
+/// A run that cannot be read.
+pub fn report_so_far(directory: &RunDirectory) -> Result<Option<Report>, Error> {
+    let workflow = directory.workflow()?;
+    let Some(plan) = Plan::of(&workflow) else { return Ok(None) };
+    let mut until = Moment::default();
+    directory.read(&mut |record| until = record.at)?;
+    let end = End { at: until, cancelled: true };
+    fold(directory, &workflow, &plan, end).map(Some)
+}
+
+/// The report of a review in which there was nothing to do.
+pub fn empty_report(subject: &Subject, plan: &Plan) -> Report {
+    let frozen = FrozenSubject { subject: subject.clone(), texts: BTreeMap::new() };
+    let end = End { at: Moment::default(), cancelled: false };
+    review(Parts { run: "", root: "", frozen: &frozen, plan, results: Vec::new() }, end, Millis(0)).report()
+}
+
+/// The language of a run's report.
+pub fn report_language(workflow: &Workflow) -> Language {
+    let plan = Plan::of(workflow).unwrap_or_default();
+    Language::named(&plan.language).unwrap_or_default()
+}
+
+/// When a report is made, and whether everybody was asked by then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    pub(crate) at: Moment,
+    pub(crate) cancelled: bool,
+}
+
+/// Saves a report in its run, for programs and for people.
+pub(crate) fn save(
+    directory: &RunDirectory,
+    plan: &Plan,
+    report: &Report,
+) -> Result<(), (String, std::io::Error)> {
+    let language = Language::named(&plan.language).unwrap_or_default();
+    let forms = [(JSON, super::to_json(report)), (MARKDOWN, super::to_markdown(report, language))];
+    for (name, text) in forms {
+        let path = directory.path().join(name);
+        let saved = directory.disk().replace(&path, text.as_bytes());
+        saved.map_err(|error| (path.display().to_string(), error))?;
+    }
+    Ok(())
+}
+
+/// Folds everything that is known of a run into its report.
+pub(crate) fn fold(
+    directory: &RunDirectory,
+    workflow: &Workflow,
+    plan: &Plan,
+    end: End,
+) -> Result<Report, Error> {
+    let start = directory.start()?;
+    let frozen = match start.subject.get(SUBJECT) {
+        Some(text) => {
+            let json = directory.text(text)?;
+            serde_json::from_str(&json).map_err(|error| directory.bad_text(text, &error.to_string()))?
+        }
+        None => nothing(),
+    };
+    let mut results = Results::new(workflow);
+    directory.read(&mut |record| results.see(&record))?;
+    let wall = results.began().map(|began| end.at.since(began)).unwrap_or_default();
+    let parts = Parts {
+        run: directory.id(),
+        root: &start.directory,
+        frozen: &frozen,
+        plan,
+        results: results.finish(),
+    };
+    Ok(review(parts, end, wall).report())
+}
+
+/// What a report is made of.
+struct Parts<'a> {
+    run: &'a str,
+    root: &'a str,
+    frozen: &'a FrozenSubject,
+    plan: &'a Plan,
+    results: Vec<AgentResult>,
+}
+
+fn review(parts: Parts<'_>, end: End, wall: Millis) -> Review {
+    let Parts { run, root, frozen, plan, results } = parts;
+    let (mode, base, head) = named(&frozen.subject.mode);
+    Review {
+        run: run.to_owned(),
+        mode,
+        base,
+        head,
+        selection: plan.selection.iter().map(considered).collect(),
+        load_errors: plan.load_errors.iter().map(load_error).collect(),
+        code: code(root, frozen, &results),
+        not_reviewed: not_reviewed(plan, frozen, &results),
+        results,
+        baseline: None,
+        ignores: Vec::new(),
+        warnings: plan.warnings.clone(),
+        policy: policy(plan),
+        today: day(end.at),
+        wall,
+        cancelled: end.cancelled,
+    }
+}
+
+fn nothing() -> FrozenSubject {
+    let subject = Subject { mode: SubjectMode::Files, files: Vec::new() };
+    FrozenSubject { subject, texts: BTreeMap::new() }
+}
+
+fn named(mode: &SubjectMode) -> (Mode, Option<String>, Option<String>) {
+    match mode {
+        SubjectMode::Changes { base, head, .. } => (Mode::Diff, Some(base.clone()), head.clone()),
+        SubjectMode::Files => (Mode::Files, None, None),
+    }
+}
+
+fn considered(planned: &saihai_config::review::PlannedAgent) -> Considered {
+    Considered {
+        agent: planned.agent.clone(),
+        description: planned.description.clone(),
+        origin: planned.origin.clone(),
+        phase: planned.phase.clone(),
+        selected: planned.selected,
+        why: planned.why.clone(),
+    }
+}
+
+fn load_error(planned: &saihai_config::review::PlannedError) -> LoadError {
+    LoadError { file: planned.file.clone(), message: planned.message.clone() }
+}
+
+fn policy(plan: &Plan) -> Policy {
+    let usual = Policy::default();
+    Policy {
+        fail_on: FailOn::named(&plan.fail_on).unwrap_or(usual.fail_on),
+        fail_scope: FailScope::named(&plan.fail_scope).unwrap_or(usual.fail_scope),
+        min_confidence: plan.min_confidence,
+        require_all: plan.require_all,
+        allow_partial: plan.allow_partial,
+    }
+}
+
+/// The files that findings speak of: those reviewed, and whichever others are there now.
+fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult]) -> Code {
+    let mut code = Code::new(root);
+    for file in &frozen.subject.files {
+        let source = match (&frozen.subject.mode, file.left_out) {
+            (SubjectMode::Changes { .. }, _) => {
+                Source::changed(frozen.texts.get(&file.path).cloned(), &file.text)
+            }
+            (SubjectMode::Files, None) => Source::whole(file.text.as_str()),
+            (SubjectMode::Files, Some(_)) => Source { is_reviewed: true, ..Source::default() },
+        };
+        code = code.with(&file.path, source);
+    }
+    let reviewed = |path: &String| frozen.subject.files.iter().any(|file| file.path == *path);
+    let findings = results.iter().flat_map(|result| &result.findings);
+    for named in findings.filter_map(|finding| finding.file.as_deref()) {
+        for path in code.places(named).into_iter().filter(|path| !reviewed(path)) {
+            if let Some(text) = beside(Path::new(root), &path) {
+                code = code.with(&path, Source::other(text));
+            }
+        }
+    }
+    code
+}
+
+/// The text of a file of the project that was not reviewed. Nothing outside of it is read, whatever links say.
+fn beside(root: &Path, path: &str) -> Option<String> {
+    let root = root.canonicalize().ok()?;
+    let file = root.join(path).canonicalize().ok()?;
+    let inside = file.strip_prefix(&root).ok()?;
+    let in_git = inside.components().any(|part| part.as_os_str() == ".git");
+    if in_git { None } else { whole(&file) }
+}
+
+/// What was left out: before anybody was asked, and because there was no money to ask.
+fn not_reviewed(plan: &Plan, frozen: &FrozenSubject, results: &[AgentResult]) -> Vec<NotReviewed> {
+    let planned = plan.left_out.iter().filter_map(gap);
+    let unpaid = results.iter().filter(|result| result.status.is_unpaid());
+    let unpaid = unpaid.flat_map(|result| {
+        let files = frozen.subject.files.iter().filter(|file| file.left_out.is_none());
+        files.map(|file| NotReviewed {
+            file: file.path.clone(),
+            agent: Some(result.agent.clone()),
+            reason: Unread::Budget,
+        })
+    });
+    planned.chain(unpaid).collect()
+}
+
+fn gap(planned: &PlannedGap) -> Option<NotReviewed> {
+    let all = [Unread::Size, Unread::Binary, Unread::Submodule, Unread::Budget];
+    let reason = all.into_iter().find(|reason| reason.name() == planned.reason)?;
+    Some(NotReviewed { file: planned.file.clone(), agent: planned.agent.clone(), reason })
+}
+
+/// The day of a moment, in UTC.
+fn day(at: Moment) -> Day {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX).to_zoned(TimeZone::UTC);
+    Day::parse(&time.strftime("%Y-%m-%d").to_string()).expect("it was written as a day")
+}

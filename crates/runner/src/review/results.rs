@@ -1,0 +1,208 @@
+//! What became of each agent, from the records of a run.
+
+use std::collections::BTreeSet;
+
+use saihai_judge::review::{AgentResult, Payload, Status, TruncatedBy};
+use saihai_model::{
+    CallFailed, CallId, Decision, Entry, Fact, Failure, FailureClass, Json, Millis, Moment, Place, Record,
+    Replied, StageId, Turn, Usage, Usd, Workflow,
+};
+
+/// A fold over the records of a run: what each of its agents was asked, said and cost.
+#[derive(Debug)]
+pub(super) struct Results<'w> {
+    turns: Vec<Asked<'w>>,
+    /// Phases that are over: whoever was not asked in them had no money left to be asked with.
+    left: BTreeSet<StageId>,
+    began: Option<Moment>,
+}
+
+/// One turn of an agent, and what came of it.
+#[derive(Debug)]
+struct Asked<'w> {
+    stage: &'w StageId,
+    index: usize,
+    turn: &'w Turn,
+    calls: Vec<CallId>,
+    since: Option<Moment>,
+    until: Option<Moment>,
+    outputs: Vec<Option<Json>>,
+    warnings: Vec<String>,
+    failure: Option<Failure>,
+    spent: Spent,
+}
+
+#[derive(Debug, Default)]
+struct Spent {
+    usage: Option<Usage>,
+    cost: Option<Usd>,
+}
+
+impl<'w> Results<'w> {
+    pub(super) fn new(workflow: &'w Workflow) -> Self {
+        let turns = workflow.stages.iter().flat_map(|(stage, definition)| {
+            let turns = definition.turns().iter().enumerate();
+            turns.map(move |(index, turn)| Asked::new(stage, index, turn))
+        });
+        Self { turns: turns.collect(), left: BTreeSet::new(), began: None }
+    }
+
+    /// Takes in a record.
+    pub(super) fn see(&mut self, record: &Record) {
+        self.began = self.began.or(Some(record.at));
+        match &record.entry {
+            Entry::Decision(Decision::Called { call, place: Place::Main(index), .. }) => {
+                let called =
+                    self.turns.iter_mut().find(|one| *one.stage == call.stage && one.index == *index);
+                if let Some(asked) = called {
+                    asked.calls.push(call.clone());
+                    asked.since = asked.since.or(Some(record.at));
+                }
+            }
+            Entry::Decision(Decision::Exited { stage, .. }) => {
+                self.left.insert(stage.clone());
+            }
+            Entry::Fact(Fact::Replied(reply)) => {
+                if let Some(asked) = self.of(&reply.call) {
+                    asked.replied(reply, record.at);
+                }
+            }
+            Entry::Fact(Fact::Failed(failed)) => {
+                if let Some(asked) = self.of(&failed.call) {
+                    asked.failed(failed, record.at);
+                }
+            }
+            Entry::Fact(_) | Entry::Decision(_) => {}
+        }
+    }
+
+    /// When the run began.
+    pub(super) fn began(&self) -> Option<Moment> {
+        self.began
+    }
+
+    /// What became of each agent, the turns of one that was given its text in parts taken together.
+    pub(super) fn finish(self) -> Vec<AgentResult> {
+        let mut results: Vec<AgentResult> = Vec::new();
+        for asked in &self.turns {
+            let result = asked.result(self.left.contains(asked.stage));
+            match results.iter().position(|one| one.agent == result.agent) {
+                Some(at) => {
+                    let before = results.remove(at);
+                    results.insert(at, before.and(result));
+                }
+                None => results.push(result),
+            }
+        }
+        results
+    }
+
+    fn of(&mut self, call: &CallId) -> Option<&mut Asked<'w>> {
+        self.turns.iter_mut().find(|asked| asked.calls.contains(call))
+    }
+}
+
+impl<'w> Asked<'w> {
+    fn new(stage: &'w StageId, index: usize, turn: &'w Turn) -> Self {
+        Self {
+            stage,
+            index,
+            turn,
+            calls: Vec::new(),
+            since: None,
+            until: None,
+            outputs: Vec::new(),
+            warnings: Vec::new(),
+            failure: None,
+            spent: Spent::default(),
+        }
+    }
+
+    fn replied(&mut self, reply: &Replied, at: Moment) {
+        self.until = Some(at);
+        self.failure = None;
+        self.outputs.push(reply.reading.output.clone());
+        self.warnings.extend(reply.reading.warnings.iter().cloned());
+        self.spent.add(&reply.usage, reply.cost);
+    }
+
+    fn failed(&mut self, failed: &CallFailed, at: Moment) {
+        self.until = Some(at);
+        self.failure = Some(failed.failure.clone());
+        self.spent.add(&failed.usage, failed.cost);
+    }
+
+    fn result(&self, is_left: bool) -> AgentResult {
+        let agent = self.turn.role.as_deref().unwrap_or(self.turn.id.as_str());
+        let elapsed = self.since.zip(self.until).map_or(Millis(0), |(since, until)| until.since(since));
+        let (payload, status) = self.judged(agent, is_left);
+        let mut result = AgentResult::new(agent, status, elapsed);
+        result.findings = payload.findings;
+        result.assessments = payload.assessments;
+        result.notes = payload.notes;
+        result.notes.extend(self.warnings.iter().cloned());
+        result.usage = self.spent.usage.clone();
+        result.cost_micros = self.spent.cost;
+        result
+    }
+
+    /// What it said that can be used, the later reply before the one it corrects; and what that makes of it.
+    fn judged(&self, agent: &str, is_left: bool) -> (Payload, Status) {
+        let null = Json::Null;
+        let schema = self.turn.reads.output.as_ref().map_or(&null, |output| &output.schema.schema);
+        let read = |output: &Json| Payload::read(agent, schema, output);
+        let mut payloads: Vec<Payload> = self.outputs.iter().flatten().map(read).collect();
+        payloads.reverse();
+        if let Some(valid) = payloads.iter().position(|payload| payload.problems.is_empty()) {
+            return (payloads.swap_remove(valid), Status::Success);
+        }
+        if let Some(useful) = payloads.iter().position(|payload| !payload.is_empty()) {
+            let mut payload = payloads.swap_remove(useful);
+            payload.notes.append(&mut payload.problems);
+            return (payload, Status::Truncated { reason: TruncatedBy::InvalidOutput });
+        }
+        let problems = payloads.first().map(|payload| payload.problems.join("; "));
+        (Payload::default(), self.without_findings(problems, is_left))
+    }
+
+    fn without_findings(&self, problems: Option<String>, is_left: bool) -> Status {
+        match &self.failure {
+            Some(failure) if failure.by_deadline => {
+                let whole = self.turn.within.or(self.turn.timeout).unwrap_or_default();
+                Status::Timeout { timeout_seconds: whole.0.div_ceil(1_000) }
+            }
+            Some(failure) if failure.by_budget => Status::error(Status::BUDGET, failure.message.as_str()),
+            Some(failure) => Status::failed(failure.class, failure.message.as_str()),
+            None if !self.outputs.is_empty() => {
+                let why = problems.unwrap_or_else(|| "the reply holds no JSON object".to_owned());
+                Status::error(Status::INVALID_OUTPUT, why)
+            }
+            None if is_left => Status::error(Status::BUDGET, "it was not asked: the budget is used up"),
+            None => Status::failed(FailureClass::Cancelled, "the review was stopped before it had answered"),
+        }
+    }
+}
+
+impl Spent {
+    fn add(&mut self, usage: &Usage, cost: Option<Usd>) {
+        let sum = |one: Option<u64>, more: Option<u64>| match (one, more) {
+            (Some(one), Some(more)) => Some(one.saturating_add(more)),
+            (one, more) => one.or(more),
+        };
+        if (Usage { cumulative: false, ..usage.clone() }) != Usage::default() {
+            let before = self.usage.take().unwrap_or_default();
+            self.usage = Some(Usage {
+                input: sum(before.input, usage.input),
+                output: sum(before.output, usage.output),
+                cached: sum(before.cached, usage.cached),
+                reasoning: sum(before.reasoning, usage.reasoning),
+                cumulative: before.cumulative || usage.cumulative,
+            });
+        }
+        let both = |one: Usd, more: Usd| Usd(one.0.saturating_add(more.0));
+        self.cost = match (self.cost, cost) {
+            (Some(one), Some(more)) => Some(both(one, more)),
+            (one, more) => one.or(more),
+        };
+    }
+}

@@ -1,0 +1,59 @@
+//! How a review ends.
+
+use super::*;
+
+// R-54, R-55, case 39
+#[test]
+fn the_worst_finding_decides_by_the_threshold() {
+    let check = |severity: &str, arguments: &[&str], code: i32| {
+        let project = reviewed_by(&[("a", "")]);
+        review(&project, &one("main/a", severity), arguments).exits(code);
+    };
+    check("important", &[], 1);
+    check("critical", &[], 1);
+    check("suggestion", &[], 0);
+    check("suggestion", &["--fail-on", "suggestion"], 1);
+    check("important", &["--fail-on", "critical"], 0);
+    check("critical", &["--fail-on", "never"], 0);
+}
+
+#[test]
+fn the_run_ends_as_its_review_does() {
+    let project = reviewed_by(&[("a", "")]);
+    review(&project, &one("main/a", "important"), &[]).exits(1);
+    let listed = project.saihai(["runs", "--json"]).run().exits(0).json();
+    let row = (&listed[0]["dialect"], &listed[0]["state"], &listed[0]["reason"]);
+    assert_eq!(row, (&"review".into(), &"failed".into(), &"findings".into()));
+    project.saihai(["resume", "last"]).run().exits(1);
+}
+
+// R-32, case 29
+#[test]
+fn where_there_is_nothing_to_review_nobody_is_asked() {
+    let project = repository();
+    insta::assert_snapshot!(seen(&project.saihai(["review"]).run()), @"
+    nothing to review against `main`
+    ? 0
+    ");
+    let outcome = project.saihai(["review", "--json", "--out", "sarif=r.sarif"]).run().exits(0);
+    assert_eq!(report(&outcome)["findings"], serde_json::json!([]));
+    assert!(project.read("r.sarif").contains("\"2.1.0\""));
+    project.write("kept.py", "print(2)\n");
+    let arguments = ["--skip", "code-reviewer", "--skip", "code-simplifier", "--skip", "pr-test-analyzer"];
+    insta::assert_snapshot!(seen(&project.saihai([&["review"][..], &arguments].concat()).run()), @"
+    no agent applies
+    ? 0
+    ");
+    assert!(project.begun().is_empty());
+}
+
+// R-53
+#[test]
+fn where_everybody_must_deliver_a_wrong_definition_ends_it_before_it_begins() {
+    let project = reviewed_by(&[("a", "")]);
+    project.write(".saihai/agents/bad.toml", "name = \"bad\"\n");
+    review(&project, &none("main/a"), &["--require-all"]).exits(2);
+    assert!(project.begun().is_empty());
+    let outcome = review(&project, &none("main/a"), &["--json"]).exits(0);
+    assert_eq!(report(&outcome)["load_errors"][0]["file"], ".saihai/agents/bad.toml");
+}

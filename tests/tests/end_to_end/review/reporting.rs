@@ -1,0 +1,102 @@
+//! The report in its forms.
+
+use super::*;
+
+/// A review with something in every part of its report, printed in a form.
+fn printed(arguments: &[&str]) -> (Project, Outcome) {
+    let project = reviewed_by(&[("a", ""), ("b", "")]);
+    let fails = "  - {for: main/b, fail: {class: refused, message: no}}\n";
+    let outcome = review(&project, &(one("main/a", "important") + fails), arguments);
+    (project, outcome)
+}
+
+/// Without what differs from run to run.
+fn equal(text: &str) -> String {
+    let words = text.split_inclusive([' ', '\n']);
+    let time = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    words
+        .map(
+            |word| if time(word) { word.replace(|c: char| c.is_ascii_digit(), "0") } else { word.to_owned() },
+        )
+        .collect()
+}
+
+// R-49
+#[test]
+fn people_read_it_file_by_file_with_the_code() {
+    let (project, outcome) = printed(&[]);
+    let outcome = outcome.exits(1);
+    insta::assert_snapshot!(equal(&outcome.stdout), @"
+    **Review failed - 1 finding (1 important), 1 failing; 1 of 2 agents answered; 0.0 s**
+
+    ## Findings
+
+    ### store.py
+
+    - **important** · `store.py:2` · a · `8a26e96cabf5850b`
+
+      main/a found it
+
+      ```
+      2 |     return db.execute(query)
+      ```
+
+    ## Assessments
+
+    - a: overall_score 5/10
+
+    ## Agents
+
+    - a: 1 finding, 0.0 s
+    - **b**: failed (refused): no, 0.0 s
+    - code-reviewer: not selected (the settings disable it)
+    - pr-test-analyzer: not selected (the settings disable it)
+    - silent-failure-hunter: not selected (the settings disable it)
+    - type-design-analyzer: not selected (the settings disable it)
+    - code-simplifier: not selected (the settings disable it)
+    - comment-analyzer: not selected (the settings disable it)
+    ");
+    let kept = std::fs::read_to_string(project.run_directory().join("review.md")).expect("the saved report");
+    assert_eq!(kept, outcome.stdout, "the run keeps it");
+}
+
+// R-48, R-51, R-52
+#[test]
+fn programs_read_it_in_three_more_forms_and_files_take_any() {
+    let (project, outcome) =
+        printed(&["--format", "github", "--out", "json=r.json", "--out", "sarif=r.sarif"]);
+    insta::assert_snapshot!(equal(&outcome.exits(1).stdout), @"
+    ::warning file=store.py,line=2,endLine=2,title=important%3A a::main/a found it
+    ::warning title=b%3A error::failed (refused): no
+    ::notice title=assessments::a: overall_score 5/10
+    Review failed - 1 finding (1 important), 1 failing; 1 of 2 agents answered; 0.0 s
+    ");
+    let json: serde_json::Value = serde_json::from_str(&project.read("r.json")).expect("JSON");
+    let kept =
+        std::fs::read_to_string(project.run_directory().join("review.json")).expect("the saved report");
+    assert_eq!(json, serde_json::from_str::<serde_json::Value>(&kept).expect("JSON"));
+    let sarif: serde_json::Value = serde_json::from_str(&project.read("r.sarif")).expect("JSON");
+    assert_eq!(sarif["runs"][0]["results"][0]["message"]["text"], "main/a found it");
+    assert_eq!(sarif["runs"][0]["invocations"][0]["executionSuccessful"], false);
+}
+
+// R-52
+#[test]
+fn the_summary_of_a_job_is_added_to() {
+    let project = reviewed_by(&[("a", "")]);
+    project.write("summary.md", "before\n");
+    project.write("script.yaml", format!("script: 1\nreplies:\n{}", none("main/a")));
+    let summary = project.root().join("summary.md");
+    let call = project.saihai(["review", "--script", "script.yaml", "--format", "github"]);
+    call.env("GITHUB_STEP_SUMMARY", &summary).run().exits(0);
+    assert!(project.read("summary.md").starts_with("before\n**Review passed - no findings"));
+}
+
+// R-50
+#[test]
+fn what_programs_are_given_is_what_the_schema_says() {
+    let (project, outcome) = printed(&["--json"]);
+    let schema = project.saihai(["schema", "review-report"]).run().exits(0).stdout;
+    assert_eq!(schema, saihai::review::REPORT_SCHEMA);
+    assert_eq!(saihai_tests::wrong_report(&report(&outcome.exits(1))), Vec::<String>::new());
+}

@@ -1,0 +1,168 @@
+//! Agents are asked in their phases, and one that fails takes nothing from the others.
+
+use rustix::process::Signal;
+use saihai_tests::Terminal;
+
+use super::*;
+
+const PHASES: [(&str, &str); 4] =
+    [("b", "phase = \"final\"\n"), ("a1", ""), ("a-1", ""), ("z", "phase = \"early\"\n")];
+
+/// Who was asked and who had answered, in the order of the journal.
+fn order(project: &Project) -> Vec<String> {
+    let journal = std::fs::read_to_string(project.run_directory().join("journal.ndjson")).expect("a journal");
+    let lines = journal.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let mut order = Vec::new();
+    for line in lines {
+        for (fact, word) in [("asked", "asked"), ("replied", "answered")] {
+            if let Some(call) = line["fact"][fact]["call"].as_object() {
+                order.push(format!("{} {} {word}", call["stage"].as_str().unwrap_or_default(), call["n"]));
+            }
+        }
+    }
+    order
+}
+
+// R-40, case 35
+#[test]
+fn phases_follow_each_other_and_one_job_is_one_agent_at_a_time() {
+    let project = reviewed_by(&PHASES);
+    let replies: String = ["early/z", "main/a-1", "main/a1", "final/b"].map(none).concat();
+    let outcome = review(&project, &replies, &["--jobs", "1", "--json"]).exits(0);
+    insta::assert_snapshot!(order(&project).join("\n"), @"
+    early 1 asked
+    early 1 answered
+    main 1 asked
+    main 1 answered
+    main 2 asked
+    main 2 answered
+    final 1 asked
+    final 1 answered
+    ");
+    let expected = ["z success", "a-1 success", "a1 success", "b success"];
+    assert_eq!(statuses(&report(&outcome)), expected);
+}
+
+// R-48, case 34
+#[test]
+fn results_are_listed_by_name_whoever_answered_first_and_the_same_replies_give_the_same_report() {
+    let slow = |agent: &str| one(&format!("main/{agent}"), "nitpick").replace("for:", "delay: 1s, for:");
+    let reports =
+        [slow("a") + &one("main/b", "nitpick"), one("main/a", "nitpick") + &slow("b")].map(|replies| {
+            let project = reviewed_by(&[("b", ""), ("a", "")]);
+            let mut report = report(&review(&project, &replies, &["--json"]).exits(0));
+            assert_eq!(statuses(&report), ["a success", "b success"]);
+            report["run"] = serde_json::Value::Null;
+            report["head"] = serde_json::Value::Null;
+            report["summary"]["wall_ms"] = serde_json::Value::Null;
+            for result in report["results"].as_array_mut().expect("results") {
+                result["elapsed_ms"] = serde_json::Value::Null;
+            }
+            report
+        });
+    assert_eq!(reports[0], reports[1]);
+}
+
+// R-42, R-53, case 32
+#[test]
+fn one_that_fails_and_one_that_is_late_lose_nothing_of_the_third() {
+    let agents = [("fails", ""), ("finds", ""), ("late", "timeout = 1\n")];
+    let broken = "  - {for: main/fails, fail: {class: auth, message: not logged in}}\n  - {for: main/late, hang: true}\n";
+    let project = reviewed_by(&agents);
+    let outcome =
+        review(&project, &format!("{broken}{}", one("main/finds", "important")), &["--json"]).exits(1);
+    let told = report(&outcome);
+    assert_eq!(statuses(&told), ["fails error", "finds success", "late timeout"]);
+    assert_eq!(told["results"][0]["class"], "auth");
+    assert_eq!(told["results"][0]["message"], "not logged in");
+    assert_eq!(told["results"][2]["timeout_seconds"], 1);
+    assert_eq!(told["findings"][0]["message"], "main/finds found it");
+    let replies = format!("{broken}{}", none("main/finds"));
+    review(&reviewed_by(&agents), &replies, &[]).exits(0);
+    review(&reviewed_by(&agents), &replies, &["--require-all"]).exits(4);
+}
+
+// R-53, case 33
+#[test]
+fn where_nobody_delivers_there_is_a_report_of_the_reasons() {
+    let project = reviewed_by(&[("a", ""), ("b", "")]);
+    let fails = |agent: &str, why: &str| {
+        format!("  - {{for: main/{agent}, fail: {{class: refused, message: {why}}}}}\n")
+    };
+    let outcome = review(&project, &(fails("a", "no") + &fails("b", "never")), &["--json"]).exits(4);
+    let told = report(&outcome);
+    assert_eq!(statuses(&told), ["a error", "b error"]);
+    assert_eq!(
+        (&told["results"][0]["message"], &told["results"][1]["message"]),
+        (&"no".into(), &"never".into())
+    );
+    let part = "  - {for: main/b, times: 2, structured: {issues: [{severity: critical, description: d}, {severity: 1}], overall_score: 1}}\n";
+    let outcome =
+        review(&reviewed_by(&[("a", ""), ("b", "")]), &(fails("a", "no") + part), &["--json"]).exits(1);
+    assert_eq!(statuses(&report(&outcome)), ["a error", "b truncated"]);
+}
+
+// R-57
+#[test]
+fn an_interrupted_review_reports_what_is_finished_and_goes_on_with_the_rest() {
+    let project = reviewed_by(&[("a", ""), ("b", "")]);
+    let replies =
+        format!("{}  - {{for: main/b, hang: true}}\n{}", one("main/a", "important"), none("main/b"));
+    project.write("script.yaml", format!("script: 1\nreplies:\n{replies}"));
+    let mut terminal = Terminal::start(project.saihai(["review", "--script", "script.yaml", "--jobs", "1"]));
+    terminal.wait_for("`main/a` replied");
+    terminal.signal(Signal::INT);
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, Some(3), "{screen}");
+    assert!(screen.contains("Review stopped - 1 finding"), "{screen}");
+    assert!(screen.contains("continue with `saihai resume "), "{screen}");
+    project.write("store.py", "changed meanwhile\n");
+    let resumed = project.saihai(["resume", "last"]).run().exits(1);
+    assert!(resumed.stdout.contains("main/a found it"), "{resumed}");
+    assert!(resumed.stdout.contains("2 |     return db.execute(query)"), "{resumed}");
+    let asked: Vec<usize> = project.journal().asked().into_values().collect();
+    assert_eq!(asked, [1, 2], "only what is missing is asked");
+}
+
+// R-64
+#[test]
+fn a_hard_budget_leaves_out_whoever_comes_last() {
+    let project = reviewed_by(&[("a", ""), ("b", ""), ("c", "phase = \"final\"\n")]);
+    let replies = none("main/a") + &none("main/b");
+    let outcome = review(&project, &replies, &["--budget", "turns=2", "--json"]).exits(5);
+    let told = report(&outcome);
+    assert_eq!(statuses(&told), ["a success", "b success", "c error"]);
+    assert_eq!(told["results"][2]["class"], "budget");
+    let left = serde_json::json!([{"file": "store.py", "agent": "c", "reason": "budget"}]);
+    assert_eq!(told["not_reviewed"], left);
+    let project = reviewed_by(&[("a", ""), ("b", ""), ("c", "phase = \"final\"\n")]);
+    review(&project, &replies, &["--budget", "turns=2", "--allow-partial"]).exits(0);
+}
+
+// K-25, K case 6
+#[test]
+fn nobody_reviews_where_no_provider_is_configured() {
+    let project = reviewed_by(&[("a", "")]);
+    insta::assert_snapshot!(seen(&project.saihai(["review"]).run()), @r#"
+    error: nothing says who reviews: no provider is configured
+      = help: name one: `--provider claude`, or `provider = "claude"` in `.saihai/config.toml`
+      = help: `saihai review --explain-selection` needs none
+    ? 2
+    "#);
+    insta::assert_snapshot!(seen(&project.saihai(["review", "--provider", "script"]).run()), @"
+    error: the provider `script` has nothing to answer from
+      = help: name a file: `--script FILE`
+    ? 2
+    ");
+    insta::assert_snapshot!(seen(&project.saihai(["review", "--provider", "cluade"]).run()), @"
+    error[provider/unknown-provider]: no provider is named `cluade`
+      = help: did you mean `claude`?
+    ? 2
+    ");
+    insta::assert_snapshot!(seen(&project.saihai(["review", "--pr", "12"]).run()), @"
+    error: `--pr 12`: pull requests cannot be fetched yet
+      = help: fetch the branch, check it out and name its base: `saihai review main`
+    ? 2
+    ");
+    assert!(project.begun().is_empty());
+}
