@@ -136,7 +136,7 @@ mod tests {
     fn a_text_is_cut_where_a_hunk_ends_or_else_a_line() {
         let diff = "diff --git a/x b/x\n@@ -1 +1 @@\n+one\n@@ -9 +9 @@\n+two\n@@ -20 +20 @@\n+three\n";
         let check = |room: usize, expected: &str| assert_eq!(cut(diff, room), expected, "{room}");
-        check(60, "diff --git a/x b/x\n@@ -1 +1 @@\n+one\n");
+        check(50, "diff --git a/x b/x\n@@ -1 +1 @@\n+one\n");
         check(70, "diff --git a/x b/x\n@@ -1 +1 @@\n+one\n@@ -9 +9 @@\n+two\n");
         check(33, "diff --git a/x b/x\n@@ -1 +1 @@\n");
         check(3, "");

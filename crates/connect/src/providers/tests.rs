@@ -26,6 +26,7 @@ fn turn(provider: &str) -> Turn {
         tools: None,
         session: SessionPolicy::Fresh,
         timeout: None,
+        within: None,
         max_calls: None,
         price: None,
         needs: Vec::new(),

@@ -160,8 +160,7 @@ fn nobody_reviews_where_no_provider_is_configured() {
     ? 2
     ");
     insta::assert_snapshot!(seen(&project.saihai(["review", "--pr", "12"]).run()), @"
-    error: `--pr 12`: pull requests cannot be fetched yet
-      = help: fetch the branch, check it out and name its base: `saihai review main`
+    error: `--pr` is not part of this version yet
     ? 2
     ");
     assert!(project.begun().is_empty());

@@ -55,10 +55,6 @@ pub(crate) struct Review {
     #[arg(long)]
     explain_selection: bool,
 
-    /// Review a pull request by its number
-    #[arg(long, value_name = "NUMBER")]
-    pr: Option<u64>,
-
     #[command(flatten)]
     asking: AskingFlags,
 
@@ -68,10 +64,6 @@ pub(crate) struct Review {
 
 impl Review {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
-        if let Some(number) = self.pr {
-            let error = Error::usage(format!("`--pr {number}`: pull requests cannot be fetched yet"));
-            return Err(error.hint("fetch the branch, check it out and name its base: `saihai review main`"));
-        }
         let project = Project::find()?;
         let settings = project.settings(self.asking.trust_project, streams)?;
         let options = flags::options(&self.asking, &self.report)?;

@@ -56,7 +56,7 @@ fn of(word: &str) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::captured;
+    use crate::terminal::streams::captured;
 
     #[test]
     fn marks_become_colour_and_words_stay() {
