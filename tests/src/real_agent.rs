@@ -79,11 +79,17 @@ impl Surroundings {
     }
 
     fn furnish(&self) {
+        fs::create_dir_all(self.scratch()).expect("a directory for what it leaves behind");
         for (path, content) in (self.agent.files)(&self.server.url()) {
             let path = self.project.home().join(path);
             fs::create_dir_all(path.parent().expect("it is below the home")).expect("its directory");
             fs::write(path, content).expect("a file of the home");
         }
+    }
+
+    /// Where it puts what is for the moment, and goes with the rest: they leave libraries, sockets and reports there.
+    fn scratch(&self) -> PathBuf {
+        self.project.home().with_file_name("tmp")
     }
 
     /// Every variable the agent has.
@@ -94,6 +100,7 @@ impl Surroundings {
             ("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display())),
             ("LANG", "C.UTF-8".to_owned()),
             ("TZ", "UTC".to_owned()),
+            ("TMPDIR", self.scratch().display().to_string()),
         ];
         variables.extend((self.agent.environment)(&self.server.url()));
         variables

@@ -1,4 +1,5 @@
-//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`, `real-agents`, `real-model`, `record-agents`.
+//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`, `real-agents`, `real-model`, `record-agents`,
+//! `time-agents`.
 //!
 //! Each task is a thin order of cargo calls plus what cargo cannot tell: whether the release binary knows how to
 //! fail on purpose, what a test run left out, which requirements no test names. It uses no crate of ours, so that
@@ -26,6 +27,7 @@ usage: cargo xtask TASK
   real-agents [NAME…]               only the suite of the vendors' agent programs, or its tests of these names
   real-model [NAME…]                only a real, small model on the loopback, for the providers by HTTP
   record-agents [AGENT [CASE]]      what the vendors' programs say, for the tests of the providers
+  time-agents                       how long a vendor's program takes to begin, and what it would save if it stayed
 ";
 
 fn main() -> ExitCode {
@@ -47,6 +49,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "coverage" => coverage::run(rest),
         "real-agents" => real_agents::test(rest).map(|()| ExitCode::SUCCESS),
         "record-agents" => real_agents::record(rest),
+        "time-agents" => real_agents::time(),
         "real-model" => real_model::test(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");

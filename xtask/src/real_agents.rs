@@ -60,6 +60,16 @@ pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Measures how long a program takes to begin.
+pub(crate) fn time() -> Result<ExitCode> {
+    let (installation, confinement) = prepare()?;
+    let build = ["build", "--package", "saihai-tests", "--example", "time_agents"];
+    installation.take_in(&cargo::executable(&build, "time_agents")?, "time_agents")?;
+    let status = confinement.run("time_agents", &[])?;
+    ensure!(status.success(), "the measurement failed ({status})");
+    Ok(ExitCode::SUCCESS)
+}
+
 fn prepare() -> Result<(Installation, Confinement)> {
     let installation = Installation::make(&cargo::target_directory()?.join("real-agents"))
         .context("real agents: not run: they could not be installed")?;
