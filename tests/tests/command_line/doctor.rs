@@ -151,6 +151,13 @@ fn the_forge_is_known_by_the_remote_and_its_token_by_name() {
     let forge = serde_json::json!({"host": "github.com", "repository": "me/tool", "github": true, "token": "GITHUB_TOKEN", "gh": false});
     assert_eq!(outcome.json()[0]["forge"], forge);
     assert!(!format!("{outcome}").contains("canary"), "{outcome}");
+    // A GitHub of one's own is known by the variable that `gh` goes by too.
+    let own = Machine::new(&[("git", &git.replace("github.com", "Git.Example.com"))], "");
+    let outcome = own.doctor(&[]).run().exits(0);
+    let line = "the remote repository `me/tool` at `git.example.com` is not on GitHub; if `git.example.com` is a GitHub of your own, set `GH_HOST`";
+    assert!(outcome.stdout.contains(line), "{outcome}");
+    let outcome = own.doctor(&["--json"]).env("GH_HOST", "git.example.com").run().exits(0);
+    assert_eq!(outcome.json()[0]["forge"]["github"], true, "{outcome}");
     let bare = Machine::new(&[], "");
     assert_eq!(
         bare.doctor(&["--json"]).run().exits(0).json()[0]["forge"],

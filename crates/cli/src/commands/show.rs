@@ -3,7 +3,7 @@
 use clap::Args;
 use saihai::RunDirectory;
 use saihai::project::{ReportVersion, ReportVersions, RunResult, StageTold, Stages};
-use saihai_model::How;
+use saihai_model::{Entry, Fact, How};
 use serde::Serialize;
 
 use crate::driving::{Conclusion, ResultObject, show_result};
@@ -54,12 +54,20 @@ impl Told {
     fn of(directory: &RunDirectory, streams: &mut Streams) -> Result<Self, Error> {
         let mut stages = Stages::default();
         let mut reports = ReportVersions::default();
+        let mut last = None;
         let torn = directory.read(&mut |record| {
             stages.see(&record);
             reports.see(&record);
+            if let Entry::Fact(Fact::Replied(replied)) = record.entry {
+                last = Some(replied);
+            }
         })?;
         if let Some(torn) = torn {
             streams.warning(&torn.to_string());
+        }
+        // What is to be known of the output that is shown, such as that it is only the end of it.
+        for warning in last.iter().flat_map(|replied| &replied.reading.warnings) {
+            streams.warning(&visible_line(warning));
         }
         Ok(Self {
             conclusion: Conclusion::of(directory)?,

@@ -40,6 +40,7 @@ use hearing::{Heard, Hearing};
 use probing::Probing;
 pub(crate) use staying::{Stayed, Staying};
 use transcript::Transcript;
+pub(crate) use transcript::transcript_of;
 
 /// An agent program that is there, with what it is started with.
 pub(crate) struct Installed {
@@ -209,7 +210,7 @@ impl Attempt {
             }
             fs::write(path, text)?;
         }
-        Transcript::create(scratch, &self.ask.call, self.ask.attempt)
+        Transcript::create(&self.ask)
     }
 
     fn start(&self, invocation: &Invocation) -> Start {

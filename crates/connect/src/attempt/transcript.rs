@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use saihai_model::CallId;
+use saihai_model::{Ask, CallId};
 
 /// The file, and how much stands in it.
 pub(super) struct Transcript {
@@ -15,8 +15,8 @@ pub(super) struct Transcript {
 
 impl Transcript {
     /// A new file for an attempt; what a crashed process left of the same attempt is replaced.
-    pub(super) fn create(scratch: &Path, call: &CallId, attempt: u32) -> io::Result<Self> {
-        let path = scratch.join(name(call, attempt));
+    pub(super) fn create(ask: &Ask) -> io::Result<Self> {
+        let path = transcript_of(ask);
         let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path)?;
         Ok(Self { file, path, length: 0 })
     }
@@ -43,6 +43,11 @@ impl Transcript {
         self.file.seek(SeekFrom::Start(self.length))?;
         read
     }
+}
+
+/// Where all stands that a process printed for an ask.
+pub(crate) fn transcript_of(ask: &Ask) -> PathBuf {
+    Path::new(&ask.scratch).join(name(&ask.call, ask.attempt))
 }
 
 /// The call and the attempt, in letters that every file system takes; what is no such letter is spelled out, so that

@@ -10,6 +10,8 @@ use crate::terminal::visible_line;
 /// What is known of the forge.
 pub(super) struct Forge {
     repository: Option<Repository>,
+    /// Whether it is on GitHub, or on a server of one's own that is known to be like it.
+    is_github: bool,
     /// Whether the variable with a token for it holds something.
     has_token: bool,
     /// Whether there is a program that can be asked for one.
@@ -27,6 +29,8 @@ struct Repository {
 /// The variable in which a token is looked for.
 const TOKEN: &str = "GITHUB_TOKEN";
 const GITHUB: &str = "github.com";
+/// The variable in which `gh` is told of a server of one's own.
+const OWN_HOST: &str = "GH_HOST";
 
 impl Forge {
     pub(super) async fn of(git: Option<&Path>, directory: &Path, with: &Connections) -> Self {
@@ -36,8 +40,10 @@ impl Forge {
         };
         let is_filled =
             |name: &str| with.environment.iter().any(|(this, value)| this == name && !value.is_empty());
+        let repository = address.as_deref().and_then(Repository::of);
         Self {
-            repository: address.as_deref().and_then(Repository::of),
+            is_github: repository.as_ref().is_some_and(|repository| is_github(&repository.host, with)),
+            repository,
             has_token: is_filled(TOKEN),
             has_gh: program("gh", with).await.is_some(),
         }
@@ -49,7 +55,12 @@ impl Forge {
         };
         let shown = format!("`{}` at `{}`", visible_line(name), visible_line(host));
         let token = match (self.has_token, self.has_gh) {
-            _ if host != GITHUB => return format!("the remote repository {shown} is not on GitHub"),
+            _ if !self.is_github => {
+                return format!(
+                    "the remote repository {shown} is not on GitHub; if `{}` is a GitHub of your own, set `{OWN_HOST}`",
+                    visible_line(host)
+                );
+            }
             (true, _) => format!("`{TOKEN}` is set"),
             (false, true) => format!("`{TOKEN}` is not set, and `gh` can be asked for a token"),
             (false, false) => format!("neither is `{TOKEN}` set nor `gh` there to be asked for a token"),
@@ -62,11 +73,18 @@ impl Forge {
         ForgeObject {
             host: repository.map(|repository| repository.host.as_str()),
             repository: repository.map(|repository| repository.name.as_str()),
-            github: repository.is_some_and(|repository| repository.host == GITHUB),
+            github: self.is_github,
             token: self.has_token.then_some(TOKEN),
             gh: self.has_gh,
         }
     }
+}
+
+/// Whether a host is GitHub's, or the one that `gh` is told of.
+fn is_github(host: &str, with: &Connections) -> bool {
+    let own =
+        with.environment.iter().find(|(name, _)| name == OWN_HOST).and_then(|(_, value)| value.to_str());
+    host == GITHUB || own.is_some_and(|own| own.eq_ignore_ascii_case(host))
 }
 
 impl Repository {

@@ -151,7 +151,9 @@ fn of_a_very_long_text_the_end_is_passed_on_and_that_is_said() {
     assert!(reply.text.starts_with("aaa") && reply.text.ends_with('漢'));
     assert_eq!(
         reply.warnings,
-        ["only the end of a reply of 20080000 bytes is passed on; all of it is in the turn's transcript"]
+        [
+            "only the end of a reply of 20080000 bytes is passed on; all of it is in /run/scratch/plan.1.1.1-1.out"
+        ]
     );
 }
 

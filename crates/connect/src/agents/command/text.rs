@@ -4,6 +4,7 @@ use saihai_model::{Ask, Progress, ProviderAnswer, Refusal, Reply};
 
 use super::{PROFILE, failed};
 use crate::agent::{End, Listener, Next, abrupt};
+use crate::attempt::transcript_of;
 use crate::structured::Structured;
 
 /// So much of a reply is held and passed on, from its end; all of it stands in the transcript (C-52).
@@ -55,7 +56,11 @@ impl Listener for Ears {
         }
         let warnings = (self.left_off > 0).then(|| {
             let length = self.left_off + self.said.len();
-            format!("only the end of a reply of {length} bytes is passed on; all of it is in the turn's transcript")
+            let file = transcript_of(&self.ask);
+            format!(
+                "only the end of a reply of {length} bytes is passed on; all of it is in {}",
+                file.display()
+            )
         });
         let said = &self.said;
         let text = said.strip_suffix("\r\n").or_else(|| said.strip_suffix('\n')).unwrap_or(said).to_owned();
