@@ -24,6 +24,7 @@ pub use sarif::to_sarif;
 #[cfg(test)]
 pub(crate) use suggest::COMPARED;
 pub use suggest::{did_you_mean, nearest};
+pub(crate) use words::steers;
 pub use words::{list_of, quoted};
 
 /// One thing that is wrong, or worth knowing.

@@ -17,6 +17,7 @@ mod diagnostic;
 mod document;
 mod fields;
 mod hats;
+pub mod issues;
 mod language;
 mod lowering;
 mod piece;
@@ -48,9 +49,10 @@ pub use scaffold::{FIRST, NewFile, eject, scaffold};
 pub use schema::{SCHEMAS, schema};
 pub use script::{SCRIPT, load_script, read_script};
 pub use settings::{
-    BUILT_IN_PROVIDERS, BadBudget, LimitSettings, ListedSetting, ReviewAgentSettings, ReviewSettings,
-    SETTINGS, SessionDefault, SettingFlag, SettingOrigin, Settings, SettingsFrom, TRUST_FILE, Trust,
-    TrustRequest, Use, Variables, parse_budget, project_root,
+    BUILT_IN_PROVIDERS, BadBudget, CleanUp, Comments, ForgeKind, LimitSettings, ListedSetting,
+    ReviewAgentSettings, ReviewSettings, SETTINGS, SessionDefault, SettingFlag, SettingOrigin, Settings,
+    SettingsFrom, TRUST_FILE, Trust, TrustRequest, Use, Variables, WorkGate, WorkSettings, parse_budget,
+    project_root,
 };
 pub use source::{DiskSource, FileKind, MemorySource, ReadError, Source};
 pub use steps::{AGENT, CATALOGUE, CONFIG as AGENT_CONFIG, REGISTRY};

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::fields::{Kind, Object};
 use crate::hats::ORCH;
+use crate::issues;
 use crate::piece::PIECE;
 use crate::review::{self, OutputSchema};
 use crate::script::{ENTRY, SCRIPT};
@@ -15,7 +16,7 @@ use crate::steps::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use table::Tables;
 
 /// The schemas there are, each with what it describes.
-pub const SCHEMAS: [(&str, &str); 8] = [
+pub const SCHEMAS: [(&str, &str); 9] = [
     ("piece", "a piece, as in `.saihai/pieces/NAME.yaml`"),
     ("hats", "hats, as in `orch.yml`"),
     ("agent", "a step agent, as in `.agent/NAME/agent.json`"),
@@ -24,6 +25,7 @@ pub const SCHEMAS: [(&str, &str); 8] = [
     ("review-agent", "a review agent, as in `.saihai/agents/NAME.toml`"),
     ("settings", "settings, as in `.saihai/config.toml`"),
     ("script", "a script file, or a mock scenario of TAKT"),
+    ("issue", "the front matter of an issue, as in `.saihai/issues/7-login.md`"),
 ];
 
 /// The schema of that name, in JSON Schema 2020-12.
@@ -37,6 +39,7 @@ pub fn schema(name: &str) -> Option<Json> {
         "review-agent" => Some(of_table(name, &review::AGENT)),
         "settings" => Some(of_table(name, &SETTINGS)),
         "script" => Some(of_script()),
+        "issue" => Some(of_table(name, &issues::ISSUE)),
         _ => name.strip_prefix("review/").and_then(OutputSchema::named).map(of_reply),
     }
 }

@@ -12,11 +12,14 @@ mod listing;
 mod load;
 mod provider;
 mod provider_check;
+mod ref_name;
 mod reserved;
 mod review;
 mod tables;
 mod trust;
 mod values;
+mod work;
+mod work_check;
 
 use std::path::PathBuf;
 
@@ -31,6 +34,7 @@ pub use review::{ReviewAgentSettings, ReviewSettings};
 pub use tables::{BUILT_IN_PROVIDERS, SETTINGS};
 pub use trust::{TRUST_FILE, Trust, TrustRequest};
 pub use values::SettingOrigin;
+pub use work::{CleanUp, Comments, ForgeKind, WorkGate, WorkSettings};
 
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, list_of};
 use crate::language::Language;
@@ -63,6 +67,8 @@ pub struct Settings {
     pub providers: IndexMap<ProviderName, ProviderSettings>,
     /// What is said of reviews.
     pub review: ReviewSettings,
+    /// What is said of working on issues.
+    pub work: WorkSettings,
     retry: Retry,
     values: Values,
     untrusted: Vec<Setting>,
@@ -121,6 +127,7 @@ impl Default for Settings {
             short_wait: Millis::seconds(60),
             providers: IndexMap::new(),
             review: ReviewSettings::default(),
+            work: WorkSettings::default(),
             retry: Retry::default(),
             values: Values::default(),
             untrusted: Vec::new(),

@@ -206,7 +206,11 @@ impl Patient {
 
 /// Asks a program something about itself; nothing comes back where it does not end in time. It is started nowhere in
 /// particular.
-async fn probe(file: &Path, arguments: &[&str], environment: Vec<(OsString, OsString)>) -> Option<Probed> {
+pub(crate) async fn probe(
+    file: &Path,
+    arguments: &[&str],
+    environment: Vec<(OsString, OsString)>,
+) -> Option<Probed> {
     let mut command = Command::new(file);
     command.args(arguments).env_clear().envs(environment).current_dir(std::env::temp_dir());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);

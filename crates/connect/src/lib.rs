@@ -24,6 +24,7 @@ mod clock;
 mod command_line;
 mod doctor;
 mod environment;
+pub mod forge;
 mod http;
 mod lenient;
 mod metering;

@@ -32,6 +32,7 @@ mod provider;
 mod reading;
 mod reads;
 mod record;
+mod repository;
 mod script;
 mod slug;
 mod status_label;
@@ -67,6 +68,7 @@ pub use reads::{
     OutputSchema, Question, QuestionSession, Reads, Report, Spoken, StillWrong,
 };
 pub use record::{Entry, Record};
+pub use repository::{MergeMethod, RepositoryName};
 pub use script::{
     Script, ScriptAnswer, ScriptEdit, ScriptFailure, ScriptReply, ScriptRun, ScriptWrite,
     Target as ScriptTarget, Times, Visits,

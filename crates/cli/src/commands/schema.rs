@@ -26,9 +26,6 @@ const OWN: [(&str, &str, &str); 3] = [
     ("review-report", "the report of a review, by `--format json`", saihai::review::REPORT_SCHEMA),
 ];
 
-/// Schemas that later versions have.
-const LATER: [&str; 1] = ["issue"];
-
 impl Schema {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let Some(name) = self.name else {
@@ -62,9 +59,6 @@ fn text(name: &str) -> Result<String, Error> {
     if let Some(schema) = schema(name) {
         let text = serde_json::to_string_pretty(&schema).expect("a JSON value can be written");
         return Ok(text + "\n");
-    }
-    if LATER.contains(&name) {
-        return Err(Error::usage(format!("the schema `{name}` is not part of this version yet")));
     }
     let names: Vec<String> = all().map(|(name, _)| name).collect();
     let hint = did_you_mean(name, names.iter().map(String::as_str));

@@ -33,6 +33,6 @@ fn visible(c: char) -> Vec<char> {
 }
 
 /// Whether a character would steer a terminal, or turn the direction in which text is read.
-pub(super) fn steers(c: char) -> bool {
+pub(crate) fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

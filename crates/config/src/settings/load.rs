@@ -10,8 +10,8 @@ use super::layer::{self, Layer};
 use super::tables::SETTINGS;
 use super::trust::{Trust, needs_trust};
 use super::values::{Section, Setting, SettingOrigin, Values};
-use super::{LimitSettings, ReviewSettings, SessionDefault, Settings, Variables};
-use super::{provider, provider_check};
+use super::{LimitSettings, ReviewSettings, SessionDefault, Settings, Variables, WorkSettings};
+use super::{provider, provider_check, work_check};
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, DocumentPath, nearest, quoted};
 use crate::document::{Document, Format, LARGEST_FILE, cannot_read};
 use crate::fields::{Kind, Object, duration_of};
@@ -67,6 +67,7 @@ impl Settings {
         said.extend(texts.iter().cloned());
         provider_check::check(&said, loading.diagnostics);
         loading.check_bounds(&said);
+        work_check::check(&said, loading.diagnostics);
 
         let mut held: Values = user.into_iter().collect();
         let mut untrusted = Vec::new();
@@ -194,9 +195,6 @@ impl Loading<'_, '_> {
         let root = values.section(&DocumentPath::root());
         let limits = root.within("limits");
         let retry = root.within("retry");
-        for budget in ["budget", "budget_per_issue"] {
-            read_budget(&root.within("work").within(budget), self.diagnostics);
-        }
         Settings {
             provider: root.text("provider").map(ProviderName::from),
             language: root.text("language").and_then(Language::named).unwrap_or_else(|| self.language()),
@@ -220,9 +218,25 @@ impl Loading<'_, '_> {
             retry: read_retry(&retry),
             providers: self.providers(said, &root.within("providers")),
             review: ReviewSettings::read(&values, self.diagnostics),
+            work: self.work(&root.within("work")),
             untrusted,
             values,
         }
+    }
+
+    fn work(&mut self, section: &Section<'_>) -> WorkSettings {
+        let unset = WorkSettings::default();
+        let below =
+            |path: Option<PathBuf>, unset: PathBuf| path.unwrap_or_else(|| self.from.root.join(unset));
+        WorkSettings {
+            from: below(self.path(section.get("from")), unset.from),
+            worktree_root: below(self.path(section.get("worktree_root")), unset.worktree_root),
+            api: self.from.variables.get("GITHUB_API_URL").map_or(unset.api, str::to_owned),
+            budget: read_budget(&section.within("budget"), self.diagnostics),
+            budget_per_issue: read_budget(&section.within("budget_per_issue"), self.diagnostics),
+            ..unset
+        }
+        .with(section)
     }
 
     /// All providers anything is said about. The kind is what was said even if it is not trusted: a provider that

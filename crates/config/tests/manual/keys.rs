@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use saihai_config::{AGENT, AGENT_CONFIG, CATALOGUE, Field, Kind, Object, PIECE, REGISTRY, review};
+use saihai_config::{
+    AGENT, AGENT_CONFIG, CATALOGUE, Field, Kind, Object, PIECE, REGISTRY, SETTINGS, issues, review,
+};
 
 use crate::page::read;
 
@@ -152,4 +154,10 @@ fn the_keys_of_step_agents_are_shown_as_they_are_read() {
 fn the_keys_of_review_agents_are_shown_as_they_are_read() {
     let titles = ["a review agent", "`applicability`"];
     check("docs/guides/writing-a-reviewer.md", &[&review::AGENT], &titles);
+}
+
+#[test]
+fn the_keys_of_issues_and_of_working_on_them_are_shown_as_they_are_read() {
+    check("docs/reference/issues.md", &[&issues::ISSUE], &["an issue"]);
+    check("docs/reference/settings.md", &[&SETTINGS], &["`work`"]);
 }

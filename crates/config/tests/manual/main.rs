@@ -4,6 +4,7 @@
 mod built_in;
 mod codes;
 mod hats;
+mod issues;
 mod keys;
 mod page;
 mod pieces;

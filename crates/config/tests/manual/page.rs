@@ -61,7 +61,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
 }
 
 /// The pages of diagnostics that have entries.
-pub(crate) const PAGES: [&str; 7] = [
+pub(crate) const PAGES: [&str; 8] = [
     "docs/reference/diagnostics-of-pieces.md",
     "docs/reference/diagnostics-of-hats.md",
     "docs/reference/diagnostics-of-workflows.md",
@@ -69,6 +69,7 @@ pub(crate) const PAGES: [&str; 7] = [
     "docs/reference/diagnostics-of-scripts.md",
     "docs/reference/diagnostics-of-steps.md",
     "docs/reference/diagnostics-of-reviews.md",
+    "docs/reference/diagnostics-of-issues.md",
 ];
 
 /// The headings of a page that are codes, in order.

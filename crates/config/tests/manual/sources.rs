@@ -9,10 +9,10 @@ use saihai_config::Dialect;
 const SHARED: [&str; 2] = ["document", "fields"];
 
 /// Areas whose files are read by those modules.
-const READ: [&str; 6] = ["piece", "hats", "steps", "settings", "script", "review"];
+const READ: [&str; 7] = ["piece", "hats", "steps", "settings", "script", "review", "work"];
 
 /// What the shared modules can never say of an area, because its tables and its format have no such thing.
-pub(crate) const NEVER: [(&str, &str); 11] = [
+pub(crate) const NEVER: [(&str, &str); 13] = [
     ("settings", "not-supported"),
     ("settings", "missing-key"),
     ("settings", "duplicate-field"),
@@ -25,6 +25,8 @@ pub(crate) const NEVER: [(&str, &str); 11] = [
     // Its files are read by a reader of its own, for whom all of that is `review/file`.
     ("review", "missing-file"),
     ("review", "bad-file"),
+    ("work", "not-supported"),
+    ("work", "duplicate-field"),
 ];
 
 /// Every code that some place of the sources can report.
@@ -84,6 +86,9 @@ fn areas_of(path: &Path) -> Vec<&'static str> {
     // What every dialect that can be read is lowered with.
     if module == "lowering" {
         return Dialect::ALL.into_iter().map(|dialect| dialect.area().name()).collect();
+    }
+    if module == "issues" {
+        return vec!["work"];
     }
     let own = ["piece", "hats", "steps", "review", "settings", "script"];
     own.into_iter().filter(|area| *area == module).collect()

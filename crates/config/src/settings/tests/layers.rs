@@ -33,7 +33,12 @@ fn later_layers_win_key_by_key_and_say_so() {
 fn without_any_file_the_defaults_of_the_tables_hold() {
     // K-30: what the tables publish is what is in force.
     let settings = World::default().settings();
-    assert_eq!(settings, Settings { reports_dir: "/p/.takt/reports".into(), ..Settings::default() });
+    let work = WorkSettings {
+        from: "/p/.saihai/issues".into(),
+        worktree_root: "/p/.worktrees".into(),
+        ..WorkSettings::default()
+    };
+    assert_eq!(settings, Settings { reports_dir: "/p/.takt/reports".into(), work, ..Settings::default() });
     let listed: String = settings.list().iter().map(|one| format!("{} = {}\n", one.key, one.value)).collect();
     assert_snapshot!(listed, @r#"
     language = "en"

@@ -6,6 +6,7 @@ mod layers;
 mod listing;
 mod providers;
 mod trust;
+mod work;
 mod wrong;
 
 use std::path::Path;

@@ -1,0 +1,35 @@
+//! The text of an issue's file behind its front matter.
+
+use super::markdown::visible;
+
+/// The text of an issue, and the title that stands in it.
+pub(super) struct Body {
+    /// The first `# ` heading.
+    pub(super) heading: Option<String>,
+    /// The text.
+    pub(super) text: String,
+    /// The text behind the heading, where it begins with it: what is taken for the title is not said twice.
+    pub(super) behind: Option<String>,
+}
+
+impl Body {
+    pub(super) fn of(text: &str) -> Self {
+        // What is quoted, commented or code is no heading. Hiding keeps lines, so the two go side by side.
+        let hidden = visible(text);
+        let lines = || hidden.lines().zip(text.split_inclusive('\n'));
+        let found = lines().position(|(line, _)| line.starts_with("# "));
+        let heading = found.and_then(|at| lines().nth(at)).map(|(_, line)| title_of(line));
+        let before: usize = lines().take(found.unwrap_or(0)).map(|(_, line)| line.len()).sum();
+        let is_first = found.is_some() && text[..before].trim().is_empty();
+        let rest = is_first.then(|| text[before..].split_once('\n').map_or("", |(_, rest)| rest));
+        let tidy = |text: &str| text.trim_start_matches(['\r', '\n']).trim_end().to_owned();
+        Self { heading, text: tidy(text), behind: rest.map(tidy) }
+    }
+}
+
+/// A heading without its marks; it may be closed by some as well.
+fn title_of(line: &str) -> String {
+    let title = line.trim_start_matches('#').trim();
+    let open = title.trim_end_matches('#');
+    if open.ends_with([' ', '\t']) || open.is_empty() { open.trim() } else { title }.to_owned()
+}

@@ -1,0 +1,92 @@
+//! Text of an agent that goes to a forge, made so that the forge does nothing because of it.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
+use regex::Regex;
+
+/// What a forge acts on in plain text: the name of a person or a team, a word that closes an issue in front of one, and
+/// characters written as their numbers, behind which either could hide. Backslashes before them are taken along, for they
+/// would undo the mark that is put there.
+static ACTED_ON: LazyLock<Regex> = LazyLock::new(|| {
+    let acted_on = r"(?xi)
+        \\* @ \w [\w/-]*
+        | \\* (?: close[sd]? | fix (?: e[sd] )? | resolve[sd]? ) \b [\\:\s*_]*
+            (?: (?: [\w.-]+ / [\w.-]+ )? \\* \# \d+ | \b GH- \d+ | https?:// [^\s<>`]* /(?: issues | pull ) / \d+ )
+        | \\* & (?: \#x? [0-9a-f]+ | commat | num ) ;";
+    Regex::new(acted_on).expect("a regular expression")
+});
+
+/// The same text in which every `@name`, every closing word before `#1`, every HTML comment and every image is code, so that
+/// it closes no issue, calls nobody, hides nothing and loads nothing. What is code already stays as it is.
+pub fn inert(text: &str) -> String {
+    let places = places(text);
+    let fence = "`".repeat(longest_run(text) + 1);
+    let (mut inert, mut at) = (String::with_capacity(text.len()), 0);
+    for place in places {
+        inert.push_str(&text[at..place.start]);
+        // Marks of the text itself must not run together with ours.
+        if inert.ends_with('`') {
+            inert.push(' ');
+        }
+        let words: Vec<&str> = text[place.clone()].split_whitespace().collect();
+        let words = words.join(" ");
+        let gap = if words.starts_with('`') || words.ends_with('`') { " " } else { "" };
+        inert.push_str(&format!("{fence}{gap}{words}{gap}{fence}"));
+        if text[place.end..].starts_with('`') {
+            inert.push(' ');
+        }
+        at = place.end;
+    }
+    inert.push_str(&text[at..]);
+    inert
+}
+
+/// What has to become code, in order, none within another.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "events of Markdown are another crate's, and most say nothing here"
+)]
+fn places(text: &str) -> Vec<Range<usize>> {
+    let (mut code, mut found) = (Vec::new(), Vec::new());
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) | Event::Code(_) => code.push(range),
+            // All of it: what a forge leaves of HTML is more than comments and images.
+            Event::Start(Tag::Image { .. }) | Event::InlineHtml(_) => found.push(range),
+            Event::Html(_) => found.push(trimmed(text, range)),
+            _ => {}
+        }
+    }
+    found.extend(ACTED_ON.find_iter(text).map(|found| found.range()));
+    found.retain(|place| !place.is_empty() && !code.iter().any(|code| overlap(code, place)));
+    merged(found)
+}
+
+fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+    let inside = &text[range.clone()];
+    let start = range.start + (inside.len() - inside.trim_start().len());
+    start..start + inside.trim().len()
+}
+
+fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+/// The same places in order, those that overlap as one.
+fn merged(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    places.sort_by_key(|place| (place.start, place.end));
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for place in places {
+        match merged.last_mut() {
+            Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+            Some(_) | None => merged.push(place),
+        }
+    }
+    merged
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}

@@ -1,0 +1,87 @@
+//! What of a Markdown text a reader would take for the writer's own words.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+/// Stands in the place of a character that is shown and not said. It is no letter, no mark and no space.
+const SHOWN: char = '\u{fffc}';
+
+/// Tags whose content is code or a quotation.
+const TAGS: [&str; 7] = ["blockquote", "pre", "code", "q", "script", "style", "textarea"];
+
+/// The text, line for line, with everything hidden that is not said in it: comments are blank, and code and quotations are
+/// characters that mean nothing.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "events of Markdown are another crate's, and most say nothing here"
+)]
+pub(super) fn visible(text: &str) -> String {
+    let mut hidden = vec![None; text.len()];
+    let mut hide = |range: Range<usize>, with: char| hidden[range].fill(Some(with));
+    let mut tags = OpenTags::default();
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+        match event {
+            Event::Start(Tag::BlockQuote(_) | Tag::CodeBlock(_)) | Event::Code(_) => hide(range, SHOWN),
+            Event::Html(_) | Event::InlineHtml(_) => {
+                comments(text, &range).into_iter().for_each(|comment| hide(comment, ' '));
+                tags.read(&text[range.clone()], &range).into_iter().for_each(|inside| hide(inside, SHOWN));
+            }
+            Event::Start(Tag::HtmlBlock) => {
+                comments(text, &range).into_iter().for_each(|comment| hide(comment, ' '));
+            }
+            _ => {}
+        }
+    }
+    if let Some(start) = tags.since {
+        hide(start..text.len(), SHOWN);
+    }
+    let character = |(at, c): (usize, char)| if c == '\n' { c } else { hidden[at].unwrap_or(c) };
+    text.char_indices().map(character).collect()
+}
+
+/// The comments within some HTML; one that is not closed reaches to its end.
+fn comments(text: &str, html: &Range<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = html.start;
+    while let Some(start) = text[at..html.end].find("<!--").map(|start| at + start) {
+        let end = text[start + 4..html.end].find("-->").map_or(html.end, |end| start + 4 + end + 3);
+        found.push(start..end);
+        at = end;
+    }
+    found
+}
+
+/// Tags that hide what stands between them, also where that is Markdown again.
+#[derive(Default)]
+struct OpenTags {
+    depth: usize,
+    /// Where the outermost was opened.
+    since: Option<usize>,
+}
+
+impl OpenTags {
+    /// Reads some HTML, and gives what has now been closed.
+    fn read(&mut self, html: &str, range: &Range<usize>) -> Vec<Range<usize>> {
+        let mut closed = Vec::new();
+        for (at, _) in html.match_indices('<') {
+            let rest = &html[at + 1..];
+            let (closing, rest) = rest.strip_prefix('/').map_or((false, rest), |rest| (true, rest));
+            let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+            if !TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(&rest[..length])) {
+                continue;
+            }
+            let place = range.start + at;
+            if !closing {
+                self.depth += 1;
+                self.since.get_or_insert(place);
+            } else if self.depth > 0 {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    closed.extend(self.since.take().map(|start| start..place));
+                }
+            }
+        }
+        closed
+    }
+}

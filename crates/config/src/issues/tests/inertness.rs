@@ -1,0 +1,79 @@
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use regex::Regex;
+
+use super::super::inert;
+
+// I-25
+#[test]
+fn names_closing_words_comments_and_images_become_code() {
+    let check = |text: &str, expected: &str| assert_eq!(inert(text), expected, "{text}");
+    check("Closes #1 @admin", "`Closes #1` `@admin`");
+    check(
+        "fixed: #12, Resolves me/tool#3 and close GH-4",
+        "`fixed: #12`, `Resolves me/tool#3` and `close GH-4`",
+    );
+    check("Fixes https://github.com/me/tool/issues/9.", "`Fixes https://github.com/me/tool/issues/9`.");
+    check("closes\n#1", "`closes #1`");
+    check("ask @me/team-a, not a@b.c", "ask `@me/team-a`, not a`@b`.c");
+    check("![pixel](https://x.example/?q=1)", "`![pixel](https://x.example/?q=1)`");
+    check("a <!-- hidden --> b", "a `<!-- hidden -->` b");
+    check("<img src=x> text", "`<img src=x>` text");
+    check("This fixes the login, see #4.", "This fixes the login, see #4.");
+    check(
+        "It was `Closes #1` before.\n\n```\n@admin\n```\n",
+        "It was `Closes #1` before.\n\n```\n@admin\n```\n",
+    );
+    check("\\@admin &#64;admin", "`\\@admin` `&#64;`admin");
+    check("a ` @admin", "a ` ``@admin``");
+    check("x`@admin", "x` ``@admin``");
+    check("", "");
+}
+
+/// What a forge would still act on: in text that is not code.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "events of Markdown are another crate's, and most say nothing here"
+)]
+fn acted_on(text: &str) -> Option<String> {
+    static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)@\w|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[:\s]*#\d").expect("an expression")
+    });
+    let (mut spoken, mut in_code) = (String::new(), false);
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_code = true,
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            Event::Text(words) if !in_code => spoken.push_str(&words),
+            Event::Code(_) => spoken.push('|'),
+            Event::SoftBreak | Event::HardBreak => spoken.push('\n'),
+            Event::End(TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::Item) => spoken.push('|'),
+            Event::Html(html) | Event::InlineHtml(html) => return Some(html.into_string()),
+            Event::Start(Tag::Image { .. }) => return Some("an image".to_owned()),
+            _ => {}
+        }
+    }
+    WORDS.find(&spoken).map(|found| found.as_str().to_owned())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn nothing_is_left_that_a_forge_acts_on(
+        parts in proptest::collection::vec(
+            prop_oneof![
+                Just("@admin".to_owned()), Just("Closes #1".to_owned()), Just("fixes: #2".to_owned()),
+                Just("`".to_owned()), Just("``".to_owned()), Just("\\".to_owned()), Just("\n".to_owned()),
+                Just("<!-- x -->".to_owned()), Just("![a](b)".to_owned()), Just("<b>".to_owned()),
+                Just("- ".to_owned()), Just(" ".to_owned()), Just("> ".to_owned()), "[a-z*_.]{1,4}",
+            ],
+            0..10,
+        ),
+    ) {
+        let text = parts.concat();
+        let made = inert(&text);
+        prop_assert_eq!(acted_on(&made), None, "{:?} became {:?}", text, made);
+    }
+}

@@ -1,0 +1,52 @@
+//! The reference of issues, tried out.
+
+use std::path::Path;
+
+use saihai_config::issues::load_folder;
+use saihai_config::{Diagnostics, MemorySource};
+
+use crate::page::{blocks, examples, read};
+
+const FOLDER: &str = "/p/.saihai/issues";
+
+/// The codes of everything there is to say of a folder: files that begin with `==> NAME`, or links `==> NAME -> TARGET`.
+fn found(text: &str) -> Vec<String> {
+    let mut source = MemorySource::new([("/home/me/notes.md", "# Notes\n")]);
+    for file in text.split("==> ").skip(1) {
+        let (head, content) = file.split_once('\n').expect("a line with a name");
+        match head.split_once(" -> ") {
+            Some((name, target)) => {
+                source.link(format!("{FOLDER}/{name}"), target);
+                source.add(format!("{FOLDER}/.keep"), "");
+            }
+            None => source.add(format!("{FOLDER}/{head}"), content),
+        }
+    }
+    let mut diagnostics = Diagnostics::new();
+    load_folder(&source, Path::new(FOLDER), ".saihai/issues", &mut diagnostics);
+    diagnostics.iter().map(|diagnostic| diagnostic.code.to_string()).collect()
+}
+
+// K-40
+#[test]
+fn the_examples_of_every_diagnostic_are_right_about_what_is_wrong() {
+    let examples = examples(&["work"]);
+    assert!(examples.len() > 20, "only {}", examples.len());
+    for block in examples {
+        let (code, found) = (&block.heading, found(&block.text));
+        match block.info.as_str() {
+            "text wrong" => {
+                assert!(found.iter().all(|one| one == code) && !found.is_empty(), "{code}: {found:?}")
+            }
+            "text right" => assert!(found.is_empty(), "{code}: {found:?}"),
+            other => panic!("an example is `wrong` or `right`, not {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_issue_of_the_reference_is_one() {
+    let page = read("docs/reference/issues.md");
+    let first = blocks(&page).into_iter().find(|block| block.info == "markdown").expect("an example");
+    assert_eq!(found(&format!("==> 7-login.md\n{}", first.text)), Vec::<String>::new());
+}

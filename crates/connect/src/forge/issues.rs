@@ -1,0 +1,118 @@
+//! Issues of a repository.
+
+use saihai_model::{Issue, IssueNumber, IssueSource, IssueState};
+use serde::Deserialize;
+
+use super::error::ForgeError;
+use super::github::Github;
+use super::pages::encoded;
+
+/// An issue as the forge tells it. Only what is used is read, so that nothing else can be wrong with it.
+#[derive(Deserialize)]
+struct RawIssue {
+    number: u64,
+    title: String,
+    body: Option<String>,
+    state: RawState,
+    #[serde(default)]
+    labels: Vec<RawLabel>,
+    user: Option<RawUser>,
+    /// What makes an issue a pull request.
+    pull_request: Option<serde_json::Value>,
+    repository_url: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawState {
+    Open,
+    Closed,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawLabel {
+    pub(super) name: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawUser {
+    pub(super) login: String,
+}
+
+impl Github {
+    /// One issue. What it depends on is only what its text does not say.
+    ///
+    /// # Errors
+    /// It is a pull request, or see [`ForgeError`].
+    pub async fn issue(&self, number: IssueNumber) -> Result<Issue, ForgeError> {
+        let what = format!("issue {number}");
+        let raw: RawIssue = self.look(&self.path(&format!("/issues/{}", number.get())), &what).await?;
+        if raw.pull_request.is_some() {
+            return Err(ForgeError::IsPullRequest(number));
+        }
+        raw.issue(&what)
+    }
+
+    /// All open issues that have all of these labels, by number. Pull requests are not among them.
+    ///
+    /// # Errors
+    /// See [`ForgeError`].
+    pub async fn issues(&self, labels: &[String]) -> Result<Vec<Issue>, ForgeError> {
+        let labels: Vec<String> = labels.iter().map(|label| encoded(label)).collect();
+        let filter = if labels.is_empty() { String::new() } else { format!("&labels={}", labels.join(",")) };
+        let first = self.path(&format!("/issues?state=open&sort=created&direction=asc&per_page=100{filter}"));
+        let what = format!("the issues of `{}`", self.repository);
+        let all: Vec<RawIssue> = self.all(&first, &what).await?;
+        let issues = all.into_iter().filter(|raw| raw.pull_request.is_none());
+        let mut issues = issues.map(|raw| raw.issue(&what)).collect::<Result<Vec<Issue>, ForgeError>>()?;
+        // One that moved to another page while pages were read is seen twice.
+        issues.sort_by_key(|issue| issue.number);
+        issues.dedup_by_key(|issue| issue.number);
+        Ok(issues)
+    }
+
+    /// The issues of this repository that the forge itself knows to block one. A forge that knows no such relation knows of
+    /// none.
+    ///
+    /// # Errors
+    /// See [`ForgeError`].
+    pub async fn blocked_by(&self, number: IssueNumber) -> Result<Vec<IssueNumber>, ForgeError> {
+        let what = format!("what blocks issue {number}");
+        let first = self.path(&format!("/issues/{}/dependencies/blocked_by?per_page=100", number.get()));
+        let all: Vec<RawIssue> = match self.all(&first, &what).await {
+            Err(ForgeError::NotFound { .. }) => return Ok(Vec::new()),
+            other => other?,
+        };
+        let here = format!("/repos/{}", self.repository).to_ascii_lowercase();
+        let is_here = |raw: &RawIssue| {
+            raw.repository_url.as_deref().is_none_or(|url| url.to_ascii_lowercase().ends_with(&here))
+        };
+        Ok(all.iter().filter(|raw| is_here(raw)).filter_map(|raw| IssueNumber::new(raw.number)).collect())
+    }
+}
+
+impl RawIssue {
+    fn issue(self, what: &str) -> Result<Issue, ForgeError> {
+        let number = IssueNumber::new(self.number).ok_or_else(|| ForgeError::Malformed {
+            what: what.to_owned(),
+            field: "number".to_owned(),
+            said: format!("`{}` is not the number of an issue", self.number),
+        })?;
+        Ok(Issue {
+            source: IssueSource::Github,
+            number,
+            title: self.title,
+            body: self.body.unwrap_or_default(),
+            labels: self.labels.into_iter().map(|label| label.name).collect(),
+            state: match self.state {
+                RawState::Open => IssueState::Open,
+                RawState::Closed => IssueState::Closed,
+            },
+            priority: 0,
+            depends_on: Vec::new(),
+            definition: None,
+            base: None,
+            author: self.user.map(|user| user.login),
+        })
+    }
+}

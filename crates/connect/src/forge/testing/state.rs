@@ -1,0 +1,203 @@
+//! What the forge keeps.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// Everything the forge keeps. There is one repository, `me/tool`, and we are `saihai-bot` to it.
+#[derive(Debug, Clone)]
+pub struct ForgeState {
+    /// The address of its pages.
+    pub home: String,
+    /// The branch that is meant where none is named.
+    pub default_branch: String,
+    /// Issues by number.
+    pub issues: BTreeMap<u64, KeptIssue>,
+    /// Labels of the repository, each with its colour.
+    pub labels: BTreeMap<String, String>,
+    /// Pull requests by number.
+    pub pull_requests: BTreeMap<u64, KeptPullRequest>,
+    /// What checks say of commits: name, status, conclusion.
+    pub checks: BTreeMap<String, Vec<(String, String, Option<String>)>>,
+    /// What statuses say of commits: name and state.
+    pub statuses: BTreeMap<String, Vec<(String, String)>>,
+    /// Boards, by owner and number.
+    pub boards: BTreeMap<(String, u64), Board>,
+    /// What a branch points to.
+    pub branches: BTreeMap<String, String>,
+    /// How many comments there have been.
+    pub comments: u64,
+    /// A method that is forbidden here.
+    pub forbidden_method: Option<String>,
+}
+
+/// An issue.
+#[derive(Debug, Clone, Default)]
+pub struct KeptIssue {
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// Whether it is closed.
+    pub closed: bool,
+    /// Whether it is a pull request, as this forge counts them.
+    pub is_pull_request: bool,
+    /// What blocks it: repository and number.
+    pub blocked_by: Vec<(String, u64)>,
+    /// Its comments.
+    pub comments: Vec<KeptComment>,
+}
+
+/// A comment.
+#[derive(Debug, Clone)]
+pub struct KeptComment {
+    /// Its number.
+    pub id: u64,
+    /// Who wrote it.
+    pub author: String,
+    /// What they are to the repository.
+    pub association: String,
+    /// Its text.
+    pub body: String,
+}
+
+/// A pull request.
+#[derive(Debug, Clone)]
+pub struct KeptPullRequest {
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// The branch it comes from.
+    pub head: String,
+    /// The repository that branch is in; absent where that is gone.
+    pub head_repository: Option<String>,
+    /// The commit at its head.
+    pub commit: String,
+    /// The branch it goes to.
+    pub base: String,
+    /// Whether it is a draft.
+    pub draft: bool,
+    /// Whether it is closed.
+    pub closed: bool,
+    /// Whether it is merged.
+    pub merged: bool,
+    /// Whether it can be merged.
+    pub mergeable: Option<bool>,
+}
+
+/// A board.
+#[derive(Debug, Clone, Default)]
+pub struct Board(pub Vec<(BoardItem, Option<String>)>);
+
+/// What stands on a board, with its status.
+#[derive(Debug, Clone)]
+pub enum BoardItem {
+    /// An issue: repository and number.
+    Issue(String, u64),
+    /// A pull request.
+    PullRequest(String, u64),
+    /// A draft.
+    Draft(String),
+    /// Something we may not see.
+    Hidden,
+}
+
+impl Default for ForgeState {
+    fn default() -> Self {
+        Self {
+            home: "https://github.com/me/tool".to_owned(),
+            default_branch: "main".to_owned(),
+            issues: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            pull_requests: BTreeMap::new(),
+            checks: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+            boards: BTreeMap::new(),
+            branches: BTreeMap::new(),
+            comments: 0,
+            forbidden_method: None,
+        }
+    }
+}
+
+impl ForgeState {
+    /// Adds an issue.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn issue(&mut self, number: u64, title: &str, labels: &[&str]) -> &mut KeptIssue {
+        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        let kept = KeptIssue { title: title.to_owned(), labels, ..KeptIssue::default() };
+        self.issues.insert(number, kept);
+        self.issues.get_mut(&number).expect("it was just put there")
+    }
+
+    /// Adds an open pull request from a branch of the repository to `main`.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn pull_request(&mut self, number: u64, head: &str, commit: &str) -> &mut KeptPullRequest {
+        let kept = KeptPullRequest {
+            title: format!("Change {number}"),
+            body: String::new(),
+            head: head.to_owned(),
+            head_repository: Some("me/tool".to_owned()),
+            commit: commit.to_owned(),
+            base: "main".to_owned(),
+            draft: false,
+            closed: false,
+            merged: false,
+            mergeable: Some(true),
+        };
+        self.pull_requests.insert(number, kept);
+        self.pull_requests.get_mut(&number).expect("it was just put there")
+    }
+
+    /// A number that nothing has yet.
+    pub(super) fn free_number(&self) -> u64 {
+        let last = self.issues.keys().chain(self.pull_requests.keys()).max();
+        last.copied().unwrap_or(0) + 1
+    }
+
+    pub(super) fn issue_json(&self, number: u64) -> Option<Value> {
+        let issue = self.issues.get(&number)?;
+        let labels: Vec<Value> = issue.labels.iter().map(|label| json!({"name": label})).collect();
+        let mut value = json!({
+            "number": number,
+            "title": issue.title,
+            "body": issue.body,
+            "state": if issue.closed { "closed" } else { "open" },
+            "labels": labels,
+            "user": {"login": "author"},
+            "repository_url": "https://api.github.com/repos/me/tool",
+        });
+        if issue.is_pull_request {
+            value["pull_request"] = json!({"url": "…"});
+        }
+        Some(value)
+    }
+
+    pub(super) fn pull_request_json(&self, number: u64) -> Option<Value> {
+        let kept = self.pull_requests.get(&number)?;
+        Some(json!({
+            "number": number,
+            "html_url": format!("{}/pull/{number}", self.home),
+            "title": kept.title,
+            "body": kept.body,
+            "state": if kept.closed { "closed" } else { "open" },
+            "draft": kept.draft,
+            "merged_at": kept.merged.then_some("2026-02-06T08:56:00Z"),
+            "head": {
+                "ref": kept.head,
+                "sha": kept.commit,
+                "repo": kept.head_repository.as_ref().map(|name| json!({"full_name": name})),
+            },
+            "base": {"ref": kept.base},
+            "mergeable": kept.mergeable,
+            "mergeable_state": if kept.mergeable == Some(true) { "clean" } else { "unknown" },
+        }))
+    }
+}

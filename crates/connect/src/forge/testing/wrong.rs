@@ -1,0 +1,34 @@
+//! What goes wrong with an answer.
+
+/// What goes wrong with one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrong {
+    /// This status and message, and nothing is done.
+    Status(u16, String),
+    /// The rate limit is reached, until this second since 1970.
+    RateLimit {
+        /// When it is over.
+        reset: u64,
+    },
+    /// Too much was asked at once; in so many seconds again.
+    SlowDown {
+        /// In how many.
+        seconds: u64,
+    },
+    /// The connection ends before anything is done.
+    CutBefore,
+    /// It is done, and the connection ends without an answer.
+    CutAfter,
+    /// It is done, and the answer breaks off in its middle.
+    CutWithin,
+    /// No answer comes, for as long as the client waits.
+    Hang,
+    /// It is to be had at another address.
+    Redirect(u16, String),
+    /// An empty page, and the next one is said to be at another address.
+    NextPage(String),
+    /// The answer is this text.
+    Body(String),
+    /// The answer never ends.
+    Endless,
+}

@@ -1,0 +1,154 @@
+use saihai_model::Moment;
+
+use super::super::testing::Wrong;
+use super::super::{BadAddress, ForgeError};
+use super::*;
+
+const ISSUE: &str = "/repos/me/tool/issues/7";
+
+fn one_issue() -> (ForgeServer, Github) {
+    forge(|state| {
+        state.issue(7, "Login fails", &[]);
+    })
+}
+
+/// What comes of looking at the issue when this goes wrong every time, and how often it was asked for.
+async fn looked(wrong: Wrong) -> (Result<String, ForgeError>, usize) {
+    let (server, github) = one_issue();
+    server.goes_wrong("GET", ISSUE, wrong, usize::MAX);
+    let answer = github.issue(number(7)).await.map(|issue| issue.title);
+    (answer, server.requests().len())
+}
+
+#[tokio::test]
+async fn refusals_are_told_apart_by_their_cause_and_not_tried_again() {
+    let check = async |status: u16, expected: &str| {
+        let (answer, requests) =
+            looked(Wrong::Status(status, "Words of the forge\nand more".to_owned())).await;
+        assert_eq!((answer.expect_err("refused").to_string().as_str(), requests), (expected, 1), "{status}");
+    };
+    check(404, "issue #7 was not found").await;
+    check(410, "issue #7 was not found").await;
+    check(401, "no rights for issue #7: Words of the forge").await;
+    check(403, "no rights for issue #7: Words of the forge").await;
+    check(429, "the forge's rate limit is reached").await;
+    check(422, "issue #7 was refused (422): Words of the forge").await;
+}
+
+#[tokio::test]
+async fn a_rate_limit_says_until_when_and_is_not_tried_again() {
+    let (answer, requests) = looked(Wrong::RateLimit { reset: 1_770_368_160 }).await;
+    assert_eq!(answer, Err(ForgeError::RateLimited { until: Some(Moment(1_770_368_160_000)) }));
+    assert_eq!(requests, 1);
+    let (slower, _) = looked(Wrong::SlowDown { seconds: 3600 }).await;
+    let Err(ForgeError::RateLimited { until: Some(until) }) = slower else { panic!("{slower:?}") };
+    // Later than any reset that lies behind us: it was counted from now.
+    assert!(until > Moment(1_770_368_160_000), "{until:?}");
+}
+
+#[tokio::test]
+async fn a_look_is_tried_again_while_the_trouble_may_pass() {
+    for wrong in [Wrong::Status(502, "Bad Gateway".to_owned()), Wrong::CutBefore, Wrong::CutWithin] {
+        let (server, github) = one_issue();
+        server.goes_wrong("GET", ISSUE, wrong.clone(), 3);
+        assert_eq!(
+            github.issue(number(7)).await.map(|issue| issue.title),
+            Ok("Login fails".to_owned()),
+            "{wrong:?}"
+        );
+        assert_eq!(server.requests().len(), 4);
+        let (answer, requests) = looked(wrong).await;
+        assert!(answer.is_err_and(|error| error.is_transient()));
+        assert_eq!(requests, 4);
+    }
+}
+
+#[tokio::test]
+async fn a_forge_that_says_nothing_is_not_waited_for_for_ever() {
+    let (server, _) = one_issue();
+    let github = open(&server, Millis(50));
+    server.goes_wrong("GET", ISSUE, Wrong::Hang, usize::MAX);
+    let answer = github.issue(number(7)).await.expect_err("no answer");
+    assert_eq!(answer.to_string(), "issue #7 failed for now: no answer within 50 ms");
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_understood_names_the_field() {
+    let check = async |body: &str, expected: &str| {
+        let (answer, _) = looked(Wrong::Body(body.to_owned())).await;
+        assert_eq!(answer.expect_err("malformed").to_string(), expected);
+    };
+    check(
+        r#"{"number": 7, "title": 5, "state": "open"}"#,
+        "the answer about issue #7 cannot be understood at `title`: invalid type: integer `5`, expected a string at line 1 column 24",
+    )
+    .await;
+    check(
+        r#"{"number": 7, "title": "a", "state": "open", "labels": [{"nam": "x"}]}"#,
+        "the answer about issue #7 cannot be understood at `labels[0]`: missing field `name` at line 1 column 68",
+    )
+    .await;
+    check(
+        r#"{"number": 0, "title": "a", "state": "open"}"#,
+        "the answer about issue #7 cannot be understood at `number`: `0` is not the number of an issue",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_without_an_end_is_left_at_a_bound() {
+    let (answer, requests) = looked(Wrong::Endless).await;
+    assert_eq!(
+        answer.expect_err("too much").to_string(),
+        "the answer about issue #7 cannot be understood at `.`: it is too large"
+    );
+    assert_eq!(requests, 1);
+}
+
+#[tokio::test]
+async fn a_token_is_sent_to_one_host_only_and_is_shown_nowhere() {
+    let (elsewhere, _) = one_issue();
+    for status in [301, 302, 307, 308] {
+        let (server, github) = one_issue();
+        server.goes_wrong("GET", ISSUE, Wrong::Redirect(status, format!("{}{ISSUE}", elsewhere.url())), 1);
+        let answer = github.issue(number(7)).await.expect_err("it leads elsewhere");
+        assert!(answer.to_string().ends_with("which is not followed"), "{answer}");
+        assert!(!format!("{answer} {answer:?}").contains(CANARY));
+        let bearer = format!("Bearer {CANARY}");
+        assert_eq!(server.requests()[0].header("authorization"), Some(bearer.as_str()));
+    }
+    assert_eq!(elsewhere.requests(), [], "nothing was sent there, with a token or without");
+    let token = Token::new(CANARY).expect("a token");
+    assert!(!format!("{token:?}").contains(CANARY));
+}
+
+#[tokio::test]
+async fn a_page_that_is_said_to_be_elsewhere_is_not_asked_for_there() {
+    let (elsewhere, _) = one_issue();
+    let (server, github) = one_issue();
+    server.goes_wrong("GET", "/repos/me/tool/issues", Wrong::NextPage(format!("{}/x", elsewhere.url())), 1);
+    let answer = github.issues(&[]).await.expect_err("it leads elsewhere");
+    assert!(answer.to_string().ends_with("which is not followed"), "{answer}");
+    assert_eq!(elsewhere.requests(), []);
+}
+
+#[tokio::test]
+async fn a_look_follows_its_own_host_and_an_effect_follows_nobody() {
+    let (server, github) = one_issue();
+    let moved = format!("{}{ISSUE}", server.url());
+    server.goes_wrong("GET", "/repos/me/tool/issues/8", Wrong::Redirect(301, moved.clone()), 1);
+    assert_eq!(github.issue(number(8)).await.map(|issue| issue.title), Ok("Login fails".to_owned()));
+    server.goes_wrong("POST", "/repos/me/tool/issues/7/comments", Wrong::Redirect(307, moved), 1);
+    assert!(github.comment(number(7), "text").await.is_err());
+    assert_eq!(server.writes().len(), 1);
+    let circle = format!("{}/repos/me/tool/issues/9", server.url());
+    server.goes_wrong("GET", "/repos/me/tool/issues/9", Wrong::Redirect(301, circle), usize::MAX);
+    assert!(github.issue(number(9)).await.is_err());
+}
+
+#[test]
+fn plain_http_is_for_this_machine_alone() {
+    let bad = Address::parse("http://example.org");
+    assert_eq!(bad, Err(BadAddress::NotEncrypted("http://example.org".to_owned())));
+    assert!(Address::parse("http://127.0.0.1:4711").is_ok());
+}

@@ -1,0 +1,89 @@
+//! A repository of a forge, and how it merges.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A repository by the name it has on its forge: `owner/name`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RepositoryName {
+    /// Whose it is.
+    pub owner: String,
+    /// What it is called.
+    pub name: String,
+}
+
+impl RepositoryName {
+    /// Reads `owner/name`. Only what can stand in an address as it is can be a part of it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (owner, name) = text.split_once('/')?;
+        let is_part = |part: &str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+            !part.is_empty() && part.len() <= 100 && part.bytes().all(plain) && !matches!(part, "." | "..")
+        };
+        (is_part(owner) && is_part(name)).then(|| Self { owner: owner.to_owned(), name: name.to_owned() })
+    }
+
+    /// Whether it is the same repository; forges do not tell cases apart.
+    pub fn is(&self, other: &Self) -> bool {
+        self.owner.eq_ignore_ascii_case(&other.owner) && self.name.eq_ignore_ascii_case(&other.name)
+    }
+}
+
+impl fmt::Display for RepositoryName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.owner, self.name)
+    }
+}
+
+/// How a forge merges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergeMethod {
+    /// By a commit with two parents.
+    #[default]
+    Merge,
+    /// By one commit for all.
+    Squash,
+    /// By the same commits upon others.
+    Rebase,
+}
+
+impl MergeMethod {
+    /// As it is written in settings, and as forges know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Merge => "merge",
+            Self::Squash => "squash",
+            Self::Rebase => "rebase",
+        }
+    }
+
+    /// The method of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Merge, Self::Squash, Self::Rebase].into_iter().find(|method| method.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_an_owner_and_a_name_that_can_stand_in_an_address() {
+        let check = |text: &str, expected: bool| {
+            let read = RepositoryName::parse(text);
+            assert_eq!(read.map(|read| read.to_string()).as_deref(), expected.then_some(text), "{text:?}");
+        };
+        check("me/tool", true);
+        check("a-b/c.d_e", true);
+        for none in
+            ["me", "me/", "/tool", "a/b/c", "me/..", "me/to ol", "me/tool?x", "me/tööl", "https://x/y"]
+        {
+            check(none, false);
+        }
+        let named = |text| RepositoryName::parse(text).expect("a name");
+        assert!(named("Me/Tool").is(&named("me/tool")));
+        assert!(!named("me/tool").is(&named("me/tools")));
+    }
+}
