@@ -16,7 +16,7 @@ fn a_syntax_error_is_one_diagnostic_with_its_place() {
       |
     1 | a: b: c
       |     ^
-    hint: a text with `: ` in it stands in quotes, or on lines of its own after `|`
+      = help: a text with `: ` in it stands in quotes, or on lines of its own after `|`
     ");
     assert_snapshot!(show("a:\n\t- x\n", YAML), @"
     error[piece/syntax]: this is not valid YAML: tabs disallowed within this context (block indentation)
