@@ -43,4 +43,6 @@ pub struct Beginning {
     pub reports: PathBuf,
     /// Texts that prompts show by name: a text as it is, anything else as JSON.
     pub subject: BTreeMap<String, Json>,
+    /// Names that a delivery freezes.
+    pub delivery: Option<Json>,
 }

@@ -65,6 +65,7 @@ impl Demo {
             directory: repository.path.clone(),
             reports: settings.reports_dir.clone(),
             subject: std::collections::BTreeMap::new(),
+            delivery: None,
         };
         let workflow = beginning.workflow.clone();
         let showing = Showing { past: Past::None, json: false, interactive, auto: false };

@@ -129,6 +129,7 @@ impl Run {
             directory: project.places.root.clone(),
             reports: settings.reports_dir.clone(),
             subject: std::collections::BTreeMap::new(),
+            delivery: None,
         }
     }
 }

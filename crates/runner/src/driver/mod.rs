@@ -7,6 +7,7 @@ mod opening;
 mod reply;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use saihai_connect::{Accounts, Providers, Surroundings};
@@ -21,7 +22,7 @@ use crate::live::Live;
 use crate::owned::{Broken, Owned, Prepared, Todo, Way};
 use crate::render::{self, Rendered};
 use crate::secrets::Shown;
-use crate::{Command, Control, Error, Observed, RunDirectory, Warning};
+use crate::{Command, Control, Error, Observed, Outside, RunDirectory, Warning};
 use actions::Begun;
 use calls::{About, Calls, Ended, Next};
 use meters::Meters;
@@ -36,6 +37,8 @@ pub struct Driver {
     meters: Meters,
     /// In what surroundings it does something itself.
     around: Surroundings,
+    /// Who does what reaches further.
+    outside: Option<Arc<dyn Outside>>,
     opening: Opening,
     calls: Calls,
     live: Live,
@@ -107,6 +110,12 @@ impl Driver {
     /// A handle through which the driver is told things while it drives.
     pub fn control(&self) -> Control {
         self.control.clone()
+    }
+
+    /// The same, and this one does what reaches beyond the run and its files.
+    #[must_use]
+    pub fn reaching(self, outside: Arc<dyn Outside>) -> Self {
+        Self { outside: Some(outside), ..self }
     }
 
     /// Drives the run until it ends or is parked.
@@ -352,6 +361,13 @@ impl Driver {
         let begun = actions::perform(&self.owned, &self.around, performance).map_err(Broken::Error)?;
         match begun {
             Begun::Done(fact) => Ok(Some(*fact)),
+            Begun::Outside(call, deed) => {
+                let Some(outside) = self.outside.clone() else {
+                    return Ok(Some(actions::nobody(call, &deed)));
+                };
+                self.calls.act(call, |stop| outside.perform(*deed, stop));
+                Ok(None)
+            }
             Begun::Command(call, command) => {
                 let around = self.around.clone();
                 self.calls.act(call, |stop| command.run(around, stop));

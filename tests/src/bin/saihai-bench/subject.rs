@@ -116,6 +116,7 @@ pub(crate) fn driver_on(
         directory: root.to_owned(),
         reports: root.join("reports"),
         subject: std::collections::BTreeMap::new(),
+        delivery: None,
     };
     Ok(Driver::start(&Runs::of_project(root), beginning, connections, Clock::system())?)
 }

@@ -58,6 +58,7 @@ impl Asking<'_> {
             directory: self.project.places.root.clone(),
             reports: runs.directory().to_owned(),
             subject,
+            delivery: None,
         };
         let workflow = beginning.workflow.clone();
         let showing = Showing { past: Past::None, json: false, interactive: false, auto: false };

@@ -14,9 +14,9 @@ use saihai_model::{
 use serde_json::json;
 
 use super::calls::Came;
-use crate::Error;
 use crate::owned::Owned;
 use crate::reports::{Reports, Shelf};
+use crate::{Deed, Error};
 use command::Command;
 
 /// An action that was begun.
@@ -25,6 +25,8 @@ pub(super) enum Begun {
     Done(Box<Fact>),
     /// And takes its time.
     Command(CallId, Box<Command>),
+    /// And reaches beyond the run and its files.
+    Outside(CallId, Box<Deed>),
 }
 
 /// Does one action, or begins it, and says what came of it.
@@ -67,12 +69,18 @@ pub(super) fn perform(
             };
             return Ok(Begun::Command(call, Box::new(Command::new(line, told))));
         }
-        (action, _) => {
-            let message = format!("this version of Saihai cannot do `{}`", name(&action));
-            Outcome::Failed(Failure::new(FailureClass::BadRequest, message))
+        (does, given) => {
+            let (run, spent) = (owned.directory().id().to_owned(), owned.run().spent());
+            return Ok(Begun::Outside(call, Box::new(Deed { run, does, given, look_up, spent })));
         }
     };
     Ok(Begun::Done(Box::new(Fact::Performed { call, outcome })))
+}
+
+/// The fact that nobody is there for something that reaches beyond the run.
+pub(super) fn nobody(call: CallId, deed: &Deed) -> Fact {
+    let message = format!("this version of Saihai cannot do `{}` here", name(&deed.does));
+    Fact::Performed { call, outcome: Outcome::Failed(Failure::new(FailureClass::BadRequest, message)) }
 }
 
 /// The fact that an action which took its time came to.

@@ -144,7 +144,7 @@ async fn an_action_that_cannot_be_done_says_why() {
     assert_eq!(results[1]["success"], json!(false));
     assert_eq!(
         results[2],
-        json!({"success": false, "error": "this version of Saihai cannot do `open_issue`"})
+        json!({"success": false, "error": "this version of Saihai cannot do `open_issue` here"})
     );
 }
 

@@ -2,6 +2,7 @@
 
 mod acting;
 mod crashing;
+mod delivering;
 mod gates;
 mod going;
 mod power_loss;
