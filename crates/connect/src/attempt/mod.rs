@@ -91,6 +91,7 @@ impl Attempt {
     ) -> ProviderAnswer {
         let stayed = self.stayed.take();
         let Installed { agent, settings, .. } = &*self.installed;
+        names_no_argument(&self.ask)?;
         let invocation = agent.invocation(&self.ask, settings)?;
         let most = settings.max_prompt.unwrap_or(agent.profile().max_prompt);
         fits(invocation.input.len(), most, &self.ask.provider)?;
@@ -275,6 +276,18 @@ impl Attempt {
         let program = self.installed.program.display();
         failure(FailureClass::Missing, &format!("`{program}` could not be started: {error}"))
     }
+}
+
+/// Some programs take a name that looks like an argument for one, and a definition must not give a turn more than it is said
+/// to have (C-43).
+fn names_no_argument(ask: &Ask) -> Result<(), Failure> {
+    for (what, name) in [("model", &ask.model), ("session", &ask.session)] {
+        if let Some(name) = name.as_deref().filter(|name| name.starts_with('-')) {
+            let words = format!("the {what} `{name}` begins with `-`, and could be taken for an argument");
+            return Err(failure(FailureClass::BadRequest, &words));
+        }
+    }
+    Ok(())
 }
 
 /// Why the launcher could not become the program.

@@ -1,10 +1,12 @@
 //! Secrets are taken out of everything that is kept or shown (C-55).
 //!
-//! [`Redactor`] knows what is secret: the values of variables whose names say so, and what has the shape of a key.
+//! [`Redactor`] knows what is secret: the values of variables whose names say so, in whatever form, and what has the shape
+//! of a key.
 //! [`Redaction`] takes it out of a stream, however the stream was cut into pieces: whatever could still become a secret
 //! is held back until it has, or cannot any more. All overlapping secrets are taken out as one, so nothing of any of
 //! them is left.
 
+mod forms;
 mod redaction;
 mod shape;
 
@@ -16,6 +18,7 @@ use std::sync::Arc;
 use regex::bytes::Regex;
 use saihai_model::Json;
 
+use forms::forms;
 pub use redaction::Redaction;
 use shape::{SHAPES, Shape};
 
@@ -64,7 +67,8 @@ impl Redactor {
         for (name, value) in variables {
             let Some(name) = name.to_str().filter(|name| is_secret(name)) else { continue };
             let bytes = value.as_bytes().trim_ascii();
-            for form in [Some(bytes.to_vec()), inside_json(bytes)].into_iter().flatten() {
+            // What is short by itself is no secret in a longer form either.
+            for form in forms(bytes).into_iter().filter(|_| bytes.len() >= SHORTEST) {
                 if form.len() >= SHORTEST && !values.iter().any(|value| value.bytes == form) {
                     values.push(Value { bytes: form, name: name.to_owned() });
                 }
@@ -158,14 +162,6 @@ impl Redactor {
 fn is_secret(name: &str) -> bool {
     let name = name.to_uppercase();
     NAMES.iter().any(|part| name.contains(part))
-}
-
-/// A value as it stands inside a JSON text, if that is another form of it.
-fn inside_json(bytes: &[u8]) -> Option<Vec<u8>> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let quoted = serde_json::to_string(text).ok()?;
-    let inside = quoted.get(1..quoted.len() - 1)?;
-    (inside != text).then(|| inside.as_bytes().to_vec())
 }
 
 /// A pattern that is any of these bytes.

@@ -85,6 +85,25 @@ fn a_value_is_also_found_inside_a_json_text() {
     );
 }
 
+// An address, a header, a file that was encoded as a whole: at whatever place it begins, and however it is cut.
+#[test]
+fn a_value_is_also_found_where_it_is_encoded() {
+    let variables = [("MY_TOKEN", "open-sesame/42")];
+    let gone = |before: &str, after: &str| format!("{before}[redacted:MY_TOKEN]{after}");
+    check(&variables, "https://me:open-sesame%2F42@host/", &gone("https://me:", "@host/"));
+    check(&variables, "https://me:open-sesame%2f42@host/", &gone("https://me:", "@host/"));
+    for (plain, encoded) in [
+        ("open-sesame/42", "b3Blbi1zZXNhbWUvNDI="),
+        ("user:open-sesame/42", "dXNlcjpvcGVuLXNlc2FtZS80Mg=="),
+        ("xy:open-sesame/42!", "eHk6b3Blbi1zZXNhbWUvNDIh"),
+    ] {
+        let clean = redactor(&variables).text(encoded).into_owned();
+        assert!(clean.contains("[redacted:MY_TOKEN]"), "{plain}: {clean}");
+        assert!(clean.len() - "[redacted:MY_TOKEN]".len() <= encoded.len() - 17, "{plain}: {clean}");
+        check(&variables, encoded, &clean);
+    }
+}
+
 #[test]
 fn what_has_the_shape_of_a_key_is_taken_out_too() {
     let key = "x".repeat(34);

@@ -197,16 +197,6 @@ fn c32_an_error_that_ends_well_is_an_error_in_each_program() {
     ");
 }
 
-// Connections case 33
-#[tokio::test]
-async fn c50_nothing_in_a_prompt_is_ever_executed() {
-    let stage = Stage::new("claude", &json!({"text": "done"}));
-    let prompt = "$(touch x); `touch x`\n\"'\\";
-    let (_, call) = stage.answer(prompt).await;
-    assert_eq!(call.input(), prompt);
-    assert!(!stage.project().root().join("x").exists());
-}
-
 // C-54: its own keys, and not those of others; C-46 is for every agent.
 #[tokio::test]
 async fn c54_an_agent_is_given_its_own_variables_and_no_others() {

@@ -8,6 +8,7 @@ mod costs;
 mod death;
 mod faults;
 mod flags;
+mod hostile;
 mod memory;
 mod permissions;
 mod personality;

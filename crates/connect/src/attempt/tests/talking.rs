@@ -37,6 +37,15 @@ async fn nothing_in_a_prompt_or_a_model_is_ever_executed() {
     assert_eq!(fs::read_to_string(stage.path().join("model")).unwrap(), "; touch x");
 }
 
+// C-43: OpenCode takes `-m --auto` for two arguments, the second of which allows everything.
+#[tokio::test]
+async fn a_model_that_looks_like_an_argument_is_refused_before_anything_is_started() {
+    let mut stage = Stage::new();
+    stage.settings.model = Some("--auto".into());
+    assert_snapshot!(told(&stage.answer("touch x").await), @"bad_request: the model `--auto` begins with `-`, and could be taken for an argument");
+    assert!(!stage.path().join("x").exists());
+}
+
 // C-24
 #[tokio::test]
 async fn a_prompt_that_is_too_long_is_refused_before_anything_is_started() {

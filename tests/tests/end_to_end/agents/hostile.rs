@@ -1,0 +1,60 @@
+//! Texts that would do harm if anybody took them for more than texts. C-24, C-43, C-50.
+
+use serde_json::{Value, json};
+
+use super::personality::{ACP, ALL, Name, OWN, with_each};
+use super::stage::{Stage, block_on, told};
+
+const HOSTILE: [&str; 5] = ["$(touch x)", "`touch x`", "; touch x", "a\ntouch x\n", "| touch x; \"'\\"];
+
+/// An agent with a model of this name.
+fn with_model(name: Name, model: &str) -> Stage {
+    let mut stage = Stage::new(name, &json!({"text": "done"}));
+    stage.settings.model = Some(model.to_owned());
+    if name == OWN {
+        stage.settings.args = vec!["--model".to_owned(), "{model}".to_owned()];
+    }
+    stage
+}
+
+/// The prompt that a call was given, in whatever way it is given there.
+fn prompt(name: Name, input: &str) -> String {
+    let json = || serde_json::from_str::<Value>(input).expect("JSON");
+    match name {
+        ACP => json().as_str().expect("a text").to_owned(),
+        OWN => json()["prompt"].as_str().expect("a text").to_owned(),
+        _ => input.to_owned(),
+    }
+}
+
+// Connections case 33
+#[test]
+fn c50_nothing_in_a_prompt_or_a_model_is_ever_executed_by_any_program() {
+    let cases: Vec<_> = HOSTILE.into_iter().flat_map(|text| ALL.map(|name| (text, name))).collect();
+    with_each(&cases, |case @ (text, name)| {
+        let stage = with_model(name, text);
+        let whole = format!("--help\n{text}");
+        let (answer, call) = block_on(stage.answer(&whole));
+        assert_eq!(told(&answer), "replied: done", "{case:?}");
+        assert_eq!(prompt(name, call.input()), whole, "{case:?}");
+        let model = call.after("--model").or(call.after("-m"));
+        // The Agent Client Protocol has no word for it.
+        assert_eq!(model.as_deref(), Some(*text).filter(|_| *name != ACP), "{case:?}");
+        assert!(!stage.project().root().join("x").exists(), "{case:?}");
+    });
+}
+
+// C-43: a definition could otherwise allow itself everything: `model: --auto`.
+#[test]
+fn a_model_that_looks_like_an_argument_reaches_no_program() {
+    with_each(&ALL, |name| {
+        let stage = with_model(name, "--auto");
+        let (answer, calls) = block_on(stage.answer_and_then("x", async || {}));
+        assert_eq!(
+            told(&answer),
+            "bad_request: the model `--auto` begins with `-`, and could be taken for an argument",
+            "{name}"
+        );
+        assert!(calls.is_empty(), "{name}");
+    });
+}
