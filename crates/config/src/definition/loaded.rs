@@ -47,7 +47,7 @@ pub struct TextUse {
     pub stage: StageId,
     /// Whether it is the question about the stage's work, and not the work itself.
     pub is_check: bool,
-    /// Its file.
+    /// Its file; of a definition that is built in, below the definition's own directory.
     pub file: String,
     /// The variables in it, each with who supplies it, in the order they are first used.
     pub variables: Vec<(String, String)>,

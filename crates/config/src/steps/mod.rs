@@ -38,7 +38,7 @@ use std::path::Path;
 use self::files::Files;
 pub use self::tables::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use crate::definition::BuiltIn;
-use crate::{Definition, Diagnostics, Loaded, MemorySource, Options, Places, Settings, Source};
+use crate::{Definition, Diagnostics, Loaded, MemorySource, Options, Places, Settings, Source, TextUse};
 
 /// Reads an agent and everything it names, and lowers it.
 pub(crate) fn load(
@@ -58,7 +58,15 @@ pub(crate) fn load(
         built_in.add(directory.join(below), text);
     }
     let loaded = load_from(&built_in, places, &directory.join("agent.json"), options, settings);
-    Loaded { uses: Vec::new(), ..loaded }
+    let texts = loaded.texts.into_iter().map(|text| below(&directory, places, text)).collect();
+    Loaded { uses: Vec::new(), texts, ..loaded }
+}
+
+/// The same text, named by its place in the agent: nothing stands where it would be ejected to.
+fn below(directory: &Path, places: &Places, text: TextUse) -> TextUse {
+    let prefix = format!("{}/", places.shown(directory));
+    let file = text.file.strip_prefix(&prefix).unwrap_or(&text.file).to_owned();
+    TextUse { file, ..text }
 }
 
 fn load_from(

@@ -68,3 +68,14 @@ fn an_agent_is_drawn_rehearsed_and_its_prompts_are_shown() {
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_snapshot!(words.join(" "), @"tailor steps project .agent/tailor/agent.json Takes measure and makes a quote.");
 }
+
+/// Nothing of it stands in the project.
+#[test]
+fn a_built_in_agent_names_its_prompts_by_their_place_in_it() {
+    let project = tailor();
+    let shown = project.saihai(["check", "iterator"]).run().exits(0).stdout;
+    assert!(shown.contains("  verify: prompts/iterate/verify/task/f_default.md (built-in)\n"), "{shown}");
+    let told = project.saihai(["check", "iterator", "--json"]).run().exits(0).stdout;
+    assert!(!shown.contains(".agent/") && !told.contains(".agent/"), "{shown}{told}");
+    assert!(told.contains(r#""file":"prompts/iterate/verify/task/f_default.md""#), "{told}");
+}

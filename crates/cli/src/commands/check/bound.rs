@@ -46,8 +46,9 @@ impl Bound {
         let mut lines = vec![self.line()];
         for text in &self.texts {
             let check = if text.is_check { " (check)" } else { "" };
+            let built_in = if self.file.is_none() { " (built-in)" } else { "" };
             lines.push(format!(
-                "  {}{check}: {}",
+                "  {}{check}: {}{built_in}",
                 visible_line(text.stage.as_str()),
                 visible_line(&text.file)
             ));
