@@ -22,7 +22,10 @@ pub(crate) fn untrusted(project: &Project, workflow: &Workflow, trust_project: b
     }
     let trust = Trust::load(&project.source, project.places.user.as_deref(), &mut found);
     for command in commands {
-        let Some(program) = command.first().map(Path::new) else { continue };
+        let Some(program) = command.written.or(command.argv.first().map(String::as_str)).map(Path::new)
+        else {
+            continue;
+        };
         let content = project.source.read(program, LARGEST).ok();
         let canonical = project.source.canonical(program).ok();
         let trusted = canonical.zip(content).is_some_and(|(path, content)| trust.trusts(&path, &content));
@@ -31,7 +34,11 @@ pub(crate) fn untrusted(project: &Project, workflow: &Workflow, trust_project: b
             continue;
         }
         let shown = project.shown(program);
-        let message = format!("`{shown}` is not trusted, and the definition would run it");
+        let would = match command.written {
+            Some(_) => format!("it says to run `{}`", command.argv.last().map_or("", String::as_str)),
+            None => "the definition would run it".to_owned(),
+        };
+        let message = format!("`{shown}` is not trusted, and {would}");
         let hint = if own {
             format!("look at it, then run `saihai trust {shown}`; `--trust-project` trusts it for one call")
         } else {

@@ -84,13 +84,16 @@ impl Run {
         }
         match self.verdict(workflow, stage) {
             Says::AskExit => self.lack(Place::Exit, Some(Purpose::Question)),
-            Says::Ruling(ruling) => match self.lack_outside(workflow, stage, &ruling) {
-                Some(step) => step,
-                None => {
-                    self.leave(workflow, stage, *ruling, out);
-                    Step::Go
+            Says::Ruling(ruling) => {
+                if let Some(step) = self.lack_proof(stage, &ruling) {
+                    return step;
                 }
-            },
+                let ruling = self.proved(stage, *ruling);
+                self.lack_outside(workflow, stage, &ruling).unwrap_or_else(|| {
+                    self.leave(workflow, stage, ruling, out);
+                    Step::Go
+                })
+            }
         }
     }
 
@@ -107,7 +110,7 @@ impl Run {
     }
 
     /// Puts a call into an empty place; where the place already holds one there is nothing to do but wait.
-    fn lack(&mut self, place: Place, purpose: Option<Purpose>) -> Step {
+    pub(crate) fn lack(&mut self, place: Place, purpose: Option<Purpose>) -> Step {
         if self.round().slot(place).is_some() {
             return Step::Rest;
         }

@@ -22,6 +22,9 @@ pub struct Carry {
     pub source: Option<StageId>,
     /// What the next round is told.
     pub note: Option<Draft>,
+    /// Which proof of the round before did not hold, and what was found instead.
+    #[serde(default)]
+    pub refuted: Option<(usize, String)>,
     /// What the last check said.
     pub check_message: Option<String>,
     /// What people have added.
@@ -45,6 +48,7 @@ impl Default for Carry {
             event: None,
             source: None,
             note: None,
+            refuted: None,
             check_message: None,
             inputs: Vec::new(),
             outputs: BTreeMap::new(),

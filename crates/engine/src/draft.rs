@@ -64,9 +64,15 @@ impl Run {
         view: View,
         about: About<'_>,
     ) -> Option<Vec<Splice>> {
-        if (section.when == When::NewSession && !view.new_session)
-            || (section.when == When::Reasoned && about.reasons.is_empty())
-        {
+        let refuted = self.carry.refuted.as_ref().map(|(index, _)| *index);
+        let appears = match section.when {
+            When::Always | When::Filled => true,
+            When::NewSession => view.new_session,
+            When::Reasoned => !about.reasons.is_empty(),
+            When::Unrefuted => refuted.is_none(),
+            When::Refuted(index) => refuted == Some(index),
+        };
+        if !appears {
             return None;
         }
         let mut splices = Vec::new();
@@ -137,6 +143,7 @@ impl Run {
             | Variable::Cycles
             | Variable::Checks
             | Variable::Phase { .. } => self.counted(variable).map(|value| words(&value)).unwrap_or_default(),
+            Variable::Refutation => words(self.carry.refuted.as_ref().map_or("", |(_, found)| found)),
             Variable::CurrentPhase => self.phase_of(workflow).map(words).unwrap_or_default(),
         }
     }
@@ -175,6 +182,7 @@ impl Run {
             | Variable::Violations
             | Variable::Output { .. }
             | Variable::CurrentPhase
+            | Variable::Refutation
             | Variable::Context
             | Variable::Word(_)
             | Variable::ReportFile(_)
@@ -190,7 +198,9 @@ impl Run {
         let about = match place {
             Place::Check(index) => index,
             Place::Exit => 0,
-            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Outside(_) => return None,
+            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => {
+                return None;
+            }
         };
         let visit = self.visit.as_ref().filter(|visit| visit.stage == *stage)?;
         let reading = &visit.round.done(Place::Main(about))?.reading;

@@ -101,9 +101,10 @@ impl Run {
             (Place::Main(_), Activity::Turns { .. }) | (Place::Check(_) | Place::Exit, _) => {
                 self.ask(workflow, stage, place, call, out)
             }
-            (Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Outside(_), _) => {
-                self.perform(workflow, place, call, out)
-            }
+            (
+                Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_),
+                _,
+            ) => self.perform(workflow, place, call, out),
         }
     }
 
@@ -188,7 +189,12 @@ impl Run {
         let Wanted::Answer(_, question) = workflow.wanted(&call.id.stage, place)? else { return None };
         let index = match place {
             Place::Check(index) => index,
-            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Exit | Place::Outside(_) => 0,
+            Place::Main(_)
+            | Place::Report(_)
+            | Place::Block(_)
+            | Place::Exit
+            | Place::Proof(_)
+            | Place::Outside(_) => 0,
         };
         let done = self.visit.as_ref()?.round.done(Place::Main(index))?;
         done.provider.as_ref().filter(|_| question.session == QuestionSession::Same)
@@ -301,6 +307,7 @@ impl Run {
             Place::Block(index) => {
                 self.block_actions(workflow).into_iter().nth(index).map(|(_, action)| action)
             }
+            Place::Proof(index) => stage.proofs().nth(index).map(|proof| proof.by.clone()),
             Place::Outside(index) => workflow.completion.actions().into_iter().nth(index).cloned(),
             Place::Check(_) | Place::Exit => None,
         }
@@ -345,7 +352,7 @@ impl Run {
                 Some((block, _)) => Given::Block(block),
                 None => Given::Outputs(BTreeMap::new()),
             },
-            Place::Main(_) | Place::Check(_) | Place::Exit | Place::Outside(_) => {
+            Place::Main(_) | Place::Check(_) | Place::Exit | Place::Proof(_) | Place::Outside(_) => {
                 Given::Outputs(self.inputs_of(action))
             }
         }
@@ -377,7 +384,7 @@ fn turn_of(stage: &Stage, place: Place) -> Option<&Turn> {
     match place {
         Place::Main(index) | Place::Check(index) => stage.turns().get(index),
         Place::Exit => stage.turns().first(),
-        Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+        Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => None,
     }
 }
 

@@ -65,8 +65,10 @@ impl Run {
         }
         self.write_carry(workflow, stage, &ruling);
         if let (Destination::Again, false, Some(visit)) = (&to, ruling.early, &mut self.visit) {
-            visit.agains = visit.agains.saturating_add(1);
+            let count = if ruling.refuted.is_some() { &mut visit.refutations } else { &mut visit.agains };
+            *count = count.saturating_add(1);
         }
+        self.carry.refuted = ruling.refuted;
         self.carry.note = note;
         self.go(workflow, to, reason, out);
     }

@@ -31,6 +31,8 @@ pub(crate) struct Ruling {
     pub(crate) rule: Option<usize>,
     pub(crate) event: Option<Published>,
     pub(crate) target: Target,
+    /// Which proof does not hold, and what was found instead.
+    pub(crate) refuted: Option<(usize, String)>,
     /// Why the same stage goes round again, for its note.
     pub(crate) reasons: Vec<String>,
     /// What is remarkable about what was published.
@@ -51,6 +53,7 @@ impl Ruling {
             rule: None,
             event: None,
             target,
+            refuted: None,
             reasons: Vec::new(),
             remarks: Vec::new(),
             missing: Vec::new(),

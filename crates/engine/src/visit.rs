@@ -17,6 +17,9 @@ pub struct Visit {
     pub number: u32,
     /// How often the exit has already said "again".
     pub agains: u32,
+    /// How often what a turn said was refuted.
+    #[serde(default)]
+    pub refutations: u32,
     /// The round under way.
     pub round: Round,
 }
@@ -124,7 +127,7 @@ impl Done {
 impl Visit {
     /// A visit about to make its first round.
     pub fn new(stage: StageId, number: u32) -> Self {
-        Self { stage, number, agains: 0, round: Round::new(1) }
+        Self { stage, number, agains: 0, refutations: 0, round: Round::new(1) }
     }
 }
 

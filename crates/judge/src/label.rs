@@ -1,6 +1,8 @@
 //! Which of several labels a reply, or an answer about it, says.
 
-use saihai_model::{AnswerForm, By, Choice, Json, Label, Method, Question, Reading};
+use saihai_model::{AnswerForm, By, Choice, Label, Method, Question, Reading};
+
+use crate::pointed::{self, word};
 
 /// What can be said of a choice so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +35,8 @@ pub fn label(choice: &Choice, reading: &Reading, answer: Option<&Option<Label>>)
                     return Labelled::Found(found, By::Tag);
                 }
             }
-            Method::Field { pointer } => {
-                if let Some(found) = field(choice, reading, pointer) {
+            Method::Field(field) => {
+                if let Some(found) = pointed::label(choice, field, reading.output.as_ref()) {
                     return Labelled::Found(found, By::Field);
                 }
             }
@@ -73,29 +75,11 @@ fn tagged(choice: &Choice, reading: &Reading) -> Option<Label> {
     choice.options.iter().find(|offer| offer.number == number).map(|offer| offer.label.clone())
 }
 
-fn field(choice: &Choice, reading: &Reading, pointer: &str) -> Option<Label> {
-    let said = word(reading.output.as_ref()?.pointer(pointer)?)?;
-    choice
-        .options
-        .iter()
-        .find(|offer| offer.label.as_str().to_lowercase() == said)
-        .map(|offer| offer.label.clone())
-}
-
-/// A value as a word to compare: text trimmed and in lower case, booleans by name.
-fn word(value: &Json) -> Option<String> {
-    match value {
-        Json::String(text) => Some(text.trim().to_lowercase()),
-        Json::Bool(value) => Some(value.to_string()),
-        Json::Null | Json::Number(_) | Json::Array(_) | Json::Object(_) => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use saihai_model::{Offer, OutputSchema, Prompt, QuestionSession, Tag};
+    use saihai_model::{Json, Offer, OutputSchema, Prompt, QuestionSession, Tag};
 
     use super::*;
 

@@ -7,6 +7,7 @@
 
 mod digest;
 mod label;
+mod pointed;
 mod read;
 pub mod review;
 mod route;

@@ -59,6 +59,9 @@ pub enum Action {
         /// How its end is understood.
         #[serde(default)]
         told: Told,
+        /// The file that says so, where what is run is no file of the definition's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        written: Option<String>,
     },
     /// Look at the issue; labels `reached`, `open`.
     IssueState,

@@ -111,6 +111,8 @@ pub enum Place {
     Check(usize),
     /// The question of the stage's exit.
     Exit,
+    /// The `i`-th proof of what the stage's turns said.
+    Proof(usize),
     /// The `i`-th outside condition of the completion.
     Outside(usize),
 }

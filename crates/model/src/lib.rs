@@ -64,8 +64,9 @@ pub use prompt::{Draft, Form, Join, Part, Prompt, Section, Splice, Variable, Whe
 pub use provider::{Price, Protocol, ProviderKind, ProviderSettings};
 pub use reading::{Block, Found, How, Published, Reading, Tag};
 pub use reads::{
-    AnswerForm, BlockUse, Blocks, Checked, Choice, Directives, EndWord, Keyword, Method, Offer, Output,
-    OutputSchema, Question, QuestionSession, Reads, Report, Spoken, StillWrong,
+    AnswerForm, BlockUse, Blocks, Checked, Choice, Directives, EndWord, Keyword, Method, Narrowed, Offer,
+    Output, OutputSchema, Pointed, Proof, Question, QuestionSession, Reads, Refuted, Report, Shaping, Spoken,
+    StillWrong, Unsaid,
 };
 pub use record::{Entry, Record};
 pub use repository::{MergeMethod, RepositoryName};
@@ -81,4 +82,4 @@ pub use text::Text;
 pub use tokens::tokens;
 pub use turn::{Permission, SessionPolicy, Turn};
 pub use work_outcome::{WorkOutcome, WorkReason, work_exit_code};
-pub use workflow::{Activity, OnFailure, Rounds, Stage, VisitLimit, Wanted, Workflow};
+pub use workflow::{Activity, OnFailure, OwnCommand, Rounds, Stage, VisitLimit, Wanted, Workflow};

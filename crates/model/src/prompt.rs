@@ -51,6 +51,10 @@ pub enum When {
     Reasoned,
     /// Only if the call starts a new session although an earlier one was to be continued.
     NewSession,
+    /// Only if the round before refuted nothing.
+    Unrefuted,
+    /// Only if the round before refuted this proof, by its place among those of the turn.
+    Refuted(usize),
 }
 
 /// A part of a section.
@@ -143,6 +147,8 @@ pub enum Variable {
     },
     /// The phase the completion has come to.
     CurrentPhase,
+    /// What was found where the round before was refuted.
+    Refutation,
     /// What is known of the rounds before beside what was said: an object.
     Context,
     /// One of the workflow's own words.

@@ -20,6 +20,9 @@ pub struct Reads {
     /// A structured value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
+    /// What must be shown before the label is gone by, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<Proof>,
     /// Reports to be saved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<Report>,
@@ -57,13 +60,77 @@ pub struct Offer {
 pub enum Method {
     /// The last valid status tag of the reply.
     Tag,
-    /// The text at a JSON pointer of the structured output.
-    Field {
-        /// The pointer.
-        pointer: String,
-    },
+    /// What stands at a JSON pointer of the structured output.
+    Field(Pointed),
     /// A question to an agent.
     Ask(Box<Question>),
+}
+
+/// A label that a field of the structured output says.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pointed {
+    /// Where it stands: a JSON pointer.
+    pub pointer: String,
+    /// Words and what each means, in lower case; absent: the labels themselves, in any case.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub means: BTreeMap<String, Label>,
+    /// Labels that only together with another field say which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub narrowed: Vec<Narrowed>,
+    /// What holds where it says none of the labels; absent: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsaid: Option<Unsaid>,
+}
+
+/// A label that is only the first half of what is said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Narrowed {
+    /// Where this label was said,
+    pub label: Label,
+    /// what stands here, as it is written,
+    pub pointer: String,
+    /// says which label it comes to.
+    pub means: BTreeMap<String, Label>,
+}
+
+/// What holds where a field says none of the labels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unsaid {
+    /// The output is wrong.
+    Wrong,
+    /// This label, and that is remarked.
+    Label(Label),
+}
+
+/// What must be shown before a label is gone by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Proof {
+    /// The label.
+    pub of: Label,
+    /// Its name for people.
+    pub name: String,
+    /// What shows it: the label `ok`.
+    pub by: ActionSpec,
+    /// What follows where it does not.
+    pub refuted: Refuted,
+}
+
+/// What follows where something could not be shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refuted {
+    /// The same stage once more, told what was found.
+    Again {
+        /// So often in one visit, whichever proof it was.
+        at_most: u32,
+        /// And then.
+        exhausted: Target,
+    },
+    /// The stage is left this way.
+    Go(Target),
+    /// It is remarked, and the label is gone by all the same.
+    Remarked,
 }
 
 /// A question to an agent about what was said.
@@ -162,6 +229,9 @@ pub struct Output {
     /// How it is found out what is wrong.
     #[serde(default, skip_serializing_if = "Checked::is_by_schema")]
     pub checked: Checked,
+    /// What is changed in it before anybody sees it.
+    #[serde(default, skip_serializing_if = "Shaping::is_none")]
+    pub shaping: Shaping,
 }
 
 /// How it is found out what is wrong with an output.
@@ -179,6 +249,25 @@ impl Checked {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
     fn is_by_schema(&self) -> bool {
         *self == Self::BySchema
+    }
+}
+
+/// What is changed in a structured value before anybody sees it.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shaping {
+    /// Fields that, where they are given, can only have this value: another one is replaced, and that is remarked.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fixed: BTreeMap<String, Json>,
+    /// Further keys, and where what they hold stands in the value as a JSON pointer.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lifted: BTreeMap<String, String>,
+}
+
+impl Shaping {
+    /// Whether nothing is changed.
+    pub fn is_none(&self) -> bool {
+        self.fixed.is_empty() && self.lifted.is_empty()
     }
 }
 

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Action, ActionSpec, BlockUse, Choice, Completion, Exit, Gate, Limits, Method, Monitor, Place, Question,
-    Reads, Retry, StageId, Target, Topic, Topics, Turn,
+    Action, ActionSpec, BlockUse, Choice, Completion, Exit, Gate, Limits, Method, Monitor, Place, Proof,
+    Question, Reads, Retry, StageId, Target, Topic, Topics, Turn,
 };
 
 /// How work is to be done.
@@ -134,6 +134,15 @@ pub enum Wanted<'a> {
     Answer(&'a Choice, &'a Question),
 }
 
+/// A program that a run itself would start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnCommand<'a> {
+    /// Its arguments, the program first.
+    pub argv: &'a [String],
+    /// The file that says so, where the program is no file of the definition's.
+    pub written: Option<&'a str>,
+}
+
 /// So many stages are looked through one by one.
 const FEW: usize = 16;
 
@@ -160,19 +169,20 @@ impl Workflow {
                 let choice = stage.exit.question()?;
                 choice.question().map(|question| Wanted::Answer(choice, question))
             }
-            Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+            Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => None,
         }
     }
 }
 
 impl Workflow {
-    /// The programs that a run itself would start, each with its arguments.
-    pub fn commands(&self) -> Vec<&[String]> {
+    /// The programs that a run itself would start.
+    pub fn commands(&self) -> Vec<OwnCommand<'_>> {
         let mut actions = self.completion.actions();
         for stage in self.stages.values() {
             if let Activity::Action(action) = &stage.does {
                 actions.push(action);
             }
+            actions.extend(stage.proofs().map(|proof| &proof.by));
             for blocks in stage.turns().iter().filter_map(|turn| turn.reads.blocks.as_ref()) {
                 actions.extend(blocks.uses.values().filter_map(|used| match used {
                     BlockUse::Do(action) => Some(action),
@@ -180,8 +190,8 @@ impl Workflow {
                 }));
             }
         }
-        let argv = actions.into_iter().filter_map(|action| match &action.does {
-            Action::Command { argv, .. } => Some(argv.as_slice()),
+        let commands = actions.into_iter().filter_map(|action| match &action.does {
+            Action::Command { argv, written, .. } => Some(OwnCommand { argv, written: written.as_deref() }),
             Action::IssueState
             | Action::FileState { .. }
             | Action::SaveReports
@@ -198,7 +208,7 @@ impl Workflow {
             | Action::CleanUp
             | Action::ReviewReport { .. } => None,
         });
-        argv.collect()
+        commands.collect()
     }
 }
 
@@ -210,6 +220,11 @@ impl Stage {
             Activity::Gate(_) | Activity::Action(_) => &[],
         }
     }
+
+    /// What must be shown before the labels of its turns are gone by.
+    pub fn proofs(&self) -> impl Iterator<Item = &Proof> {
+        self.turns().iter().flat_map(|turn| &turn.reads.proofs)
+    }
 }
 
 impl Choice {
@@ -217,7 +232,7 @@ impl Choice {
     pub fn question(&self) -> Option<&Question> {
         self.found_by.iter().find_map(|method| match method {
             Method::Ask(question) => Some(question.as_ref()),
-            Method::Tag | Method::Field { .. } => None,
+            Method::Tag | Method::Field(_) => None,
         })
     }
 }

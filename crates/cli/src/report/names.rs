@@ -109,6 +109,10 @@ impl<'a> Names<'a> {
             Place::Exit => format!("{stage} (judge)"),
             Place::Report(turn) => format!("{} (reports)", self.turn(&call.stage, turn)),
             Place::Block(_) => format!("{stage} (action)"),
+            Place::Proof(index) => {
+                let proof = self.stage(&call.stage).and_then(|stage| stage.proofs().nth(index));
+                format!("{stage} ({})", proof.map_or("validator".into(), |proof| visible_line(&proof.name)))
+            }
             Place::Outside(_) => format!("{stage} (condition)"),
         }
     }
@@ -119,7 +123,14 @@ impl<'a> Names<'a> {
             Some(Place::Main(turn)) => {
                 self.stage(&call.stage).and_then(|stage| stage.turns().get(turn)).map(|turn| &turn.title)
             }
-            Some(Place::Check(_) | Place::Exit | Place::Report(_) | Place::Block(_) | Place::Outside(_))
+            Some(
+                Place::Check(_)
+                | Place::Exit
+                | Place::Report(_)
+                | Place::Block(_)
+                | Place::Proof(_)
+                | Place::Outside(_),
+            )
             | None => None,
         };
         titled

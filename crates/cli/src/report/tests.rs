@@ -47,7 +47,7 @@ fn called(stage: &str, n: u32, place: Place) -> Entry {
     let purpose = match place {
         Place::Main(_) => Some(Purpose::Work),
         Place::Check(_) | Place::Exit => Some(Purpose::Question),
-        Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+        Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => None,
     };
     Entry::Decision(Decision::Called { call: call(stage, n), place, purpose })
 }

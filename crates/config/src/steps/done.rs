@@ -99,7 +99,13 @@ fn outside(does: Action) -> Done {
 fn custom(handler: &str, lowering: &Lowering<'_>) -> Done {
     let program = lowering.directory.join(handler).display().to_string();
     let input = json!({"agent": lowering.agent.name.value, "parameters": lowering.parameters});
-    outside(Action::Command { argv: vec![program], timeout: HANDLER, input, told: Told::ByAnswer })
+    outside(Action::Command {
+        argv: vec![program],
+        timeout: HANDLER,
+        input,
+        told: Told::ByAnswer,
+        written: None,
+    })
 }
 
 /// S-63: preparation, processing, review, and again until a review has passed.

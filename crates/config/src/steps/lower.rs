@@ -6,8 +6,8 @@ use std::path::Path;
 use indexmap::IndexMap;
 use saihai_model::{
     Activity, Alarm, Checked, Limits, Monitor, OnFailure, Output, OutputSchema, Part, Permission, Reads,
-    SessionKey, SessionPolicy, Spoken, Stage, StageId, StillWrong, Target, Text, Turn, TurnId, Variable,
-    Watch, Workflow,
+    SessionKey, SessionPolicy, Shaping, Spoken, Stage, StageId, StillWrong, Target, Text, Turn, TurnId,
+    Variable, Watch, Workflow,
 };
 
 use super::agent::Agent;
@@ -255,6 +255,7 @@ impl Lowering<'_> {
                 None => StillWrong::KeepValidItems,
             },
             checked: Checked::BySchema,
+            shaping: Shaping::default(),
         }
     }
 

@@ -277,7 +277,9 @@ impl Asked<'_> {
     fn is_question(&self) -> bool {
         match self.place {
             Place::Check(_) | Place::Exit => true,
-            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Outside(_) => false,
+            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => {
+                false
+            }
         }
     }
 

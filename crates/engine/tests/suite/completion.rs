@@ -50,7 +50,13 @@ fn file() -> Action {
 
 fn handler() -> Action {
     let argv = vec!["./handler".to_owned()];
-    Action::Command { argv, timeout: Millis::seconds(60), input: Json::Null, told: Told::ByAnswer }
+    Action::Command {
+        argv,
+        timeout: Millis::seconds(60),
+        input: Json::Null,
+        told: Told::ByAnswer,
+        written: None,
+    }
 }
 
 /// Replies until the run rests, and says how it stands after how many iterations.

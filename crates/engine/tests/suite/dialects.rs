@@ -222,6 +222,7 @@ pub(crate) fn step(id: &str, next: &str) -> Stage {
         correction: says(&[Part::Fixed("wrong: ".into()), Part::Value(Variable::Violations, Form::Bullets)]),
         still_wrong: StillWrong::Go(Target::failed("step_failed")),
         checked: Checked::BySchema,
+        shaping: Default::default(),
     });
     let form = AnswerForm::Form {
         schema: OutputSchema { schema: json!({}), required: true },

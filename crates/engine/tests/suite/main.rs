@@ -6,6 +6,7 @@ mod delivery;
 mod dialects;
 mod flow;
 mod laws;
+mod proofs;
 mod steps;
 mod storms;
 mod support;

@@ -20,9 +20,10 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-use saihai_model::{AnswerForm, Checked, Choice, Json, Method, Question, Reading, Reads, Wanted};
+use saihai_model::{AnswerForm, Checked, Choice, Json, Method, Pointed, Question, Reading, Reads, Wanted};
 
 use crate::digest::sha256;
+use crate::pointed;
 pub use directive::Miss;
 use json::Demand;
 use reply::Reply;
@@ -74,12 +75,16 @@ fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, readin
         reading.warnings.extend(found.warnings);
     }
     if let Some((schema, required)) = schema_of(reads) {
-        let demand = Demand { schema, required, taken: &taken };
+        let shaping = reads.output.as_ref().map(|output| &output.shaping);
+        let demand = Demand { schema, required, taken: &taken, shaping };
         match reads.output.as_ref().map(|output| output.checked).unwrap_or_default() {
             Checked::BySchema => json::read(reply, structured, demand),
             Checked::ByItem => json::read_items(reply, structured, demand),
         }
         .put_into(reading);
+    }
+    for (choice, field) in reads.choice.iter().flat_map(fields) {
+        pointed::judge(choice, field, reading);
     }
     if !reads.reports.is_empty() {
         let found = report::read(reply, &reads.reports);
@@ -89,12 +94,25 @@ fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, readin
     reading.keywords = keyword::read(reply, &reads.keywords);
 }
 
+/// The fields that say which label is chosen.
+fn fields(choice: &Choice) -> impl Iterator<Item = (&Choice, &Pointed)> {
+    choice.found_by.iter().filter_map(move |method| match method {
+        Method::Field(field) => Some((choice, field)),
+        Method::Tag | Method::Ask(_) => None,
+    })
+}
+
+/// The head of a value, where what is wrong with it is told.
+pub(crate) fn excerpt(value: &str) -> String {
+    excerpt::head(value, 200)
+}
+
 /// Takes any object.
 static ANY: Json = Json::Bool(true);
 
 /// The schema of a turn's output and whether it must be there; any will do where only a field of it decides.
 fn schema_of(reads: &Reads) -> Option<(&Json, bool)> {
-    let by_field = |choice: &Choice| choice.found_by.iter().any(|way| matches!(way, Method::Field { .. }));
+    let by_field = |choice: &Choice| fields(choice).next().is_some();
     match &reads.output {
         Some(output) => Some((&output.schema.schema, output.schema.required)),
         None => reads.choice.as_ref().is_some_and(by_field).then_some((&ANY, false)),
@@ -112,7 +130,7 @@ fn read_answer(
         AnswerForm::Tag => reading.tag = tag::last(reply, &choice.options, NoneTag::Counts),
         // An answer in a form has nothing to say outside it, so the form is required whatever its schema says.
         AnswerForm::Form { schema, .. } => {
-            let demand = Demand { schema: &schema.schema, required: true, taken: &[] };
+            let demand = Demand { schema: &schema.schema, required: true, taken: &[], shaping: None };
             json::read(reply, structured, demand).put_into(reading);
         }
     }

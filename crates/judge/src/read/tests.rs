@@ -39,6 +39,7 @@ fn everything() -> Reads {
             correction: Prompt::default(),
             still_wrong: StillWrong::Go(Target::Complete),
             checked: Checked::BySchema,
+            shaping: Default::default(),
         }),
         reports: vec![report("review.md", "Review"), report("notes/scope.md", "Scope")],
         blocks: Some(Blocks {

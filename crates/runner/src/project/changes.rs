@@ -113,7 +113,7 @@ fn taken(
     let turns = workflow.stage(&call.stage)?.turns();
     let turn = match place {
         Place::Main(index) | Place::Check(index) => turns.get(index),
-        Place::Exit | Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+        Place::Exit | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => None,
     };
     if turn.is_some_and(|turn| turn.provider.as_str() != SCRIPT) {
         return None;

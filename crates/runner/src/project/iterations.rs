@@ -115,11 +115,14 @@ impl Iterations {
                     (Place::Main(_), Some(Purpose::Work | Purpose::Correction)) => Kind::Work,
                     (Place::Block(_), _) => Kind::Action,
                     (
-                        Place::Main(_) | Place::Check(_) | Place::Exit | Place::Report(_) | Place::Outside(_),
+                        Place::Main(_)
+                        | Place::Check(_)
+                        | Place::Exit
+                        | Place::Report(_)
+                        | Place::Proof(_)
+                        | Place::Outside(_),
                         _,
-                    ) => {
-                        return;
-                    }
+                    ) => return,
                 };
                 self.calls.insert(call.clone(), kind);
             }

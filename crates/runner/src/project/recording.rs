@@ -200,7 +200,14 @@ fn may_change(workflow: &Workflow, call: &CallId, place: Option<&Place>) -> bool
         Some(Place::Main(index)) => {
             turns.get(*index).is_some_and(|turn| turn.permission != Permission::ReadOnly)
         }
-        Some(Place::Check(_) | Place::Exit | Place::Report(_) | Place::Block(_) | Place::Outside(_))
+        Some(
+            Place::Check(_)
+            | Place::Exit
+            | Place::Report(_)
+            | Place::Block(_)
+            | Place::Proof(_)
+            | Place::Outside(_),
+        )
         | None => false,
     }
 }
@@ -223,7 +230,9 @@ fn target(workflow: &Workflow, call: &CallId, place: Option<&Place>) -> ScriptTa
         Some(Place::Main(index)) => (Some(*index), false),
         Some(Place::Check(index)) => (Some(*index), true),
         Some(Place::Exit) => (None, true),
-        Some(Place::Report(_) | Place::Block(_) | Place::Outside(_)) | None => (None, false),
+        Some(Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_)) | None => {
+            (None, false)
+        }
     };
     // The only turn of a stage needs no name.
     let turn = index.filter(|_| turns.len() > 1).and_then(|index| turns.get(index));

@@ -65,8 +65,15 @@ impl ReportVersions {
                 (Place::Report(index), _) => {
                     self.saves.insert(call.clone(), *index);
                 }
-                (Place::Main(_) | Place::Block(_) | Place::Check(_) | Place::Exit | Place::Outside(_), _) => {
-                }
+                (
+                    Place::Main(_)
+                    | Place::Block(_)
+                    | Place::Check(_)
+                    | Place::Exit
+                    | Place::Proof(_)
+                    | Place::Outside(_),
+                    _,
+                ) => {}
             },
             Entry::Fact(Fact::Replied(reply)) => {
                 if let Some(index) = self.works.get(&reply.call) {

@@ -196,7 +196,7 @@ impl<'w> Transitions<'w> {
             Place::Main(index) => said(&reply.reading, self.turn(&reply.call.stage, index)),
             Place::Check(index) => self.question(reply, self.turn(&reply.call.stage, index)),
             Place::Exit => self.question(reply, None),
-            Place::Report(_) | Place::Block(_) | Place::Outside(_) => Vec::new(),
+            Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => Vec::new(),
         };
         self.found.insert(place, evidence);
     }

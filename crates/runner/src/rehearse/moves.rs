@@ -2,7 +2,7 @@
 
 use saihai_model::{
     Activity, Again, AnswerForm, Choice, Completion, Exit, Gate, GateMode, Holds, Keyword, Label, Method,
-    Reads, Rule, Stage, StageId, StillWrong, Target, Topic, Turn, Wants, Workflow,
+    Reads, Refuted, Rule, Stage, StageId, StillWrong, Target, Topic, Turn, Wants, Workflow,
 };
 
 use super::satisfy::{Said, Sayable, Wanted, satisfy};
@@ -28,6 +28,7 @@ impl Moves {
             Exit::Topics { silent, default } => here.by_topics(silent, default.as_ref(), &mut offered),
         }
         here.by_wrong_output(&mut offered);
+        here.by_refutation(&mut offered);
         here.by_completion(&mut offered);
         offered
     }
@@ -141,6 +142,24 @@ impl Here<'_> {
         }
     }
 
+    /// What is said rightly and does not hold.
+    fn by_refutation(self, offered: &mut Moves) {
+        for (index, proof) in self.stage.proofs().enumerate() {
+            let says = |offer: &&Move| offer.saying.labels.contains(&Some(proof.of.clone()));
+            let Some(base) = offered.moves.iter().find(says) else { continue };
+            let saying = Saying { refutes: Some(index), ..base.saying.clone() };
+            let (once, spent) = (Way::Refuted(proof.name.clone()), Way::RefutedSpent(proof.name.clone()));
+            match &proof.refuted {
+                Refuted::Go(target) => offered.moves.push(self.plain(once, saying, self.leads(target))),
+                Refuted::Again { at_most, exhausted } => {
+                    let again = Again { note: None, at_most: Some(*at_most), exhausted: exhausted.clone() };
+                    self.by_again(&again, (once, spent), saying, offered);
+                }
+                Refuted::Remarked => {}
+            }
+        }
+    }
+
     /// Where the completion looks for words or signals, saying them is a way to get there.
     fn by_completion(self, offered: &mut Moves) {
         let can = self.stage.turns().iter().any(|turn| can_close(&self.workflow.completion, &turn.reads));
@@ -229,7 +248,7 @@ fn answers(choice: &Choice) -> Vec<Option<Label>> {
         AnswerForm::Tag => None,
     });
     let written = |method: &Method| match method {
-        Method::Tag | Method::Field { .. } => true,
+        Method::Tag | Method::Field(_) => true,
         Method::Ask(question) => question.answer == AnswerForm::Tag,
     };
     let by_number = choice.found_by.iter().any(written);

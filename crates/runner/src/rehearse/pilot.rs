@@ -234,7 +234,7 @@ impl Cast for Pilot<'_> {
         let label = match place {
             Place::Check(index) => saying.labels.get(index).and_then(Option::as_ref),
             Place::Exit => saying.answer.as_ref(),
-            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => None,
         };
         let turn = |index| self.workflow.stage(stage).and_then(|stage| stage.turns().get(index));
         Ok(match (place, self.workflow.wanted(stage, place)) {
@@ -261,6 +261,10 @@ impl Cast for Pilot<'_> {
                 let closes = self.map.step(&step).is_some_and(|offer| offer.to == To::Completion);
                 let reached = closes || self.aim.is_none();
                 Some(outside(&performance.action.does, reached))
+            }
+            Place::Proof(index) => {
+                let refutes = self.saying(run, &performance.call).refutes == Some(index);
+                Some(if refutes { "failed" } else { "ok" }.into())
             }
             Place::Block(_) => Some("ok".into()),
             Place::Report(_) | Place::Check(_) | Place::Exit => None,

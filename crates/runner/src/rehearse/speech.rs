@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use saihai_judge::{Labelled, Said};
 use saihai_model::{
-    AnswerForm, Choice, Completion, Json, Label, Method, Offer, PhaseStep, Phases, Question, Reads, Report,
-    Turn, Wanted,
+    AnswerForm, Choice, Completion, Json, Label, Method, Offer, PhaseStep, Phases, Pointed, Question, Reads,
+    Report, Turn, Wanted,
 };
 use serde_json::json;
 
@@ -87,7 +87,8 @@ pub(super) fn can_say(turn: &Turn, label: Option<&Label>) -> bool {
 /// How a label is put into a reply.
 enum Written {
     Tag(usize),
-    Field(String, Label),
+    /// These values at these pointers.
+    Fields(Vec<(String, Json)>),
 }
 
 /// The first way to say a label in the reply itself; none where only the question can find it.
@@ -95,8 +96,20 @@ fn written(choice: &Choice, label: &Label) -> Option<Written> {
     let offered = offer(choice, label)?;
     match choice.found_by.first()? {
         Method::Tag => Some(Written::Tag(offered.number)),
-        Method::Field { pointer } => Some(Written::Field(pointer.clone(), label.clone())),
+        Method::Field(field) => Some(Written::Fields(fields(field, label))),
         Method::Ask(_) => None,
+    }
+}
+
+/// What stands where for a label: the word for it, or for the label it is narrowed from and what narrows it.
+fn fields(field: &Pointed, label: &Label) -> Vec<(String, Json)> {
+    let narrows = field.narrowed.iter().find_map(|narrowed| {
+        let (word, _) = narrowed.means.iter().find(|(_, means)| *means == label)?;
+        Some((&narrowed.label, (narrowed.pointer.clone(), json!(word))))
+    });
+    match narrows {
+        Some((first, second)) => vec![(field.pointer.clone(), json!(first)), second],
+        None => vec![(field.pointer.clone(), json!(label))],
     }
 }
 
@@ -167,16 +180,16 @@ fn output(
         let misfits = [json!("not what was asked for"), json!({}), json!([]), json!(0), Json::Null];
         return misfits.into_iter().find(|value| !fits(reads, speech, value));
     }
-    let field = match written {
-        Some(Written::Field(pointer, label)) => Some((pointer, json!(label))),
-        Some(Written::Tag(_)) | None => None,
+    let fields = match written {
+        Some(Written::Fields(fields)) => fields,
+        Some(Written::Tag(_)) | None => Vec::new(),
     };
     let named = saying.named.clone().filter(|_| index == 0).map(|(pointer, stage)| (pointer, json!(stage)));
-    if reads.output.is_none() && field.is_none() && named.is_none() {
+    if reads.output.is_none() && fields.is_empty() && named.is_none() {
         return None;
     }
     let mut value = reads.output.as_ref().map_or_else(|| json!({}), |output| smallest(&output.schema.schema));
-    for (pointer, said) in field.into_iter().chain(named) {
+    for (pointer, said) in fields.into_iter().chain(named) {
         put(&mut value, &pointer, said);
     }
     Some(value)

@@ -25,6 +25,10 @@ pub enum Way {
     Default(Topic),
     /// Because the output stayed wrong.
     WrongOutput,
+    /// Because the proof of that name does not hold.
+    Refuted(String),
+    /// By what follows when it has not held as often as it may.
+    RefutedSpent(String),
 }
 
 impl fmt::Display for Way {
@@ -39,6 +43,8 @@ impl fmt::Display for Way {
             Self::SilentSpent => f.write_str("nothing published, when that is exhausted"),
             Self::Default(topic) => write!(f, "nothing published, default `{topic}`"),
             Self::WrongOutput => f.write_str("the output stays wrong"),
+            Self::Refuted(name) => write!(f, "`{name}` fails"),
+            Self::RefutedSpent(name) => write!(f, "`{name}` fails, when that is exhausted"),
         }
     }
 }
@@ -72,6 +78,8 @@ impl Way {
             Self::Silent => verdict.topic.is_none() && again && verdict.by == By::Directive,
             Self::SilentSpent => tried && verdict.topic.is_none() && verdict.by == By::Limit,
             Self::WrongOutput => verdict.by == By::Output,
+            Self::Refuted(_) => tried && verdict.by == By::Result,
+            Self::RefutedSpent(_) => tried && verdict.by == By::Limit && verdict.rule.is_none(),
         }
     }
 }
@@ -89,6 +97,8 @@ pub(super) struct Saying {
     pub(super) named: Option<(String, StageId)>,
     /// The turn whose output is to be wrong.
     pub(super) wrong: Option<usize>,
+    /// The proof that is not to hold.
+    pub(super) refutes: Option<usize>,
     /// What the completion looks for is said too.
     pub(super) closes: bool,
 }

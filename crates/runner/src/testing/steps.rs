@@ -68,6 +68,7 @@ pub(crate) fn tailor() -> Workflow {
         correction: prompt(vec![fixed("Your output violates the schema:"), value(Variable::Violations)]),
         still_wrong: StillWrong::Go(Target::failed("step_failed measure")),
         checked: Checked::BySchema,
+        shaping: Default::default(),
     });
     let mut quote = step("quote");
     quote.needs = vec![("measure".into(), "height".to_owned())];

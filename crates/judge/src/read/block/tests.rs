@@ -75,6 +75,7 @@ fn a_block_is_no_candidate_for_the_output() {
         correction: Prompt::default(),
         still_wrong: StillWrong::Go(Target::Complete),
         checked: Checked::BySchema,
+        shaping: Default::default(),
     };
     let reads = Reads { output: Some(output), ..reads("json") };
     let text = "```json\n{\"height\":1}\n```\n```json\n{\"type\":\"log\"}\n```";

@@ -1,6 +1,7 @@
 //! Where a structured value may stand.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use saihai_model::Json;
 
@@ -11,25 +12,44 @@ use super::object;
 
 /// A JSON object that may be the value.
 #[derive(Debug)]
-pub(super) struct Candidate<'a>(Cow<'a, Json>);
+pub(super) struct Candidate<'a> {
+    value: Cow<'a, Json>,
+    warnings: Vec<String>,
+}
 
 impl<'a> Candidate<'a> {
     /// The object.
     pub(super) fn value(&self) -> &Json {
-        &self.0
+        &self.value
+    }
+
+    /// What was changed in it.
+    pub(super) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The same, with the only value that these fields can have, where they have another.
+    pub(super) fn with_fixed(mut self, fixed: Option<&BTreeMap<String, Json>>) -> Self {
+        for (field, only) in fixed.into_iter().flatten() {
+            let Some(given) = self.value.get(field).filter(|given| *given != only) else { continue };
+            let given = excerpt::head(&given.to_string(), 200);
+            self.warnings.push(format!("/{field}: {given} was replaced by {only}"));
+            self.value.to_mut()[field] = only.clone();
+        }
+        self
     }
 
     /// The object itself.
     pub(super) fn into_value(self) -> Json {
-        self.0.into_owned()
+        self.value.into_owned()
     }
 
     fn borrowed(value: &'a Json) -> Option<Self> {
-        value.is_object().then_some(Self(Cow::Borrowed(value)))
+        value.is_object().then_some(Self { value: Cow::Borrowed(value), warnings: Vec::new() })
     }
 
     fn owned(value: Json) -> Option<Self> {
-        value.is_object().then_some(Self(Cow::Owned(value)))
+        value.is_object().then_some(Self { value: Cow::Owned(value), warnings: Vec::new() })
     }
 }
 

@@ -8,7 +8,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use saihai_model::{Json, Reading};
+use saihai_model::{Json, Reading, Shaping};
 
 use self::candidate::{Candidate, Parsed};
 use self::schema::Schema;
@@ -30,6 +30,8 @@ pub(super) struct Demand<'a> {
     pub(super) required: bool,
     /// Opening lines of blocks that were taken for something else, in order.
     pub(super) taken: &'a [usize],
+    /// What is changed in it before anybody sees it.
+    pub(super) shaping: Option<&'a Shaping>,
 }
 
 /// A structured value and what is wrong with it.
@@ -58,6 +60,8 @@ impl Found {
 /// Finds the value (S-44): the first candidate that parses and satisfies the schema, else the first that parses.
 pub(super) fn read(reply: &Reply<'_>, structured: Option<&Json>, demand: Demand<'_>) -> Found {
     let Parsed { candidates, broken } = candidate::all(reply, structured, demand.taken);
+    let fixed = demand.shaping.map(|shaping| &shaping.fixed);
+    let candidates: Vec<_> = candidates.into_iter().map(|one| one.with_fixed(fixed)).collect();
     let schema = match Schema::new(demand.schema) {
         Ok(schema) => schema,
         Err(unusable) => {
@@ -72,19 +76,28 @@ pub(super) fn read(reply: &Reply<'_>, structured: Option<&Json>, demand: Demand<
     let differs = valid.any(|other| other.value() != first.value());
     let warnings =
         differs.then_some("several different JSON objects fit the schema: the first choice was taken");
-    let output = schema.with_defaults(first.value().clone());
-    Found {
-        output: Some(output),
-        warnings: warnings.map(str::to_owned).into_iter().collect(),
-        ..Found::default()
+    let warnings = first.warnings().iter().cloned().chain(warnings.map(str::to_owned)).collect();
+    let output = lift(schema.with_defaults(first.value().clone()), demand.shaping);
+    Found { output: Some(output), warnings, ..Found::default() }
+}
+
+/// Puts what stands deeper in a value under its further keys. What is missing stays missing.
+fn lift(value: Json, shaping: Option<&Shaping>) -> Json {
+    let mut lifted = value.clone();
+    for (key, pointer) in shaping.iter().flat_map(|shaping| &shaping.lifted) {
+        if let Some(found) = value.pointer(pointer) {
+            lifted[key] = found.clone();
+        }
     }
+    lifted
 }
 
 fn invalid(candidates: Vec<Candidate<'_>>, schema: &Schema, broken: Vec<String>, required: bool) -> Found {
     match candidates.into_iter().next() {
         Some(first) => {
+            let warnings = first.warnings().to_vec();
             let output = first.into_value();
-            Found { violations: schema.violations(&output), output: Some(output), ..Found::default() }
+            Found { violations: schema.violations(&output), output: Some(output), warnings }
         }
         None if required => {
             let violations = std::iter::once(MISSING.to_owned()).chain(broken).collect();

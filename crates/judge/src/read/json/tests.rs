@@ -1,8 +1,8 @@
 //! The cases of structured values.
 
 use saihai_model::{
-    AnswerForm, Checked, Choice, Json, Method, Output, OutputSchema, Prompt, Question, QuestionSession,
-    Reading, Reads, StillWrong, Target, Wanted,
+    AnswerForm, Checked, Choice, Json, Method, Output, OutputSchema, Pointed, Prompt, Question,
+    QuestionSession, Reading, Reads, Shaping, StillWrong, Target, Wanted,
 };
 use serde_json::json;
 
@@ -15,6 +15,7 @@ fn reading(schema: Json, required: bool, prompt: &str, said: Said<'_>) -> Readin
         correction: Prompt::default(),
         still_wrong: StillWrong::Go(Target::Complete),
         checked: Checked::BySchema,
+        shaping: Default::default(),
     };
     read(Wanted::Work(&Reads { output: Some(output), ..Reads::default() }), prompt, said)
 }
@@ -259,12 +260,35 @@ fn an_answer_in_a_form_is_read_like_an_output_and_required() {
 // S-15
 #[test]
 fn a_choice_by_field_needs_no_schema() {
-    let choice =
-        Choice { options: Vec::new(), found_by: vec![Method::Field { pointer: "/intent".to_owned() }] };
+    let choice = Choice {
+        options: Vec::new(),
+        found_by: vec![Method::Field(Pointed { pointer: "/intent".to_owned(), ..Pointed::default() })],
+    };
     let reads = Reads { choice: Some(choice), ..Reads::default() };
     let reading = |text| shown(&read(Wanted::Work(&reads), "", Said { text, structured: None }));
     assert_eq!(reading("```json\n{\"intent\":\"next\"}\n```"), r#"{"intent":"next"}"#);
     assert_eq!(reading("nothing"), "");
+}
+
+#[test]
+fn a_field_with_one_value_is_mended_and_what_stands_deeper_is_found_above() {
+    let shaping = Shaping {
+        fixed: [("stepId".to_owned(), json!("sew"))].into(),
+        lifted: [("cloth".to_owned(), "/found/cloth".to_owned()), ("gone".to_owned(), "/x".to_owned())]
+            .into(),
+    };
+    let schema = OutputSchema { schema: json!({"properties": {"stepId": {"const": "sew"}}}), required: true };
+    let (correction, still_wrong) = (Prompt::default(), StillWrong::KeepValidItems);
+    let output = Some(Output { schema, corrections: 0, correction, still_wrong, shaping });
+    let reads = Reads { output, ..Reads::default() };
+    let reading = |text| read(Wanted::Work(&reads), "", Said { text, structured: None });
+    let mended = reading(r#"{"stepId": "cut", "found": {"cloth": "wool"}}"#);
+    insta::assert_snapshot!(shown(&mended), @r#"
+    {"cloth":"wool","found":{"cloth":"wool"},"stepId":"sew"}
+    ! /stepId: "cut" was replaced by "sew"
+    "#);
+    assert_eq!(shown(&reading(r#"{"stepId": "sew"}"#)), r#"{"stepId":"sew"}"#);
+    assert_eq!(shown(&reading("{}")), "{}", "it need not be given");
 }
 
 // T-86

@@ -1,6 +1,8 @@
 //! The cases of status tags.
 
-use saihai_model::{AnswerForm, Choice, Method, Offer, Prompt, Question, QuestionSession, Reads, Wanted};
+use saihai_model::{
+    AnswerForm, Choice, Method, Offer, Pointed, Prompt, Question, QuestionSession, Reads, Wanted,
+};
 
 use super::super::{Said, read};
 use super::stands_alone;
@@ -150,7 +152,7 @@ fn the_last_line_is_read_unless_it_ends_the_repeated_status_block() {
 #[test]
 fn without_the_method_no_tag_is_looked_for() {
     let mut by_field = rules();
-    by_field.found_by = vec![Method::Field { pointer: "/intent".to_owned() }];
+    by_field.found_by = vec![Method::Field(Pointed { pointer: "/intent".to_owned(), ..Pointed::default() })];
     assert_eq!(tag(by_field, "", "[STEP:0]"), None);
 }
 

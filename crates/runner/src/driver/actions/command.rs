@@ -56,9 +56,17 @@ fn validated(came: &CommandOutput, told: Told) -> Outcome {
         ("end", json!(end(came.end))),
         ("stdout", json!(cut(&came.output))),
         ("stderr", json!(cut(&came.complaints))),
+        ("output", json!(cut(&both(came)))),
     ];
     let output = output.map(|(key, value): (&str, Json)| (key.to_owned(), value));
     done(Some(if is_fine { "ok" } else { "failed" }), output.into())
+}
+
+/// All that a program printed: what it complained of behind the rest.
+fn both(came: &CommandOutput) -> String {
+    let printed = [came.output.trim_end(), came.complaints.trim_end()];
+    let printed: Vec<&str> = printed.into_iter().filter(|text| !text.is_empty()).collect();
+    printed.join("\n")
 }
 
 /// What a handler says of the completion, or what is wrong with it (S-62).

@@ -53,7 +53,7 @@ pub(super) fn perform(
             files::write(owned, &files::Wish::of(&block, &path, append), files::Way { dry, look_up })
         }
         (Action::Command { told, .. }, _) if dry => rehearsed(told),
-        (Action::Command { argv, timeout, input, told }, _) => {
+        (Action::Command { argv, timeout, input, told, .. }, _) => {
             let input = match told {
                 Told::ByAnswer => standing::of(owned, &call, &input)?,
                 Told::ByExitCode | Told::BySilence => String::new(),

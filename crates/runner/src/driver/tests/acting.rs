@@ -202,6 +202,7 @@ async fn in_a_rehearsal_nothing_is_written_and_no_program_is_run() {
             timeout: Millis::seconds(60),
             input: Json::Null,
             told: Told::ByAnswer,
+            written: None,
         },
         Once::ReadOnly,
     ));
@@ -228,6 +229,7 @@ fn handler(project: &Project, body: &str) -> Workflow {
         timeout: Millis::seconds(60),
         input,
         told: Told::ByAnswer,
+        written: None,
     };
     flow.completion = Completion::Outside(spec(command, Once::ReadOnly));
     flow

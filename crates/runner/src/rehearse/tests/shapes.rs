@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use saihai_model::{
     Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Checked, Choice, Completion,
     Directives, EndWord, Ending, Exit, Gate, GateMode, Holds, How, Keyword, Label, Method, Once, Output,
-    OutputSchema, Prompt, Report, Route, Rule, Stage, StillWrong, Target, Topics, Wants, Workflow,
+    OutputSchema, Pointed, Prompt, Report, Route, Rule, Stage, StillWrong, Target, Topics, Wants, Workflow,
 };
 use serde_json::json;
 
@@ -161,7 +161,7 @@ fn with_output(still_wrong: StillWrong) -> Workflow {
     });
     let labels = ["next".into(), "stop".into()];
     let mut by_field = choice(&labels).unwrap();
-    by_field.found_by = vec![Method::Field { pointer: "/intent".into() }];
+    by_field.found_by = vec![Method::Field(Pointed { pointer: "/intent".into(), ..Pointed::default() })];
     let mut turn = turn("a", Some(by_field));
     turn.reads.output = Some(Output {
         schema: OutputSchema { schema, required: true },
@@ -169,6 +169,7 @@ fn with_output(still_wrong: StillWrong) -> Workflow {
         correction: Prompt::default(),
         still_wrong,
         checked: Checked::BySchema,
+        shaping: Default::default(),
     });
     let named = Target::NamedBy { pointer: "/target".into() };
     workflow.stages["a"] = asking(vec![turn], rules(&[("next", named), ("stop", target("ABORT"))]));

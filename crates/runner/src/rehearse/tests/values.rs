@@ -13,6 +13,7 @@ fn violations(schema: &Json, value: &Json) -> Vec<String> {
         correction: Prompt::default(),
         still_wrong: StillWrong::KeepValidItems,
         checked: Checked::BySchema,
+        shaping: Default::default(),
     };
     let reads = Reads { output: Some(output), ..Reads::default() };
     saihai_judge::read(Wanted::Work(&reads), "", Said { text: "", structured: Some(value) }).violations
