@@ -91,7 +91,9 @@ impl Ending {
         match self {
             Self::Completed(reason) | Self::Incomplete(reason) => reason,
             Self::Failed(reason) => match code(reason).0 {
-                "retries_exhausted" | "missing_input" | "completion_failed" => "step_failed",
+                "retries_exhausted" | "missing_input" | "completion_failed" | "validation_failed" => {
+                    "step_failed"
+                }
                 code => code,
             },
             Self::Declined => "declined",

@@ -123,6 +123,11 @@ fn evidence_words(
             };
             format!("answered{label} by {by}{text}")
         }
+        Evidence::Proof { name, holds, found } => {
+            let is = if *holds { "is satisfied" } else { "is not satisfied" };
+            let found = found.as_deref().map(|found| format!(":\n{}", indented(found)));
+            format!("`{}` {is}{}", visible_line(name), found.unwrap_or_default())
+        }
         Evidence::Monitor { monitor, count, cycle, overrode } => {
             let cycle: Vec<&str> = cycle.iter().map(saihai_model::StageId::as_str).collect();
             let instead =
@@ -141,6 +146,10 @@ fn tag(number: Option<usize>) -> String {
 }
 
 fn quoted(directory: &RunDirectory, text: &Text) -> Result<String, Error> {
-    let text = visible_text(directory.text(text)?.trim_end());
-    Ok(text.lines().map(|line| format!("  > {line}")).collect::<Vec<_>>().join("\n"))
+    Ok(indented(&directory.text(text)?))
+}
+
+fn indented(text: &str) -> String {
+    let text = visible_text(text.trim_end());
+    text.lines().map(|line| format!("  > {line}")).collect::<Vec<_>>().join("\n")
 }

@@ -27,7 +27,8 @@ fn lead(graph: &mut Graph, from: usize, target: &Target, label: String, kind: Wa
         Target::End(Ending::Completed(_)) => graph.index(COMPLETE),
         Target::End(_) => graph.index(ABORT),
         Target::Again(again) => {
-            if !matches!(again.exhausted, Target::Again(_)) {
+            // What may go on for ever is never exhausted.
+            if again.at_most.is_some() && !matches!(again.exhausted, Target::Again(_)) {
                 lead(graph, from, &again.exhausted, "exhausted".to_owned(), kind);
             }
             Some(from)

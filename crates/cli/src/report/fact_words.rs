@@ -1,7 +1,9 @@
 //! Facts in words.
 
+use std::collections::BTreeMap;
+
 use saihai_model::{
-    Answer, AnsweredBy, CallFailed, Fact, FailureClass, Json, Moment, Outcome, Place, Purpose, Raise,
+    Answer, AnsweredBy, CallFailed, Fact, FailureClass, Json, Label, Moment, Outcome, Place, Purpose, Raise,
     Replied, Start, Text,
 };
 
@@ -112,6 +114,9 @@ fn performed(place: Option<Place>, call: &str, outcome: &Outcome) -> Vec<Line> {
         Outcome::Done { output, .. } if matches!(place, Some(Place::Report(_))) => {
             output.keys().map(|file| Line::step(format!("saved report `{}`", visible_line(file)))).collect()
         }
+        Outcome::Done { label, output } if matches!(place, Some(Place::Proof(_))) => {
+            vec![proved(call, label.as_ref(), output)]
+        }
         Outcome::Done { label, output } => {
             let label = label.as_ref().map(|label| format!(": {}", visible_line(label.as_str())));
             let output = if output.is_empty() { String::new() } else { format!(" {}", compact(output)) };
@@ -125,6 +130,16 @@ fn performed(place: Option<Place>, call: &str, outcome: &Outcome) -> Vec<Line> {
             visible_line(&failure.message)
         ))],
     }
+}
+
+/// Whether a validator is satisfied, and else what it found first.
+fn proved(call: &str, label: Option<&Label>, output: &BTreeMap<String, Json>) -> Line {
+    if label.is_some_and(|label| label.as_str() == "ok") {
+        return Line::step(format!("`{call}` is satisfied"));
+    }
+    let found = output.get("output").and_then(Json::as_str).filter(|found| !found.is_empty());
+    let found = found.map(|found| format!(": {}", first_line(found))).unwrap_or_default();
+    Line::warning(format!("`{call}` is not satisfied{found}"))
 }
 
 fn answered(answer: &Answer, names: &Names<'_>) -> Line {

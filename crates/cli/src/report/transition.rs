@@ -96,6 +96,9 @@ fn evidence(directory: &RunDirectory, evidence: &Evidence) -> Result<Json, Error
             };
             json!({ "kind": "answer", "by": by, "label": label, "text": text })
         }
+        Evidence::Proof { name, holds, found } => {
+            json!({ "kind": "proof", "name": name, "holds": holds, "found": found })
+        }
         Evidence::Monitor { monitor, count, cycle, overrode } => json!({
             "kind": "monitor",
             "monitor": monitor,

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::actions::Actions;
+use super::behavior::Behavior;
 use super::completion::Completion;
 use super::config::Overrides;
 use super::parameter::Parameter;
-use super::setup;
 use super::tables;
 use super::version;
-use crate::{Cursor, Diagnostics, Document, Fields, Located, quoted};
+use crate::{Diagnostics, Document, Fields, Located, quoted};
 
 /// An agent as it was written.
 #[derive(Debug, Clone)]
@@ -30,12 +30,16 @@ pub(super) struct Agent {
     pub(super) tools: Vec<String>,
     /// What it may do, in the words of agents.
     pub(super) permission: String,
+    /// The model of steps that name none.
+    pub(super) model: Option<String>,
     /// What a person gives it.
     pub(super) parameters: Vec<Parameter>,
     /// The file with its steps.
     pub(super) registry: Option<Located<String>>,
     /// Where prompts are looked for that are nowhere else.
     pub(super) fallback: Option<Located<String>>,
+    /// Where its schemas are.
+    pub(super) schemas: Option<Located<String>>,
     /// What blocks in its replies do.
     pub(super) actions: Actions,
 }
@@ -49,56 +53,37 @@ impl Agent {
     ) -> Option<Self> {
         let fields = Fields::read(&document.cursor(), &tables::AGENT, diagnostics)?;
         version::check(&fields, diagnostics);
-        let behavior = read_behavior(&fields, diagnostics);
-        let prompts = fields.object("prompts", &tables::PROMPTS, diagnostics);
+        let behavior = Behavior::read(&fields, diagnostics);
         let text = |name: &str| fields.text(name).map(|text| text.value);
-        let of_behavior = |name: &str| behavior.as_ref().and_then(|behavior| behavior.text(name));
-        let of_prompts = |name: &str| prompts.as_ref().and_then(|prompts| prompts.text(name));
-        let tools = behavior.as_ref().and_then(|behavior| behavior.texts("allowedTools"));
-        let tools = tools.map(|tools| tools.into_iter().map(|tool| tool.value).collect());
-        let permission = of_behavior("permissionMode").map(|mode| mode.value);
-        let agent = Self {
+        Some(Self {
             name: read_name(&fields, diagnostics),
             display_name: text("displayName"),
             description: text("description"),
             language: text("language"),
-            system_prompt: of_behavior("systemPromptPath"),
-            completion: behavior.as_ref().and_then(|behavior| Completion::read(behavior, diagnostics)),
-            tools: overrides.tools.clone().or(tools).unwrap_or_default(),
-            permission: overrides.permission.clone().or(permission).unwrap_or_else(|| "plan".to_owned()),
+            system_prompt: behavior.system_prompt,
+            completion: behavior.completion,
+            tools: overrides.tools.clone().or(behavior.tools).unwrap_or_default(),
+            permission: overrides
+                .permission
+                .clone()
+                .or(behavior.permission)
+                .unwrap_or_else(|| "plan".to_owned()),
+            model: behavior.model,
             parameters: read_parameters(&fields, diagnostics),
-            registry: of_prompts("registry"),
-            fallback: of_prompts("fallbackDir"),
-            actions: Actions::read(&fields, diagnostics),
-        };
-        setup::read(&fields, behavior.as_ref(), diagnostics);
-        Some(agent)
+            registry: behavior.registry,
+            fallback: behavior.fallback,
+            schemas: behavior.schemas,
+            actions: behavior.actions,
+        })
     }
 }
 
 /// Where the registry is said to be, before anything is judged.
 pub(super) fn registry_path(document: &Document) -> Option<Located<String>> {
-    document.cursor().get("prompts")?.get("registry")?.text().filter(|path| !path.value.is_empty())
-}
-
-fn read_behavior<'d>(fields: &Fields<'d>, diagnostics: &mut Diagnostics) -> Option<Fields<'d>> {
-    if let Some(at) = fields.key("runner") {
-        diagnostics.push(match fields.key("behavior") {
-            Some(behavior) => {
-                let message = "an agent has either `behavior` or `runner`, not both";
-                at.error("mixed-shapes", message).label("of a later format").also(behavior, "of this one")
-            }
-            None => {
-                let message = "an agent with `runner` is of a later format, which is not supported yet";
-                at.error("not-supported", message).hint("write its keys under `behavior`")
-            }
-        });
-    } else if !fields.has("behavior") {
-        let message = "an agent needs `behavior`";
-        diagnostics.push(fields.location().error("missing-key", message).label("`behavior` is missing here"));
-    }
-    let value: Cursor<'d> = fields.any("behavior")?;
-    Fields::read(&value, &tables::BEHAVIOR, diagnostics)
+    let root = document.cursor();
+    let flow = || root.get("runner")?.get("flow")?.get("prompts");
+    let prompts = root.get("prompts").or_else(flow)?;
+    prompts.get("registry")?.text().filter(|path| !path.value.is_empty())
 }
 
 fn read_name(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Located<String> {

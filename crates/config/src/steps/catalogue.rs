@@ -1,13 +1,19 @@
-//! A catalogue of prompts becomes two steps: the first prompt once, then another one until the work is done (S-13).
+//! A registry with `agentId` lists prompts. Without a flow it becomes two steps: the first prompt once, then another one
+//! until the work is done (S-13). With one, its steps say themselves what follows them (S-14).
 
 use super::agent::Agent;
+use super::behavior::note_idle;
 use super::completion::Condition;
+use super::gate::{self, Gate};
+use super::input::Input;
 use super::reference::Reference;
 use super::registry::{Base, Registry};
+use super::schemas::Schemas;
 use super::step::{Iterations, Leave, Step};
 use super::tables;
+use super::validation::{Address, Known};
 use super::version;
-use crate::{Cursor, Diagnostics, Document, Fields, Located, list_of, quoted};
+use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, list_of, quoted};
 
 /// Where prompts are, where nothing is said.
 const BASE: &str = ".agent/{agentId}/prompts";
@@ -23,6 +29,7 @@ pub(super) fn is_one(document: &Document) -> bool {
 pub(super) fn read(
     document: &Document,
     agent: Option<&Agent>,
+    schemas: &mut Schemas<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Registry> {
     let fields = Fields::read(&document.cursor(), &tables::CATALOGUE, diagnostics)?;
@@ -34,16 +41,28 @@ pub(super) fn read(
         let diagnostic = id.error("agent-id", message).label("not this agent's name");
         diagnostics.push(diagnostic.also(&agent.name.at, "its name"));
     }
+    if let Some(written) = fields.text("schemasBase").filter(|_| agent.schemas.is_none()) {
+        schemas.move_to(&written, diagnostics);
+    }
     let catalogue = Catalogue { entries: fields.map("steps"), fields: &fields, agent };
-    let steps = catalogue.steps(diagnostics);
-    // Why there is none was told.
-    let entry = Some(steps.first()?.id.clone());
+    let (steps, entry) = match catalogue.has_flow() {
+        true => catalogue.flow(schemas, diagnostics)?,
+        false => {
+            let steps = catalogue.steps(schemas, diagnostics);
+            // Why there is none was told.
+            let entry = steps.first()?.id.clone();
+            (steps, entry)
+        }
+    };
     let written = fields.text("userPromptsBase");
     let at = written.as_ref().map_or_else(|| fields.location(), |written| written.at.clone());
     let base =
         written.map_or_else(|| BASE.to_owned(), |written| written.value).replace("{agentId}", &id.value);
     let base = Base::Project(Located::new(base, at));
-    Some(Registry { base: Some(base), entry, entries: Vec::new(), steps, at: fields.location() })
+    let (entry, entries, at) = (Some(entry), Vec::new(), fields.location());
+    let registry = Registry { base: Some(base), entry, entries, steps, at };
+    registry.check_targets(diagnostics);
+    Some(registry)
 }
 
 struct Catalogue<'a, 'd> {
@@ -52,40 +71,96 @@ struct Catalogue<'a, 'd> {
     agent: &'a Agent,
 }
 
+/// The first step of a run, and what follows it where there is no flow.
+struct First {
+    initial: Located<String>,
+    continuation: Option<Located<String>>,
+}
+
 impl<'d> Catalogue<'_, 'd> {
+    /// Whether some step says what follows it.
+    fn has_flow(&self) -> bool {
+        self.entries.iter().any(|(_, step)| is_gated(step))
+    }
+
+    /// All steps of the flow, and the first of them. What belongs to no flow is left out and told.
+    fn flow(
+        &self,
+        schemas: &mut Schemas<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<(Vec<Step>, Located<String>)> {
+        let known = Known::of(self.fields);
+        let validated = self.fields.map("validationSteps");
+        let refer = |address: Address<'_, 'd>, diagnostics: &mut Diagnostics| {
+            self.reference(&Components::of_retry(&address, self.fields), diagnostics)
+        };
+        let first = self.first(diagnostics);
+        let (mut steps, mut idle, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, value) in &self.entries {
+            let is_first = first.as_ref().is_some_and(|first| first.initial.value == id.value);
+            if !is_gated(value) && !is_first {
+                continue;
+            }
+            let Some(fields) = Fields::read(value, &tables::ENTRY, diagnostics) else { continue };
+            idle.extend(gate::idle(&fields));
+            let mut leave = Gate::read(&fields, &id.value, diagnostics);
+            if let Some((_, step)) = validated.iter().find(|(key, _)| key.value == id.value)
+                && let Some(gate) = &mut leave
+            {
+                gate.validation = known.read(step, &refer, diagnostics);
+            }
+            let leave = leave.map(|gate| Leave::Gate(Box::new(gate)));
+            let step = self.step(id, &fields, leave, schemas, diagnostics);
+            targets.push(id.value.as_str());
+            steps.push(step);
+        }
+        for (id, _) in &validated {
+            check_validated(id, &steps, diagnostics);
+        }
+        note_idle(&idle, diagnostics);
+        self.note_unused(&targets, diagnostics);
+        Some((steps, first?.initial))
+    }
+
     /// The first step and the one that follows it for ever.
-    fn steps(&self, diagnostics: &mut Diagnostics) -> Vec<Step> {
-        let Some(first) = self.first(diagnostics) else { return Vec::new() };
-        let follows = first.replacen("initial.", "continuation.", 1);
+    fn steps(&self, schemas: &mut Schemas<'_>, diagnostics: &mut Diagnostics) -> Vec<Step> {
+        let Some(First { initial, continuation }) = self.first(diagnostics) else { return Vec::new() };
+        let first = initial.value;
+        let follows = continuation.map_or_else(
+            || first.replacen("initial.", "continuation.", 1),
+            |continuation| continuation.value,
+        );
         let Some((initial, value)) = self.entry(&first) else {
             self.missing(&first, diagnostics);
             return Vec::new();
         };
         self.note_unused(&[&first, &follows], diagnostics);
         let mut steps: Vec<Step> = Vec::new();
-        let once = self
-            .agent
-            .completion
-            .as_ref()
-            .and_then(|own| own.max_iterations.as_ref())
-            .is_some_and(|most| most.value == 1);
+        let most = self.agent.completion.as_ref().and_then(|own| own.max_iterations.as_ref());
+        let once = most.is_some_and(|most| most.value == 1);
         let continued = self.entry(&follows).filter(|_| follows != first);
-        if continued.is_none() && !once {
+        if self.entry(&follows).is_none() && !once {
             self.missing(&follows, diagnostics);
         }
         let leave = match continued {
             Some((id, _)) => Leave::Next(id.clone()),
             None => Leave::Repeat,
         };
-        steps.extend(self.step(initial, value, leave, diagnostics));
+        let mut add = |id: &Located<String>, value: &Cursor<'d>, leave| {
+            if let Some(fields) = Fields::read(value, &tables::ENTRY, diagnostics) {
+                note_idle(&gate::idle(&fields), diagnostics);
+                steps.push(self.step(id, &fields, Some(leave), schemas, diagnostics));
+            }
+        };
+        add(initial, value, leave);
         if let Some((id, value)) = continued {
-            steps.extend(self.step(id, value, Leave::Repeat, diagnostics));
+            add(id, value, Leave::Repeat);
         }
         steps
     }
 
-    /// The id of the first step, by the completion type.
-    fn first(&self, diagnostics: &mut Diagnostics) -> Option<String> {
+    /// The first step, by the completion type.
+    fn first(&self, diagnostics: &mut Diagnostics) -> Option<First> {
         let own = self.agent.completion.as_ref()?;
         let mode = match &own.condition {
             Condition::Iterations(_) => Some("iterate"),
@@ -94,6 +169,7 @@ impl<'d> Catalogue<'_, 'd> {
             Condition::Checks(_) => Some("check_budget"),
             Condition::Signal { .. } => Some("structured_signal"),
             Condition::Composite(..) => Some("composite"),
+            Condition::Phase(_) if self.has_flow() => None,
             Condition::Phase(_) => {
                 let message = "a prompt for each phase is not supported";
                 let hint = "write the steps with their flow, and use `{uv-phase}`";
@@ -104,16 +180,24 @@ impl<'d> Catalogue<'_, 'd> {
         };
         let names: Vec<&str> = own.types.iter().copied().chain(mode).collect();
         let mapped = self.fields.map("entryStepMapping").into_iter();
-        let mut mapped = mapped.filter(|(kind, _)| names.contains(&kind.value.as_str()));
-        if let Some(step) = mapped.find_map(|(_, step)| step.text()) {
-            return Some(step.value);
+        let mapped = mapped.filter(|(kind, _)| names.contains(&kind.value.as_str()));
+        for (_, written) in mapped {
+            if let Some(initial) = written.text() {
+                return Some(First { initial, continuation: None });
+            }
+            let pair = Fields::read(&written, &tables::ENTRY_STEPS, diagnostics)?;
+            return Some(First { initial: pair.text("initial")?, continuation: pair.text("continuation") });
+        }
+        if let Some(initial) = self.fields.text("entryStep") {
+            return Some(First { initial, continuation: None });
         }
         if mode.is_none() {
             let message = format!("nothing says with which prompt {} begins", quoted(own.types[0]));
             let hint = "name it in `entryStepMapping`";
             diagnostics.push(self.fields.location().error("missing-key", message).hint(hint));
         }
-        mode.map(|mode| format!("initial.{mode}"))
+        let initial = Located::new(format!("initial.{}", mode?), self.fields.location());
+        Some(First { initial, continuation: None })
     }
 
     fn entry(&self, id: &str) -> Option<(&Located<String>, &Cursor<'d>)> {
@@ -140,11 +224,11 @@ impl<'d> Catalogue<'_, 'd> {
     fn step(
         &self,
         id: &Located<String>,
-        value: &Cursor<'_>,
-        leave: Leave,
+        fields: &Fields<'_>,
+        leave: Option<Leave>,
+        schemas: &mut Schemas<'_>,
         diagnostics: &mut Diagnostics,
-    ) -> Option<Step> {
-        let fields = Fields::read(value, &tables::ENTRY, diagnostics)?;
+    ) -> Step {
         if let Some(written) = fields.text("stepId").filter(|written| written.value != id.value) {
             let message = format!("the step {} calls itself {}", quoted(&id.value), quoted(&written.value));
             diagnostics.push(written.error("step-id", message).label("not its key").also(&id.at, "its key"));
@@ -152,58 +236,132 @@ impl<'d> Catalogue<'_, 'd> {
         let text = |name: &str| fields.text(name).map(|text| text.value);
         let variables = fields.texts("uvVariables").unwrap_or_default().into_iter();
         let bare = |name: String| name.strip_prefix("uv-").unwrap_or(&name).to_owned();
-        Some(Step {
+        let output = fields.any("outputSchemaRef").and_then(|output| schemas.output(&output, diagnostics));
+        let output = match &leave {
+            Some(Leave::Gate(gate)) => output.map(|output| gate.shown_in(output)),
+            Some(_) | None => output,
+        };
+        let inputs = fields.any("inputs").map(|inputs| Input::read_all(&inputs, diagnostics));
+        Step {
             id: id.clone(),
             name: text("name"),
             description: text("description"),
-            prompt: self.reference(&fields, diagnostics),
+            prompt: self.prompt(fields, diagnostics),
             iterations: Iterations { min: 1, max: None },
-            leave: Some(leave),
-            output: None,
-            inputs: Vec::new(),
+            leave,
+            output,
+            inputs: inputs.unwrap_or_default(),
             variables: variables.map(|name| name.map(bare)).collect(),
             custom: Vec::new(),
             gate: None,
             uses_stdin: fields.bool("usesStdin").filter(|flag| flag.value).map(|flag| flag.at),
-            model: None,
+            model: text("model"),
             permission: None,
             tools: None,
             system_prompt: None,
-        })
+        }
     }
 
-    fn reference(&self, fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Reference> {
+    fn prompt(&self, fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Reference> {
         if let Some(file) = fields.text("promptPath") {
             return Some(Reference { file, fallback: None, split: None });
         }
-        let text = |name: &str| fields.text(name).map(|text| text.value).filter(|text| !text.is_empty());
+        let components = match fields.object("address", &tables::ADDRESS, diagnostics) {
+            Some(address) => Components::of(&address, self.fields),
+            None => Components::of(fields, self.fields),
+        };
+        self.reference(&components, diagnostics)
+    }
+
+    /// The file of a prompt, by the templates of the catalogue.
+    fn reference(&self, components: &Components, diagnostics: &mut Diagnostics) -> Option<Reference> {
         let of_all = |name: &str| self.fields.text(name).map(|text| text.value);
-        let adaptation = text("adaptation");
-        let template = match adaptation {
+        let mut file = match components.adaptation {
             Some(_) => of_all("pathTemplate").unwrap_or_else(|| WITH_ADAPTATION.to_owned()),
             None => of_all("pathTemplateNoAdaptation").unwrap_or_else(|| WITHOUT.to_owned()),
         };
         let parts = [
-            ("c1", text("c1").or_else(|| of_all("c1"))),
-            ("c2", text("c2")),
-            ("c3", text("c3")),
-            ("edition", Some(text("edition").unwrap_or_else(|| "default".to_owned()))),
-            ("adaptation", adaptation),
+            ("c1", &components.c1),
+            ("c2", &components.c2),
+            ("c3", &components.c3),
+            ("edition", &components.edition),
+            ("adaptation", &components.adaptation),
         ];
-        let mut file = template;
         for (name, value) in parts {
             let place = format!("{{{name}}}");
             match value {
-                Some(value) => file = file.replace(&place, &value),
+                Some(value) => file = file.replace(&place, value),
                 None if file.contains(&place) => {
                     let message = format!("a prompt needs `{name}`, or `promptPath`");
-                    diagnostics
-                        .push(fields.location().error("prompt-ref", message).label("it is missing here"));
+                    diagnostics.push(components.at.error("prompt-ref", message).label("it is missing here"));
                     return None;
                 }
                 None => {}
             }
         }
-        Some(Reference { file: Located::new(file, fields.location()), fallback: None, split: None })
+        let file = Located::new(file, components.at.clone());
+        Some(Reference { file, fallback: None, split: None })
+    }
+}
+
+/// What a prompt's file is named by.
+struct Components {
+    c1: Option<String>,
+    c2: Option<String>,
+    c3: Option<String>,
+    edition: Option<String>,
+    adaptation: Option<String>,
+    at: Location,
+}
+
+impl Components {
+    fn of(fields: &Fields<'_>, catalogue: &Fields<'_>) -> Self {
+        let text = |name: &str| written(fields, name);
+        Self {
+            c1: text("c1").or_else(|| written(catalogue, "c1")),
+            c2: text("c2"),
+            c3: text("c3"),
+            edition: Some(text("edition").unwrap_or_else(|| "default".to_owned())),
+            adaptation: text("adaptation"),
+            at: fields.location(),
+        }
+    }
+
+    fn of_retry(address: &Address<'_, '_>, catalogue: &Fields<'_>) -> Self {
+        Self {
+            c1: written(catalogue, "c1"),
+            c2: written(address.step, "c2"),
+            c3: written(address.step, "c3"),
+            edition: written(address.pattern, "edition"),
+            adaptation: written(address.pattern, "adaptation"),
+            at: address.pattern.location(),
+        }
+    }
+}
+
+/// Whether a step says what follows it.
+fn is_gated(step: &Cursor<'_>) -> bool {
+    step.get("structuredGate").is_some() || step.get("transitions").is_some()
+}
+
+/// A text that is not empty.
+fn written(fields: &Fields<'_>, name: &str) -> Option<String> {
+    fields.text(name).map(|text| text.value).filter(|text| !text.is_empty())
+}
+
+/// Only a step that can say `closing` is validated.
+fn check_validated(id: &Located<String>, steps: &[Step], diagnostics: &mut Diagnostics) {
+    match steps.iter().find(|step| step.id.value == id.value) {
+        Some(step) if step.gate().is_none_or(Gate::completes) => {}
+        Some(_) => {
+            let message = format!("the step {} never says `closing`", quoted(&id.value));
+            diagnostics.push(id.error("bad-value", message).label("validated in vain"));
+        }
+        None => {
+            let hint = diagnostics.suggest(&id.value, steps.iter().map(|step| step.id.value.as_str()));
+            let message = format!("step {} does not exist", quoted(&id.value));
+            let diagnostic = id.error("unknown-step", message).label("no step of the flow has this id");
+            diagnostics.push(diagnostic.maybe_hint(hint));
+        }
     }
 }

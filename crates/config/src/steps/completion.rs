@@ -87,13 +87,15 @@ static TYPES: [Type; 9] = [
 ];
 
 impl Completion {
-    /// Reads `completionType` and what belongs to it.
-    pub(super) fn read(behavior: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Self> {
-        let name = behavior.text("completionType")?;
-        let kind = find(&name, diagnostics)?;
-        let config = behavior.any("completionConfig");
-        let (condition, max_iterations) = read(kind, &name, config.as_ref(), diagnostics)?;
-        Some(Self { condition, types: kind.names.to_vec(), max_iterations, at: name.at })
+    /// Reads a type and what belongs to it.
+    pub(super) fn read(
+        name: &Located<String>,
+        config: Option<&Cursor<'_>>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        let kind = find(name, diagnostics)?;
+        let (condition, max_iterations) = read(kind, name, config, diagnostics)?;
+        Some(Self { condition, types: kind.names.to_vec(), max_iterations, at: name.at.clone() })
     }
 }
 

@@ -9,6 +9,7 @@ use saihai_model::{
 };
 use serde_json::json;
 
+use super::gated;
 use super::registry::Registry;
 use super::step::{Leave, Step};
 use super::transition::Transition;
@@ -29,6 +30,7 @@ pub(super) fn of_step(step: &Step, registry: &Registry) -> Exit {
             let again = Again { note: None, at_most: None, exhausted: failed(id) };
             always(Target::Again(Box::new(again)))
         }
+        Some(Leave::Gate(gate)) => gated::rules(id, gate, registry),
         Some(Leave::Check(check)) => {
             let rule = |label: &str, way: &Option<Transition>| {
                 let then = way.as_ref().map(|way| target(id, way, registry));
@@ -134,10 +136,10 @@ fn target(step: &str, way: &Transition, registry: &Registry) -> Target {
     }
 }
 
-fn enter(step: &str, registry: &Registry) -> Target {
+pub(super) fn enter(step: &str, registry: &Registry) -> Target {
     Target::Stage(entrance(step, registry))
 }
 
-fn failed(step: &str) -> Target {
+pub(super) fn failed(step: &str) -> Target {
     Target::failed(&format!("step_failed {step}"))
 }

@@ -14,6 +14,7 @@ use super::lower::{Lowering, Spoke};
 use super::paths::Paths;
 use super::prompts::Prompts;
 use super::registry::{Base, Registry};
+use super::schemas::Schemas;
 use super::step::Step;
 use super::values::Values;
 use super::variables::Variables;
@@ -30,6 +31,8 @@ pub(super) struct Files {
     path: PathBuf,
     agent: Document,
     registry: Option<Document>,
+    /// Where the registry is.
+    steps: Option<PathBuf>,
     config: Option<Document>,
     read: Vec<PathBuf>,
 }
@@ -63,16 +66,12 @@ impl Files {
             document
         };
         let paths = Paths { source, places, directory: directory.clone() };
-        let registry = registry_path(&agent).and_then(|written| match paths.below(&written) {
-            Ok(path) => open(path, diagnostics),
-            Err(escape) => {
-                diagnostics.push(*escape);
-                None
-            }
-        });
+        let steps = registry_path(&agent)
+            .and_then(|written| paths.below(&written).map_err(|escape| diagnostics.push(*escape)).ok());
+        let registry = steps.clone().and_then(|path| open(path, diagnostics));
         let config = directory.join("config.json");
         let config = source.kind(&config).and_then(|_| open(config, diagnostics));
-        Some(Self { path: path.to_owned(), agent, registry, config, read })
+        Some(Self { path: path.to_owned(), agent, registry, steps, config, read })
     }
 
     /// Judges what was read, and lowers it where nothing is wrong with it.
@@ -95,6 +94,7 @@ impl Files {
             texts: &meaning.texts,
             variables: &meaning.variables,
             parameters: &meaning.values.parameters,
+            file: self.steps.as_deref().unwrap_or(&self.path),
             directory: self.path.parent().unwrap_or(Path::new("")),
             words: Words::of(meaning.language),
             options,
@@ -139,15 +139,17 @@ impl Files {
     ) -> Option<Meaning> {
         let overrides = self.config.as_ref().map(|config| Overrides::read(config, diagnostics));
         let agent = Agent::read(&self.agent, &overrides.unwrap_or_default(), diagnostics);
+        let directory = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        let paths = Paths { source, places, directory };
+        let base = agent.as_ref().and_then(|agent| agent.schemas.as_ref());
+        let mut schemas = Schemas::new(&paths, base, diagnostics);
         let registry = self.registry.as_ref().and_then(|registry| match catalogue::is_one(registry) {
-            true => catalogue::read(registry, agent.as_ref(), diagnostics),
+            true => catalogue::read(registry, agent.as_ref(), &mut schemas, diagnostics),
             false => Registry::read(registry, diagnostics),
         });
         let (agent, registry) = (agent?, registry?);
-        let directory = self.path.parent().unwrap_or(Path::new("")).to_owned();
-        self.check_name(&agent, &directory, diagnostics);
+        self.check_name(&agent, &paths.directory, diagnostics);
         check_agreement(&agent, &registry, diagnostics);
-        let paths = Paths { source, places, directory };
         check_completion(&agent, &registry, &paths, diagnostics);
         let types: Vec<&str> = agent.completion.as_ref().map(|own| own.types.clone()).unwrap_or_default();
         let entry = registry.entry(&types, diagnostics);
@@ -163,6 +165,7 @@ impl Files {
         }
         flow.check_inputs(diagnostics);
         let mut all = self.read.clone();
+        all.extend(schemas.files().cloned());
         all.append(&mut uses);
         Some(Meaning { language, entry, variables, values, texts, uses: all, agent, registry })
     }
@@ -269,7 +272,10 @@ fn read_texts(
         };
         let work = resolve(step.prompt.as_ref());
         let check = resolve(step.check().and_then(|check| check.prompt.as_ref()));
-        texts.insert(step.id.value.clone(), Spoke { role, work, check });
+        let validation = step.gate().and_then(|gate| gate.validation.as_ref());
+        let validators = validation.map(|validation| validation.validators.as_slice()).unwrap_or_default();
+        let retries = validators.iter().map(|validator| resolve(validator.retry.as_ref())).collect();
+        texts.insert(step.id.value.clone(), Spoke { role, work, check, retries });
     }
     let said = agent.language.as_deref().and_then(Language::named);
     let language = said.unwrap_or_else(|| {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::completion::Condition;
+use super::gate::Gate;
 use super::input::Missing;
 use super::registry::Registry;
 use super::step::{Leave, Step};
@@ -20,8 +21,10 @@ impl<'a> Flow<'a> {
     /// The flow of a registry whose steps all exist.
     pub(super) fn new(registry: &'a Registry, entry: &'a str) -> Self {
         let follow = |step: &'a Step| {
-            let targets = step.targets().into_iter().map(|target| target.value.as_str()).collect();
-            (step.id.value.as_str(), targets)
+            let named = step.targets().into_iter().map(|target| target.value.as_str());
+            let any = registry.steps.iter().map(|step| step.id.value.as_str());
+            let any = any.filter(|_| step.gate().is_some_and(Gate::jumps));
+            (step.id.value.as_str(), named.chain(any).collect())
         };
         Self { registry, entry, next: registry.steps.iter().map(follow).collect() }
     }
@@ -103,11 +106,11 @@ impl<'a> Flow<'a> {
 }
 
 fn check_key(from: &Step, input: &super::input::Input, diagnostics: &mut Diagnostics) {
-    let Some(output) = from.output.as_ref().filter(|output| !output.keys.is_empty()) else { return };
-    if output.keys.iter().any(|key| key.name.value == input.key) {
+    let keys = from.keys();
+    if keys.is_empty() || keys.iter().any(|key| key.name.value == input.key) {
         return;
     }
-    let hint = diagnostics.suggest(&input.key, output.keys.iter().map(|key| key.name.value.as_str()));
+    let hint = diagnostics.suggest(&input.key, keys.iter().map(|key| key.name.value.as_str()));
     let message = format!("step {} declares no output {}", quoted(&input.step), quoted(&input.key));
     let diagnostic = input.at.warning("unknown-output", message).label("not in its `outputSchema`");
     diagnostics.push(diagnostic.maybe_hint(hint));
@@ -117,6 +120,7 @@ fn completes(step: &Step) -> bool {
     match &step.leave {
         Some(Leave::Terminal) => true,
         Some(Leave::Next(_) | Leave::Repeat) | None => false,
+        Some(Leave::Gate(gate)) => gate.completes(),
         Some(Leave::Check(check)) => {
             check.pass.iter().chain(&check.fail).any(|way| matches!(way, Transition::Complete))
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Alarm, Checked, Limits, Monitor, OnFailure, Output, OutputSchema, Part, Permission, Reads,
-    SessionKey, SessionPolicy, Shaping, Spoken, Stage, StageId, StillWrong, Target, Text, Turn, TurnId,
+    Activity, Alarm, Checked, Limits, Monitor, OnFailure, Output, OutputSchema, Part, Permission, Prompt,
+    Reads, SessionKey, SessionPolicy, Spoken, Stage, StageId, StillWrong, Target, Text, Turn, TurnId,
     Variable, Watch, Workflow,
 };
 
@@ -14,6 +14,8 @@ use super::agent::Agent;
 use super::done;
 use super::exit;
 use super::flow::Flow;
+use super::gate::Gate;
+use super::gated;
 use super::input::Missing;
 use super::prompts::Passage;
 use super::registry::Registry;
@@ -37,6 +39,22 @@ pub(super) struct Spoke {
     pub(super) work: Option<Passage>,
     /// What it is asked about that.
     pub(super) check: Option<Passage>,
+    /// What it is told where a validator fails, in the order of the validators.
+    pub(super) retries: Vec<Option<Passage>>,
+}
+
+/// The texts of a step, their variables found.
+#[derive(Debug, Default)]
+struct Said {
+    work: Template,
+    check: Option<Template>,
+    retries: Vec<Template>,
+}
+
+impl Said {
+    fn all(&self) -> impl Iterator<Item = &Template> {
+        std::iter::once(&self.work).chain(&self.check).chain(&self.retries)
+    }
 }
 
 /// Everything lowering looks at, and what it has made so far.
@@ -48,6 +66,8 @@ pub(super) struct Lowering<'a> {
     pub(super) texts: &'a IndexMap<String, Spoke>,
     pub(super) variables: &'a Variables,
     pub(super) parameters: &'a IndexMap<String, String>,
+    /// The file with the steps.
+    pub(super) file: &'a Path,
     /// Where the agent's files are.
     pub(super) directory: &'a Path,
     pub(super) words: &'static Words,
@@ -69,19 +89,17 @@ impl Lowering<'_> {
     /// The workflow. Where errors were found before it is only good for finding more of them.
     pub(super) fn workflow(&mut self, diagnostics: &mut Diagnostics) -> Workflow {
         let registry = self.registry;
-        let read: Vec<(Template, Option<Template>)> =
-            registry.steps.iter().map(|step| self.read(step, diagnostics)).collect();
+        let read: Vec<Said> = registry.steps.iter().map(|step| self.read(step, diagnostics)).collect();
         let shows_task = |text: &Template| text.parts.iter().any(is_task);
-        self.uses_task =
-            read.iter().any(|(work, check)| shows_task(work) || check.as_ref().is_some_and(shows_task));
+        self.uses_task = read.iter().flat_map(Said::all).any(shows_task);
         let mut stages = IndexMap::new();
-        for (step, (work, check)) in registry.steps.iter().zip(read) {
+        for (step, said) in registry.steps.iter().zip(read) {
             let id = StageId::from(step.id.value.as_str());
             self.spots.put(Spot::Stage(id.clone()), &step.id.at);
             if let Some(question) = &step.gate {
                 stages.insert(exit::gate_of(&step.id.value), exit::gate(step, question));
             }
-            let stage = self.stage(step, work, check, diagnostics);
+            let stage = self.stage(step, said, diagnostics);
             stages.insert(id, stage);
         }
         Workflow {
@@ -101,14 +119,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn stage(
-        &mut self,
-        step: &Step,
-        work: Template,
-        check: Option<Template>,
-        diagnostics: &mut Diagnostics,
-    ) -> Stage {
-        let turn = self.turn(step, work, check, diagnostics);
+    fn stage(&mut self, step: &Step, said: Said, diagnostics: &mut Diagnostics) -> Stage {
+        let turn = self.turn(step, said, diagnostics);
         Stage {
             title: turn.title.clone(),
             does: Activity::Turns {
@@ -126,40 +138,50 @@ impl Lowering<'_> {
     }
 
     /// Reads the texts of a step, and compares what is used with what was declared.
-    fn read(&mut self, step: &Step, diagnostics: &mut Diagnostics) -> (Template, Option<Template>) {
+    fn read(&mut self, step: &Step, diagnostics: &mut Diagnostics) -> Said {
         let spoke = self.texts.get(&step.id.value).cloned().unwrap_or_default();
         let mut read = |passage: &Passage, moment| {
             speech::read(passage, Some(step), moment, self.variables, diagnostics)
         };
-        let work = spoke.work.as_ref().map(|passage| read(passage, Moment::Work)).unwrap_or_default();
-        let check = spoke.check.as_ref().map(|passage| read(passage, Moment::Check));
-        let texts = [(spoke.work.as_ref(), Some(&work), false), (spoke.check.as_ref(), check.as_ref(), true)];
-        for (passage, text, is_check) in texts {
-            if let (Some(passage), Some(text)) = (passage, text) {
-                self.said.push(self.text_use(step, passage, text, is_check));
-            }
+        let mut said = Said::default();
+        let mut uses = Vec::new();
+        if let Some(passage) = &spoke.work {
+            said.work = read(passage, Moment::Work);
+            uses.push(self.text_use(step, passage, &said.work, false));
         }
+        if let Some(passage) = &spoke.check {
+            let text = read(passage, Moment::Check);
+            uses.push(self.text_use(step, passage, &text, true));
+            said.check = Some(text);
+        }
+        let validators = step.gate().and_then(|gate| gate.validation.as_ref()).map(|all| &all.validators);
+        for (passage, validator) in spoke.retries.iter().zip(validators.into_iter().flatten()) {
+            let text = passage.as_ref().map(|passage| read(passage, Moment::Retry(&validator.params)));
+            if let (Some(passage), Some(text)) = (passage, &text) {
+                uses.push(self.text_use(step, passage, text, false));
+            }
+            said.retries.push(text.unwrap_or_default());
+        }
+        self.said.append(&mut uses);
         if spoke.work.is_some() {
-            let used: HashSet<&String> =
-                work.used.iter().chain(check.iter().flat_map(|text| &text.used)).collect();
-            for name in step.variables.iter().filter(|name| !used.contains(&name.value)) {
-                let message = format!("the variable {} is used nowhere in this step", quoted(&name.value));
-                diagnostics.push(name.warning("unused-variable", message).label("declared here"));
-            }
+            report_unused(step, &said, diagnostics);
         }
-        for need in work.needs.iter().chain(check.iter().flat_map(|text| &text.needs)) {
+        for need in said.all().flat_map(|text| &text.needs) {
             let (from, key) = (need.value.0.as_str(), need.value.1.as_str());
             let is_input = step.inputs.iter().any(|input| input.step == from && input.key == key);
             if !is_input {
                 self.flow.check_order(&step.id.value, from, &need.at, diagnostics);
             }
         }
-        (work, check)
+        said
     }
 
     fn text_use(&self, step: &Step, passage: &Passage, text: &Template, is_check: bool) -> TextUse {
         let id = &step.id.value;
-        let origin = |name: &String| self.variables.origin(id, name).unwrap_or("the task").to_owned();
+        let found = |name: &String| text.found.contains(name).then_some("what a validator printed");
+        let origin = |name: &String| {
+            found(name).or_else(|| self.variables.origin(id, name)).unwrap_or("the task").to_owned()
+        };
         TextUse {
             stage: id.as_str().into(),
             is_check,
@@ -168,33 +190,19 @@ impl Lowering<'_> {
         }
     }
 
-    fn turn(
-        &mut self,
-        step: &Step,
-        work: Template,
-        check: Option<Template>,
-        diagnostics: &mut Diagnostics,
-    ) -> Turn {
+    fn turn(&mut self, step: &Step, said: Said, diagnostics: &mut Diagnostics) -> Turn {
         let id = &step.id.value;
-        let answerer = self.providers.resolve(id, &step.id.at, None, step.model.as_deref(), diagnostics);
-        let form = step.output.as_ref().filter(|_| !self.shows_form(id));
-        let form = form.map(|output| {
-            format!("{}{}", speech::gap(&work.parts), speech::wanted(self.words, &output.schema))
-        });
+        let model = step.model.as_deref().or(self.agent.model.as_deref());
+        let answerer = self.providers.resolve(id, &step.id.at, None, model, diagnostics);
         let turn_id = TurnId::from(id.as_str());
-        self.added_tokens.push((id.as_str().into(), turn_id.clone(), speech::added(form.as_ref())));
-        let appends_task = !self.uses_task && self.entry.value == *id;
         let tools = step.tools.as_ref().unwrap_or(&self.agent.tools).clone();
         let mode = step.permission.as_ref().unwrap_or(&self.agent.permission);
         let asked = permission(mode, &tools);
         let granted = asked.at_most(self.ceiling());
         let persona = self.role(id, diagnostics).or_else(|| answerer.system_prompt.clone());
-        let check = check.zip(step.check()).map(|(text, check)| {
-            exit::choice(
-                speech::check(self.words, text.parts, &check.form),
-                speech::unreadable(self.words, &check.form),
-            )
-        });
+        let needs = self.needs(step, &said.work.needs);
+        let reads = self.reads(step, said.check);
+        let prompt = self.prompt(step, said.work, said.retries);
         let Answerer { provider, model, timeout, price, .. } = answerer;
         Turn {
             id: turn_id,
@@ -202,7 +210,7 @@ impl Lowering<'_> {
             description: step.description.clone(),
             persona: persona.map(Text::from),
             role: Some(self.agent.name.value.clone()),
-            prompt: speech::work(self.words, work.parts, form, appends_task),
+            prompt,
             session: SessionPolicy::Continue(SessionKey(format!("{provider}:{}", self.agent.name.value))),
             provider,
             model,
@@ -213,16 +221,46 @@ impl Lowering<'_> {
             within: None,
             max_calls: None,
             price,
-            needs: self.needs(step, &work.needs),
+            needs,
             heading: String::new(),
-            reads: Reads {
-                choice: check,
-                output: Some(self.output(step)),
-                blocks: self.agent.actions.blocks(self.agent.completion.as_ref()),
-                keywords: done::keywords(self.agent.completion.as_ref()),
-                carry: Spoken::AllMessages,
-                ..Reads::default()
-            },
+            reads,
+        }
+    }
+
+    /// What is said to a step's agent: its own text, or that of the validator that has just failed.
+    fn prompt(&mut self, step: &Step, work: Template, retries: Vec<Template>) -> Prompt {
+        let id = &step.id.value;
+        let wanted = match (&step.output, step.gate()) {
+            (Some(output), _) => Some(output.schema.clone()),
+            (None, gate) => gate.map(Gate::form),
+        };
+        let form = wanted.filter(|_| !self.shows_form(id));
+        let form =
+            form.map(|form| format!("{}{}", speech::gap(&work.parts), speech::wanted(self.words, &form)));
+        self.added_tokens.push((id.as_str().into(), id.as_str().into(), speech::added(form.as_ref())));
+        let appends_task = !self.uses_task && self.entry.value == *id;
+        let retries = retries.into_iter().map(|retry| retry.parts).collect();
+        speech::work(self.words, work.parts, retries, form, appends_task)
+    }
+
+    /// What is looked for in the reply.
+    fn reads(&self, step: &Step, check: Option<Template>) -> Reads {
+        let checked = check.zip(step.check()).map(|(text, check)| {
+            exit::choice(
+                speech::check(self.words, text.parts, &check.form),
+                speech::unreadable(self.words, &check.form),
+            )
+        });
+        let gated = step.gate().map(|gate| gated::choice(gate, self.registry));
+        let written = self.file.display().to_string();
+        Reads {
+            choice: checked.or(gated),
+            output: Some(self.output(step)),
+            proofs: gated::proofs(step, &written),
+            blocks: self.agent.actions.blocks(self.agent.completion.as_ref()),
+            keywords: done::keywords(self.agent.completion.as_ref()),
+            carry: Spoken::AllMessages,
+            ..Reads::default()
         }
     }
 
@@ -245,17 +283,18 @@ impl Lowering<'_> {
             Some(output) => OutputSchema { schema: output.schema.clone(), required: true },
             None => OutputSchema { schema: serde_json::json!({}), required: false },
         };
+        // What has neither a schema nor a gate cannot be wrong.
+        let can_be_wrong = step.output.is_some() || step.gate().is_some();
         Output {
-            corrections: u32::from(schema.required),
+            corrections: u32::from(can_be_wrong),
             schema,
             correction: speech::correction(self.words),
-            // What has no schema cannot be wrong.
-            still_wrong: match step.output {
-                Some(_) => StillWrong::Go(exit::on_failure(step, self.registry)),
-                None => StillWrong::KeepValidItems,
+            still_wrong: match can_be_wrong {
+                true => StillWrong::Go(exit::on_failure(step, self.registry)),
+                false => StillWrong::KeepValidItems,
             },
             checked: Checked::BySchema,
-            shaping: Shaping::default(),
+            shaping: gated::shaping(step),
         }
     }
 
@@ -301,6 +340,15 @@ impl Lowering<'_> {
             runtime: self.options.run_timeout.or(self.settings.limits.run_timeout),
             budget: self.settings.budget.replaced_by(&self.options.budget),
         }
+    }
+}
+
+/// Tells of variables that a step declares and no text of it uses.
+fn report_unused(step: &Step, said: &Said, diagnostics: &mut Diagnostics) {
+    let used: HashSet<&String> = said.all().flat_map(|text| &text.used).collect();
+    for name in step.variables.iter().filter(|name| !used.contains(&name.value)) {
+        let message = format!("the variable {} is used nowhere in this step", quoted(&name.value));
+        diagnostics.push(name.warning("unused-variable", message).label("declared here"));
     }
 }
 

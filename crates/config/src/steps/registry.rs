@@ -84,7 +84,7 @@ impl Registry {
     }
 
     /// Every step that is named must exist (S-10).
-    fn check_targets(&self, diagnostics: &mut Diagnostics) {
+    pub(super) fn check_targets(&self, diagnostics: &mut Diagnostics) {
         let entries = self.entry.iter().chain(self.entries.iter().map(|(_, step)| step));
         let named = entries.chain(self.steps.iter().flat_map(Step::targets));
         for name in named.filter(|name| self.step(&name.value).is_none()) {

@@ -18,26 +18,30 @@ pub(super) struct Template {
     pub(super) parts: Vec<Part>,
     /// The variables in it.
     pub(super) used: IndexSet<String>,
+    /// Those of them that are what a validator has found.
+    pub(super) found: IndexSet<String>,
     /// Outputs of other steps without which it cannot be said.
     pub(super) needs: Vec<Located<(StageId, String)>>,
 }
 
 /// When a text is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(super) enum Moment<'a> {
     /// As a role, before any run has values.
     Role,
     /// As the work of a step.
     Work,
     /// As the check of a step, which knows what the step has just output.
     Check,
+    /// As the work of a step that a validator has refuted, and which these variables tell of.
+    Retry(&'a [String]),
 }
 
 /// Reads the text of a step's prompt. Every variable in it must have a supplier.
 pub(super) fn read(
     passage: &Passage,
     step: Option<&Step>,
-    moment: Moment,
+    moment: Moment<'_>,
     variables: &Variables,
     diagnostics: &mut Diagnostics,
 ) -> Template {
@@ -71,7 +75,7 @@ fn bare_names(step: &Step) -> impl Iterator<Item = &str> {
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     step: Option<&'a Step>,
-    moment: Moment,
+    moment: Moment<'a>,
     variables: &'a Variables,
 }
 
@@ -86,6 +90,12 @@ impl Reader<'_> {
         let id = self.step.map_or("", |step| step.id.value.as_str());
         if !written.starts_with("{uv-") {
             return self.bare(name, text, diagnostics);
+        }
+        if let Moment::Retry(params) = self.moment
+            && params.contains(&name.value)
+        {
+            text.found.insert(name.value.clone());
+            return Some(Part::Value(Variable::Refutation, Form::Plain));
         }
         match self.variables.supply(id, &name.value) {
             Some(Supply::Text(value)) => Some(Part::Fixed(value.as_str().into())),
@@ -166,7 +176,13 @@ impl Reader<'_> {
 }
 
 /// The prompt of a step's turn.
-pub(super) fn work(words: &Words, text: Vec<Part>, form: Option<String>, appends_task: bool) -> Prompt {
+pub(super) fn work(
+    words: &Words,
+    text: Vec<Part>,
+    retries: Vec<Vec<Part>>,
+    form: Option<String>,
+    appends_task: bool,
+) -> Prompt {
     let gap = if form.is_some() { "\n" } else { gap(&text) };
     let carried = Section {
         body: vec![
@@ -178,7 +194,10 @@ pub(super) fn work(words: &Words, text: Vec<Part>, form: Option<String>, appends
         ],
         when: When::NewSession,
     };
-    let mut sections = vec![carried, Section { body: text, when: When::Always }];
+    let when = if retries.is_empty() { When::Always } else { When::Unrefuted };
+    let mut sections = vec![carried, Section { body: text, when }];
+    let retries = retries.into_iter().enumerate();
+    sections.extend(retries.map(|(index, body)| Section { body, when: When::Refuted(index) }));
     sections.extend(form.map(|form| Section { body: vec![fixed(form)], when: When::Always }));
     if appends_task {
         let body = vec![fixed(format!("{gap}{}\n", words.task)), Part::Value(Variable::Task, Form::Plain)];

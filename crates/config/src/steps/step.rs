@@ -3,8 +3,9 @@
 use indexmap::IndexMap;
 
 use super::check::Check;
+use super::gate::Gate;
 use super::input::Input;
-use super::output::Output;
+use super::output::{Key, Output};
 use super::reference::Reference;
 use super::tables;
 use crate::{Cursor, Diagnostics, Fields, Located, Location, quoted};
@@ -64,6 +65,8 @@ pub(super) enum Leave {
     Terminal,
     /// It is made again and again, until the work is done.
     Repeat,
+    /// As its reply says.
+    Gate(Box<Gate>),
 }
 
 /// A variable that is written without `uv-`.
@@ -114,8 +117,27 @@ impl Step {
     pub(super) fn check(&self) -> Option<&Check> {
         match &self.leave {
             Some(Leave::Check(check)) => Some(check),
-            Some(Leave::Next(_) | Leave::Terminal | Leave::Repeat) | None => None,
+            Some(Leave::Next(_) | Leave::Terminal | Leave::Repeat | Leave::Gate(_)) | None => None,
         }
+    }
+
+    /// Its gate, if its replies say what follows.
+    pub(super) fn gate(&self) -> Option<&Gate> {
+        match &self.leave {
+            Some(Leave::Gate(gate)) => Some(gate),
+            Some(Leave::Next(_) | Leave::Terminal | Leave::Repeat | Leave::Check(_)) | None => None,
+        }
+    }
+
+    /// What its outputs are known to hold.
+    pub(super) fn keys(&self) -> Vec<&Key> {
+        let mut keys: Vec<&Key> = self.output.iter().flat_map(|output| &output.keys).collect();
+        for (key, _) in self.gate().into_iter().flat_map(|gate| &gate.handed) {
+            if keys.iter().all(|known| known.name.value != key.name.value) {
+                keys.push(key);
+            }
+        }
+        keys
     }
 
     /// Every step it names, where it stands.
@@ -126,6 +148,7 @@ impl Step {
                 ways.filter_map(|way| way.steps()).collect()
             }
             Some(Leave::Next(next)) => vec![next],
+            Some(Leave::Gate(gate)) => gate.targets(),
             Some(Leave::Terminal | Leave::Repeat) | None => Vec::new(),
         }
     }

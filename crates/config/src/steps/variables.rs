@@ -83,7 +83,7 @@ impl Variables {
             all.add(name, Known { supply, from, at: Some(parameter.key.at.clone()) }, diagnostics);
         }
         for step in &registry.steps {
-            for key in step.output.iter().flat_map(|output| &output.keys) {
+            for key in step.keys() {
                 let missing = if key.certain { Missing::Fails } else { Missing::Skipped };
                 let taken = Taken { step: step.id.value.clone(), key: key.name.value.clone(), missing };
                 let from = format!("the output {} of step {}", quoted(&taken.key), quoted(&taken.step));

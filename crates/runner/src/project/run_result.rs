@@ -130,6 +130,10 @@ pub fn failure_words(
             let (step, times) = about.rsplit_once(' ').unwrap_or((about, ""));
             Some(format!("Retries exhausted: {step} ({times})"))
         }
+        ("validation_failed", about) => {
+            let (step, validator) = about.rsplit_once(' ').unwrap_or((about, ""));
+            Some(format!("step `{step}` failed: the validator `{validator}` is not satisfied"))
+        }
         ("missing_input", input) => Some(format!("MissingRequiredInput: {input}")),
         ("completion_failed", why) => Some(format!("whether the work is done cannot be asked: {why}")),
         ("flow_ended", _) => {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    AnsweredBy, By, CallId, Decision, Destination, Entry, Fact, Json, Label, Moment, Place, Reading, Record,
-    Remark, Replied, StageId, Text, Topic, TurnId, Verdict, Watch, Workflow,
+    AnsweredBy, By, CallId, Decision, Destination, Entry, Fact, Json, Label, Moment, Outcome, Place, Reading,
+    Record, Remark, Replied, StageId, Text, Topic, TurnId, Verdict, Watch, Workflow,
 };
 
 /// One stage left, and why so.
@@ -107,6 +107,15 @@ pub enum Evidence {
         /// What was said with it.
         text: Option<String>,
     },
+    /// A proof of what was said.
+    Proof {
+        /// Its name.
+        name: String,
+        /// Whether it holds.
+        holds: bool,
+        /// What was found.
+        found: Option<String>,
+    },
     /// A monitor.
     Monitor {
         /// Which, by its place in the definition.
@@ -177,6 +186,9 @@ impl<'w> Transitions<'w> {
                 let (by, label, text) = (answer.by, answer.label.clone(), answer.text.clone());
                 self.found.insert(Place::Main(0), vec![Evidence::Answer { by, label, text }]);
             }
+            Fact::Performed { call, outcome: Outcome::Done { label, output } } => {
+                self.see_proof(call, label.as_ref(), output);
+            }
             Fact::Asked { prompt: None, .. }
             | Fact::Started(_)
             | Fact::Failed(_)
@@ -188,6 +200,16 @@ impl<'w> Transitions<'w> {
             | Fact::StorageFailed { .. }
             | Fact::Cancelled { .. } => {}
         }
+    }
+
+    fn see_proof(&mut self, call: &CallId, label: Option<&Label>, output: &BTreeMap<String, Json>) {
+        let Some(place @ Place::Proof(index)) = self.places.get(call).copied() else { return };
+        let proof = self.workflow.stage(&call.stage).and_then(|stage| stage.proofs().nth(index));
+        let Some(proof) = proof else { return };
+        let found = output.get("output").and_then(Json::as_str).filter(|found| !found.is_empty());
+        let holds = label.is_some_and(|label| label.as_str() == "ok");
+        let (name, found) = (proof.name.clone(), found.map(str::to_owned));
+        self.found.insert(place, vec![Evidence::Proof { name, holds, found }]);
     }
 
     fn see_reply(&mut self, reply: &Replied) {

@@ -1,6 +1,7 @@
 //! Step agents as a person meets them: files in a directory, flags of their own, and what is said about both.
 
 mod agents;
+mod later;
 mod refused;
 mod running;
 

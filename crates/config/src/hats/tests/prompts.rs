@@ -13,6 +13,7 @@ fn shown(prompt: &Prompt) -> String {
             When::Filled => text.push('⟦'),
             When::Reasoned => text.push_str("⟦reasoned:"),
             When::NewSession => text.push_str("⟦new session:"),
+            When::Unrefuted | When::Refuted(_) => panic!("hats prove nothing"),
         }
         for part in &section.body {
             match part {

@@ -1,7 +1,8 @@
 //! `agent.json` (S-7).
 
 use super::completion::COMPLETION_CONFIGS;
-use super::{LATER, PERMISSIONS, SCHEMA};
+use super::runner::RUNNER;
+use super::{PERMISSIONS, SCHEMA};
 use crate::{Field, Kind, Object};
 
 /// The whole file.
@@ -21,13 +22,14 @@ pub static AGENT: Object = Object {
         Field::new("parameters", Kind::Map(&Kind::Object(&PARAMETER)))
             .default("{}")
             .about("values a person gives by flags; `{uv-NAME}` in prompts"),
-        Field::required("prompts", Kind::Object(&PROMPTS)).about("where its steps and their prompts are"),
+        // Needed beside `behavior`; the reader says so.
+        Field::new("prompts", Kind::Object(&PROMPTS)).about("where its steps and their prompts are"),
         Field::new("actions", Kind::Object(&ACTIONS)).about("what blocks in its replies do; absent: nothing"),
         Field::new("github", Kind::Object(&GITHUB)).about("whether its actions may reach GitHub; absent: no"),
         Field::new("worktree", Kind::Object(&WORKTREE)).about("whether a run has a working tree of its own"),
         Field::new("logging", Kind::Object(&LOGGING)).about("where the log of a run is also written"),
-        // Of the later format; the reader says so.
-        Field::new("runner", Kind::Any).form(Kind::Refused(LATER)),
+        Field::new("runner", Kind::Object(&RUNNER))
+            .about("in the later format: all that from `behavior` to `logging`"),
     ],
 };
 

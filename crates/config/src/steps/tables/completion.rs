@@ -17,7 +17,9 @@ pub(in crate::steps) static ITERATION_BUDGET: Object = Object {
 pub(in crate::steps) static KEYWORD_SIGNAL: Object = Object {
     title: "`completionConfig` of `keywordSignal`",
     fields: &[
-        Field::required("completionKeyword", Kind::Text).about("done when a reply says this, in this case"),
+        Field::required("completionKeyword", Kind::Text)
+            .aliases(&["verdictKeyword"])
+            .about("done when a reply says this, in this case"),
         Field::new("match", Kind::OneOf(&["contains", "line"]))
             .default("\"contains\"")
             .about("anywhere, or alone on a line"),

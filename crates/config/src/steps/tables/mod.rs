@@ -4,7 +4,9 @@ mod agent;
 mod catalogue;
 mod completion;
 mod config;
+mod gate;
 mod registry;
+mod runner;
 
 pub use agent::AGENT;
 pub(super) use agent::{
@@ -12,20 +14,25 @@ pub(super) use agent::{
     WORKTREE,
 };
 pub use catalogue::CATALOGUE;
-pub(super) use catalogue::ENTRY;
+pub(super) use catalogue::{ENTRY, ENTRY_STEPS};
 pub(super) use completion::{
     CHECK_BUDGET, COMPOSITE, CONDITION, CUSTOM, EXTERNAL_STATE, ITERATION_BUDGET, KEYWORD_SIGNAL,
     PHASE_COMPLETION, STEP_MACHINE, STRUCTURED_SIGNAL,
 };
 pub use config::CONFIG;
 pub(super) use config::{CONFIG_GITHUB, CONFIG_LOGGING, CONFIG_WORKTREE, OVERRIDES};
+pub(super) use gate::{
+    ADDRESS, FAILURE_PATTERN, ON_FAILURE, SCHEMA_REF, STRUCTURED_GATE, TRANSITION_RULE, VALIDATION_CONDITION,
+    VALIDATION_STEP, VALIDATOR,
+};
 pub use registry::REGISTRY;
 pub(super) use registry::{CHECK, CUSTOM_VARIABLE, ITERATIONS, PROMPT, STEP, TRANSITION};
+pub(super) use runner::{BOUNDARIES, EXECUTION, FLOW, INTEGRATIONS, LATER_GITHUB, RUNNER, SCHEMAS, VERDICT};
 
 use crate::{Field, Kind};
 
-/// What is said of a key of the later format, whose agents have `runner` instead of `behavior` (S-17).
-const LATER: &str = "belongs to a later format, which is not supported yet";
+/// What is said of a key of the later format in a registry of this one (S-17).
+const LATER: &str = "belongs to a registry of the later format, which has `agentId`";
 
 /// Permission modes, in the words of agents.
 pub(super) const PERMISSIONS: Kind = Kind::OneOf(&["plan", "acceptEdits", "bypassPermissions", "default"]);

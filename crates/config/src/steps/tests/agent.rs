@@ -116,17 +116,29 @@ fn older_names_in_config_json_are_told() {
 // S-7, S-14, S-17
 #[test]
 fn keys_of_the_later_format_are_named_with_their_places() {
-    insta::assert_snapshot!(Project::tailor().agent("/runner", json!({})).said(), @"error steps/mixed-shapes agent.json:25:3 an agent has either `behavior` or `runner`, not both");
+    insta::assert_snapshot!(Project::tailor().agent("/runner", json!({})).said(), @r"
+    error steps/mixed-shapes agent.json:25:3 an agent has either `behavior` or `runner`, not both
+    error steps/mixed-shapes agent.json:25:3 an agent has either `prompts` or `runner`, not both
+    error steps/missing-key agent.json:25:13 `runner` needs `flow`
+    error steps/missing-key agent.json:25:13 `runner` needs `verdict`
+    error steps/missing-key agent.json:25:13 `runner` needs `boundaries`
+    ");
     let later = Project::tailor().dropping("agent.json", "/behavior").agent("/runner", json!({"flow": {}}));
-    insta::assert_snapshot!(later.said(), @"error steps/not-supported agent.json:14:3 an agent with `runner` is of a later format, which is not supported yet (write its keys under `behavior`)");
+    insta::assert_snapshot!(later.said(), @r"
+    error steps/mixed-shapes agent.json:14:3 an agent has either `prompts` or `runner`, not both
+    error steps/missing-key agent.json:14:13 `runner` needs `verdict`
+    error steps/missing-key agent.json:14:13 `runner` needs `boundaries`
+    error steps/missing-key agent.json:15:13 `flow` needs `systemPromptPath`
+    error steps/missing-key agent.json:15:13 `flow` needs `prompts`
+    ");
     let step = Project::tailor()
         .registry("/steps/quote/structuredGate", json!({}))
         .registry("/steps/quote/c1", json!("order"))
         .registry("/validationSteps", json!({}));
     insta::assert_snapshot!(step.said(), @r"
     error steps/not-supported steps_registry.json:23:7 `c1` does not stand in a step itself: put it into `prompt`
-    error steps/not-supported steps_registry.json:51:7 `structuredGate` belongs to a later format, which is not supported yet
-    error steps/not-supported steps_registry.json:54:3 `validationSteps` belongs to a later format, which is not supported yet
+    error steps/not-supported steps_registry.json:51:7 `structuredGate` belongs to a registry of the later format, which has `agentId`
+    error steps/not-supported steps_registry.json:54:3 `validationSteps` belongs to a registry of the later format, which has `agentId`
     ");
 }
 

@@ -55,7 +55,7 @@ fn what_a_type_needs_and_does_not_know_is_told() {
     insta::assert_snapshot!(done("frobnicate", json!({})).said(), @"error steps/completion-type agent.json:7:23 `frobnicate` is no completion type (there is `iterationBudget`, `keywordSignal`, `externalState`, `checkBudget`, `structuredSignal`, `phaseCompletion`, `stepMachine`, `composite` and `custom`)");
     insta::assert_snapshot!(done("keywordSignal", json!({"maxChecks": 2})).said(), @r"
     error steps/missing-key agent.json:6:25 `completionConfig` of `keywordSignal` needs `completionKeyword`
-    error steps/unknown-key agent.json:7:7 unknown key `maxChecks` (`completionConfig` of `keywordSignal` has the keys `completionKeyword`, `match` and `maxIterations`)
+    error steps/unknown-key agent.json:7:7 unknown key `maxChecks` (`completionConfig` of `keywordSignal` has the keys `completionKeyword`, `verdictKeyword`, `match` and `maxIterations`)
     ");
     let bare = Project::tailor()
         .agent("/behavior/completionType", json!("iterationBudget"))

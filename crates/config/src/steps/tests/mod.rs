@@ -4,6 +4,7 @@ mod agent;
 mod catalogue;
 mod completion;
 mod files;
+mod later;
 mod lowering;
 mod parameters;
 mod prompts;

@@ -1,0 +1,134 @@
+//! Who an agent is, what it may do and when it is done: `behavior` and its neighbours, or `runner` (S-7, S-14).
+
+use super::actions::Actions;
+use super::completion::Completion;
+use super::setup;
+use super::tables;
+use crate::{Diagnostics, Fields, Located, Location, list_of};
+
+/// What both shapes of an agent say.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Behavior {
+    /// The file with its role.
+    pub(super) system_prompt: Option<Located<String>>,
+    /// When it is done.
+    pub(super) completion: Option<Completion>,
+    /// The tools it may see.
+    pub(super) tools: Option<Vec<String>>,
+    /// What it may do, in the words of agents.
+    pub(super) permission: Option<String>,
+    /// The file with its steps.
+    pub(super) registry: Option<Located<String>>,
+    /// Where prompts are looked for that are nowhere else.
+    pub(super) fallback: Option<Located<String>>,
+    /// Where its schemas are.
+    pub(super) schemas: Option<Located<String>>,
+    /// The model of steps that name none.
+    pub(super) model: Option<String>,
+    /// What blocks in its replies do.
+    pub(super) actions: Actions,
+}
+
+/// Keys that stand beside `behavior`, and inside `runner`.
+const NEIGHBOURS: [&str; 6] = ["behavior", "prompts", "actions", "github", "worktree", "logging"];
+
+impl Behavior {
+    /// Reads whichever shape an agent has.
+    pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> Self {
+        let Some(runner) = agent.key("runner") else { return of_behavior(agent, diagnostics) };
+        for name in NEIGHBOURS {
+            if let Some(at) = agent.key(name) {
+                let message = format!("an agent has either `{name}` or `runner`, not both");
+                let diagnostic = runner.error("mixed-shapes", message).label("of the later format");
+                diagnostics.push(diagnostic.also(at, "of the earlier one"));
+            }
+        }
+        let runner = agent.object("runner", &tables::RUNNER, diagnostics);
+        runner.map(|runner| of_runner(&runner, diagnostics)).unwrap_or_default()
+    }
+}
+
+fn of_behavior(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
+    for name in ["behavior", "prompts"] {
+        if !agent.has(name) {
+            let message = format!("an agent needs `{name}`");
+            let label = format!("`{name}` is missing here");
+            diagnostics.push(agent.location().error("missing-key", message).label(label));
+        }
+    }
+    let behavior = agent.object("behavior", &tables::BEHAVIOR, diagnostics);
+    let prompts = agent.object("prompts", &tables::PROMPTS, diagnostics);
+    let actions = Actions::read(agent, diagnostics);
+    setup::read(agent, diagnostics);
+    let told = Behavior {
+        registry: prompts.as_ref().and_then(|prompts| prompts.text("registry")),
+        fallback: prompts.as_ref().and_then(|prompts| prompts.text("fallbackDir")),
+        actions,
+        ..Behavior::default()
+    };
+    let Some(behavior) = behavior else { return told };
+    setup::read_sandbox(&behavior, "sandboxConfig", diagnostics);
+    let config = behavior.any("completionConfig");
+    Behavior {
+        system_prompt: behavior.text("systemPromptPath"),
+        completion: behavior
+            .text("completionType")
+            .and_then(|name| Completion::read(&name, config.as_ref(), diagnostics)),
+        tools: tools(&behavior),
+        permission: behavior.text("permissionMode").map(|mode| mode.value),
+        ..told
+    }
+}
+
+fn of_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
+    let flow = runner.object("flow", &tables::FLOW, diagnostics);
+    let verdict = runner.object("verdict", &tables::VERDICT, diagnostics);
+    let boundaries = runner.object("boundaries", &tables::BOUNDARIES, diagnostics);
+    let part = |name, table, diagnostics: &mut _| flow.as_ref()?.object(name, table, diagnostics);
+    let prompts: Option<Fields<'_>> = part("prompts", &tables::PROMPTS, diagnostics);
+    let schemas: Option<Fields<'_>> = part("schemas", &tables::SCHEMAS, diagnostics);
+    let mut idle: Vec<(&str, Location)> = Vec::new();
+    for (fields, name) in
+        [(&flow, "askUserAutoResponse"), (&schemas, "inspection"), (&boundaries, "askUserAutoResponse")]
+    {
+        idle.extend(fields.as_ref().and_then(|fields| Some((name, fields.key(name)?.clone()))));
+    }
+    note_idle(&idle, diagnostics);
+    let actions = Actions::read(runner, diagnostics);
+    setup::read_runner(runner, diagnostics);
+    if let Some(boundaries) = &boundaries {
+        setup::read_sandbox(boundaries, "sandbox", diagnostics);
+    }
+    let kind = verdict.as_ref().and_then(|verdict| verdict.text("type"));
+    let config = verdict.as_ref().and_then(|verdict| verdict.any("config"));
+    Behavior {
+        system_prompt: flow.as_ref().and_then(|flow| flow.text("systemPromptPath")),
+        completion: kind.and_then(|kind| Completion::read(&kind, config.as_ref(), diagnostics)),
+        tools: boundaries.as_ref().and_then(tools),
+        permission: boundaries.and_then(|fields| fields.text("permissionMode")).map(|mode| mode.value),
+        registry: prompts.as_ref().and_then(|prompts| prompts.text("registry")),
+        fallback: prompts.as_ref().and_then(|prompts| prompts.text("fallbackDir")),
+        schemas: schemas.and_then(|schemas| schemas.text("base")),
+        model: flow.and_then(|flow| flow.text("defaultModel")).map(|model| model.value),
+        actions,
+    }
+}
+
+fn tools(fields: &Fields<'_>) -> Option<Vec<String>> {
+    let tools = fields.texts("allowedTools")?;
+    Some(tools.into_iter().map(|tool| tool.value).collect())
+}
+
+/// One note of all keys of a file that are accepted and do nothing (S-17).
+pub(super) fn note_idle(idle: &[(&str, Location)], diagnostics: &mut Diagnostics) {
+    let Some((_, first)) = idle.first() else { return };
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in idle {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let verb = if names.len() == 1 { "has" } else { "have" };
+    let message = format!("{} {verb} no effect here", list_of(names, "and"));
+    diagnostics.push(first.note("no-effect", message));
+}

@@ -1,0 +1,145 @@
+//! Gates and validators become choices, rules and proofs (S-15, S-16).
+
+use std::collections::BTreeMap;
+
+use saihai_model::{
+    Action, ActionSpec, Again, Choice, Holds, Json, Label, Method, Millis, Narrowed, Offer, Once, Pointed,
+    Proof, Refuted, Rule, Shaping, Target, Told, Unsaid,
+};
+
+use super::exit::{enter, failed};
+use super::gate::{Gate, Way};
+use super::intent::Intent;
+use super::registry::Registry;
+use super::step::Step;
+use super::validation::{OnFailure, Validation, Validator};
+use crate::Located;
+
+/// How long a validator may take: tests are slow.
+const VALIDATOR: Millis = Millis(30 * 60 * 1000);
+
+/// The choice that a reply makes.
+pub(super) fn choice(gate: &Gate, registry: &Registry) -> Choice {
+    let words =
+        gate.ways.iter().flat_map(|(intent, _)| intent.words().iter().map(move |word| (*word, *intent)));
+    let means = words.map(|(word, intent)| (word.to_owned(), intent.name().into())).collect();
+    let labels = gate.ways.iter().flat_map(|(intent, way)| labels(*intent, way)).map(|(label, _)| label);
+    let options = labels.enumerate().map(|(number, label)| Offer { number, label }).collect();
+    let field = Pointed {
+        pointer: gate.pointer.clone(),
+        means,
+        narrowed: gate.ways.iter().filter_map(|(intent, way)| narrowed(*intent, way, registry)).collect(),
+        unsaid: Some(match gate.fallback {
+            Some(intent) => Unsaid::Label(intent.name().into()),
+            None => Unsaid::Wrong,
+        }),
+    };
+    Choice { options, found_by: vec![Method::Field(field)] }
+}
+
+/// Where each label leads.
+pub(super) fn rules(step: &str, gate: &Gate, registry: &Registry) -> Vec<Rule> {
+    let ways = gate.ways.iter().flat_map(|(intent, way)| labels(*intent, way));
+    let rule = |(label, leads): (Label, Leads<'_>)| {
+        let then = match leads {
+            Leads::Complete => Target::Complete,
+            Leads::Step(next) => enter(next, registry),
+            Leads::Named(pointer) => Target::NamedBy { pointer: pointer.to_owned() },
+            Leads::Again => {
+                Target::Again(Box::new(Again { note: None, at_most: None, exhausted: failed(step) }))
+            }
+        };
+        Rule { when: Holds::Is(label), then }
+    };
+    ways.map(rule).collect()
+}
+
+/// What is changed in a reply before anybody sees it.
+pub(super) fn shaping(step: &Step) -> Shaping {
+    let Some(gate) = step.gate() else { return Shaping::default() };
+    let lifted = gate.handed.iter().map(|(key, pointer)| (key.name.value.clone(), pointer.clone()));
+    let lifted = lifted.filter(|(key, pointer)| super::gate::pointer(key) != *pointer);
+    let fixed = [("stepId".to_owned(), Json::from(step.id.value.as_str()))].into();
+    Shaping { fixed, lifted: lifted.collect() }
+}
+
+/// What must hold before a step closes; `written` is the file that says so.
+pub(super) fn proofs(step: &Step, written: &str) -> Vec<Proof> {
+    let Some(validation) = step.gate().and_then(|gate| gate.validation.as_ref()) else { return Vec::new() };
+    let proof = |validator: &Validator| Proof {
+        of: Intent::Closing.name().into(),
+        name: validator.name.clone(),
+        by: look(validator, written),
+        refuted: refuted(&step.id.value, validation, validator),
+    };
+    validation.validators.iter().map(proof).collect()
+}
+
+fn look(validator: &Validator, written: &str) -> ActionSpec {
+    let does = Action::Command {
+        argv: ["/bin/sh", "-c", &validator.command].map(str::to_owned).to_vec(),
+        timeout: VALIDATOR,
+        input: Json::Null,
+        told: if validator.silent { Told::BySilence } else { Told::ByExitCode },
+        written: Some(written.to_owned()),
+    };
+    ActionSpec { does, inputs: Vec::new(), once: Once::ReadOnly, poll: None }
+}
+
+fn refuted(step: &str, validation: &Validation, validator: &Validator) -> Refuted {
+    match validation.on_failure {
+        OnFailure::Retry(at_most) => Refuted::Again {
+            at_most,
+            exhausted: Target::failed(&format!("retries_exhausted {step} {at_most}")),
+        },
+        OnFailure::Abort => {
+            Refuted::Go(Target::failed(&format!("validation_failed {step} {}", validator.name)))
+        }
+        OnFailure::Skip => Refuted::Remarked,
+    }
+}
+
+/// Where one label leads.
+enum Leads<'a> {
+    Complete,
+    Again,
+    Step(&'a str),
+    Named(&'a str),
+}
+
+/// The labels that an intent can come to.
+fn labels<'w>(intent: Intent, way: &'w Way) -> Vec<(Label, Leads<'w>)> {
+    let only = |leads| vec![(intent.name().into(), leads)];
+    match way {
+        Way::Complete => only(Leads::Complete),
+        Way::Again => only(Leads::Again),
+        Way::Step(step) => only(Leads::Step(&step.value)),
+        Way::Named(pointer) => only(Leads::Named(pointer)),
+        Way::By(_, by) => {
+            let label = |(value, step): &'w (String, Option<Located<String>>)| {
+                let leads = step.as_ref().map_or(Leads::Complete, |step| Leads::Step(&step.value));
+                (by_value(intent, value), leads)
+            };
+            by.iter().map(label).collect()
+        }
+    }
+}
+
+fn by_value(intent: Intent, value: &str) -> Label {
+    Label(format!("{} ({value})", intent.name()))
+}
+
+/// What else must be said with an intent.
+fn narrowed(intent: Intent, way: &Way, registry: &Registry) -> Option<Narrowed> {
+    let (pointer, means): (&String, BTreeMap<String, Label>) = match way {
+        Way::Named(pointer) => {
+            let steps = registry.steps.iter().map(|step| (step.id.value.clone(), intent.name().into()));
+            (pointer, steps.collect())
+        }
+        Way::By(pointer, by) => {
+            (pointer, by.iter().map(|(value, _)| (value.clone(), by_value(intent, value))).collect())
+        }
+        Way::Complete | Way::Again | Way::Step(_) => return None,
+    };
+    Some(Narrowed { label: intent.name().into(), pointer: pointer.clone(), means })
+}

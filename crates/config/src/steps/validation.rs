@@ -1,0 +1,149 @@
+//! What must hold before a closure step closes: `validationSteps` and what they name (S-16).
+
+use super::reference::Reference;
+use super::tables;
+use crate::{Cursor, Diagnostics, Fields, Located, quoted};
+
+/// What must hold before a step closes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Validation {
+    /// In order.
+    pub(super) validators: Vec<Validator>,
+    /// What follows where one fails.
+    pub(super) on_failure: OnFailure,
+}
+
+/// A program that looks at the work.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Validator {
+    /// Its name.
+    pub(super) name: String,
+    /// A line for the shell.
+    pub(super) command: String,
+    /// It succeeds where it prints nothing, and not by its exit code.
+    pub(super) silent: bool,
+    /// What is said where it fails.
+    pub(super) retry: Option<Reference>,
+    /// Variables in that which are what was printed.
+    pub(super) params: Vec<String>,
+}
+
+/// What follows where a validator fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnFailure {
+    /// The retry prompt, so often.
+    Retry(u32),
+    /// The end of the run.
+    Abort,
+    /// A warning.
+    Skip,
+}
+
+/// Retry prompts where nothing is said.
+const ATTEMPTS: u32 = 3;
+
+/// The validators and patterns of a file.
+pub(super) struct Known<'d> {
+    validators: Vec<(Located<String>, Cursor<'d>)>,
+    patterns: Vec<(Located<String>, Cursor<'d>)>,
+}
+
+/// Components of a retry prompt: `c2`, `c3`, edition and adaptation, with the place they are written at.
+pub(super) struct Address<'f, 'd> {
+    pub(super) step: &'f Fields<'d>,
+    pub(super) pattern: &'f Fields<'d>,
+}
+
+impl<'d> Known<'d> {
+    /// What a file names.
+    pub(super) fn of(registry: &Fields<'d>) -> Self {
+        Self { validators: registry.map("validators"), patterns: registry.map("failurePatterns") }
+    }
+
+    /// Reads a validation step; `refer` makes the reference of a retry prompt.
+    pub(super) fn read(
+        &self,
+        value: &Cursor<'d>,
+        refer: &dyn Fn(Address<'_, 'd>, &mut Diagnostics) -> Option<Reference>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Validation> {
+        let step = Fields::read(value, &tables::VALIDATION_STEP, diagnostics)?;
+        if let Some(first) = step.list("preflightConditions").first() {
+            let message = "what is asked before a reply is not supported";
+            let hint = "put it into `postLLMConditions`, or check it before Saihai is started";
+            diagnostics.push(first.error("not-supported", message).hint(hint));
+        }
+        let on_failure = read_on_failure(&step, diagnostics);
+        let mut validators = Vec::new();
+        for condition in step.list("postLLMConditions") {
+            let Some(fields) = Fields::read(&condition, &tables::VALIDATION_CONDITION, diagnostics) else {
+                continue;
+            };
+            let Some(name) = fields.text("validator") else { continue };
+            let Some(found) = find(&self.validators, &name, "validator", diagnostics) else { continue };
+            validators.extend(self.validator(name, found, &step, on_failure, refer, diagnostics));
+        }
+        Some(Validation { validators, on_failure })
+    }
+
+    fn validator(
+        &self,
+        name: Located<String>,
+        value: &Cursor<'d>,
+        step: &Fields<'d>,
+        on_failure: OnFailure,
+        refer: &dyn Fn(Address<'_, 'd>, &mut Diagnostics) -> Option<Reference>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Validator> {
+        let fields = Fields::read(value, &tables::VALIDATOR, diagnostics)?;
+        if let Some(phase) = fields.text("phase").filter(|phase| phase.value == "preflight") {
+            let message = format!("{} is asked before a reply, which is not supported", quoted(&name.value));
+            diagnostics.push(
+                phase.error("not-supported", message).hint("write `postllm`").also(&name.at, "used here"),
+            );
+        }
+        let pattern = fields.text("failurePattern")?;
+        let pattern = find(&self.patterns, &pattern, "failure pattern", diagnostics)?;
+        let pattern = Fields::read(pattern, &tables::FAILURE_PATTERN, diagnostics)?;
+        let retry = match on_failure {
+            OnFailure::Retry(_) => refer(Address { step, pattern: &pattern }, diagnostics),
+            OnFailure::Abort | OnFailure::Skip => None,
+        };
+        let params = pattern.texts("params").unwrap_or_default().into_iter();
+        let bare = |name: String| name.strip_prefix("uv-").unwrap_or(&name).to_owned();
+        Some(Validator {
+            name: name.value,
+            command: fields.text("command")?.value,
+            silent: fields.text("successWhen")?.value == "empty",
+            retry,
+            params: params.map(|param| bare(param.value)).collect(),
+        })
+    }
+}
+
+fn read_on_failure(step: &Fields<'_>, diagnostics: &mut Diagnostics) -> OnFailure {
+    let Some(fields) = step.object("onFailure", &tables::ON_FAILURE, diagnostics) else {
+        return OnFailure::Retry(ATTEMPTS);
+    };
+    let most = fields.count("maxAttempts");
+    match fields.text("action").map(|action| action.value).as_deref() {
+        Some("abort") => OnFailure::Abort,
+        Some("skip") => OnFailure::Skip,
+        Some(_) | None => OnFailure::Retry(most.map_or(ATTEMPTS, |most| most.value)),
+    }
+}
+
+fn find<'a, 'd>(
+    known: &'a [(Located<String>, Cursor<'d>)],
+    name: &Located<String>,
+    what: &str,
+    diagnostics: &mut Diagnostics,
+) -> Option<&'a Cursor<'d>> {
+    let found = known.iter().find(|(key, _)| key.value == name.value);
+    if found.is_none() {
+        let hint = diagnostics.suggest(&name.value, known.iter().map(|(key, _)| key.value.as_str()));
+        let message = format!("there is no {what} {}", quoted(&name.value));
+        diagnostics.push(name.error("bad-value", message).label("named here only").maybe_hint(hint));
+    }
+    found.map(|(_, value)| value)
+}
