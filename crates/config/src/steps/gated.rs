@@ -58,7 +58,6 @@ pub(super) fn rules(step: &str, gate: &Gate, registry: &Registry) -> Vec<Rule> {
 pub(super) fn shaping(step: &Step) -> Shaping {
     let Some(gate) = step.gate() else { return Shaping::default() };
     let lifted = gate.handed.iter().map(|(key, pointer)| (key.name.value.clone(), pointer.clone()));
-    let lifted = lifted.filter(|(key, pointer)| super::gate::pointer(key) != *pointer);
     let fixed = [("stepId".to_owned(), Json::from(step.id.value.as_str()))].into();
     Shaping { fixed, lifted: lifted.collect() }
 }

@@ -192,6 +192,12 @@ fn output(
     for (pointer, said) in fields.into_iter().chain(named) {
         put(&mut value, &pointer, said);
     }
+    // Others may need what is handed on, whether or not a schema speaks of it.
+    for pointer in reads.output.iter().flat_map(|output| output.shaping.lifted.values()) {
+        if value.pointer(pointer).is_none() {
+            put(&mut value, pointer, json!("rehearsed"));
+        }
+    }
     Some(value)
 }
 

@@ -148,12 +148,15 @@ fn what_a_step_may_not_say_is_corrected_once_and_then_fails_it() {
     let project = coat(|_| {});
     let closing = ("cut", "{\"next_action\": {\"action\": \"closing\"}}");
     let failed = run(&project, &[closing, closing], &["--trust-project"]).exits(1);
-    assert_snapshot!(why(&failed), @"");
-    assert_snapshot!(prompts(&project).join("\n"), @"");
+    assert_snapshot!(why(&failed), @r#"error: step `cut` failed: its output is wrong: /next_action/action: "closing" is not one of "next", "repeat" or "jump""#);
+    assert_snapshot!(prompts(&project).join("\n"), @r#"
+    Cut a coat.
+    Your output violates the schema: /next_action/action: "closing" is not one of "next", "repeat" or "jump". Return only the corrected JSON.
+    "#);
     let project = coat(|_| {});
     let nowhere = ("cut", "{\"next_action\": {\"action\": \"jump\", \"target\": \"iron\"}}");
     let failed = run(&project, &[nowhere, nowhere], &["--trust-project"]).exits(1);
-    assert_snapshot!(why(&failed), @"");
+    assert_snapshot!(why(&failed), @r#"error: step `cut` failed: its output is wrong: /next_action/target: "iron" is not one of "close", "cut" or "sew""#);
     let lenient = coat(|registry| {
         registry["steps"]["cut"]["structuredGate"]["failFast"] = json!(false);
         registry["steps"]["cut"]["structuredGate"]["fallbackIntent"] = json!("next");
