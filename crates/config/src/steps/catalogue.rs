@@ -180,8 +180,8 @@ impl<'d> Catalogue<'_, 'd> {
         };
         let names: Vec<&str> = own.types.iter().copied().chain(mode).collect();
         let mapped = self.fields.map("entryStepMapping").into_iter();
-        let mapped = mapped.filter(|(kind, _)| names.contains(&kind.value.as_str()));
-        for (_, written) in mapped {
+        let mut mapped = mapped.filter(|(kind, _)| names.contains(&kind.value.as_str()));
+        if let Some((_, written)) = mapped.next() {
             if let Some(initial) = written.text() {
                 return Some(First { initial, continuation: None });
             }
