@@ -198,6 +198,7 @@ impl Lowering<'_> {
                     correction,
                     still_wrong: StillWrong::KeepValidItems,
                     checked: Checked::ByItem,
+                    shaping: Default::default(),
                 }),
                 ..Reads::default()
             },

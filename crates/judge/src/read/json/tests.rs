@@ -279,7 +279,8 @@ fn a_field_with_one_value_is_mended_and_what_stands_deeper_is_found_above() {
     };
     let schema = OutputSchema { schema: json!({"properties": {"stepId": {"const": "sew"}}}), required: true };
     let (correction, still_wrong) = (Prompt::default(), StillWrong::KeepValidItems);
-    let output = Some(Output { schema, corrections: 0, correction, still_wrong, shaping });
+    let checked = Checked::BySchema;
+    let output = Some(Output { schema, corrections: 0, correction, still_wrong, checked, shaping });
     let reads = Reads { output, ..Reads::default() };
     let reading = |text| read(Wanted::Work(&reads), "", Said { text, structured: None });
     let mended = reading(r#"{"stepId": "cut", "found": {"cloth": "wool"}}"#);
@@ -323,6 +324,7 @@ fn read_items(text: &str) -> Reading {
         correction: Prompt::default(),
         still_wrong: StillWrong::KeepValidItems,
         checked: Checked::ByItem,
+        shaping: Default::default(),
     };
     let reads = Reads { output: Some(output), ..Reads::default() };
     read(Wanted::Work(&reads), "", Said { text, structured: None })
