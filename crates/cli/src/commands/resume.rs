@@ -1,7 +1,8 @@
 //! `saihai resume`.
 
 use clap::Args;
-use saihai::{Clock, Driver};
+use saihai::review::changed_files;
+use saihai::{Clock, Driver, RunDirectory};
 use saihai_model::{Limits, Raise, Workflow};
 
 use super::flags::{LimitFlags, PresenceFlags};
@@ -11,6 +12,7 @@ use crate::error::Error;
 use crate::own_programs;
 use crate::prepared::{connections, unusable};
 use crate::project::Project;
+use crate::report::count;
 use crate::terminal::Streams;
 
 /// Go on with a run that was parked or interrupted
@@ -53,6 +55,7 @@ impl Resume {
         // It is asked about again: a program may have changed since the run began.
         found.append(own_programs::untrusted(&project, &workflow, false));
         diagnostics::insist(&found, settings.strict, streams)?;
+        say_changes(&directory, streams)?;
         let patience = if self.presence.wait { workflow.retry.max_wait } else { settings.short_wait };
         let raise = Raise {
             rounds: self.limits.max_iterations,
@@ -72,4 +75,19 @@ impl Resume {
             drive(driver, &workflow, showing, streams).await
         })
     }
+}
+
+/// a review goes on with what it began with, whatever has happened to the files meanwhile.
+fn say_changes(directory: &RunDirectory, streams: &mut Streams) -> Result<(), Error> {
+    let changed = changed_files(directory)?;
+    if let Some(first) = changed.first() {
+        let more = match changed.len() {
+            1 => String::new(),
+            files => format!(" and {} more", count(files as u64 - 1, "file")),
+        };
+        streams.note(&format!(
+            "`{first}`{more} changed since the review began: it goes on with what was there then"
+        ));
+    }
+    Ok(())
 }

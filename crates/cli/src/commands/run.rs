@@ -1,16 +1,17 @@
 //! `saihai run`.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use saihai::rehearse::way_to_completion;
 use saihai::{Beginning, Clock, Driver};
-use saihai_config::Settings;
 use saihai_config::check::most_calls;
+use saihai_config::{Dialect, Settings, find};
 use saihai_model::{Script, Workflow, slug};
 
 use super::flags::RunFlags;
+use super::review::Review;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
 use crate::own_programs;
@@ -42,6 +43,9 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
+        if let Some(agent) = self.review_agent(&project)? {
+            return Review::by(&agent, &self.flags, streams)?.execute(streams);
+        }
         let settings = project.settings(self.flags.trust_project, streams)?;
         let showing = Showing {
             past: Past::None,
@@ -80,6 +84,29 @@ impl Run {
             announce(&workflow, streams);
             drive(driver, &workflow, showing, streams).await
         })
+    }
+
+    /// The file of a review agent, where that is what is to be run. It reviews what has changed, and takes no task.
+    fn review_agent(&self, project: &Project) -> Result<Option<PathBuf>, Error> {
+        let found = find(&project.source, &project.places, &self.definition).ok();
+        let Some(definition) = found.filter(|definition| definition.dialect == Dialect::Review) else {
+            return Ok(None);
+        };
+        let given = [
+            (self.task.is_some(), "a task"),
+            (self.flags.limits.max_iterations.is_some(), "`--max-iterations`"),
+            (self.flags.presence.auto, "`--auto`"),
+            (!self.flags.values.set.is_empty(), "`--set`"),
+        ];
+        if let Some((_, what)) = given.iter().find(|(given, _)| *given) {
+            let error = Error::usage(format!(
+                "`{}` is a review agent and takes no {}",
+                self.definition,
+                what.trim_start_matches("a ")
+            ));
+            return Err(error.hint("it reviews what has changed: `saihai review --help`"));
+        }
+        Ok(definition.path)
     }
 
     fn needs_task(&self) -> Error {

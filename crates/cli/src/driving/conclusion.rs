@@ -4,10 +4,13 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use saihai::project::{Outcome, Spending, Transition, Transitions, Unmatched};
+use saihai::review::{Report, report_language, saved_report};
 use saihai::{RunDirectory, State, open_gate};
+use saihai_config::Language;
 use saihai_model::{By, Ending, Entry, Fact, Hold, Verdict, Wants, Workflow, exit_code};
 
 use super::Unexpected;
+use crate::commands::review::{Form, Said};
 use crate::error::Error;
 use crate::report::{Names, cost, count, ending_words, exit_words, parked_words, tokens, verdict_words};
 use crate::terminal::{Streams, style, visible_line, visible_text};
@@ -26,6 +29,9 @@ pub(crate) struct Conclusion {
     pub(super) reports: Vec<PathBuf>,
     pub(super) unexpected: Unexpected,
     pub(super) spending: Option<Spending>,
+    /// What a review found.
+    review: Option<Report>,
+    language: Language,
 }
 
 /// The last stage that was left.
@@ -63,7 +69,19 @@ impl Conclusion {
         let state = directory.summary()?.state;
         let spending = if budgeted { Some(Spending::of(directory)?) } else { None };
         let (most_iterations, unexpected) = (names.most_iterations(), Unexpected::default());
-        Ok(Self { outcome, state, last, gate, most_iterations, reports, spending, unexpected })
+        let (review, language) = (saved_report(directory)?, report_language(&workflow));
+        Ok(Self {
+            outcome,
+            state,
+            last,
+            gate,
+            most_iterations,
+            reports,
+            spending,
+            unexpected,
+            review,
+            language,
+        })
     }
 
     /// The same where the disk failed: what the journal could not take any more is known from the driver alone.
@@ -138,6 +156,10 @@ impl Conclusion {
         }
         for report in &self.reports {
             out.data(&format!("report {}", visible_line(&shown(report))))?;
+        }
+        if let Some(report) = &self.review {
+            out.data("")?;
+            return Said { report, language: self.language }.print(Form::Md, out);
         }
         if let Some(output) = &outcome.output {
             out.data("")?;

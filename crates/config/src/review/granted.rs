@@ -54,7 +54,7 @@ fn of_program(tool: &str) -> Vec<&'static str> {
 /// Those that we run ourselves for a model that only has an address.
 fn of_service(tool: &'static str) -> Vec<&'static str> {
     match tool {
-        "read_file" | "list_files" | "grep" => vec![tool],
+        "read_file" | "list_files" | "grep" | "git_diff" | "git_log" | "git_show" | "git_blame" => vec![tool],
         _ => Vec::new(),
     }
 }
@@ -75,8 +75,8 @@ mod tests {
         check(ProviderKind::Claude, false, Some(looking), &["web_fetch", "git_diff"]);
         let with_web: &[&str] = &["Read", "Glob", "LS", "Grep", "WebFetch"];
         check(ProviderKind::Claude, true, Some(with_web), &["git_diff"]);
-        let own: &[&str] = &["read_file", "list_files", "grep"];
-        check(ProviderKind::Anthropic, false, Some(own), &["web_fetch", "git_diff"]);
+        let own: &[&str] = &["read_file", "list_files", "grep", "git_diff"];
+        check(ProviderKind::Anthropic, false, Some(own), &["web_fetch"]);
         check(ProviderKind::Codex, true, None, &[]);
     }
 

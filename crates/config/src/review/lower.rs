@@ -6,13 +6,14 @@ use indexmap::IndexMap;
 use saihai_model::{
     Action, ActionSpec, Activity, Budget, Checked, Completion, Ending, Exit, Holds, Json, Label, LeftOut,
     Limits, Millis, OnFailure, Once, Output, OutputSchema, Permission, ProviderKind, ProviderName,
-    ProviderSettings, Reads, Retry, Rounds, Rule, SessionPolicy, Stage, StageId, StillWrong, Subject, Target,
-    Turn, TurnId, Workflow, tokens,
+    ProviderSettings, Reads, Retry, Rounds, Rule, SessionPolicy, Stage, StageId, StillWrong, Subject,
+    SubjectMode, Target, Turn, TurnId, Workflow, tokens,
 };
 
 use super::answerer::{Answerer, Typed};
 use super::granted::Granted;
-use super::plan::{self, Plan, PlannedGap};
+use super::ignores::IGNORE_FILE;
+use super::plan::{self, Plan, PlannedGap, PlannedIgnore};
 use super::share::{Bounds, Share, Shown};
 use super::speech::{Speech, Words};
 use super::{Agent, LoadResult, Phase, Selection, Why};
@@ -47,6 +48,10 @@ pub struct ReviewOptions {
     pub require_all: bool,
     /// Whether it does not matter that something was left out.
     pub allow_partial: bool,
+    /// What the project decided not to hear of.
+    pub ignores: Vec<PlannedIgnore>,
+    /// The branch that is reviewed.
+    pub branch: Option<String>,
 }
 
 /// Everything a review is made of.
@@ -289,7 +294,9 @@ impl Lowering<'_> {
             selection: plan::considered(selection, places),
             load_errors: plan::refused(loaded, places),
             left_out: without.chain(self.gaps.iter().cloned()).collect(),
-            warnings: lossy.collect(),
+            warnings: decides_itself(subject).into_iter().chain(lossy).collect(),
+            ignores: options.ignores.clone(),
+            branch: options.branch.clone(),
         }
     }
 
@@ -360,6 +367,19 @@ struct Told<'a> {
 }
 
 const SCRIPT: &str = "script";
+
+/// a change that touches what decides about its own review is no reason to refuse it, but to be told.
+fn decides_itself(subject: &Subject) -> Option<String> {
+    let SubjectMode::Changes { .. } = &subject.mode else { return None };
+    let directories = [".hachimoku/agents/", ".saihai/agents/"];
+    let files = [".saihai/config.toml", IGNORE_FILE];
+    let decides =
+        |path: &str| files.contains(&path) || directories.iter().any(|directory| path.starts_with(directory));
+    let paths = subject.files.iter().flat_map(|file| std::iter::once(&file.path).chain(&file.previous));
+    let touched: Vec<&str> = paths.map(String::as_str).filter(|path| decides(path)).collect();
+    let named = crate::list_of(touched.iter().copied(), "and");
+    (!touched.is_empty()).then(|| format!("the change itself decides about its review: it touches {named}"))
+}
 
 /// Each phase leads to the next; the last one completes.
 fn chain(stages: &mut IndexMap<StageId, Stage>) {

@@ -9,6 +9,7 @@ mod applicability;
 mod builtin;
 mod glob;
 mod granted;
+mod ignores;
 mod lint;
 mod load;
 mod lower;
@@ -27,13 +28,14 @@ mod tools;
 pub use agent::AgentDefinition;
 pub use applicability::Applicability;
 pub use builtin::copies;
+pub use ignores::{IGNORE_FILE, load_ignores};
 pub use load::{Agent, AgentOrigin, LoadError, LoadResult, check_agent, load};
 pub use lower::{LoweredReview, ReviewOptions, Reviewing, ending, lower};
 pub use phase::Phase;
-pub use plan::{Plan, PlannedAgent, PlannedError, PlannedGap};
+pub use plan::{Plan, PlannedAgent, PlannedError, PlannedGap, PlannedIgnore};
 pub use schema::OutputSchema;
 pub use select::{Considered, Selection, UnknownAgent, Why, WhyNot, Wish, select};
-pub use tables::AGENT;
+pub use tables::{AGENT, IGNORE, IGNORES};
 
 #[cfg(test)]
 mod tests;

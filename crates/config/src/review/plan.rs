@@ -31,6 +31,12 @@ pub struct Plan {
     pub left_out: Vec<PlannedGap>,
     /// What a person should know first.
     pub warnings: Vec<String>,
+    /// What the project decided not to hear of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignores: Vec<PlannedIgnore>,
+    /// The branch that was reviewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
 }
 
 /// An agent that was considered.
@@ -69,6 +75,29 @@ pub struct PlannedGap {
     pub agent: Option<String>,
     /// Why: `binary`, `submodule` or `size`.
     pub reason: String,
+}
+
+/// A decision not to hear of something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedIgnore {
+    /// The finding of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// What this agent finds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What is found in files this pattern takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// The last day on which it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// The file in which it is written.
+    pub file: String,
+    /// The lines on which it is written, first and last.
+    pub lines: (u32, u32),
 }
 
 impl Plan {

@@ -47,3 +47,22 @@ pub(super) static APPLICABILITY: Object = Object {
             .about("the same, of files that count for nothing and are not shown to it"),
     ],
 };
+
+/// The keys of `.saihai/review-ignore.toml`.
+pub static IGNORES: Object = Object {
+    title: "`review-ignore.toml`",
+    fields: &[Field::new("ignore", Kind::List(&Kind::Object(&IGNORE))).about("findings not to hear of")],
+};
+
+/// The keys of one entry of it.
+pub static IGNORE: Object = Object {
+    title: "an entry of `ignore`",
+    fields: &[
+        Field::new("fingerprint", Kind::Text).about("the finding of this name"),
+        Field::new("agent", Kind::Text).about("what this agent finds"),
+        Field::new("path", Kind::Text)
+            .about("what is found in files this pattern takes, with `**` and `{a,b}`"),
+        Field::required("reason", Kind::Text).about("why"),
+        Field::new("expires", Kind::Text).about("the last day on which it holds, as `YYYY-MM-DD`"),
+    ],
+};

@@ -86,6 +86,11 @@ impl Git {
         self.ask("symbolic-ref", &["--quiet", "--short", &reference])
     }
 
+    /// The branch that is checked out; nothing where a commit is.
+    pub fn branch(&self) -> Result<Option<String>, Error> {
+        self.ask("symbolic-ref", &["--quiet", "--short", "HEAD"])
+    }
+
     /// Where two commits parted.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, Error> {
         self.ask("merge-base", &["--end-of-options", one, other])

@@ -6,16 +6,22 @@ use std::path::Path;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use saihai_config::Language;
-use saihai_config::review::{Plan, PlannedGap};
+use saihai_config::review::{Plan, PlannedGap, PlannedIgnore};
 use saihai_judge::review::{
-    AgentResult, Code, Considered, Day, FailOn, FailScope, LoadError, Mode, NotReviewed, Policy, Report,
-    Review, Source, Unread,
+    AgentResult, Baseline, Code, Considered, Day, FailOn, FailScope, Ignore, LoadError, Mode, NotReviewed,
+    Policy, Report, Review, Source, Unread,
 };
-use saihai_model::{Millis, Moment, Subject, SubjectMode, Workflow};
+use saihai_model::{Json, Millis, Moment, Subject, SubjectMode, Workflow};
 
 use super::results::Results;
 use crate::subject::{FrozenSubject, SUBJECT, whole};
-use crate::{Error, RunDirectory};
+use crate::{Error, RunDirectory, Runs, State, Summary};
+
+/// The name under which a run keeps what was found before.
+pub const BASELINE: &str = "baseline";
+
+/// What stands where a secret was.
+const REDACTED: &str = "[redacted:";
 
 /// The files of a run directory that hold its report.
 const JSON: &str = "review.json";
@@ -36,6 +42,27 @@ pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
     serde_json::from_slice(&bytes).map(Some).map_err(damaged)
 }
 
+/// The report of the last review of a branch that came to its end.
+///
+/// # Errors
+/// Runs that cannot be read; a single one that is damaged is passed over.
+pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, Error> {
+    for listed in runs.list()? {
+        let is_over = |summary: &Summary| matches!(summary.state, State::Ended { .. });
+        if !listed.summary.as_ref().is_ok_and(is_over) {
+            continue;
+        }
+        let directory = runs.find(&listed.run)?;
+        let plan = directory.workflow().ok().and_then(|workflow| Plan::of(&workflow));
+        if plan.is_some_and(|plan| plan.branch.as_deref() == branch)
+            && let Some(report) = saved_report(&directory)?
+        {
+            return Ok(Some(report));
+        }
+    }
+    Ok(None)
+}
+
 /// The report of a review that was stopped: of what is finished. Nothing for other runs.
 ///
 /// # Errors
@@ -53,7 +80,29 @@ pub fn report_so_far(directory: &RunDirectory) -> Result<Option<Report>, Error> 
 pub fn empty_report(subject: &Subject, plan: &Plan) -> Report {
     let frozen = FrozenSubject { subject: subject.clone(), texts: BTreeMap::new() };
     let end = End { at: Moment::default(), cancelled: false };
-    review(Parts { run: "", root: "", frozen: &frozen, plan, results: Vec::new() }, end, Millis(0)).report()
+    let parts = Parts { baseline: None, run: "", root: "", frozen: &frozen, plan, results: Vec::new() };
+    review(parts, end, Millis(0)).report()
+}
+
+/// The files of a review that are not any more what they were when it began. Nothing for other runs.
+///
+/// # Errors
+/// A run that cannot be read.
+pub fn changed_files(directory: &RunDirectory) -> Result<Vec<String>, Error> {
+    let start = directory.start()?;
+    let Some(text) = start.subject.get(SUBJECT) else { return Ok(Vec::new()) };
+    let json = directory.text(text)?;
+    let frozen: FrozenSubject =
+        serde_json::from_str(&json).map_err(|error| directory.bad_text(text, &error.to_string()))?;
+    let whole_files = frozen.subject.files.iter().filter(|_| frozen.subject.mode == SubjectMode::Files);
+    let whole_files = whole_files.filter(|file| file.left_out.is_none() && !file.lossy);
+    let whole_files = whole_files.map(|file| (file.path.as_str(), file.text.as_str()));
+    let texts = frozen.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+    // What a secret was taken out of cannot be compared any more.
+    let comparable = texts.chain(whole_files).filter(|(_, text)| !text.contains(REDACTED));
+    let root = Path::new(&start.directory);
+    let changed = comparable.filter(|(path, text)| whole(&root.join(path)).as_deref() != Some(*text));
+    Ok(changed.map(|(path, _)| path.to_owned()).collect())
 }
 
 /// The language of a run's report.
@@ -103,7 +152,17 @@ pub(crate) fn fold(
     let mut results = Results::new(workflow);
     directory.read(&mut |record| results.see(&record))?;
     let wall = results.began().map(|began| end.at.since(began)).unwrap_or_default();
+    let baseline = match start.subject.get(BASELINE) {
+        Some(text) => {
+            let json = directory.text(text)?;
+            let bad = |why: String| directory.bad_text(text, &why);
+            let value: Json = serde_json::from_str(&json).map_err(|error| bad(error.to_string()))?;
+            Some(Baseline::read(&value).map_err(|error| bad(error.to_string()))?)
+        }
+        None => None,
+    };
     let parts = Parts {
+        baseline,
         run: directory.id(),
         root: &start.directory,
         frozen: &frozen,
@@ -115,6 +174,7 @@ pub(crate) fn fold(
 
 /// What a report is made of.
 struct Parts<'a> {
+    baseline: Option<Baseline>,
     run: &'a str,
     root: &'a str,
     frozen: &'a FrozenSubject,
@@ -123,7 +183,7 @@ struct Parts<'a> {
 }
 
 fn review(parts: Parts<'_>, end: End, wall: Millis) -> Review {
-    let Parts { run, root, frozen, plan, results } = parts;
+    let Parts { baseline, run, root, frozen, plan, results } = parts;
     let (mode, base, head) = named(&frozen.subject.mode);
     Review {
         run: run.to_owned(),
@@ -135,8 +195,8 @@ fn review(parts: Parts<'_>, end: End, wall: Millis) -> Review {
         code: code(root, frozen, &results),
         not_reviewed: not_reviewed(plan, frozen, &results),
         results,
-        baseline: None,
-        ignores: Vec::new(),
+        baseline,
+        ignores: plan.ignores.iter().map(ignore).collect(),
         warnings: plan.warnings.clone(),
         policy: policy(plan),
         today: day(end.at),
@@ -170,6 +230,18 @@ fn considered(planned: &saihai_config::review::PlannedAgent) -> Considered {
 
 fn load_error(planned: &saihai_config::review::PlannedError) -> LoadError {
     LoadError { file: planned.file.clone(), message: planned.message.clone() }
+}
+
+fn ignore(planned: &PlannedIgnore) -> Ignore {
+    Ignore {
+        fingerprint: planned.fingerprint.clone(),
+        agent: planned.agent.clone(),
+        path: planned.path.clone(),
+        reason: planned.reason.clone(),
+        expires: planned.expires.as_deref().and_then(Day::parse),
+        file: planned.file.clone(),
+        lines: planned.lines,
+    }
 }
 
 fn policy(plan: &Plan) -> Policy {

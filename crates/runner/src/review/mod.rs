@@ -15,10 +15,12 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use folding::{
+    BASELINE, changed_files, empty_report, last_report, report_language, report_so_far, saved_report,
+};
 pub(crate) use folding::{End, fold, save};
-pub use folding::{empty_report, report_language, report_so_far, saved_report};
 pub use github::to_github;
 pub use json::{REPORT_SCHEMA, to_json};
 pub use markdown::to_markdown;
-pub use saihai_judge::review::Report;
+pub use saihai_judge::review::{Baseline, Report};
 pub use sarif::to_sarif;

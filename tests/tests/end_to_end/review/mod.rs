@@ -6,6 +6,7 @@ mod prompts;
 mod reading;
 mod reporting;
 mod running;
+mod since;
 mod subjects;
 
 use std::process::Command;

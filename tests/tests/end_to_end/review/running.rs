@@ -118,6 +118,8 @@ fn an_interrupted_review_reports_what_is_finished_and_goes_on_with_the_rest() {
     assert!(screen.contains("continue with `saihai resume "), "{screen}");
     project.write("store.py", "changed meanwhile\n");
     let resumed = project.saihai(["resume", "last"]).run().exits(1);
+    let said = "`store.py` changed since the review began: it goes on with what was there then";
+    assert!(resumed.stderr.contains(said), "{resumed}");
     assert!(resumed.stdout.contains("main/a found it"), "{resumed}");
     assert!(resumed.stdout.contains("2 |     return db.execute(query)"), "{resumed}");
     let asked: Vec<usize> = project.journal().asked().into_values().collect();

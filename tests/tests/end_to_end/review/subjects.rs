@@ -89,12 +89,22 @@ fn the_setting_names_the_base() {
 
 // K-20
 #[test]
-fn an_agent_is_not_run_by_itself() {
-    let project = repository();
-    project.write(".saihai/agents/x.toml", agent("x", ""));
-    let outcome = project.saihai(["run", ".saihai/agents/x.toml", "a task"]).run().exits(2);
-    insta::assert_snapshot!(outcome.stderr, @"
-    error: `.saihai/agents/x.toml` is a review agent
-      = help: `saihai review` runs it where a change needs it
+fn an_agent_that_is_run_by_its_file_reviews_what_has_changed() {
+    let project = reviewed_by(&[("x", "[applicability]\n")]);
+    project.write("script.yaml", format!("script: 1\nreplies:\n{}", one("main/x", "important")));
+    let run = |arguments: &[&str]| {
+        project
+            .saihai([&["run", ".saihai/agents/x.toml", "--script", "script.yaml"], arguments].concat())
+            .run()
+    };
+    assert!(run(&[]).exits(1).stdout.contains("main/x found it"));
+    insta::assert_snapshot!(run(&["a task"]).exits(2).stderr, @"
+    error: `.saihai/agents/x.toml` is a review agent and takes no task
+      = help: it reviews what has changed: `saihai review --help`
+    ");
+    project.write("elsewhere/x.toml", agent("y", ""));
+    insta::assert_snapshot!(project.saihai(["run", "elsewhere/x.toml"]).run().exits(2).stderr, @"
+    error: `elsewhere/x.toml` is no review agent of this project
+      = help: agents lie in `.saihai/agents/` or `.hachimoku/agents/`
     ");
 }

@@ -2,12 +2,13 @@
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-use saihai::review::{Report, empty_report, report_language};
+use saihai::review::{BASELINE, Report, empty_report, report_language};
 use saihai::{Beginning, Clock, Driver, Finish, RunDirectory, SUBJECT, frozen};
 use saihai_config::review::{LoadResult, LoweredReview, ReviewOptions, Reviewing, Selection, lower};
 use saihai_config::{Dialect, Language, Settings, ValidatedDefinition};
 use saihai_model::{Script, Subject, Workflow};
 
+use super::baseline;
 use super::flags::{AskingFlags, ReportFlags};
 use super::form::{Form, Said};
 use crate::driving::{Past, Showing, block_on, drive_and};
@@ -43,6 +44,11 @@ impl Asking<'_> {
         let script = self.script(&workflow, strict, streams)?;
         let mut subject = texts;
         subject.insert(SUBJECT.to_owned(), frozen(&self.project.places.root, self.subject));
+        if let Some(baseline) =
+            baseline::read(self.project, self.report, self.options.branch.as_deref(), streams)?
+        {
+            subject.insert(BASELINE.to_owned(), baseline);
+        }
         let runs = self.project.runs();
         let beginning = Beginning {
             workflow,
@@ -84,7 +90,7 @@ impl Asking<'_> {
                 said.print(form, &mut streams.out)?;
             }
         }
-        said.write(&self.report.out, &self.project.places.current)?;
+        said.write(&self.report.files(), &self.project.places.current)?;
         Ok(exit::DONE)
     }
 
@@ -144,7 +150,7 @@ impl Asking<'_> {
         let Some(report) = report(directory, finish)? else { return Ok(()) };
         let said = Said { report: &report, language };
         said.print(self.report.form(), &mut streams.out)?;
-        said.write(&self.report.out, &self.project.places.current)?;
+        said.write(&self.report.files(), &self.project.places.current)?;
         if self.report.form() == Form::Github {
             said.summarise(self.project.variables.get("GITHUB_STEP_SUMMARY"), streams);
         }

@@ -7,7 +7,7 @@ use saihai_config::review::ReviewOptions;
 use saihai_model::{Budget, Millis, ProviderName};
 
 use super::form::{Form, Written, written};
-use crate::commands::flags::MaxPermission;
+use crate::commands::flags::{MaxPermission, RunFlags};
 use crate::error::Error;
 use crate::values;
 
@@ -71,6 +71,28 @@ pub(super) struct AskingFlags {
     pub(super) trust_project: bool,
 }
 
+impl AskingFlags {
+    /// What `saihai run` was told, where what it runs is a review agent.
+    pub(super) fn of_run(flags: &RunFlags) -> Self {
+        Self {
+            provider: flags.provider.clone(),
+            model: flags.model.clone(),
+            script: flags.script.clone(),
+            jobs: None,
+            timeout: None,
+            max_turns: None,
+            max_diff_bytes: None,
+            max_chunks: None,
+            budget: flags.limits.budget.clone(),
+            run_timeout: flags.limits.run_timeout,
+            max_permission: flags.max_permission,
+            wait: flags.presence.wait,
+            strict: flags.strict,
+            trust_project: flags.trust_project,
+        }
+    }
+}
+
 /// Which findings fail the review, and where its report goes.
 #[derive(Debug, Args)]
 pub(super) struct ReportFlags {
@@ -90,13 +112,25 @@ pub(super) struct ReportFlags {
     #[arg(long)]
     allow_partial: bool,
 
+    /// Count only what was not found before: an earlier report (JSON or SARIF), or a run
+    #[arg(long, value_name = "FILE|RUN")]
+    pub(super) baseline: Option<String>,
+
+    /// Count only what the last review of this branch had not found
+    #[arg(long, conflicts_with = "baseline")]
+    pub(super) since_last: bool,
+
+    /// Keep the report as a baseline for later
+    #[arg(long, value_name = "FILE")]
+    pub(super) write_baseline: Option<PathBuf>,
+
     /// How the report is printed
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Md, conflicts_with = "json")]
     format: Form,
 
     /// Write the report to a file as well: `sarif=report.sarif`; may be repeated
     #[arg(long, value_name = "FORM=FILE", value_parser = written)]
-    pub(super) out: Vec<Written>,
+    out: Vec<Written>,
 
     /// Short for `--format json`
     #[arg(long)]
@@ -125,6 +159,28 @@ impl Severity {
 }
 
 impl ReportFlags {
+    /// Nothing but how the report is printed.
+    pub(super) fn of_run(flags: &RunFlags) -> Self {
+        Self {
+            fail_on: None,
+            min_confidence: None,
+            require_all: false,
+            allow_partial: false,
+            baseline: None,
+            since_last: false,
+            write_baseline: None,
+            format: Form::Md,
+            out: Vec::new(),
+            json: flags.json,
+        }
+    }
+
+    /// Every file it is written to.
+    pub(super) fn files(&self) -> Vec<Written> {
+        let baseline = self.write_baseline.iter().map(|file| Written::json(file));
+        self.out.iter().cloned().chain(baseline).collect()
+    }
+
     /// How the report is printed.
     pub(super) fn form(&self) -> Form {
         if self.json { Form::Json } else { self.format }
@@ -155,6 +211,7 @@ pub(super) fn options(asking: &AskingFlags, report: &ReportFlags) -> Result<Revi
         run_timeout: asking.run_timeout,
         require_all: report.require_all,
         allow_partial: report.allow_partial,
+        ..ReviewOptions::default()
     })
 }
 

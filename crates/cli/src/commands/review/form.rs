@@ -32,6 +32,13 @@ pub(super) struct Written {
     file: PathBuf,
 }
 
+impl Written {
+    /// One JSON object in this file.
+    pub(super) fn json(file: &Path) -> Self {
+        Self { form: Form::Json, file: file.to_owned() }
+    }
+}
+
 /// Reads `--out`.
 pub(super) fn written(text: &str) -> Result<Written, String> {
     let wrong = || "write FORM=FILE, where FORM is `md`, `json`, `sarif` or `github`".to_owned();

@@ -1,17 +1,23 @@
 //! `saihai review`.
 
 mod asking;
+mod baseline;
 mod explain;
 mod flags;
 mod form;
 mod painted;
 mod subject;
 
+use std::path::Path;
+
 use clap::Args;
-use saihai_config::review::{LoadResult, Wish, load, select};
+use saihai_config::review::{
+    Agent, AgentOrigin, LoadResult, PlannedIgnore, Wish, check_agent, load, load_ignores, select,
+};
 use saihai_config::{Diagnostics, Settings};
 use saihai_model::{Subject, SubjectMode};
 
+use crate::commands::flags::RunFlags;
 use crate::diagnostics;
 use crate::error::{Error, exit};
 use crate::project::Project;
@@ -63,10 +69,37 @@ pub(crate) struct Review {
 }
 
 impl Review {
+    /// A review by one agent, which is named by its file: `saihai run FILE.toml`.
+    pub(crate) fn by(file: &Path, flags: &RunFlags, streams: &mut Streams) -> Result<Self, Error> {
+        let project = Project::find()?;
+        let settings = project.settings(flags.trust_project, streams)?;
+        let found = check_agent(&project.source, &project.places, file);
+        diagnostics::insist(&found, flags.strict || settings.strict, streams)?;
+        let loaded = agents(&project, &settings, streams)?;
+        let is_it = |agent: &&Agent| match &agent.origin {
+            AgentOrigin::Custom { path, .. } | AgentOrigin::UneditedCopy(path) => path == file,
+            AgentOrigin::BuiltIn => false,
+        };
+        let Some(agent) = loaded.agents.iter().find(is_it) else {
+            let error = Error::usage(format!("`{}` is no review agent of this project", project.shown(file)));
+            return Err(error.hint("agents lie in `.saihai/agents/` or `.hachimoku/agents/`"));
+        };
+        Ok(Self {
+            what: Vec::new(),
+            base: None,
+            no_untracked: false,
+            agent: vec![agent.definition.name.clone()],
+            skip: Vec::new(),
+            explain_selection: false,
+            asking: AskingFlags::of_run(flags),
+            report: ReportFlags::of_run(flags),
+        })
+    }
+
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
         let settings = project.settings(self.asking.trust_project, streams)?;
-        let options = flags::options(&self.asking, &self.report)?;
+        let mut options = flags::options(&self.asking, &self.report)?;
         let loaded = agents(&project, &settings, streams)?;
         let wish = self.wish(&settings, &loaded)?;
         if !self.explain_selection {
@@ -74,6 +107,8 @@ impl Review {
         }
         let subject = self.subject(&project, &settings)?;
         remark_on(&subject, streams);
+        options.ignores = ignores(&project, self.asking.strict || settings.strict, streams)?;
+        options.branch = subject::branch(&project.places);
         let selection = select(&loaded.agents, &subject, &wish);
         if self.explain_selection {
             if subject.files.is_empty() {
@@ -144,6 +179,14 @@ fn agents(project: &Project, settings: &Settings, streams: &mut Streams) -> Resu
     let names: Vec<&str> = loaded.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
     diagnostics::insist(&settings.review.check_agents(&names), settings.strict, streams)?;
     Ok(loaded)
+}
+
+/// What the project decided not to hear of.
+fn ignores(project: &Project, strict: bool, streams: &mut Streams) -> Result<Vec<PlannedIgnore>, Error> {
+    let mut found = Diagnostics::new();
+    let ignores = load_ignores(&project.source, &project.places, &mut found);
+    diagnostics::insist(&found.sorted(), strict, streams)?;
+    Ok(ignores)
 }
 
 /// Why there is nothing to do.

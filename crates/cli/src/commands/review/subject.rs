@@ -41,6 +41,11 @@ impl Wanted<'_> {
     }
 }
 
+/// The branch that is checked out, where there is one.
+pub(super) fn branch(places: &Places) -> Option<String> {
+    Git::open(&places.root).ok().flatten()?.branch().ok().flatten()
+}
+
 enum Meant {
     Revision,
     File,

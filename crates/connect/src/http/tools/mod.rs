@@ -1,7 +1,9 @@
-//! What a model may look at (C-82): files below the working directory, and nothing else. There is no shell here and
-//! nothing that writes.
+//! What a model may look at (C-82): files below the working directory and, where a turn asks for it, their history;
+//! nothing else. There is no shell here and nothing that writes.
 
+mod git;
 mod grep;
+mod history;
 mod ignored;
 mod list_files;
 mod page;
@@ -27,7 +29,10 @@ pub(super) struct Tool {
     run: fn(&Reach, &Input<'_>) -> Result<String, String>,
 }
 
-/// All of them.
+/// Those that look at the history; whoever wants them names them.
+static HISTORY: [&Tool; 4] = [&history::DIFF, &history::LOG, &history::SHOW, &history::BLAME];
+
+/// Those that look at files.
 pub(super) static ALL: [&Tool; 3] = [&read_file::TOOL, &list_files::TOOL, &grep::TOOL];
 
 /// The tools a turn is given, and those of the names that are no tool here.
@@ -36,7 +41,7 @@ pub(super) fn named(names: Option<&[String]>) -> (Vec<&'static Tool>, Vec<String
     let (known, unknown): (Vec<&String>, Vec<&String>) =
         names.iter().partition(|name| !ours(name).is_empty());
     let wanted: Vec<&str> = known.into_iter().flat_map(|name| ours(name)).copied().collect();
-    let tools = ALL.iter().copied().filter(|tool| wanted.contains(&tool.name));
+    let tools = ALL.iter().chain(&HISTORY).copied().filter(|tool| wanted.contains(&tool.name));
     (tools.collect(), unknown.into_iter().cloned().collect())
 }
 
@@ -47,6 +52,11 @@ fn ours(name: &str) -> &'static [&'static str] {
         "read_file" | "Read" => &["read_file"],
         "list_files" | "Glob" | "LS" => &["list_files"],
         "grep" | "Grep" => &["grep"],
+        "git_read" => &["git_diff", "git_log", "git_show", "git_blame"],
+        "git_diff" => &["git_diff"],
+        "git_log" => &["git_log"],
+        "git_show" => &["git_show"],
+        "git_blame" => &["git_blame"],
         _ => &[],
     }
 }
@@ -79,6 +89,19 @@ impl Input<'_> {
 
     fn required(&self, name: &str) -> Result<&str, String> {
         self.text(name)?.ok_or_else(|| format!("`{name}` is missing"))
+    }
+
+    /// A list of texts.
+    fn texts(&self, name: &str) -> Result<Vec<&str>, String> {
+        let wrong = || format!("`{name}` must be a list of texts");
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Array(items)) => items
+                .iter()
+                .map(|item| item.as_str().filter(|text| !text.is_empty()).ok_or_else(wrong))
+                .collect(),
+            Some(_) => Err(wrong()),
+        }
     }
 
     /// A whole number from 1 to `most`.

@@ -1,6 +1,6 @@
 //! How far a tool may reach: which directory, and for how long.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,6 +14,8 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The working directory as the tools see it.
 pub(in crate::http) struct Reach {
     pub(super) tree: Tree,
+    /// Where it is.
+    pub(super) root: PathBuf,
     /// The run, whose own files are never kept from its agents.
     run: String,
     pub(super) halt: Halt,
@@ -63,7 +65,7 @@ impl Drop for HaltOnDrop {
 impl Reach {
     pub(in crate::http) fn open(directory: &str, run: &str, halt: Halt) -> Result<Self, String> {
         let tree = Tree::open(Path::new(directory)).map_err(|error| error.to_string())?;
-        Ok(Self { tree, run: run.to_owned(), halt })
+        Ok(Self { tree, root: directory.into(), run: run.to_owned(), halt })
     }
 
     /// The path as it is meant, without `.` and doubled slashes, if a model may see it: not below `.git`, and not

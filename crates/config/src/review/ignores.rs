@@ -1,0 +1,180 @@
+//! What a project decided not to hear of: `.saihai/review-ignore.toml` (R-62).
+
+use super::plan::PlannedIgnore;
+use super::tables::{IGNORE, IGNORES};
+use crate::diagnostic::{Area, Diagnostic, Diagnostics, quoted};
+use crate::document::{Document, Format, LARGEST_FILE};
+use crate::fields::{Cursor, Fields};
+use crate::{Places, Source};
+
+/// Where it stands, below the project's root.
+pub const IGNORE_FILE: &str = ".saihai/review-ignore.toml";
+
+/// Reads the decisions of a project. That there are none is no error; one that is wrong is.
+pub fn load_ignores(source: &dyn Source, places: &Places, found: &mut Diagnostics) -> Vec<PlannedIgnore> {
+    let path = places.root.join(IGNORE_FILE);
+    if !source.is_file(&path) {
+        return Vec::new();
+    }
+    let name = places.shown(&path);
+    let bytes = match source.read(&path, LARGEST_FILE) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let message = format!("cannot read {}: {error}", quoted(&name));
+            found.push(Diagnostic::error(Area::Review.code("file"), message));
+            return Vec::new();
+        }
+    };
+    let Some(document) = Document::parse(&bytes, Format::Toml, &name, Area::Review, found) else {
+        return Vec::new();
+    };
+    let Some(fields) = Fields::read(&document.cursor(), &IGNORES, found) else { return Vec::new() };
+    let lines = Lines::of(&String::from_utf8_lossy(&bytes));
+    let entries = fields.list("ignore").into_iter().enumerate();
+    entries.filter_map(|(index, entry)| read(&entry, lines.at(index), found)).collect()
+}
+
+fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Option<PlannedIgnore> {
+    let fields = Fields::read(entry, &IGNORE, found)?;
+    let mut filled = |key: &str| {
+        let text = fields.text(key)?;
+        if text.value.trim().is_empty() {
+            found.push(text.error("empty", format!("`{key}` says nothing")).label("empty"));
+            return None;
+        }
+        Some(text.value)
+    };
+    let [fingerprint, agent, path, reason] = ["fingerprint", "agent", "path", "reason"].map(&mut filled);
+    if !["fingerprint", "agent", "path"].iter().any(|key| fields.has(key)) {
+        let message = "a finding to ignore is named by `fingerprint`, `agent` or `path`";
+        let error = fields.location().error("missing-key", message).label("none of them is here");
+        found.push(error.hint("a report shows the fingerprint of each finding"));
+        return None;
+    }
+    let expires = fields.text("expires");
+    if let Some(day) = expires.as_ref().filter(|day| !is_day(&day.value)) {
+        let message = format!("{} is no day", quoted(&day.value));
+        found.push(day.error("bad-value", message).label("write YYYY-MM-DD"));
+        return None;
+    }
+    Some(PlannedIgnore {
+        fingerprint,
+        agent,
+        path,
+        reason: reason?,
+        expires: expires.map(|day| day.value),
+        file: IGNORE_FILE.to_owned(),
+        lines,
+    })
+}
+
+fn is_day(text: &str) -> bool {
+    text.len() == "2026-02-06".len() && text.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// On which lines each entry stands: from its heading to the next one.
+struct Lines {
+    headings: Vec<u32>,
+    last: u32,
+}
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let headings =
+            text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("[[ignore]]"));
+        let headings = headings.map(|(index, _)| number(index)).collect();
+        Self { headings, last: number(text.lines().count().saturating_sub(1)) }
+    }
+
+    fn at(&self, index: usize) -> (u32, u32) {
+        match self.headings.get(index) {
+            Some(start) => (*start, self.headings.get(index + 1).map_or(self.last, |next| next - 1)),
+            // Written as a list in one line, all of them stand on all lines.
+            None => (1, self.last),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemorySource;
+    use crate::diagnostic::{Colour, to_human};
+
+    fn loaded(text: &str) -> (Vec<PlannedIgnore>, String) {
+        let source = MemorySource::new([("/p/.saihai/review-ignore.toml", text)]);
+        let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+        let mut found = Diagnostics::new();
+        let ignores = load_ignores(&source, &places, &mut found);
+        (ignores, to_human(&found, Colour::Never))
+    }
+
+    #[test]
+    fn entries_are_read_with_the_lines_they_stand_on() {
+        let text = "# why\n[[ignore]]\nfingerprint = \"a1\"\nreason = \"known\"\n\n[[ignore]]\nagent = \"a\"\npath = \"src/**\"\nreason = \"generated\"\nexpires = \"2026-12-31\"\n";
+        let (ignores, said) = loaded(text);
+        assert_eq!(said, "");
+        let told: Vec<String> = ignores
+            .iter()
+            .map(|one| {
+                format!(
+                    "{:?} {:?} {:?} {} {:?} {:?}",
+                    one.fingerprint, one.agent, one.path, one.reason, one.expires, one.lines
+                )
+            })
+            .collect();
+        let expected = [
+            r#"Some("a1") None None known None (2, 5)"#,
+            r#"None Some("a") Some("src/**") generated Some("2026-12-31") (6, 10)"#,
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(loaded(""), (Vec::new(), String::new()));
+    }
+
+    // R-62, case 43
+    #[test]
+    fn an_entry_without_a_reason_or_without_a_finding_is_an_error() {
+        let text = "[[ignore]]\nagent = \"a\"\n[[ignore]]\nreason = \"r\"\n[[ignore]]\nagent = \"a\"\nreason = \"r\"\nexpires = \"soon\"\n[[ignore]]\nfingerprnt = \"x\"\nreason = \" \"\n";
+        insta::assert_snapshot!(loaded(text).1, @r#"
+    error[review/missing-key]: an entry of `ignore` needs `reason`
+    --> .saihai/review-ignore.toml:1:1
+      |
+    1 | [[ignore]]
+      | ^^^^^^^^^^ `reason` is missing here
+
+    error[review/missing-key]: a finding to ignore is named by `fingerprint`, `agent` or `path`
+    --> .saihai/review-ignore.toml:3:1
+      |
+    3 | [[ignore]]
+      | ^^^^^^^^^^ none of them is here
+      = help: a report shows the fingerprint of each finding
+
+    error[review/bad-value]: `soon` is no day
+    --> .saihai/review-ignore.toml:8:11
+      |
+    8 | expires = "soon"
+      |           ^^^^^^ write YYYY-MM-DD
+
+    error[review/unknown-key]: unknown key `fingerprnt`
+     --> .saihai/review-ignore.toml:10:1
+       |
+    10 | fingerprnt = "x"
+       | ^^^^^^^^^^ not a key of an entry of `ignore`
+       = help: did you mean `fingerprint`?
+
+    error[review/empty]: `reason` says nothing
+     --> .saihai/review-ignore.toml:11:10
+       |
+    11 | reason = " "
+       |          ^^^ empty
+
+    error[review/missing-key]: a finding to ignore is named by `fingerprint`, `agent` or `path`
+    --> .saihai/review-ignore.toml:9:1
+      |
+    9 | [[ignore]]
+      | ^^^^^^^^^^ none of them is here
+      = help: a report shows the fingerprint of each finding
+    "#);
+    }
+}

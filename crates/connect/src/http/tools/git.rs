@@ -1,0 +1,114 @@
+//! The history of the working directory, as far as git tells it without running anything else.
+//!
+//! Whoever can write files of a project can write `.git/config` too. So git runs without pager, hooks, monitors, external
+//! diffs, text conversion, signatures, lazy fetching, prompts and the variables of the caller's own git; it only looks at
+//! what was committed, so that no filter is run either. Nothing a model says is taken for an option.
+
+use std::io::Read as _;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{env, thread};
+
+use super::Reach;
+use super::page::{LONGEST, cut};
+
+/// Settings that hold whatever a repository says.
+const HELD: [&str; 7] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.quotePath=true",
+    "log.showSignature=false",
+    "gpg.program=/bin/false",
+    "diff.trustExitCode=false",
+];
+
+/// How often it is looked whether somebody still waits.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Runs git in the working directory; what it says is cut where it becomes too long.
+pub(super) fn run(reach: &Reach, arguments: &[String]) -> Result<String, String> {
+    reach.halt.check()?;
+    let mut child =
+        command(reach).args(arguments).spawn().map_err(|error| format!("git cannot be started: {error}"))?;
+    let said =
+        child.stdout.take().map(|stdout| listen(stdout, &mut child, reach)).transpose()?.unwrap_or_default();
+    let is_cut = said.len() > LONGEST;
+    // Whoever has said enough is not listened to any more.
+    if is_cut {
+        drop(child.kill());
+    }
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    if !is_cut && !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        let why = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
+        return Err(cut(why.trim(), 500).to_owned());
+    }
+    Ok(shown(&said, is_cut))
+}
+
+fn shown(said: &[u8], is_cut: bool) -> String {
+    let text = String::from_utf8_lossy(said);
+    match (text.is_empty(), is_cut) {
+        (true, _) => "[nothing]\n".to_owned(),
+        (false, false) => text.into_owned(),
+        (false, true) => format!("{}\n[cut; ask for less]\n", cut(&text, LONGEST - 100)),
+    }
+}
+
+/// Hears what it says, until it ends, has said enough, or nobody waits any more.
+fn listen(mut stdout: ChildStdout, child: &mut Child, reach: &Reach) -> Result<Vec<u8>, String> {
+    let (tell, hear) = mpsc::channel();
+    thread::spawn(move || {
+        let mut said = Vec::new();
+        let heard = stdout.by_ref().take(LONGEST as u64 + 1).read_to_end(&mut said);
+        // Nobody may be there any more to be told.
+        drop(tell.send(heard.map(|_| said)));
+    });
+    loop {
+        match hear.recv_timeout(PATIENCE) {
+            Ok(said) => return said.map_err(|error| error.to_string()),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Err("git was not heard".to_owned()),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                if let Err(stopped) = reach.halt.check() {
+                    drop(child.kill());
+                    drop(child.wait());
+                    return Err(stopped);
+                }
+            }
+        }
+    }
+}
+
+fn command(reach: &Reach) -> Command {
+    let mut git = Command::new("git");
+    for (name, _) in env::vars_os() {
+        if name.to_string_lossy().starts_with("GIT_") {
+            git.env_remove(name);
+        }
+    }
+    git.env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_ALLOW_PROTOCOL", "")
+        .env("LC_ALL", "C")
+        .current_dir(&reach.root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    git.arg("--no-pager").arg("--literal-pathspecs");
+    for setting in HELD {
+        git.arg("-c").arg(setting);
+    }
+    git
+}
+
+/// A revision, if it is one that can be nothing else.
+pub(super) fn revision(text: &str) -> Result<&str, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._/@{}^~+-".contains(c);
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let is_one =
+        begins && text.len() <= 200 && !text.contains("..") && text.chars().all(|c| allowed(c) || c == '_');
+    if is_one { Ok(text) } else { Err(format!("`{}` is no revision", cut(text, 100))) }
+}

@@ -1,0 +1,251 @@
+//! `git_diff`, `git_log`, `git_show` and `git_blame`: what became of the files (R-37).
+
+use serde_json::{Value, json};
+
+use super::git::{self, revision};
+use super::{Input, Reach, Tool};
+
+pub(super) static DIFF: Tool = Tool {
+    name: "git_diff",
+    description: "Shows what differs between two revisions, as a unified diff.",
+    schema: || {
+        object(
+            &json!({
+                "from": { "type": "string", "description": "a revision: a branch, a tag, a commit, `HEAD~2`" },
+                "to": { "type": "string", "description": "the other one; HEAD if absent" },
+                "paths": { "type": "array", "items": { "type": "string" }, "description": "only these files and directories" },
+                "context": { "type": "integer", "minimum": 1, "maximum": 50, "description": "lines around each change; 3 if absent" },
+            }),
+            &["from"],
+        )
+    },
+    run: |reach, input| {
+        let (from, to) = (revision(input.required("from")?)?, revision(input.text("to")?.unwrap_or("HEAD"))?);
+        let context = format!("--unified={}", input.number("context", 50)?.unwrap_or(3));
+        let mut arguments = words(&["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"]);
+        arguments.extend(words(&[&context, "--end-of-options", from, to, "--"]));
+        arguments.extend(paths(reach, input)?);
+        git::run(reach, &arguments)
+    },
+};
+
+pub(super) static LOG: Tool = Tool {
+    name: "git_log",
+    description: "Lists commits, newest first: hash, day, author and subject.",
+    schema: || {
+        object(
+            &json!({
+                "rev": { "type": "string", "description": "where to begin; HEAD if absent" },
+                "paths": { "type": "array", "items": { "type": "string" }, "description": "only commits that touch these" },
+                "max": { "type": "integer", "minimum": 1, "maximum": 100, "description": "how many; 20 if absent" },
+            }),
+            &[],
+        )
+    },
+    run: |reach, input| {
+        let rev = revision(input.text("rev")?.unwrap_or("HEAD"))?;
+        let max = format!("--max-count={}", input.number("max", 100)?.unwrap_or(20));
+        let mut arguments = words(&["log", "--no-color", "--no-ext-diff", "--no-textconv", "--no-patch"]);
+        arguments.extend(words(&["--format=%H %as %an: %s", &max, "--end-of-options", rev, "--"]));
+        arguments.extend(paths(reach, input)?);
+        git::run(reach, &arguments)
+    },
+};
+
+pub(super) static SHOW: Tool = Tool {
+    name: "git_show",
+    description: "Shows a commit with its changes, or a file as it was in a revision.",
+    schema: || {
+        object(
+            &json!({
+                "rev": { "type": "string", "description": "a revision" },
+                "path": { "type": "string", "description": "the file; the commit itself if absent" },
+            }),
+            &["rev"],
+        )
+    },
+    run: |reach, input| {
+        let rev = revision(input.required("rev")?)?;
+        let what = match input.text("path")? {
+            Some(path) => format!("{rev}:{}", reach.allowed(path)?),
+            None => format!("{rev}^{{commit}}"),
+        };
+        let mut arguments = words(&["show", "--no-color", "--no-ext-diff", "--no-textconv"]);
+        arguments.extend(words(&["--format=%H %as %an: %B", "--end-of-options", &what, "--"]));
+        git::run(reach, &arguments)
+    },
+};
+
+pub(super) static BLAME: Tool = Tool {
+    name: "git_blame",
+    description: "Shows for each line of a file in which commit it was last changed, when and by whom.",
+    schema: || {
+        let line = json!({ "type": "integer", "minimum": 1 });
+        object(
+            &json!({
+                "path": { "type": "string", "description": "the file" },
+                "rev": { "type": "string", "description": "as it was in this revision; HEAD if absent" },
+                "start_line": line,
+                "end_line": line,
+            }),
+            &["path"],
+        )
+    },
+    run: |reach, input| {
+        let path = reach.allowed(input.required("path")?)?;
+        let rev = revision(input.text("rev")?.unwrap_or("HEAD"))?;
+        let start = input.number("start_line", MOST_LINES)?.unwrap_or(1);
+        let end = input.number("end_line", MOST_LINES)?;
+        let range = end.map_or_else(|| format!("{start},"), |end| format!("{start},{end}"));
+        let mut arguments = words(&["blame", "--no-textconv", "--date=short", "-L", &range]);
+        // `blame` knows no end of options; a revision never looks like one.
+        arguments.extend(words(&[rev, "--", &path]));
+        git::run(reach, &arguments)
+    },
+};
+
+/// No file has more.
+const MOST_LINES: u64 = 100_000_000;
+
+/// The paths that were named, each one that a model may see.
+fn paths(reach: &Reach, input: &Input<'_>) -> Result<Vec<String>, String> {
+    input.texts("paths")?.into_iter().map(|path| reach.allowed(path)).collect()
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use insta::assert_snapshot;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::http::tools::Halt;
+
+    /// A repository of two commits, and an ignored file with a key in it.
+    fn repository() -> TempDir {
+        let place = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let done = Command::new("git")
+                .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
+                .args(arguments)
+                .current_dir(place.path())
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("GIT_AUTHOR_DATE", "2026-02-06T08:56:00Z")
+                .env("GIT_COMMITTER_DATE", "2026-02-06T08:56:00Z")
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{done:?}");
+        };
+        git(&["init", "--quiet", "--initial-branch=main"]);
+        fs::write(place.path().join(".gitignore"), ".env\n").unwrap();
+        fs::write(place.path().join("a.py"), "one = 1\n").unwrap();
+        git(&["add", "--all"]);
+        git(&["commit", "--quiet", "--message", "the first"]);
+        fs::write(place.path().join("a.py"), "one = 1\ntwo = 2\n").unwrap();
+        git(&["commit", "--quiet", "--all", "--message", "the second"]);
+        fs::write(place.path().join(".env"), "KEY=1\n").unwrap();
+        place
+    }
+
+    fn run(place: &Path, tool: &Tool, input: &Value) -> Result<String, String> {
+        let (halt, _guard) = Halt::after_a_while();
+        let reach = Reach::open(&place.display().to_string(), "", halt).unwrap();
+        tool.run(&reach, input)
+    }
+
+    /// Hashes are made equal.
+    fn equal(text: &str) -> String {
+        let mut shown = String::new();
+        for word in text.split_inclusive([' ', '\n', '.']) {
+            let bare = word.trim_end_matches([' ', '\n', '.']).trim_start_matches('^');
+            let is_hash = bare.len() >= 7 && bare.chars().all(|c| c.is_ascii_hexdigit());
+            shown.push_str(&if is_hash { word.replace(bare, "<hash>") } else { word.to_owned() });
+        }
+        shown
+    }
+
+    // R-37
+    #[test]
+    fn history_is_told_in_four_ways() {
+        let place = repository();
+        let said = |tool: &Tool, input: Value| equal(&run(place.path(), tool, &input).unwrap());
+        assert_snapshot!(said(&DIFF, json!({"from": "HEAD~1", "paths": ["a.py"], "context": 1})), @"
+    diff --git a/a.py b/a.py
+    index <hash>..<hash> 100644
+    --- a/a.py
+    +++ b/a.py
+    @@ -1 +1,2 @@
+     one = 1
+    +two = 2
+    ");
+        assert_snapshot!(said(&LOG, json!({"max": 1})), @"<hash> 2026-02-06 T: the second");
+        assert_snapshot!(said(&SHOW, json!({"rev": "HEAD~1", "path": "a.py"})), @"one = 1");
+        assert_snapshot!(said(&BLAME, json!({"path": "a.py", "start_line": 2, "end_line": 2})), @"<hash> (T 2026-02-06 2) two = 2");
+        assert_eq!(said(&DIFF, json!({"from": "HEAD"})), "[nothing]\n");
+    }
+
+    // R-38, case 42
+    #[test]
+    fn what_could_write_or_lead_elsewhere_is_refused() {
+        let place = repository();
+        let before = listed(place.path());
+        let refused = |tool: &Tool, input: Value| run(place.path(), tool, &input).unwrap_err();
+        assert_eq!(refused(&DIFF, json!({"from": "--output=f"})), "`--output=f` is no revision");
+        assert_eq!(
+            refused(&DIFF, json!({"from": "HEAD", "to": "HEAD..main"})),
+            "`HEAD..main` is no revision"
+        );
+        assert_eq!(refused(&SHOW, json!({"rev": "HEAD:.env"})), "`HEAD:.env` is no revision");
+        assert!(refused(&SHOW, json!({"rev": "HEAD", "path": ".env"})).contains("ignored by git"));
+        assert!(refused(&BLAME, json!({"path": "../x"})).contains("inside the working directory"));
+        assert!(refused(&LOG, json!({"paths": [".git/config"]})).contains("belongs to git"));
+        assert!(refused(&DIFF, json!({"from": "nowhere"})).contains("nowhere"));
+        assert_eq!(refused(&LOG, json!({"output": "f"})), "`git_log` has no argument `output`");
+        assert_eq!(listed(place.path()), before, "nothing is written");
+    }
+
+    // R-38
+    #[test]
+    fn nothing_a_repository_is_set_to_run_is_run() {
+        let place = repository();
+        let marker = place.path().join("ran");
+        let program = format!("touch {}; cat", marker.display());
+        let config = format!(
+            "[diff]\n\texternal = {program}\n[core]\n\tpager = {program}\n\tfsmonitor = {program}\n[log]\n\tshowSignature = true\n\
+             [gpg]\n\tprogram = {program}\n[diff \"evil\"]\n\ttextconv = {program}\n\tcommand = {program}\n"
+        );
+        let path = place.path().join(".git/config");
+        fs::write(&path, fs::read_to_string(&path).unwrap() + &config).unwrap();
+        fs::write(place.path().join(".git/info/attributes"), "*.py diff=evil\n").unwrap();
+        for (tool, input) in [
+            (&DIFF, json!({"from": "HEAD~1"})),
+            (&LOG, json!({})),
+            (&SHOW, json!({"rev": "HEAD"})),
+            (&SHOW, json!({"rev": "HEAD", "path": "a.py"})),
+            (&BLAME, json!({"path": "a.py"})),
+        ] {
+            run(place.path(), tool, &input).unwrap();
+            assert!(!marker.exists(), "{} ran something", tool.name);
+        }
+    }
+
+    fn listed(place: &Path) -> Vec<String> {
+        let names =
+            fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+}

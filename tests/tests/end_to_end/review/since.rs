@@ -1,0 +1,104 @@
+//! What was found before, and what nobody wants to hear of.
+
+use super::*;
+
+/// The states of all findings, and what is fixed.
+fn states(report: &serde_json::Value) -> Vec<String> {
+    let list = |name: &str| report[name].as_array().cloned().unwrap_or_default();
+    let word = |value: &serde_json::Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let found = list("findings")
+        .iter()
+        .map(|one| format!("{} {}", word(one, "state"), word(one, "message")))
+        .collect::<Vec<_>>();
+    let fixed = list("fixed").iter().map(|one| format!("fixed {}", word(one, "message"))).collect::<Vec<_>>();
+    found.into_iter().chain(fixed).collect()
+}
+
+/// A reply with an issue on each of these lines.
+fn at(lines: &[u32]) -> String {
+    let issue = |line: &u32| {
+        let place = format!("location: {{file_path: store.py, line_number: {line}}}");
+        format!("{{severity: important, description: \"line {line}\", {place}}}")
+    };
+    let issues = lines.iter().map(issue).collect::<Vec<_>>().join(", ");
+    format!("  - {{for: main/a, structured: {{issues: [{issues}], overall_score: 5}}}}\n")
+}
+
+fn project() -> Project {
+    let project = reviewed_by(&[("a", "")]);
+    project.write(".gitignore", "script.yaml\nbase.json\n");
+    project.write("store.py", "first = 1\nimport a\nimport b\nimport c\nimport d\nimport e\nlast = 2\n");
+    project
+}
+
+// R-61
+#[test]
+fn what_a_baseline_knows_does_not_count_and_what_is_gone_is_fixed() {
+    let project = project();
+    let first = review(&project, &at(&[1]), &["--write-baseline", "base.json"]).exits(1);
+    review(&project, &at(&[1]), &["--baseline", "base.json"]).exits(0);
+    let run =
+        first.stderr.lines().next().and_then(|line| line.strip_prefix("run ")).expect("a run").to_owned();
+    let told = report(&review(&project, &at(&[1, 7]), &["--baseline", &run, "--json"]).exits(1));
+    assert_eq!(states(&told), ["persisting line 1", "new line 7"]);
+    let told = report(&review(&project, &at(&[7]), &["--baseline", "base.json", "--json"]).exits(1));
+    assert_eq!(states(&told), ["new line 7", "fixed line 1"]);
+}
+
+// R-61
+#[test]
+fn what_is_no_baseline_is_refused_before_anybody_is_asked() {
+    let project = project();
+    project.write("base.json", "{}");
+    let check = |baseline: &str| seen(&review(&project, &at(&[]), &["--baseline", baseline]));
+    insta::assert_snapshot!(check("base.json"), @"
+    error: `base.json` is no baseline: it is neither the report of a review nor a SARIF log
+    ? 2
+    ");
+    insta::assert_snapshot!(check("none.json"), @"
+    error: the file `none.json` does not exist
+      = help: `--write-baseline FILE` makes one
+    ? 2
+    ");
+    assert!(check("last").starts_with("error: there is no run yet in"));
+    assert!(project.begun().is_empty());
+}
+
+// R-67
+#[test]
+fn the_last_review_of_the_branch_is_the_baseline() {
+    let project = project();
+    let since = |replies: &str| review(&project, replies, &["--since-last", "--json"]);
+    let outcome = since(&at(&[1])).exits(1);
+    assert!(outcome.stderr.contains("no review of this branch has come to its end yet"), "{outcome}");
+    assert_eq!(states(&report(&since(&at(&[1])).exits(0))), ["persisting line 1"]);
+    git(&project, &["checkout", "--quiet", "-b", "other"]);
+    assert_eq!(states(&report(&since(&at(&[1])).exits(1))), [" line 1"]);
+}
+
+// R-62, case 43
+#[test]
+fn what_is_suppressed_is_listed_and_does_not_count() {
+    let project = project();
+    let ignores =
+        "[[ignore]]\nagent = \"a\"\npath = \"*.py\"\nreason = \"generated\"\nexpires = \"2999-12-31\"\n";
+    project.write(".saihai/review-ignore.toml", ignores);
+    let told = report(&review(&project, &at(&[1]), &["--json"]).exits(0));
+    assert_eq!(told["suppressed"][0]["reason"], "generated");
+    let said = "the change itself decides about its review: it touches `.saihai/review-ignore.toml`";
+    assert_eq!(told["warnings"], serde_json::json!([said]));
+    assert_eq!(told["suppressed"][0]["added_by_change"], true);
+    project.write(".saihai/review-ignore.toml", ignores.replace("2999", "2001"));
+    let told = report(&review(&project, &at(&[1]), &["--json"]).exits(1));
+    assert_eq!(told["notices"][0]["level"], "warning");
+    project.write(".saihai/review-ignore.toml", "[[ignore]]\nagent = \"a\"\n");
+    let outcome = review(&project, &at(&[1]), &[]).exits(2);
+    assert!(
+        outcome.stderr.contains("error[review/missing-key]: an entry of `ignore` needs `reason`"),
+        "{outcome}"
+    );
+    project.write(".saihai/review-ignore.toml", "");
+    project.write("store.py", "first = 1  # saihai-ignore[a]: as agreed\n");
+    let told = report(&review(&project, &at(&[1]), &["--json"]).exits(0));
+    assert_eq!(told["suppressed"][0]["reason"], "as agreed");
+}
