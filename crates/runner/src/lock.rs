@@ -18,6 +18,11 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes the run, or says who has it.
     pub(crate) fn take(path: &Path, run: &str, disk: &Disk) -> Result<Self, Error> {
+        Self::take_with_note(path, run, "", disk)
+    }
+
+    /// As [`Lock::take`], leaving some lines for those who are refused.
+    pub(crate) fn take_with_note(path: &Path, run: &str, note: &str, disk: &Disk) -> Result<Self, Error> {
         loop {
             let file = open(path, disk)?;
             match file.try_lock() {
@@ -35,7 +40,7 @@ impl Lock {
             let lock = Self { file, path: path.to_path_buf(), run: run.to_owned() };
             // Between opening and locking the file may have been replaced; then the lock is on nothing.
             if lock.is_held() {
-                lock.sign(disk).map_err(Error::io("write", path))?;
+                lock.sign(note, disk).map_err(Error::io("write", path))?;
                 return Ok(lock);
             }
         }
@@ -70,10 +75,10 @@ impl Lock {
         Error::LockLost { run: self.run.clone(), path: self.path.clone() }
     }
 
-    /// Leaves our process id in it, for those who are refused.
-    fn sign(&self, disk: &Disk) -> io::Result<()> {
+    /// Leaves our process id in it, and the note, for those who are refused.
+    fn sign(&self, note: &str, disk: &Disk) -> io::Result<()> {
         disk.truncate(&self.file, &self.path, 0)?;
-        disk.write(&self.file, &self.path, format!("{}\n", std::process::id()).as_bytes())
+        disk.write(&self.file, &self.path, format!("{}\n{note}", std::process::id()).as_bytes())
     }
 }
 
@@ -93,8 +98,8 @@ fn open(path: &Path, disk: &Disk) -> Result<File, Error> {
 fn owner(mut file: &File) -> Option<u32> {
     let mut text = String::new();
     file.rewind().ok()?;
-    file.take(32).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    file.take(1024).read_to_string(&mut text).ok()?;
+    text.lines().next()?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -109,6 +114,18 @@ mod tests {
 
     fn take(path: &Path) -> Result<Lock, Error> {
         Lock::take(path, "a-run", &Disk::new())
+    }
+
+    /// Another test may be between fork and exec just now, and holds everything for that moment.
+    fn take_while_others_fork(path: &Path) -> Result<Lock, Error> {
+        let tries = std::iter::repeat_with(|| {
+            let taken = take(path);
+            if taken.is_err() {
+                std::thread::park_timeout(std::time::Duration::from_millis(5));
+            }
+            taken
+        });
+        tries.take(1_000).find(Result::is_ok).unwrap_or_else(|| take(path))
     }
 
     // T-30
@@ -162,10 +179,9 @@ mod tests {
                     }
                 });
             }
-            for _ in 0..500 {
-                drop(take(&path).unwrap());
-            }
+            let taken = (0..500).try_for_each(|_| take_while_others_fork(&path).map(drop));
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            taken.unwrap();
         });
     }
 
@@ -192,13 +208,8 @@ mod tests {
         let lock = take(&path).unwrap();
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         drop(lock);
-        // Another test may be between fork and exec just now, and holds everything for that moment; the program
-        // started here would hold it for a minute.
-        let tries = std::iter::repeat_with(|| {
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
-            take(&path)
-        });
-        let taken = tries.take(1_000).find(Result::is_ok).unwrap_or_else(|| take(&path));
+        // The program started here would hold it for a minute.
+        let taken = take_while_others_fork(&path);
         child.kill().unwrap();
         child.wait().unwrap();
         taken.unwrap();

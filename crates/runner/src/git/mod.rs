@@ -6,18 +6,21 @@
 //! is also kept from refreshing the index.
 
 mod changed;
+pub(crate) mod command;
 mod filters;
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::{env, io};
+use std::process::Command;
 
 pub(crate) use changed::{Changed, Section};
+pub use command::Environment;
 
 /// A repository, reached through the git program.
 #[derive(Debug, Clone)]
 pub struct Git {
     root: PathBuf,
+    environment: Environment,
     /// Configuration that holds whatever the repository says.
     held: Vec<String>,
 }
@@ -44,12 +47,8 @@ pub enum Error {
     },
 }
 
-/// Settings that hold whatever a repository says, beside its filters.
-const HELD: [&str; 8] = [
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.pager=cat",
-    "core.quotePath=true",
+/// What else holds where files are compared, beside the repository's filters.
+const HELD: [&str; 4] = [
     "core.bigFileThreshold=20m",
     "diff.autoRefreshIndex=true",
     "diff.suppressBlankEmpty=false",
@@ -59,7 +58,8 @@ const HELD: [&str; 8] = [
 impl Git {
     /// The repository whose files lie at `root`; nothing where there is none.
     pub fn open(root: &Path) -> Result<Option<Self>, Error> {
-        let mut git = Self { root: root.to_owned(), held: HELD.map(str::to_owned).to_vec() };
+        let held = HELD.map(str::to_owned).to_vec();
+        let mut git = Self { root: root.to_owned(), environment: Environment::of_process(), held };
         match git.say("rev-parse", &["--is-inside-work-tree"]) {
             Ok(said) if said.trim() == "true" => {}
             Ok(_) => return Ok(None),
@@ -152,31 +152,14 @@ impl Git {
     }
 
     fn run(&self, command: &str, arguments: &[&str]) -> Result<Vec<u8>, Error> {
-        let output = self.command(command).args(arguments).output().map_err(Error::Missing)?;
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it did not say why");
-        Err(Error::Refused { command: command.to_owned(), said: said.trim().to_owned() })
+        command::output(self.command(command).args(arguments), command)
     }
 
     fn command(&self, command: &str) -> Command {
-        let mut git = Command::new("git");
-        for (name, _) in env::vars_os() {
-            if name.to_string_lossy().starts_with("GIT_") {
-                git.env_remove(name);
-            }
-        }
-        git.env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_ALLOW_PROTOCOL", "")
-            .env("LC_ALL", "C")
-            .current_dir(&self.root)
-            .stdin(Stdio::null());
+        let mut git = self.environment.git();
+        git.env("GIT_OPTIONAL_LOCKS", "0").current_dir(&self.root);
         // The repository cannot say that its files lie elsewhere.
-        git.arg("--no-pager").arg("--literal-pathspecs").arg("--work-tree").arg(&self.root);
+        git.arg("--work-tree").arg(&self.root);
         for setting in &self.held {
             git.arg("-c").arg(setting);
         }

@@ -1,0 +1,106 @@
+//! The one place where the git program is started.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use super::Error;
+
+/// The variables a person started us with; what git is told of them is decided here.
+#[derive(Clone)]
+pub struct Environment(Vec<(OsString, OsString)>);
+
+impl std::fmt::Debug for Environment {
+    /// Values may be secrets.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Environment").field("variables", &self.0.len()).finish()
+    }
+}
+
+/// Settings that hold in every call, whatever a repository says.
+const HELD: [&str; 7] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.quotePath=true",
+    "core.commitGraph=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+];
+
+impl Environment {
+    /// That of this process.
+    pub fn of_process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// These variables and no others.
+    pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self(variables.into_iter().collect())
+    }
+
+    /// The value of a variable.
+    pub(crate) fn value(&self, name: &str) -> Option<&OsString> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Git without pager, hooks, file system monitor, prompts, lazy fetching, transports, and the variables of the
+    /// caller's own git. Its input is empty.
+    pub(crate) fn git(&self) -> Command {
+        let mut git = Command::new("git");
+        let foreign = |name: &OsString| {
+            let name = name.to_string_lossy();
+            name.starts_with("GIT_") || name == "SSH_ASKPASS"
+        };
+        git.env_clear()
+            .envs(self.0.iter().filter(|(name, _)| !foreign(name)).map(|(name, value)| (name, value)))
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_ASKPASS", "")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_ALLOW_PROTOCOL", "")
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .arg("--no-pager");
+        for setting in HELD {
+            git.args(["-c", setting]);
+        }
+        git
+    }
+}
+
+/// What it printed; an error with what it complained of where it refused.
+pub(crate) fn output(git: &mut Command, named: &str) -> Result<Vec<u8>, Error> {
+    judge(git.output().map_err(Error::Missing)?, named)
+}
+
+/// As [`output`], with something to read.
+pub(crate) fn feed(git: &mut Command, named: &str, input: &[u8]) -> Result<Vec<u8>, Error> {
+    judge(fed(git, input)?, named)
+}
+
+/// Runs git with something to read.
+pub(crate) fn fed(git: &mut Command, input: &[u8]) -> Result<Output, Error> {
+    let git = git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = git.spawn().map_err(Error::Missing)?;
+    let mut pipe = child.stdin.take().expect("its input is a pipe");
+    let output = std::thread::scope(|scope| {
+        // A child that stops reading says why on its own.
+        scope.spawn(move || pipe.write_all(input).ok());
+        child.wait_with_output()
+    });
+    output.map_err(Error::Missing)
+}
+
+/// What a git that has ended printed, or complained of.
+pub(crate) fn judge(output: Output, named: &str) -> Result<Vec<u8>, Error> {
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Progress may stand before the complaint.
+    let is_complaint = |line: &&str| line.starts_with("fatal: ") || line.starts_with("error: ");
+    let first = || said.lines().find(|line| !line.trim().is_empty());
+    let said = said.lines().find(is_complaint).or_else(first).unwrap_or("it did not say why");
+    Err(Error::Refused { command: named.to_owned(), said: said.trim().to_owned() })
+}
