@@ -1,0 +1,110 @@
+//! Filling a worktree with files.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Component, Path};
+
+use super::private::Private;
+use super::{Error, Repository, Worktree};
+
+impl Repository {
+    /// Writes files into a worktree that is empty: those of its commit, or of another that was made from it.
+    pub(super) fn check_out(&self, worktree: &Worktree, commit: &str, files: &str) -> Result<(), Error> {
+        let private = Private::make(self, Some(worktree.path()))?;
+        private.run("read-tree", ["--reset", "-u", files])?;
+        if files != commit {
+            private.run("read-tree", [commit])?;
+            // It says no where something differs, as it is meant to.
+            private.holds("update-index", ["-q", "--refresh"])?;
+        }
+        self.install_index(worktree, &private)
+    }
+
+    /// Gives a worktree the index that was made for it, as git itself would: by its lock file.
+    pub(super) fn install_index(&self, worktree: &Worktree, private: &Private<'_>) -> Result<(), Error> {
+        let directory = worktree.directory();
+        let (lock, index) = (directory.join("index.lock"), directory.join("index"));
+        let mut from = File::open(private.path("index")).map_err(Error::file("open", &index))?;
+        let mut to = match OpenOptions::new().write(true).create_new(true).open(&lock) {
+            Ok(to) => to,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(Error::IndexLocked { path: lock });
+            }
+            Err(error) => return Err(Error::file("make", &lock)(error)),
+        };
+        let written = io::copy(&mut from, &mut to).and_then(|_| std::fs::rename(&lock, &index));
+        if written.is_err() {
+            // Ours: it was made above.
+            std::fs::remove_file(&lock).ok();
+        }
+        written.map_err(Error::file("write", &index))
+    }
+
+    /// Copies files of the user's checkout that git does not track, for the agent's eyes only.
+    pub(super) fn copy_files(
+        &self,
+        worktree: &Worktree,
+        commit: &str,
+        paths: &[String],
+    ) -> Result<(), Error> {
+        let private = Private::make(self, None)?;
+        for path in paths {
+            let refuse = |why| Error::NotCopied { path: path.clone(), why };
+            check_path(path).map_err(refuse)?;
+            let from = self.root.join(path);
+            match from.symlink_metadata() {
+                // What somebody has not got is not given.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::file("read", &from)(error)),
+                Ok(found) if !found.is_file() => return Err(refuse("it is not a file")),
+                Ok(_) => {}
+            }
+            if !private.run("ls-tree", [commit, "--", path])?.is_empty() {
+                return Err(refuse("git tracks it, so it is there already"));
+            }
+            copy(&from, worktree.path(), Path::new(path)).map_err(Error::file("copy", &from))?;
+        }
+        Ok(())
+    }
+}
+
+/// A path that stays below the directory it is relative to.
+fn check_path(path: &str) -> Result<(), &'static str> {
+    let mut parts = Path::new(path).components().peekable();
+    if parts.peek().is_none() {
+        return Err("it names nothing");
+    }
+    for part in parts {
+        match part {
+            Component::Normal(name) if name.eq_ignore_ascii_case(".git") => {
+                return Err("it is the repository's own");
+            }
+            Component::Normal(_) => {}
+            Component::CurDir | Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                return Err("it does not lie below the repository");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies without following a link that the commit put in the way.
+fn copy(from: &Path, below: &Path, path: &Path) -> io::Result<()> {
+    let mut to = below.to_owned();
+    if let Some(parent) = path.parent() {
+        for part in parent.components() {
+            to.push(part);
+            match std::fs::create_dir(&to) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            if !to.symlink_metadata()?.is_dir() {
+                return Err(io::Error::other("something that is no directory is in the way"));
+            }
+        }
+    }
+    to.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
+    let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    io::copy(&mut File::open(from)?, &mut to).map(|_| ())
+}

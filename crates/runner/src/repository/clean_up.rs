@@ -1,0 +1,144 @@
+//! Taking away what is not needed any more, and nothing else.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::private::Private;
+use super::{Base, Error, ItemLock, Keep, Repository, Worktree};
+
+/// What is taken away.
+#[derive(Debug, Clone, Copy)]
+pub struct CleaningUp<'a> {
+    /// The worktree.
+    pub worktree: &'a Worktree,
+    /// Where its branch began.
+    pub base: &'a Base,
+    /// Files that were copied into it.
+    pub copied: &'a [String],
+    /// A branch or other ref that the item was merged into, if it was. Its branch goes if that holds it.
+    pub merged_into: Option<&'a str>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CleanedUp {
+    /// The worktree is gone.
+    Removed {
+        /// The ref that holds what no branch held.
+        rescued: Option<String>,
+        /// Whether the branch is gone too.
+        branch: Branch,
+    },
+    /// The worktree stays.
+    Kept(Kept),
+}
+
+/// What became of the branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Branch {
+    /// It was merged.
+    Removed,
+    /// It holds something.
+    Kept,
+}
+
+/// Why a worktree stays.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Kept {
+    /// Git cannot hold other repositories.
+    #[error("`{}` in it is another repository, which nothing else holds", .path.display())]
+    EmbeddedRepository {
+        /// Where.
+        path: PathBuf,
+    },
+    /// What was copied is never committed, so nothing else holds the change.
+    #[error("`{path}` was copied into it and has been changed since")]
+    CopyChanged {
+        /// Which file.
+        path: String,
+    },
+}
+
+impl Repository {
+    /// Removes the worktree of an item that was delivered, once everything in it is held by a ref.
+    pub fn clean_up(&self, cleaning: CleaningUp<'_>, lock: &ItemLock) -> Result<CleanedUp, Error> {
+        let CleaningUp { worktree, base, copied, .. } = cleaning;
+        let changed = copied.iter().find(|path| self.is_copy_changed(worktree, path));
+        if let Some(path) = changed {
+            return Ok(CleanedUp::Kept(Kept::CopyChanged { path: path.clone() }));
+        }
+        let rescued = self.rescue(worktree, &base.commit, copied, Keep::WhatNothingHolds)?;
+        if let Some(path) = rescued.left.into_iter().next() {
+            return Ok(CleanedUp::Kept(Kept::EmbeddedRepository { path }));
+        }
+        lock.check()?;
+        remove_files(worktree)?;
+        self.forget(worktree)?;
+        let branch = self.remove_branch(cleaning)?;
+        Ok(CleanedUp::Removed { rescued: rescued.reference, branch })
+    }
+
+    fn is_copy_changed(&self, worktree: &Worktree, path: &str) -> bool {
+        let copy = match std::fs::read(worktree.path().join(path)) {
+            Ok(copy) => copy,
+            Err(error) => return error.kind() != io::ErrorKind::NotFound,
+        };
+        std::fs::read(self.root.join(path)).map_or(true, |original| original != copy)
+    }
+
+    fn remove_branch(&self, cleaning: CleaningUp<'_>) -> Result<Branch, Error> {
+        let reference = cleaning.worktree.item.reference();
+        let target = cleaning.merged_into.map(|target| self.tip(target)).transpose()?.flatten();
+        let (Some(target), Some(tip)) = (target, self.tip(&reference)?) else { return Ok(Branch::Kept) };
+        let private = Private::make(self, None)?;
+        let is_used = self.checked_out(&cleaning.worktree.item.branch())?.is_some();
+        if is_used || !self.contains(&private, &target, &tip)? {
+            return Ok(Branch::Kept);
+        }
+        self.remove_ref(&reference, &tip)?;
+        Ok(Branch::Removed)
+    }
+}
+
+/// First out of the way in one step: what is half removed must never be taken for what an agent left.
+fn remove_files(worktree: &Worktree) -> Result<(), Error> {
+    let path = worktree.path();
+    let aside = path.with_file_name(format!(".saihai-removed-{}", worktree.item.name()));
+    remove_all(&aside).map_err(Error::file("remove", &aside))?;
+    match std::fs::rename(path, &aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::file("move", path)(error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    remove_all(&aside).map_err(Error::file("remove", &aside))
+}
+
+/// Removes a directory, also one with directories in it that nobody may write.
+fn remove_all(path: &Path) -> io::Result<()> {
+    let gone = |result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    };
+    match gone(std::fs::remove_dir_all(path)) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            unlock(path)?;
+            gone(std::fs::remove_dir_all(path))
+        }
+        result => result,
+    }
+}
+
+fn unlock(directory: &Path) -> io::Result<()> {
+    let mut permissions = directory.symlink_metadata()?.permissions();
+    permissions.set_mode(permissions.mode() | 0o700);
+    std::fs::set_permissions(directory, permissions)?;
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            unlock(&entry.path())?;
+        }
+    }
+    Ok(())
+}

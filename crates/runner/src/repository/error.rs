@@ -1,0 +1,135 @@
+//! Why something could not be done with a repository.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::git;
+
+/// Why something could not be done with a repository.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none.
+    #[error("`{}` is not in a git repository", .path.display())]
+    NotARepository {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// It has no files.
+    #[error("`{}` is a bare repository", .path.display())]
+    Bare {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Nothing can branch from it.
+    #[error("the repository has no commit yet")]
+    NoCommit,
+    /// Nobody to sign commits.
+    #[error("git does not know who you are")]
+    NoIdentity,
+    /// Another git is at work, or was killed.
+    #[error("another git process is working in this repository: `{}` exists", .path.display())]
+    IndexLocked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// A partial clone that lacks files of the base.
+    #[error("files of `{branch}` are not in this partial clone: {missing}")]
+    MissingObjects {
+        /// The base.
+        branch: String,
+        /// How many.
+        missing: usize,
+    },
+    /// No such branch.
+    #[error("there is no branch `{branch}`")]
+    NoBranch {
+        /// Its name.
+        branch: String,
+    },
+    /// Not something git takes for a branch.
+    #[error("`{branch}` is not a valid name of a branch")]
+    InvalidBranch {
+        /// The name.
+        branch: String,
+    },
+    /// The private git directory would be where agents work.
+    #[error("the directory for temporary files, `{}`, is inside the repository", .path.display())]
+    TemporaryInside {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file that must be ours is a link to somewhere else.
+    #[error("`{}` is a symbolic link", .path.display())]
+    Link {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file that was to be copied into a worktree.
+    #[error("`{path}` cannot be copied into a worktree: {why}")]
+    NotCopied {
+        /// As it was written.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The lock of an item is not ours any more.
+    #[error("lock-lost: `{}` was removed or replaced while the item was worked on", .path.display())]
+    LockLost {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// A ref is not where it was when it was looked at.
+    #[error("`{reference}` moved meanwhile: {said}")]
+    Moved {
+        /// The ref.
+        reference: String,
+        /// What git said.
+        said: String,
+    },
+    /// A file or directory.
+    #[error("cannot {action} `{}`: {source}", .path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The program git.
+    #[error(transparent)]
+    Git(#[from] git::Error),
+}
+
+impl Error {
+    /// What the person can do about it.
+    pub fn remedy(&self) -> Option<String> {
+        Some(match self {
+            Self::NotARepository { .. } => "run `git init` and commit something first".to_owned(),
+            Self::Bare { .. } => {
+                "work in a clone that has files: `git clone REPOSITORY DIRECTORY`".to_owned()
+            }
+            Self::NoCommit => "commit something first: `git commit --allow-empty -m start`".to_owned(),
+            Self::NoIdentity => "set both `git config --global user.name NAME` and \
+                                 `git config --global user.email ADDRESS`"
+                .to_owned(),
+            Self::IndexLocked { .. } => {
+                "wait until it has ended; if no git is running, remove that file yourself".to_owned()
+            }
+            Self::MissingObjects { branch, .. } => {
+                format!("fetch them: `git fetch --refetch --no-filter origin {branch}`")
+            }
+            Self::NoBranch { .. } => "name a branch that exists: `git branch --list`".to_owned(),
+            Self::InvalidBranch { .. } => "choose another `branch_prefix`".to_owned(),
+            Self::TemporaryInside { .. } => "set TMPDIR to a directory elsewhere".to_owned(),
+            Self::NotCopied { .. } => "correct `copy_files`".to_owned(),
+            Self::Moved { .. } => "try again".to_owned(),
+            Self::Link { .. } | Self::LockLost { .. } | Self::File { .. } | Self::Git(_) => return None,
+        })
+    }
+
+    /// For what the operating system refused to do with a file.
+    pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { action, path: path.to_owned(), source }
+    }
+}

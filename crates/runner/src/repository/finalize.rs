@@ -1,0 +1,142 @@
+//! Making a commit of what an agent left.
+
+use std::path::PathBuf;
+
+use super::refs::Seen;
+use super::snapshot::Files;
+use super::{Base, Error, ItemLock, Keep, Problem, Repository, Rescued, Worktree, inspect, lists};
+use crate::repository::private::Private;
+
+/// What is to be made of a worktree.
+#[derive(Debug, Clone, Copy)]
+pub struct Finalizing<'a> {
+    /// Where the agent worked.
+    pub worktree: &'a Worktree,
+    /// Where its branch began.
+    pub base: &'a Base,
+    /// The title of the issue, in one line.
+    pub title: &'a str,
+    /// The run.
+    pub run: &'a str,
+    /// Files that were copied into the worktree.
+    pub copied: &'a [String],
+    /// Values that may not leave the machine.
+    pub secrets: &'a [Vec<u8>],
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finalized {
+    /// The branch holds everything.
+    Ready(Ready),
+    /// There is nothing to deliver.
+    NoChanges,
+    /// It cannot be delivered.
+    Failed {
+        /// Why.
+        problem: Problem,
+        /// Where its state is kept, if that was needed.
+        rescued: Option<Rescued>,
+    },
+}
+
+/// What can be delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// The tip of the branch.
+    pub commit: String,
+    /// Its tree: what an answer at a gate is bound to.
+    pub tree: String,
+    /// The files that differ from the base.
+    pub files: Vec<PathBuf>,
+}
+
+impl Repository {
+    /// Commits what an agent left, if it may be delivered. Asked again it finds the commit.
+    pub fn finalize(&self, finalizing: Finalizing<'_>, lock: &ItemLock) -> Result<Finalized, Error> {
+        let Finalizing { worktree, base, .. } = finalizing;
+        let item = &worktree.item;
+        let private = Private::make(self, None)?;
+        let on = self.branch_of(&worktree.registered)?;
+        let tip = self.tip(&item.reference())?;
+        let Some(tip) = tip.filter(|_| on.as_deref() == Some(&item.reference())) else {
+            let on = on.map(|on| on.strip_prefix("refs/heads/").unwrap_or(&on).to_owned());
+            return self.fail(finalizing, Problem::BranchChanged { on });
+        };
+        if !self.contains(&private, &tip, &base.commit)? {
+            return self.fail(finalizing, Problem::HistoryRewritten { base: base.commit.clone() });
+        }
+        let snapshot = self.snapshot(worktree, &tip, finalizing.copied, Files::Visible)?;
+        if !snapshot.embedded.is_empty() {
+            let problem = Problem::EmbeddedRepository { paths: snapshot.embedded };
+            return Ok(Finalized::Failed { problem, rescued: None });
+        }
+        let is_clean = snapshot.tree == self.tree(&private, &tip)?;
+        if is_clean && tip == base.commit {
+            return Ok(Finalized::NoChanges);
+        }
+        let outgoing = inspect::Outgoing { base, tip: &tip, tree: &snapshot.tree };
+        if let Some(problem) = self.inspect(&private, outgoing, finalizing.copied, finalizing.secrets)? {
+            return Ok(Finalized::Failed { problem, rescued: None });
+        }
+        let commit = if is_clean {
+            tip
+        } else {
+            let message = item.message(finalizing.title, finalizing.run);
+            let commit = self.commit(&private, &snapshot.tree, &[&tip], &message)?;
+            lock.check()?;
+            self.move_ref(&item.reference(), &commit, Seen::At(&tip))?;
+            match self.install_index(worktree, &snapshot.private) {
+                // An agent was killed in the middle of a git of its own. Only what `git status` says there suffers.
+                Ok(()) | Err(Error::IndexLocked { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            commit
+        };
+        let files = self.files_between(&private, &base.commit, &commit)?;
+        Ok(Finalized::Ready(Ready { commit, tree: snapshot.tree, files }))
+    }
+
+    /// The tree of what a branch holds now, to be compared with the one a person has agreed to.
+    pub fn tree_of(&self, branch: &str) -> Result<Option<String>, Error> {
+        match self.tip(&format!("refs/heads/{branch}"))? {
+            Some(tip) => self.tree(&Private::make(self, None)?, &tip).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn fail(&self, finalizing: Finalizing<'_>, problem: Problem) -> Result<Finalized, Error> {
+        let Finalizing { worktree, base, copied, .. } = finalizing;
+        let rescued = Some(self.rescue(worktree, &base.commit, copied, Keep::Everything)?);
+        Ok(Finalized::Failed { problem, rescued })
+    }
+
+    pub(super) fn tree(&self, private: &Private<'_>, commit: &str) -> Result<String, Error> {
+        private.line("rev-parse", [format!("{commit}^{{tree}}")])
+    }
+
+    /// A commit by the user, signed if that is what they do.
+    pub(super) fn commit(
+        &self,
+        private: &Private<'_>,
+        tree: &str,
+        parents: &[&str],
+        message: &str,
+    ) -> Result<String, Error> {
+        let mut arguments = vec![tree];
+        for parent in parents {
+            arguments.extend(["-p", parent]);
+        }
+        if self.frozen.signs {
+            arguments.push("-S");
+        }
+        let commit = private.feed("commit-tree", arguments, message.as_bytes())?;
+        Ok(String::from_utf8_lossy(&commit).trim_end().to_owned())
+    }
+
+    fn files_between(&self, private: &Private<'_>, old: &str, new: &str) -> Result<Vec<PathBuf>, Error> {
+        let flags = ["-r", "-z", "--name-only", "--no-renames", "--end-of-options", old, new];
+        let said = private.run("diff-tree", flags)?;
+        Ok(lists::split(&said).map(|path| lists::path(path).to_owned()).collect())
+    }
+}

@@ -1,0 +1,215 @@
+//! What is read before the first agent can change it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::Error;
+use crate::git;
+use crate::git::command::{Environment, output};
+
+/// The user's own configuration and what is inert in the repository's, as they were before the first agent.
+#[derive(Clone)]
+pub struct Frozen {
+    /// Keys and values, in the order in which they count.
+    pub(super) settings: Vec<(String, Option<String>)>,
+    pub(super) object_format: String,
+    /// Whether the user wants commits signed.
+    pub(super) signs: bool,
+    /// Who the environment says the user is.
+    pub(super) identity: Vec<(&'static str, OsString)>,
+    /// `info/exclude`, and the user's own file of that kind.
+    pub(super) excludes: [Vec<u8>; 2],
+    /// `info/attributes`, and the user's own file of that kind.
+    pub(super) attributes: [Vec<u8>; 2],
+    /// Whether some objects may still be on a server.
+    pub(super) partial: bool,
+    remotes: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Frozen {
+    /// Values may be secrets.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let keys: Vec<&str> = self.settings.iter().map(|(key, _)| key.as_str()).collect();
+        formatter.debug_struct("Frozen").field("keys", &keys).finish_non_exhaustive()
+    }
+}
+
+/// Sections of the user's own configuration that are used: who they are, how they sign in, and what they have files
+/// pass through.
+const OWN_SECTIONS: [&str; 8] =
+    ["user.", "author.", "committer.", "credential.", "http.", "filter.", "gpg.", "url."];
+const OWN_KEYS: [&str; 3] = ["core.sshcommand", "ssh.variant", "commit.gpgsign"];
+/// Keys that say how files are written, wherever they are set; they start nothing.
+const INERT_KEYS: [&str; 8] = [
+    "core.autocrlf",
+    "core.eol",
+    "core.filemode",
+    "core.symlinks",
+    "core.ignorecase",
+    "core.safecrlf",
+    "core.precomposeunicode",
+    "core.sharedrepository",
+];
+/// A name and an address are text.
+const IDENTITY_KEYS: [&str; 2] = ["user.name", "user.email"];
+const IDENTITY_VARIABLES: [&str; 4] =
+    ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+/// Where the user says their configuration is.
+const CONFIGURATION_VARIABLES: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
+
+impl Frozen {
+    pub(super) fn read(
+        root: &Path,
+        common: &Path,
+        environment: &Environment,
+        object_format: String,
+    ) -> Result<Self, Error> {
+        let configuration = Configuration { root, environment };
+        let entries = configuration.entries()?;
+        let is_true = |value: Option<&String>| value.is_none_or(|value| is_true(value));
+        let own = entries.iter().filter(|entry| entry.is_own);
+        let signs = own.clone().rfind(|entry| entry.key == "commit.gpgsign");
+        let named = |name: &'static str| {
+            Some((name, environment.value(name).filter(|value| !value.is_empty())?.clone()))
+        };
+        let read = |path: PathBuf| std::fs::read(path).unwrap_or_default();
+        let mut settings: Vec<_> =
+            entries.iter().filter(|entry| entry.counts()).map(Entry::setting).collect();
+        let ssh = environment.value("GIT_SSH_COMMAND").map(|command| command.to_string_lossy().into_owned());
+        match ssh {
+            Some(command) => settings.push(("core.sshcommand".to_owned(), Some(command))),
+            None if settings.iter().any(|(key, _)| key == "core.sshcommand") => {}
+            // By itself it would ask whoever sits at the terminal.
+            None => settings.push(("core.sshcommand".to_owned(), Some("ssh -oBatchMode=yes".to_owned()))),
+        }
+        Ok(Self {
+            settings,
+            object_format,
+            signs: signs.is_some_and(|entry| is_true(entry.value.as_ref())),
+            identity: IDENTITY_VARIABLES.into_iter().filter_map(named).collect(),
+            excludes: [
+                read(common.join("info/exclude")),
+                configuration.own_file("core.excludesFile", "ignore"),
+            ],
+            attributes: [
+                read(common.join("info/attributes")),
+                configuration.own_file("core.attributesFile", "attributes"),
+            ],
+            partial: entries
+                .iter()
+                .any(|entry| entry.key == "extensions.partialclone" || entry.key.ends_with(".promisor")),
+            remotes: remotes(&entries, root),
+        })
+    }
+
+    /// Where the remote was when this was read.
+    pub fn remote_url(&self, name: &str) -> Option<&str> {
+        self.remotes.get(name).map(String::as_str)
+    }
+}
+
+/// Has git read the user's own configuration where they keep it.
+pub(super) fn with_own_configuration(git: &mut Command, environment: &Environment) {
+    for name in CONFIGURATION_VARIABLES {
+        if let Some(value) = environment.value(name) {
+            git.env(name, value);
+        }
+    }
+}
+
+struct Configuration<'a> {
+    root: &'a Path,
+    environment: &'a Environment,
+}
+
+/// One line of configuration.
+struct Entry {
+    is_own: bool,
+    key: String,
+    value: Option<String>,
+}
+
+impl Configuration<'_> {
+    fn ask(&self, arguments: &[&str]) -> Result<Vec<u8>, git::Error> {
+        let mut git = self.environment.git();
+        with_own_configuration(&mut git, self.environment);
+        output(git.current_dir(self.root).arg("config").args(arguments), "config")
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>, git::Error> {
+        let said = self.ask(&["--null", "--show-scope", "--includes", "--list"])?;
+        let said = String::from_utf8_lossy(&said);
+        let mut parts = said.split('\0');
+        let mut entries = Vec::new();
+        while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
+            let (key, value) = match entry.split_once('\n') {
+                Some((key, value)) => (key, Some(value.to_owned())),
+                None => (entry, None),
+            };
+            // `command` is what we ourselves hold.
+            if scope != "command" {
+                let is_own = matches!(scope, "global" | "system");
+                entries.push(Entry { is_own, key: key.to_owned(), value });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// What is in the user's own file of rules, wherever they keep it.
+    fn own_file(&self, key: &str, usual: &str) -> Vec<u8> {
+        let asked = ["--global", "--system"].into_iter().find_map(|scope| {
+            let mut said = self.ask(&[scope, "--includes", "--type=path", "--get", key]).ok()?;
+            said.pop_if(|byte| *byte == b'\n');
+            Some(PathBuf::from(OsString::from_vec(said)))
+        });
+        let value = |name: &str| self.environment.value(name).filter(|value| !value.is_empty());
+        let usual = || {
+            let home = value("XDG_CONFIG_HOME").map(PathBuf::from);
+            let home = home.or_else(|| Some(Path::new(value("HOME")?).join(".config")))?;
+            Some(home.join("git").join(usual))
+        };
+        asked.or_else(usual).and_then(|path| std::fs::read(path).ok()).unwrap_or_default()
+    }
+}
+
+impl Entry {
+    fn counts(&self) -> bool {
+        let key = self.key.as_str();
+        let own = || OWN_KEYS.contains(&key) || OWN_SECTIONS.iter().any(|section| key.starts_with(section));
+        INERT_KEYS.contains(&key) || IDENTITY_KEYS.contains(&key) || (self.is_own && own())
+    }
+
+    fn setting(&self) -> (String, Option<String>) {
+        (self.key.clone(), self.value.clone())
+    }
+}
+
+fn is_true(value: &str) -> bool {
+    ["true", "yes", "on", "1"].iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// The first address each remote is pushed to.
+fn remotes(entries: &[Entry], root: &Path) -> BTreeMap<String, String> {
+    let mut remotes = BTreeMap::new();
+    for kind in [".pushurl", ".url"] {
+        for entry in entries {
+            let name = entry.key.strip_prefix("remote.").and_then(|rest| rest.strip_suffix(kind));
+            if let (Some(name), Some(url)) = (name, &entry.value) {
+                remotes.entry(name.to_owned()).or_insert_with(|| absolute(url, root));
+            }
+        }
+    }
+    remotes
+}
+
+/// A path is relative to the repository, wherever we push from.
+fn absolute(url: &str, root: &Path) -> String {
+    let before_slash = url.split('/').next().unwrap_or_default();
+    if before_slash.contains(':') || url.starts_with('/') {
+        return url.to_owned();
+    }
+    root.join(url).to_string_lossy().into_owned()
+}

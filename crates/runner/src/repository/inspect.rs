@@ -1,0 +1,217 @@
+//! Looking through everything that would be delivered.
+
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read, Write as _};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use memchr::memmem;
+
+use super::private::Private;
+use super::{Base, Error, Problem, Repository, lists};
+use crate::git;
+
+/// More than this is refused: forges warn of it, and a history never loses it again.
+const LARGEST: u64 = 50_000_000;
+/// How much of an object is looked at at once.
+const PIECE: usize = 64 * 1024;
+
+/// What would be delivered: a tree over the commits of a branch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outgoing<'a> {
+    pub(super) base: &'a Base,
+    pub(super) tip: &'a str,
+    pub(super) tree: &'a str,
+}
+
+/// An object of git.
+struct Object {
+    id: String,
+    /// `blob`, `tree` or `commit`
+    kind: String,
+}
+
+impl Repository {
+    /// What speaks against delivering it.
+    pub(super) fn inspect(
+        &self,
+        private: &Private<'_>,
+        outgoing: Outgoing<'_>,
+        copied: &[String],
+        secrets: &[Vec<u8>],
+    ) -> Result<Option<Problem>, Error> {
+        let pointers = new_pointers(private, outgoing)?;
+        if !pointers.is_empty() {
+            return Ok(Some(Problem::EmbeddedRepository { paths: pointers }));
+        }
+        if let Some(found) = committed_copy(private, outgoing, copied)? {
+            return Ok(Some(Problem::Secret { found }));
+        }
+        let Outgoing { base, tip, tree } = outgoing;
+        let objects = private.run("rev-list", ["--objects", tip, tree, &format!("^{}", base.commit)])?;
+        let objects = String::from_utf8_lossy(&objects).into_owned();
+        let objects: BTreeMap<&str, &str> =
+            objects.lines().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect();
+        if let Some(problem) = large_file(private, &objects)? {
+            return Ok(Some(problem));
+        }
+        let secrets: Vec<memmem::Finder<'_>> =
+            secrets.iter().filter(|secret| !secret.is_empty()).map(memmem::Finder::new).collect();
+        if secrets.is_empty() {
+            return Ok(None);
+        }
+        let found = first_with(private, objects.keys().copied(), &secrets)?;
+        let named = found.map(|Object { id, kind }| {
+            let path = objects.get(id.as_str()).copied().unwrap_or_default();
+            match kind.as_str() {
+                "blob" => format!("`{path}`"),
+                "tree" => format!("the name of a file in `{path}/`"),
+                _ => format!("the message of commit {id}"),
+            }
+        });
+        Ok(named.map(|found| Problem::Secret { found }))
+    }
+}
+
+/// Pointers to other repositories that the base does not have and no `.gitmodules` explains.
+fn new_pointers(private: &Private<'_>, outgoing: Outgoing<'_>) -> Result<Vec<PathBuf>, Error> {
+    let flags =
+        ["-r", "-z", "--raw", "--no-renames", "--end-of-options", &outgoing.base.commit, outgoing.tree];
+    let said = private.run("diff-tree", flags)?;
+    let mut parts = said.split(|byte| *byte == 0);
+    let mut pointers = Vec::new();
+    while let (Some(entry), Some(path)) = (parts.next(), parts.next()) {
+        let is_pointer = |mode: Option<&[u8]>| mode == Some(b"160000");
+        let mut modes = entry.strip_prefix(b":").unwrap_or(entry).split(|byte| *byte == b' ');
+        if !is_pointer(modes.next()) && is_pointer(modes.next()) {
+            pointers.push(path.to_vec());
+        }
+    }
+    if pointers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let modules = format!("{}:.gitmodules", outgoing.tree);
+    let arguments = ["--blob", &modules, "--null", "--get-regexp", r"^submodule\..*\.path$"];
+    let explained = match private.run("config", arguments) {
+        Ok(said) => said,
+        // There is no such file.
+        Err(Error::Git(git::Error::Refused { .. })) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let explained: Vec<&[u8]> = lists::split(&explained)
+        .filter_map(|entry| entry.iter().position(|byte| *byte == b'\n').map(|end| &entry[end + 1..]))
+        .collect();
+    let bare = pointers.iter().filter(|path| !explained.contains(&path.as_slice()));
+    Ok(bare.map(|path| lists::path(path).to_owned()).collect())
+}
+
+/// A file that was copied for the agent's eyes only, in a commit of the agent's.
+fn committed_copy(
+    private: &Private<'_>,
+    outgoing: Outgoing<'_>,
+    copied: &[String],
+) -> Result<Option<String>, Error> {
+    let base = format!("^{}", outgoing.base.commit);
+    for path in copied {
+        let commit = private.line("rev-list", ["--max-count=1", outgoing.tip, &base, "--", path])?;
+        if !commit.is_empty() {
+            return Ok(Some(format!("`{path}`, a copied file, in commit {commit}")));
+        }
+    }
+    Ok(None)
+}
+
+fn large_file(private: &Private<'_>, objects: &BTreeMap<&str, &str>) -> Result<Option<Problem>, Error> {
+    let input: String = objects.keys().map(|id| format!("{id}\n")).collect();
+    let said = private.feed("cat-file", ["--batch-check=%(objectname) %(objectsize)"], input.as_bytes())?;
+    let said = String::from_utf8_lossy(&said);
+    let sizes = said.lines().filter_map(|line| line.split_once(' '));
+    let sizes = sizes.filter_map(|(id, size)| Some((id, size.parse::<u64>().ok()?)));
+    let largest = sizes.max_by_key(|(_, size)| *size).filter(|(_, size)| *size > LARGEST);
+    Ok(largest.map(|(id, size)| {
+        let path = objects.get(id).copied().unwrap_or_default();
+        Problem::LargeFile { path: path.to_owned(), size }
+    }))
+}
+
+/// The first object that holds one of some texts: content of files, names of files, messages of commits.
+fn first_with<'a>(
+    private: &Private<'_>,
+    objects: impl Iterator<Item = &'a str>,
+    texts: &[memmem::Finder<'_>],
+) -> Result<Option<Object>, Error> {
+    let mut git = private.command("cat-file");
+    git.arg("--batch").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = git.spawn().map_err(git::Error::Missing)?;
+    let mut pipe = child.stdin.take().expect("its input is a pipe");
+    let output = child.stdout.take().expect("its output is a pipe");
+    let input: String = objects.map(|id| format!("{id}\n")).collect();
+    let found = std::thread::scope(|scope| {
+        scope.spawn(move || pipe.write_all(input.as_bytes()).ok());
+        search(BufReader::new(output), texts)
+    });
+    // Whatever it has not said yet is not needed, or was waited for.
+    child.kill().ok();
+    child.wait().map_err(git::Error::Missing)?;
+    found.map_err(|_| git::Error::Unreadable { command: "cat-file" }.into())
+}
+
+fn search(
+    mut output: impl std::io::BufRead,
+    texts: &[memmem::Finder<'_>],
+) -> std::io::Result<Option<Object>> {
+    let overlap = texts.iter().map(|text| text.needle().len()).max().unwrap_or(1) - 1;
+    let mut header = String::new();
+    loop {
+        header.clear();
+        if output.read_line(&mut header)? == 0 {
+            return Ok(None);
+        }
+        let mut words = header.split_whitespace();
+        let (Some(id), Some(kind), Some(size)) = (words.next(), words.next(), words.next()) else {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        };
+        let size = size.parse::<u64>().map_err(|_| std::io::ErrorKind::InvalidData)?;
+        if holds(output.by_ref().take(size), texts, overlap)? {
+            return Ok(Some(Object { id: id.to_owned(), kind: kind.to_owned() }));
+        }
+        // The line break after an object.
+        output.read_exact(&mut [0])?;
+    }
+}
+
+/// Whether a text is in what is read, which is never held whole.
+fn holds(mut object: impl Read, texts: &[memmem::Finder<'_>], overlap: usize) -> std::io::Result<bool> {
+    let mut window = Vec::with_capacity(PIECE + overlap);
+    loop {
+        let kept = window.len().saturating_sub(overlap);
+        window.drain(..kept);
+        if object.by_ref().take(PIECE as u64).read_to_end(&mut window)? == 0 {
+            return Ok(false);
+        }
+        if texts.iter().any(|text| text.find(&window).is_some()) {
+            return Ok(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_text_is_found_wherever_it_lies(before in 0..3 * PIECE, length in 1..40_usize, is_there: bool) {
+            let text = vec![b'x'; length];
+            let mut object = vec![b'.'; before];
+            if is_there {
+                object.extend(&text);
+            }
+            object.extend([b'.'; 100]);
+            let found = holds(object.as_slice(), &[memmem::Finder::new(&text)], length - 1).unwrap();
+            prop_assert_eq!(found, is_there);
+        }
+    }
+}

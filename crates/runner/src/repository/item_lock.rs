@@ -1,0 +1,55 @@
+//! Who works on an item.
+
+use std::path::PathBuf;
+
+use super::{Error, Item, Repository};
+use crate::lock::Lock;
+use crate::{Clock, Disk};
+
+/// The ownership of an item and of its branch: a lock of the kernel, which vanishes with its process.
+#[derive(Debug)]
+pub struct ItemLock {
+    lock: Lock,
+    path: PathBuf,
+}
+
+/// Whether an item could be taken.
+#[derive(Debug)]
+pub enum Taken {
+    /// It is ours.
+    Ours(ItemLock),
+    /// Somebody else has it.
+    Elsewhere {
+        /// The process, where it said so.
+        process: Option<u32>,
+        /// The run it works in, where it said so.
+        run: Option<String>,
+    },
+}
+
+impl ItemLock {
+    /// Takes an item for a run. Nobody is ever waited for.
+    pub fn take(repository: &Repository, item: &Item, run: &str, clock: &Clock) -> Result<Taken, Error> {
+        let path = repository.own_directory()?.join(format!("{}.lock", item.name()));
+        if path.is_symlink() {
+            return Err(Error::Link { path });
+        }
+        let note = format!("{run}\n{}\n", clock.now().0);
+        match Lock::take_with_note(&path, run, &note, &Disk::new()) {
+            Ok(lock) => Ok(Taken::Ours(Self { lock, path })),
+            Err(crate::Error::Owned { owner, .. }) => {
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                let run = text.lines().nth(1).filter(|line| !line.is_empty()).map(str::to_owned);
+                Ok(Taken::Elsewhere { process: owner, run })
+            }
+            Err(error) => {
+                Err(Error::File { action: "lock", path, source: std::io::Error::other(error.to_string()) })
+            }
+        }
+    }
+
+    /// Asked before every effect outside: whether the item is still ours.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.lock.is_held() { Ok(()) } else { Err(Error::LockLost { path: self.path.clone() }) }
+    }
+}

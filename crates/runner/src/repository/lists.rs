@@ -1,0 +1,25 @@
+//! Lists of paths as git prints and reads them: bytes, each ended by a NUL.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// The paths of a list.
+pub(super) fn split(said: &[u8]) -> impl Iterator<Item = &[u8]> {
+    said.split(|byte| *byte == 0).filter(|path| !path.is_empty())
+}
+
+/// A list of paths.
+pub(super) fn join<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut list = Vec::new();
+    for path in paths {
+        list.extend_from_slice(path);
+        list.push(0);
+    }
+    list
+}
+
+/// The path that some bytes are.
+pub(super) fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}

@@ -1,0 +1,228 @@
+//! Merging a branch into its base on this machine, without touching anybody's checkout.
+
+use std::path::{Path, PathBuf};
+
+use super::private::Private;
+use super::refs::Seen;
+use super::scratch::Scratch;
+use super::turnstile::Turnstile;
+use super::{Error, Item, ItemLock, Repository, lists};
+use crate::git::command::judge;
+
+/// What is merged into what.
+#[derive(Debug, Clone, Copy)]
+pub struct Merging<'a> {
+    /// The item.
+    pub item: &'a Item,
+    /// The branch it began at.
+    pub base: &'a str,
+    /// The commit that a person or a setting has agreed to.
+    pub commit: &'a str,
+    /// The title of the issue, in one line.
+    pub title: &'a str,
+    /// The run.
+    pub run: &'a str,
+}
+
+/// What came of a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merged {
+    /// It is in.
+    Done {
+        /// The merge commit.
+        commit: String,
+        /// Where it is.
+        onto: Onto,
+    },
+    /// It was in before.
+    Already {
+        /// Where it is.
+        onto: Onto,
+    },
+    /// It does not merge. Nothing was moved.
+    Conflict {
+        /// Files that differ on both sides.
+        files: Vec<PathBuf>,
+        /// What it was merged into: worth trying again once this or the branch has moved.
+        into: String,
+    },
+    /// It merges, and does not work together. Nothing was moved.
+    NotVerified,
+    /// Somebody else merges into that branch just now.
+    Busy,
+    /// The branch moved meanwhile. Nothing else was moved.
+    Moved,
+    /// The branch for merges is checked out, and does not move under its owner's feet either.
+    CheckedOut {
+        /// The branch.
+        branch: String,
+        /// Where.
+        path: PathBuf,
+    },
+}
+
+/// Which branch holds a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Onto {
+    /// The base itself.
+    Base,
+    /// A branch beside it, because the base is checked out.
+    Beside {
+        /// `saihai/merge/main`
+        branch: String,
+    },
+}
+
+impl Onto {
+    /// What is left for the person to do.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Base => None,
+            Self::Beside { branch } => Some(format!("git merge --ff-only {branch}")),
+        }
+    }
+}
+
+/// Asked whether a merge works, in a directory with its files.
+pub type Verify<'a> = &'a mut dyn FnMut(&Path) -> bool;
+
+/// The branches a merge is about, as they were seen.
+struct Targets {
+    base: String,
+    base_tip: String,
+    beside: String,
+    beside_tip: Option<String>,
+}
+
+/// Two commits put together.
+enum Together {
+    Tree(String),
+    Conflict(Vec<PathBuf>),
+}
+
+impl Repository {
+    /// Merges a commit into its base; if that is checked out, into a branch beside it.
+    pub fn merge(
+        &self,
+        merging: Merging<'_>,
+        verify: Option<Verify<'_>>,
+        lock: &ItemLock,
+    ) -> Result<Merged, Error> {
+        let Some(_one_at_a_time) = Turnstile::of_merging(self, merging.base)? else {
+            return Ok(Merged::Busy);
+        };
+        let private = Private::make(self, None)?;
+        let targets = match self.targets(&private, merging.base)? {
+            Ok(targets) => targets,
+            Err(checked_out) => return Ok(checked_out),
+        };
+        let start = match self.start(&private, &targets)? {
+            Ok(start) => start,
+            Err(files) => return Ok(Merged::Conflict { files, into: targets.base_tip }),
+        };
+        if self.contains(&private, &start, merging.commit)? {
+            return Ok(Merged::Already { onto: targets.onto(self)? });
+        }
+        let tree = match self.together(&private, &start, merging.commit)? {
+            Together::Tree(tree) => tree,
+            Together::Conflict(files) => return Ok(Merged::Conflict { files, into: start }),
+        };
+        let commit = self.commit(&private, &tree, &[&start, merging.commit], &message(merging))?;
+        if let Some(verify) = verify {
+            let scratch = Scratch::make(self, merging.item, &commit)?;
+            let works = verify(scratch.path());
+            scratch.remove()?;
+            if !works {
+                return Ok(Merged::NotVerified);
+            }
+        }
+        lock.check()?;
+        self.land(&targets, commit)
+    }
+
+    /// The base and the branch beside it, which is removed once the base has it.
+    fn targets(&self, private: &Private<'_>, base: &str) -> Result<Result<Targets, Merged>, Error> {
+        let base_tip = self.tip(&format!("refs/heads/{base}"))?;
+        let base_tip = base_tip.ok_or_else(|| Error::NoBranch { branch: base.to_owned() })?;
+        let beside = format!("saihai/merge/{base}");
+        let mut beside_tip = self.tip(&format!("refs/heads/{beside}"))?;
+        if let Some(tip) = &beside_tip {
+            if let Some(path) = self.checked_out(&beside)? {
+                return Ok(Err(Merged::CheckedOut { branch: beside, path }));
+            }
+            if self.contains(private, &base_tip, tip)? {
+                self.remove_ref(&format!("refs/heads/{beside}"), tip)?;
+                beside_tip = None;
+            }
+        }
+        Ok(Ok(Targets { base: base.to_owned(), base_tip, beside, beside_tip }))
+    }
+
+    /// What is merged into: the base with everything that waits beside it; or the files in which those two conflict.
+    fn start(&self, private: &Private<'_>, targets: &Targets) -> Result<Result<String, Vec<PathBuf>>, Error> {
+        let Some(beside) = &targets.beside_tip else { return Ok(Ok(targets.base_tip.clone())) };
+        if self.contains(private, beside, &targets.base_tip)? {
+            return Ok(Ok(beside.clone()));
+        }
+        match self.together(private, beside, &targets.base_tip)? {
+            Together::Tree(tree) => {
+                let said = format!("Merge {} into {}\n", targets.base, targets.beside);
+                self.commit(private, &tree, &[beside, &targets.base_tip], &said).map(Ok)
+            }
+            Together::Conflict(files) => Ok(Err(files)),
+        }
+    }
+
+    fn together(&self, private: &Private<'_>, into: &str, commit: &str) -> Result<Together, Error> {
+        let mut git = private.command("merge-tree");
+        git.args(["--write-tree", "-z", "--name-only", "--no-messages", into, commit]);
+        // How files of a kind are merged is what the branch says that they are merged into.
+        git.envs([("GIT_ATTR_SOURCE", into)]);
+        let output = git.output().map_err(crate::git::Error::Missing)?;
+        if output.status.code() == Some(1) {
+            let files = lists::split(&output.stdout).skip(1).map(|path| lists::path(path).to_owned());
+            return Ok(Together::Conflict(files.collect()));
+        }
+        let said = judge(output, "merge-tree")?;
+        let tree = lists::split(&said).next().unwrap_or_default();
+        Ok(Together::Tree(String::from_utf8_lossy(tree).trim_end().to_owned()))
+    }
+
+    fn land(&self, targets: &Targets, commit: String) -> Result<Merged, Error> {
+        let onto = targets.onto(self)?;
+        let beside = format!("refs/heads/{}", targets.beside);
+        let moved = match (&onto, &targets.beside_tip) {
+            (Onto::Base, _) => {
+                let base = format!("refs/heads/{}", targets.base);
+                self.move_ref(&base, &commit, Seen::At(&targets.base_tip))
+            }
+            (Onto::Beside { .. }, Some(tip)) => self.move_ref(&beside, &commit, Seen::At(tip)),
+            (Onto::Beside { .. }, None) => self.move_ref(&beside, &commit, Seen::Absent),
+        };
+        match moved {
+            Ok(()) => {}
+            Err(Error::Moved { .. }) => return Ok(Merged::Moved),
+            Err(error) => return Err(error),
+        }
+        if let (Onto::Base, Some(tip)) = (&onto, &targets.beside_tip) {
+            // The base holds it now.
+            self.remove_ref(&beside, tip)?;
+        }
+        Ok(Merged::Done { commit, onto })
+    }
+}
+
+impl Targets {
+    /// A branch that is checked out must not move under its owner's feet.
+    fn onto(&self, repository: &Repository) -> Result<Onto, Error> {
+        Ok(match repository.checked_out(&self.base)? {
+            Some(_) => Onto::Beside { branch: self.beside.clone() },
+            None => Onto::Base,
+        })
+    }
+}
+
+fn message(merging: Merging<'_>) -> String {
+    let Merging { item, base, title, run, .. } = merging;
+    format!("Merge {} into {base}\n\n{title}\n\n{}", item.branch(), item.trailers(run))
+}

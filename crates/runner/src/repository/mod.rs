@@ -1,0 +1,153 @@
+//! What Saihai does with a repository: worktrees, commits, pushes, merges, rescues.
+//!
+//! Agents can write everything below a repository, its git configuration included. So nothing here is done by the
+//! repository's own rules: whatever reads files or talks to a server goes through a [`private`] git directory that is
+//! made for the occasion, knows only what was [`frozen`] before the first agent, and never follows the `.git` file
+//! of a worktree. The repository's own directory is only used to read and move refs and to register worktrees, with hooks off,
+//! and a ref moves only from the value it was seen at.
+//!
+//! The user's checkout, index and HEAD are never touched, nothing is forced, and nothing is removed before its
+//! content is reachable from a ref. Everything takes plain data, returns plain outcomes, and blocks.
+
+mod base;
+mod checkout;
+mod clean_up;
+mod error;
+mod exclude;
+mod finalize;
+mod frozen;
+mod inspect;
+mod item;
+mod item_lock;
+mod lists;
+mod merge;
+mod place;
+mod private;
+mod problem;
+mod push;
+mod refs;
+mod registered;
+mod rescue;
+mod scratch;
+mod shared;
+mod snapshot;
+mod turnstile;
+mod worktree;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub use base::Base;
+pub use clean_up::{Branch, CleanedUp, CleaningUp, Kept};
+pub use error::Error;
+pub use finalize::{Finalized, Finalizing, Ready};
+pub use frozen::Frozen;
+pub use item::{Item, Source};
+pub use item_lock::{ItemLock, Taken};
+pub use merge::{Merged, Merging, Onto, Verify};
+pub use place::{Ours, Placed, Placing, Refill, Refusal};
+pub use problem::Problem;
+pub use push::{Pushed, Pushing};
+pub use rescue::{Keep, Rescued};
+pub use shared::{Change, Shared};
+pub use worktree::Worktree;
+
+use crate::git;
+use crate::git::command::{Environment, output};
+use private::Private;
+
+/// A repository that Saihai works on.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    root: PathBuf,
+    common: PathBuf,
+    environment: Environment,
+    frozen: Frozen,
+}
+
+impl Repository {
+    /// The repository that `root` is in, with the user's configuration as it is now: before the first agent, that is.
+    pub fn open(root: &Path, environment: &Environment) -> Result<Self, Error> {
+        let said = |arguments: &[&str]| discover(root, environment, arguments);
+        match said(&["--is-bare-repository"]) {
+            Ok(bare) if bare == "true" => return Err(Error::Bare { path: root.to_owned() }),
+            Ok(_) => {}
+            Err(git::Error::Refused { said, .. }) if said.contains("not a git repository") => {
+                return Err(Error::NotARepository { path: root.to_owned() });
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let top = PathBuf::from(said(&["--show-toplevel"])?);
+        let common = PathBuf::from(said(&["--path-format=absolute", "--git-common-dir"])?);
+        let own = PathBuf::from(said(&["--absolute-git-dir"])?);
+        if said(&["--verify", "--quiet", "HEAD^{commit}"]).is_err() {
+            return Err(Error::NoCommit);
+        }
+        let lock = own.join("index.lock");
+        if lock.symlink_metadata().is_ok() {
+            return Err(Error::IndexLocked { path: lock });
+        }
+        let format = said(&["--show-object-format"])?.to_string_lossy().into_owned();
+        let frozen = Frozen::read(&top, &common, environment, format)?;
+        let repository = Self { root: top, common, environment: environment.clone(), frozen };
+        repository.find_identity()?;
+        Ok(repository)
+    }
+
+    /// Where the user's files lie.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What was read before the first agent.
+    pub fn frozen(&self) -> &Frozen {
+        &self.frozen
+    }
+
+    /// The directory of everything of ours in the repository.
+    fn own_directory(&self) -> Result<PathBuf, Error> {
+        let directory = self.common.join("saihai");
+        std::fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
+        Ok(directory)
+    }
+
+    fn find_identity(&self) -> Result<(), Error> {
+        let private = Private::make(self, None)?;
+        for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+            match private.run("var", [who]) {
+                Ok(_) => {}
+                Err(Error::Git(git::Error::Refused { .. })) => return Err(Error::NoIdentity),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Git in the repository's own directory: only for refs and for the list of worktrees.
+    fn registry(&self, command: &str) -> Command {
+        let mut git = self.environment.git();
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .current_dir(&self.common)
+            .arg("--git-dir")
+            .arg(&self.common)
+            .arg(command);
+        git
+    }
+}
+
+/// What `git rev-parse` says where the person stands, by their own configuration.
+fn discover(root: &Path, environment: &Environment, arguments: &[&str]) -> Result<OsString, git::Error> {
+    let mut git = environment.git();
+    frozen::with_own_configuration(&mut git, environment);
+    let mut said = output(git.current_dir(root).arg("rev-parse").args(arguments), "rev-parse")?;
+    // A path may itself end in a line break.
+    said.pop_if(|byte| *byte == b'\n');
+    Ok(OsString::from_vec(said))
+}
+
+#[cfg(test)]
+mod tests;

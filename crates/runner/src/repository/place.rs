@@ -1,0 +1,255 @@
+//! Making the branch and the worktree of an item, or finding them again.
+
+use std::path::{Path, PathBuf};
+
+use super::turnstile::Turnstile;
+use super::{Base, Error, Item, Keep, Repository, Worktree};
+use crate::git::command::output;
+use crate::repository::private::Private;
+
+/// What is to be worked on, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Placing<'a> {
+    /// The item.
+    pub item: &'a Item,
+    /// What it branches from.
+    pub base: &'a Base,
+    /// Where worktrees are kept, relative to the repository or absolute.
+    pub worktree_root: &'a Path,
+    /// Files of the user's checkout that are copied into a new worktree.
+    pub copy_files: &'a [String],
+    /// How a branch that exists is known to be ours.
+    pub ours: Ours,
+    /// What a worktree is filled with that has to be made again.
+    pub refill: Refill,
+}
+
+/// What a worktree is filled with that has to be made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refill {
+    /// What its branch holds.
+    Branch,
+    /// What was last rescued from it, if nothing was committed since; else what its branch holds.
+    Rescue,
+}
+
+/// How a branch that exists is known to be ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ours {
+    /// A run's journal says so.
+    ByJournal,
+    /// Only if a commit on it says so.
+    ByTrailers,
+    /// The person says so.
+    Adopted,
+}
+
+/// Where an item is worked on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Placed {
+    /// Branch and worktree are new.
+    Created(Worktree),
+    /// Both were there.
+    Continued(Worktree),
+    /// The branch was there, the worktree is new.
+    Recreated(Worktree),
+    /// Something is in the way, and stays as it is.
+    Refused(Refusal),
+}
+
+/// What is in the way.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A branch of that name.
+    #[error("branch `{branch}` exists, not ours")]
+    NotOurs {
+        /// The branch.
+        branch: String,
+    },
+    /// It belongs to an issue of that number from elsewhere.
+    #[error("branch `{branch}` belongs to another issue of that number")]
+    OtherSource {
+        /// The branch.
+        branch: String,
+    },
+    /// Something is where the worktree would be.
+    #[error("`{}` exists and is not a worktree of ours", .path.display())]
+    Occupied {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The branch is checked out in another place.
+    #[error("branch `{branch}` is checked out in `{}`", .path.display())]
+    CheckedOut {
+        /// The branch.
+        branch: String,
+        /// The place.
+        path: PathBuf,
+    },
+    /// Git keeps branches like files: one cannot be inside another.
+    #[error("branch `{present}` exists, so git cannot make `{branch}`")]
+    InTheWay {
+        /// The branch that is wanted.
+        branch: String,
+        /// The branch that exists.
+        present: String,
+    },
+}
+
+impl Repository {
+    /// Makes the branch and the worktree of an item, or finds them again.
+    pub fn place(&self, placing: Placing<'_>) -> Result<Placed, Error> {
+        let item = placing.item;
+        let branch = item.branch();
+        if output(self.registry("check-ref-format").arg(item.reference()), "check-ref-format").is_err() {
+            return Err(Error::InvalidBranch { branch });
+        }
+        let path = item.worktree(&self.worktree_root(placing.worktree_root)?);
+        let tip = self.tip(&item.reference())?;
+        if let Some(refusal) = self.refusal(&placing, tip.as_deref(), &path)? {
+            return Ok(Placed::Refused(refusal));
+        }
+        if path.symlink_metadata().is_ok() {
+            let found = self.worktree(item, placing.worktree_root)?;
+            return Ok(match found {
+                Some(worktree) => Placed::Continued(worktree),
+                None => Placed::Refused(Refusal::Occupied { path }),
+            });
+        }
+        match tip {
+            None => self.create(&placing, &path).map(Placed::Created),
+            Some(tip) => self.recreate(&placing, &path, &tip).map(Placed::Recreated),
+        }
+    }
+
+    fn refusal(
+        &self,
+        placing: &Placing<'_>,
+        tip: Option<&str>,
+        path: &Path,
+    ) -> Result<Option<Refusal>, Error> {
+        let branch = placing.item.branch();
+        // A link, even to a worktree of ours, may lead anywhere tomorrow; and a worktree without our branch is a
+        // person's, unless somebody knows better.
+        let is_unknown = tip.is_none() && placing.ours == Ours::ByTrailers;
+        let is_foreign = match path.symlink_metadata() {
+            Ok(found) => !found.is_dir() || is_unknown || self.registered_at(path)?.is_none(),
+            Err(_) => false,
+        };
+        if is_foreign {
+            return Ok(Some(Refusal::Occupied { path: path.to_owned() }));
+        }
+        let Some(tip) = tip else {
+            for (end, _) in branch.match_indices('/') {
+                let present = &branch[..end];
+                if self.tip(&format!("refs/heads/{present}"))?.is_some() {
+                    let present = present.to_owned();
+                    return Ok(Some(Refusal::InTheWay { branch, present }));
+                }
+            }
+            return Ok(None);
+        };
+        if let Some(refusal) = self.foreign_branch(placing, tip)? {
+            return Ok(Some(refusal));
+        }
+        let elsewhere = self.checked_out(&branch)?.filter(|found| found != path);
+        Ok(elsewhere.map(|path| Refusal::CheckedOut { branch, path }))
+    }
+
+    fn foreign_branch(&self, placing: &Placing<'_>, tip: &str) -> Result<Option<Refusal>, Error> {
+        let (item, branch) = (placing.item, placing.item.branch());
+        match placing.ours {
+            Ours::ByJournal | Ours::Adopted => return Ok(None),
+            Ours::ByTrailers => {}
+        }
+        let private = Private::make(self, None)?;
+        let said = private.run("log", ["-z", "--format=%B", tip, "--not", &placing.base.commit])?;
+        let said = String::from_utf8_lossy(&said);
+        let mut sources = said.split('\0').filter_map(|message| item.made_for(message));
+        Ok(match sources.next() {
+            None => Some(Refusal::NotOurs { branch }),
+            Some(source) if source == item.source => None,
+            Some(_) => Some(Refusal::OtherSource { branch }),
+        })
+    }
+
+    fn create(&self, placing: &Placing<'_>, path: &Path) -> Result<Worktree, Error> {
+        let (branch, commit) = (placing.item.branch(), &placing.base.commit);
+        let added = {
+            let _one_at_a_time = Turnstile::of_worktrees(self)?;
+            let mut git = self.registry("worktree");
+            git.args(["add", "--quiet", "--no-checkout", "--no-track", "-b", &branch]).arg(path).arg(commit);
+            output(&mut git, "worktree add")
+        };
+        let made = match added {
+            Ok(_) => self.fill(placing, path, commit, commit),
+            Err(error) => Err(error.into()),
+        };
+        if made.is_err() {
+            self.undo(placing.item, path, Some(commit))?;
+        }
+        made
+    }
+
+    fn recreate(&self, placing: &Placing<'_>, path: &Path, tip: &str) -> Result<Worktree, Error> {
+        let gone = self.worktree(placing.item, placing.worktree_root)?;
+        if let Some(gone) = gone {
+            // Its files are gone, but not yet the commits that only its own log knows of.
+            self.rescue(&gone, &placing.base.commit, placing.copy_files, Keep::WhatNothingHolds)?;
+            self.forget(&gone)?;
+        }
+        let files = match placing.refill {
+            Refill::Branch => None,
+            Refill::Rescue => self.last_rescue(placing.item, tip)?,
+        };
+        let files = files.unwrap_or_else(|| tip.to_owned());
+        let added = {
+            let _one_at_a_time = Turnstile::of_worktrees(self)?;
+            let mut git = self.registry("worktree");
+            git.args(["add", "--quiet", "--no-checkout"]).arg(path).arg(placing.item.branch());
+            output(&mut git, "worktree add")
+        };
+        let made = match added {
+            Ok(_) => self.fill(placing, path, tip, &files),
+            Err(error) => Err(error.into()),
+        };
+        if made.is_err() {
+            self.undo(placing.item, path, None)?;
+        }
+        made
+    }
+
+    /// Files are written outside the lock, so that many worktrees fill at once.
+    fn fill(&self, placing: &Placing<'_>, path: &Path, commit: &str, files: &str) -> Result<Worktree, Error> {
+        let found = self.registered_at(path)?.filter(|registered| registered.directory.is_some());
+        let registered = found.ok_or(crate::git::Error::Unreadable { command: "worktree add" })?;
+        let worktree = Worktree { item: placing.item.clone(), registered };
+        self.check_out(&worktree, commit, files)?;
+        self.copy_files(&worktree, commit, placing.copy_files)?;
+        Ok(worktree)
+    }
+
+    /// A worktree that could not be made leaves nothing. No agent has seen it yet.
+    fn undo(&self, item: &Item, path: &Path, made_at: Option<&str>) -> Result<(), Error> {
+        let registered = self.registered_at(path)?;
+        if path.symlink_metadata().is_ok() {
+            std::fs::remove_dir_all(path).map_err(Error::file("remove", path))?;
+        }
+        if let Some(registered) = registered {
+            self.forget(&Worktree { item: item.clone(), registered })?;
+        }
+        if let Some(commit) = made_at
+            && self.tip(&item.reference())?.as_deref() == Some(commit)
+        {
+            self.remove_ref(&item.reference(), commit)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a worktree off the list. Its files are gone.
+    pub(super) fn forget(&self, worktree: &Worktree) -> Result<(), Error> {
+        let _one_at_a_time = Turnstile::of_worktrees(self)?;
+        let directory = worktree.directory();
+        std::fs::remove_dir_all(directory).map_err(Error::file("remove", directory))
+    }
+}

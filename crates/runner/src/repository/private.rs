@@ -1,0 +1,185 @@
+//! A git directory of our own, over the objects of a repository.
+
+use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Error, Repository};
+use crate::git;
+use crate::git::command::{feed, judge, output};
+
+/// A git directory that nobody else can write, made for one occasion and gone with it. Git sees the repository's objects
+/// and the files of one directory through it, and nothing of the repository's configuration, hooks, refs and index.
+#[derive(Debug)]
+pub(super) struct Private<'a> {
+    repository: &'a Repository,
+    directory: tempfile::TempDir,
+    files: Option<PathBuf>,
+}
+
+/// What git may be asked to speak.
+const PROTOCOLS: &str = "https:ssh:file";
+
+impl<'a> Private<'a> {
+    /// Over the files at `files`, or over none.
+    pub(super) fn make(repository: &'a Repository, files: Option<&Path>) -> Result<Self, Error> {
+        let place = std::env::temp_dir();
+        if place.starts_with(&repository.root) {
+            return Err(Error::TemporaryInside { path: place });
+        }
+        let directory = tempfile::Builder::new()
+            .prefix("saihai-git-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(&place)
+            .map_err(Error::file("make a directory in", &place))?;
+        let private = Self { repository, directory, files: files.map(Path::to_owned) };
+        private.furnish()?;
+        Ok(private)
+    }
+
+    fn furnish(&self) -> Result<(), Error> {
+        for inner in ["objects", "refs", "info"] {
+            let inner = self.path(inner);
+            std::fs::create_dir(&inner).map_err(Error::file("make", &inner))?;
+        }
+        let frozen = &self.repository.frozen;
+        self.write("HEAD", b"ref: refs/heads/none\n")?;
+        self.write("config", self.configuration().as_bytes())?;
+        self.write("info/exclude", &frozen.excludes[0])?;
+        self.write("own-exclude", &frozen.excludes[1])?;
+        self.write("info/attributes", &frozen.attributes[0])?;
+        self.write("own-attributes", &frozen.attributes[1])?;
+        // Where the history of a shallow clone ends.
+        match std::fs::read(self.repository.common.join("shallow")) {
+            Ok(shallow) => self.write("shallow", &shallow),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn configuration(&self) -> String {
+        let frozen = &self.repository.frozen;
+        let mut text = String::new();
+        for (key, value) in &frozen.settings {
+            append(&mut text, key, value.as_deref());
+        }
+        let path = |name: &str| self.path(name).to_string_lossy().into_owned();
+        let held = [
+            ("core.repositoryformatversion", "1"),
+            ("extensions.objectformat", &frozen.object_format),
+            ("core.bare", if self.files.is_some() { "false" } else { "true" }),
+            ("core.excludesfile", &path("own-exclude")),
+            ("core.attributesfile", &path("own-attributes")),
+            ("user.useconfigonly", "true"),
+            ("submodule.recurse", "false"),
+            ("push.recursesubmodules", "no"),
+            ("push.gpgsign", "false"),
+            ("protocol.ext.allow", "never"),
+        ];
+        for (key, value) in held {
+            append(&mut text, key, Some(value));
+        }
+        text
+    }
+
+    /// A file in it.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).map_err(Error::file("write", &path))
+    }
+
+    /// Has git leave out files of these rules too.
+    pub(super) fn exclude(&self, rules: &str) -> Result<(), Error> {
+        let frozen = &self.repository.frozen.excludes[0];
+        self.write("info/exclude", &[frozen.as_slice(), b"\n", rules.as_bytes()].concat())
+    }
+
+    /// What git prints.
+    pub(super) fn run<S: AsRef<OsStr>>(
+        &self,
+        command: &str,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<Vec<u8>, Error> {
+        Ok(output(self.command(command).args(arguments), command)?)
+    }
+
+    /// What git prints about what it is given to read.
+    pub(super) fn feed<S: AsRef<OsStr>>(
+        &self,
+        command: &str,
+        arguments: impl IntoIterator<Item = S>,
+        input: &[u8],
+    ) -> Result<Vec<u8>, Error> {
+        Ok(feed(self.command(command).args(arguments), command, input)?)
+    }
+
+    /// One line that git prints.
+    pub(super) fn line<S: AsRef<OsStr>>(
+        &self,
+        command: &str,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<String, Error> {
+        Ok(String::from_utf8_lossy(&self.run(command, arguments)?).trim_end().to_owned())
+    }
+
+    /// Whether git says yes, by its exit status.
+    pub(super) fn holds<S: AsRef<OsStr>>(
+        &self,
+        command: &str,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<bool, Error> {
+        let output = self.command(command).args(arguments).output().map_err(git::Error::Missing)?;
+        if output.status.code() == Some(1) {
+            return Ok(false);
+        }
+        judge(output, command)?;
+        Ok(true)
+    }
+
+    pub(super) fn command(&self, command: &str) -> Command {
+        let repository = self.repository;
+        let mut git = repository.environment.git();
+        git.env("GIT_DIR", self.directory.path())
+            .env("GIT_OBJECT_DIRECTORY", repository.common.join("objects"))
+            .env("GIT_INDEX_FILE", self.path("index"))
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            .env("GIT_ALLOW_PROTOCOL", PROTOCOLS)
+            .envs(repository.frozen.identity.iter().map(|(name, value)| (name, value)));
+        match &self.files {
+            Some(files) => git.env("GIT_WORK_TREE", files).current_dir(files),
+            None => git.current_dir(self.directory.path()),
+        };
+        git.arg(command);
+        git
+    }
+}
+
+/// Adds a key as git writes it.
+fn append(text: &mut String, key: &str, value: Option<&str>) {
+    let Some((section, rest)) = key.split_once('.') else { return };
+    let quote = |text: &str| text.replace('\\', r"\\").replace('"', "\\\"");
+    let name = match rest.rsplit_once('.') {
+        Some((subsection, name)) => {
+            text.push_str(&format!("[{section} \"{}\"]\n", quote(subsection)));
+            name
+        }
+        None => {
+            text.push_str(&format!("[{section}]\n"));
+            rest
+        }
+    };
+    match value {
+        Some(value) => {
+            let value = quote(value).replace('\n', "\\n").replace('\t', "\\t");
+            text.push_str(&format!("\t{name} = \"{value}\"\n"));
+        }
+        None => text.push_str(&format!("\t{name}\n")),
+    }
+}

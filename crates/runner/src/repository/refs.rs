@@ -1,0 +1,64 @@
+//! Refs of the repository: read, and moved only from where they were seen.
+
+use super::{Error, Repository};
+use crate::git;
+use crate::git::command::output;
+
+/// Where a ref must be for it to be moved.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Seen<'a> {
+    /// Nowhere: it is made.
+    Absent,
+    /// At this commit.
+    At(&'a str),
+}
+
+impl Repository {
+    /// What a full name of a ref (`refs/heads/main`) points to.
+    pub fn tip(&self, reference: &str) -> Result<Option<String>, Error> {
+        match output(self.registry("rev-parse").args(["--verify", "--quiet", reference]), "rev-parse") {
+            Ok(said) => Ok(Some(String::from_utf8_lossy(&said).trim_end().to_owned())),
+            Err(git::Error::Refused { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Moves a ref, if it still is where it was seen.
+    pub(super) fn move_ref(&self, reference: &str, to: &str, seen: Seen<'_>) -> Result<(), Error> {
+        let absent = "0".repeat(to.len());
+        let old = match seen {
+            Seen::Absent => absent.as_str(),
+            Seen::At(commit) => commit,
+        };
+        let arguments = ["--no-deref", "--create-reflog", "-m", "saihai", reference, to, old];
+        self.change(reference, &arguments)
+    }
+
+    /// Removes a ref, if it still is where it was seen.
+    pub(super) fn remove_ref(&self, reference: &str, seen: &str) -> Result<(), Error> {
+        self.change(reference, &["--no-deref", "-m", "saihai", "-d", reference, seen])
+    }
+
+    fn change(&self, reference: &str, arguments: &[&str]) -> Result<(), Error> {
+        let mut git = self.registry("update-ref");
+        git.envs(self.frozen.identity.iter().map(|(name, value)| (name, value)));
+        match output(git.args(arguments), "update-ref") {
+            Ok(_) => Ok(()),
+            Err(git::Error::Refused { said, .. }) => {
+                Err(Error::Moved { reference: reference.to_owned(), said })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Names and commits of the refs below a prefix.
+    pub(super) fn refs_below(&self, prefix: &str) -> Result<Vec<(String, String)>, Error> {
+        let said = output(
+            self.registry("for-each-ref").args(["--format=%(refname) %(objectname)", prefix]),
+            "for-each-ref",
+        )?;
+        let said = String::from_utf8_lossy(&said);
+        let pairs = said.lines().filter_map(|line| line.rsplit_once(' '));
+        Ok(pairs.map(|(name, commit)| (name.to_owned(), commit.to_owned())).collect())
+    }
+}

@@ -1,0 +1,162 @@
+//! Keeping everything of a worktree before something happens to it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::private::Private;
+use super::refs::Seen;
+use super::snapshot::Files;
+use super::{Error, Item, Repository, Worktree};
+
+/// A ref that holds everything of a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rescued {
+    /// `refs/saihai/rescue/issue-7/1`, never removed by us; nothing where everything was on a branch already.
+    pub reference: Option<String>,
+    /// Other repositories among the files, and submodules that were filled: they are only on disk.
+    pub left: Vec<PathBuf>,
+}
+
+/// When a ref is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Where something would be lost without it.
+    WhatNothingHolds,
+    /// In any case.
+    Everything,
+}
+
+impl Rescued {
+    /// How the person gets at it.
+    pub fn hint(&self) -> Option<String> {
+        self.reference.as_ref().map(|reference| format!("git worktree add DIR {reference}"))
+    }
+}
+
+impl Repository {
+    /// Makes everything of a worktree reachable from a ref of its own: files, also those that only rules newer than the
+    /// base hide, what was staged, and commits that no branch holds.
+    pub fn rescue(
+        &self,
+        worktree: &Worktree,
+        base: &str,
+        copied: &[String],
+        keep: Keep,
+    ) -> Result<Rescued, Error> {
+        let head = self.tip(&self.head_name(&worktree.registered))?;
+        let over = head.as_deref().unwrap_or(base);
+        let private = Private::make(self, None)?;
+        let committed = private.line("rev-parse", [format!("{over}^{{tree}}")])?;
+        let (tree, left) = if worktree.path().is_dir() {
+            let snapshot = self.snapshot(worktree, over, copied, Files::HiddenSince(base))?;
+            (snapshot.tree, [snapshot.embedded, snapshot.filled].concat())
+        } else {
+            (committed.clone(), Vec::new())
+        };
+        let mut parents = vec![over.to_owned()];
+        if let Some(staged) = self.staged(worktree)?.filter(|staged| *staged != tree && *staged != committed)
+        {
+            parents.push(self.keep(&private, &staged, &parents, "what was staged\n")?);
+        }
+        let lost = self.lost_commits(&private, worktree, over)?;
+        let is_held = tree == committed && parents.len() == 1 && lost.is_empty();
+        if is_held && keep == Keep::WhatNothingHolds {
+            return Ok(Rescued { reference: None, left });
+        }
+        parents.extend(lost.into_iter().filter(|commit| commit != over));
+        let name = worktree.item.name();
+        let said = format!("rescue of {name}\n\nSaihai-Issue: {}\n", worktree.item.number);
+        let commit = self.keep(&private, &tree, &parents, &said)?;
+        let reference = self.name_rescue(&name, &commit)?;
+        Ok(Rescued { reference: Some(reference), left })
+    }
+
+    fn keep(
+        &self,
+        private: &Private<'_>,
+        tree: &str,
+        parents: &[String],
+        said: &str,
+    ) -> Result<String, Error> {
+        let mut arguments = vec![tree];
+        for parent in parents {
+            arguments.extend(["-p", parent]);
+        }
+        let commit = private.feed("commit-tree", arguments, said.as_bytes())?;
+        Ok(String::from_utf8_lossy(&commit).trim_end().to_owned())
+    }
+
+    /// What was last rescued of an item, if its branch is where it was then.
+    pub(super) fn last_rescue(&self, item: &Item, tip: &str) -> Result<Option<String>, Error> {
+        let below = format!("refs/saihai/rescue/{}/", item.name());
+        let rescues = self.refs_below(&below)?;
+        let numbered = rescues
+            .into_iter()
+            .filter_map(|(name, commit)| Some((name.strip_prefix(&below)?.parse::<u64>().ok()?, commit)));
+        let Some((_, commit)) = numbered.max() else { return Ok(None) };
+        let over = Private::make(self, None)?.line("rev-parse", [format!("{commit}^1")])?;
+        Ok(Some(commit).filter(|_| over == tip))
+    }
+
+    /// The next number that nobody has.
+    fn name_rescue(&self, name: &str, commit: &str) -> Result<String, Error> {
+        let below = format!("refs/saihai/rescue/{name}/");
+        loop {
+            let present = self.refs_below(&below)?;
+            let numbers =
+                present.iter().filter_map(|(name, _)| name.strip_prefix(&below)?.parse::<u64>().ok());
+            let reference = format!("{below}{}", numbers.max().unwrap_or(0) + 1);
+            match self.move_ref(&reference, commit, Seen::Absent) {
+                // Somebody was faster.
+                Err(Error::Moved { .. }) if self.tip(&reference)?.is_some() => {}
+                made => return made.map(|()| reference),
+            }
+        }
+    }
+
+    /// The tree of the worktree's own index; nothing where it cannot be made, as in the middle of a merge.
+    fn staged(&self, worktree: &Worktree) -> Result<Option<String>, Error> {
+        let private = Private::make(self, None)?;
+        let directory = worktree.directory();
+        let Ok(entries) = std::fs::read_dir(directory) else { return Ok(None) };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name == "index" || name.starts_with("sharedindex.") {
+                std::fs::copy(entry.path(), private.path(&name))
+                    .map_err(Error::file("copy", &entry.path()))?;
+            }
+        }
+        match private.line("write-tree", [""; 0]) {
+            Ok(tree) => Ok(Some(tree)),
+            Err(Error::Git(crate::git::Error::Refused { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Commits that HEAD has been at and that no ref holds.
+    fn lost_commits(
+        &self,
+        private: &Private<'_>,
+        worktree: &Worktree,
+        head: &str,
+    ) -> Result<Vec<String>, Error> {
+        let log = std::fs::read(worktree.directory().join("logs/HEAD")).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let been = log.lines().flat_map(|line| line.split(' ').take(2));
+        let is_id = |id: &&str| id.len() == head.len() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let been: BTreeSet<&str> = been.filter(is_id).chain([head]).collect();
+        let input: String = been.iter().map(|id| format!("{id}\n")).collect();
+        let known =
+            private.feed("cat-file", ["--batch-check=%(objectname) %(objecttype)"], input.as_bytes())?;
+        let known = String::from_utf8_lossy(&known);
+        let known: Vec<&str> = known.lines().filter_map(|line| line.strip_suffix(" commit")).collect();
+        let held = self.refs_below("refs/")?;
+        let mut input: String = known.iter().map(|id| format!("{id}\n")).collect();
+        input.extend(held.iter().map(|(_, id)| format!("^{id}\n")));
+        let lost = private.feed("rev-list", ["--ignore-missing", "--stdin"], input.as_bytes())?;
+        let lost = String::from_utf8_lossy(&lost);
+        let lost: BTreeSet<&str> = lost.lines().collect();
+        Ok(known.into_iter().filter(|id| lost.contains(id)).map(str::to_owned).collect())
+    }
+}

@@ -1,0 +1,121 @@
+//! The files of a worktree as a tree of git.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::exclude::rule;
+use super::private::Private;
+use super::{Error, Repository, Worktree, lists};
+use crate::git::command::{fed, judge};
+
+/// The files of a worktree as a tree of git. The index of the worktree is not looked at: whatever an agent marked there
+/// as unchanged or to be skipped is seen all the same.
+#[derive(Debug)]
+pub(super) struct Snapshot<'a> {
+    pub(super) private: Private<'a>,
+    pub(super) tree: String,
+    /// Other repositories among the files. Nothing of them is in the tree.
+    pub(super) embedded: Vec<PathBuf>,
+    /// Submodules that somebody filled. Nothing of them is in the tree either.
+    pub(super) filled: Vec<PathBuf>,
+}
+
+/// Which files count.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Files<'a> {
+    /// All that git does not ignore.
+    Visible,
+    /// Those too that are ignored, but not by the rules of this commit.
+    HiddenSince(&'a str),
+}
+
+impl Repository {
+    /// Puts the files of a worktree into the repository's objects, over a commit.
+    pub(super) fn snapshot(
+        &self,
+        worktree: &Worktree,
+        over: &str,
+        copied: &[String],
+        files: Files<'_>,
+    ) -> Result<Snapshot<'_>, Error> {
+        let private = Private::make(self, Some(worktree.path()))?;
+        let rules: Vec<String> = copied.iter().map(|path| format!("/{}\n", rule(path))).collect();
+        private.exclude(&rules.concat())?;
+        private.run("read-tree", [over])?;
+        // It says no where something differs, which is no news.
+        private.holds("update-index", ["-q", "--refresh"])?;
+        let gitlinks = gitlinks(&private)?;
+        let changed = private.run("ls-files", ["-z", "--modified", "--deleted"])?;
+        let others = private.run("ls-files", ["-z", "--others", "--exclude-standard"])?;
+        let hidden = match files {
+            Files::Visible => Vec::new(),
+            Files::HiddenSince(commit) => self.hidden(&private, commit, copied)?,
+        };
+        let is_gitlink = |path: &[u8]| gitlinks.contains(path);
+        let paths: BTreeSet<&[u8]> =
+            [&changed, &others, &hidden].into_iter().flat_map(|list| lists::split(list)).collect();
+        let (embedded, paths): (Vec<&[u8]>, Vec<&[u8]>) =
+            paths.into_iter().filter(|path| !is_gitlink(path)).partition(|path| path.ends_with(b"/"));
+        let flags = ["--add", "--remove", "--replace", "-z", "--stdin"];
+        private.feed("update-index", flags, &lists::join(paths))?;
+        let tree = private.line("write-tree", [""; 0])?;
+        let embedded = embedded.into_iter().map(|path| lists::path(path).to_owned()).collect();
+        let filled = gitlinks.iter().map(|path| lists::path(path).to_owned()).filter(|path| {
+            std::fs::read_dir(worktree.path().join(path)).is_ok_and(|mut inner| inner.next().is_some())
+        });
+        Ok(Snapshot { embedded, filled: filled.collect(), private, tree })
+    }
+
+    /// Files that are ignored now, but would not be by the rules of a commit.
+    fn hidden(&self, private: &Private<'_>, commit: &str, copied: &[String]) -> Result<Vec<u8>, Error> {
+        let ignored = private.run("ls-files", ["-z", "--others", "--ignored", "--exclude-standard"])?;
+        let is_copied = |path: &[u8]| copied.iter().any(|copied| copied.as_bytes() == path);
+        let ignored: Vec<&[u8]> = lists::split(&ignored).filter(|path| !is_copied(path)).collect();
+        if ignored.is_empty() {
+            return Ok(Vec::new());
+        }
+        let may_go = self.ignored_by(commit, &ignored)?;
+        Ok(lists::join(ignored.into_iter().filter(|path| !may_go.contains(*path))))
+    }
+
+    /// Which paths the rules of a commit ignore.
+    fn ignored_by(&self, commit: &str, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
+        let scratch =
+            tempfile::tempdir().map_err(Error::file("make a directory in", &std::env::temp_dir()))?;
+        let private = Private::make(self, Some(scratch.path()))?;
+        private.run("read-tree", [commit])?;
+        let tracked = private.run("ls-files", ["-z"])?;
+        let is_rules = |path: &&[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");
+        let rules = lists::join(lists::split(&tracked).filter(is_rules));
+        private.feed("checkout-index", ["-z", "--stdin"], &rules)?;
+        // Of a whole repository it is asked by something in it: with its slash git would not know it. And a path that
+        // begins with a dot is never taken for anything but a path.
+        let inside = |path: &[u8]| if path.ends_with(b"/") { &b"x"[..] } else { b"" };
+        let asked: Vec<Vec<u8>> = paths.iter().map(|path| [b"./", *path, inside(path)].concat()).collect();
+        let input = lists::join(asked.iter().map(Vec::as_slice));
+        let mut git = private.command("check-ignore");
+        // It refuses to take paths literally, as all others do.
+        git.env_remove("GIT_LITERAL_PATHSPECS").args(["-z", "--no-index", "--stdin"]);
+        let output = fed(&mut git, &input)?;
+        // None of them.
+        if output.status.code() == Some(1) {
+            return Ok(BTreeSet::new());
+        }
+        let said = judge(output, "check-ignore")?;
+        let said: BTreeSet<&[u8]> = lists::split(&said).collect();
+        let pairs = paths.iter().zip(&asked);
+        Ok(pairs
+            .filter(|(_, asked)| said.contains(asked.as_slice()))
+            .map(|(path, _)| path.to_vec())
+            .collect())
+    }
+}
+
+/// Paths of submodules.
+fn gitlinks(private: &Private<'_>) -> Result<BTreeSet<Vec<u8>>, Error> {
+    let staged = private.run("ls-files", ["-z", "--stage"])?;
+    let gitlinks = lists::split(&staged).filter(|entry| entry.starts_with(b"160000 "));
+    Ok(gitlinks
+        .filter_map(|entry| entry.iter().position(|byte| *byte == b'\t').map(|tab| entry[tab + 1..].to_vec()))
+        .collect())
+}

@@ -1,0 +1,97 @@
+//! Who works on an item, and what git is not to see.
+
+use super::*;
+use crate::Clock;
+
+fn take(scene: &Scene, number: u32) -> Taken {
+    let clock = Clock::starting_at(testing::BEGINNING);
+    ItemLock::take(&scene.repository(), &item(number), "a-run", &clock).unwrap()
+}
+
+#[test]
+fn an_item_is_worked_on_by_one_process_which_says_who_it_is() {
+    let scene = Scene::new();
+    let held = lock(&scene.repository(), 4);
+    match take(&scene, 4) {
+        Taken::Ours(_) => panic!("two have it"),
+        Taken::Elsewhere { process, run } => {
+            assert_eq!((process, run.as_deref()), (Some(std::process::id()), Some("a-run")));
+        }
+    }
+    // Another number is another item, also one that begins alike.
+    lock(&scene.repository(), 42);
+    held.check().unwrap();
+    drop(held);
+    lock(&scene.repository(), 4);
+}
+
+#[test]
+fn an_item_is_one_in_every_checkout_of_its_repository() {
+    let scene = Scene::new();
+    scene.git(&["worktree", "add", "--quiet", "../other"]);
+    let _lock = lock(&scene.repository(), 7);
+    let other = Repository::open(&scene.beside("other"), &scene.environment()).unwrap();
+    let clock = Clock::starting_at(testing::BEGINNING);
+    let taken = ItemLock::take(&other, &item(7), "other-run", &clock).unwrap();
+    assert!(matches!(taken, Taken::Elsewhere { .. }), "{taken:?}");
+}
+
+#[test]
+fn a_lock_that_was_replaced_is_lost() {
+    let scene = Scene::new();
+    let held = lock(&scene.repository(), 7);
+    let path = scene.beside("repository/.git/saihai/issue-7.lock");
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "").unwrap();
+    let shown = held.check().unwrap_err().to_string().replace(&path.display().to_string(), "LOCK");
+    insta::assert_snapshot!(shown, @"lock-lost: `LOCK` was removed or replaced while the item was worked on");
+    lock(&scene.repository(), 7).check().unwrap();
+}
+
+#[test]
+fn a_lock_is_not_taken_through_a_link() {
+    let scene = Scene::new();
+    scene.write("precious", "text");
+    fs::create_dir(scene.beside("repository/.git/saihai")).unwrap();
+    std::os::unix::fs::symlink(scene.beside("precious"), scene.beside("repository/.git/saihai/issue-7.lock"))
+        .unwrap();
+    let clock = Clock::starting_at(testing::BEGINNING);
+    let taken = ItemLock::take(&scene.repository(), &item(7), "a-run", &clock);
+    assert!(matches!(taken, Err(Error::Link { .. })), "{taken:?}");
+    assert_eq!(fs::read_to_string(scene.beside("precious")).unwrap(), "text");
+}
+
+#[test]
+fn directories_of_ours_are_excluded_once_and_nothing_else_is_touched() {
+    let scene = Scene::new();
+    scene.write("repository/.git/info/exclude", "mine");
+    let repository = scene.repository();
+    let outside = scene.beside("elsewhere");
+    let directories = [Path::new(".worktrees"), Path::new("odd [name]/"), &outside, Path::new("")];
+    for _ in 0..2 {
+        repository.exclude(&directories).unwrap();
+    }
+    let text = fs::read_to_string(scene.beside("repository/.git/info/exclude")).unwrap();
+    insta::assert_snapshot!(text, @r"
+    mine
+    # Made by Saihai, which never looks at these itself:
+    /.worktrees/
+    /odd\ \[name\]/
+    ");
+    scene.write("repository/odd [name]/x", "").write("repository/.worktrees/issue-1/x", "");
+    scene.write("repository/odd n/x", "");
+    assert_eq!(scene.git(&["status", "--porcelain"]), "?? \"odd n/\"");
+}
+
+#[test]
+fn fifty_who_exclude_at_once_write_one_rule() {
+    let scene = Scene::new();
+    let repository = scene.repository();
+    std::thread::scope(|scope| {
+        for _ in 0..50 {
+            scope.spawn(|| repository.exclude(&[Path::new(".worktrees")]).unwrap());
+        }
+    });
+    let text = fs::read_to_string(scene.beside("repository/.git/info/exclude")).unwrap();
+    assert_eq!(text.matches("/.worktrees/\n").count(), 1, "{text}");
+}

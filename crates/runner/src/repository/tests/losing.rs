@@ -1,0 +1,221 @@
+//! Everything an agent can leave behind, against every end its worktree can come to: nothing is lost.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+/// One thing an agent leaves in a directory. What must not be lost is a text of its own.
+struct Leftover {
+    name: &'static str,
+    leave: fn(&Path, &str),
+}
+
+const LEFTOVERS: [Leftover; 20] = [
+    Leftover { name: "modified", leave: |at, text| write(&at.join("a.txt"), text) },
+    Leftover { name: "untracked", leave: |at, text| write(&at.join("new/er"), text) },
+    Leftover {
+        name: "staged",
+        leave: |at, text| {
+            write(&at.join("s"), text);
+            git(at, &["add", "s"]);
+        },
+    },
+    Leftover {
+        name: "staged-and-gone",
+        leave: |at, text| {
+            write(&at.join("s"), text);
+            git(at, &["add", "s"]);
+            fs::remove_file(at.join("s")).unwrap();
+        },
+    },
+    Leftover {
+        name: "staged-in-a-split-index",
+        leave: |at, text| {
+            git(at, &["update-index", "--split-index"]);
+            write(&at.join("s"), text);
+            git(at, &["add", "s"]);
+            fs::remove_file(at.join("s")).unwrap();
+        },
+    },
+    Leftover {
+        name: "hidden-by-a-rule-of-its-own",
+        leave: |at, text| {
+            write(&at.join(".gitignore"), "notes/\n");
+            write(&at.join("notes/x"), text);
+        },
+    },
+    Leftover {
+        name: "marked-as-unchanged",
+        leave: |at, text| {
+            git(at, &["update-index", "--assume-unchanged", "a.txt"]);
+            write(&at.join("a.txt"), text);
+        },
+    },
+    Leftover {
+        name: "marked-to-be-skipped",
+        leave: |at, text| {
+            git(at, &["update-index", "--skip-worktree", "a.txt"]);
+            write(&at.join("a.txt"), text);
+        },
+    },
+    Leftover { name: "binary", leave: |at, text| write(&at.join("b"), &format!("\0\u{1}{text}\0")) },
+    Leftover { name: "large", leave: |at, text| write(&at.join("l"), &text.repeat(100_000)) },
+    Leftover { name: "link", leave: |at, text| symlink(text, at.join("link")).unwrap() },
+    Leftover { name: "line-break", leave: |at, text| write(&at.join("line\nbreak"), text) },
+    Leftover {
+        name: "no-utf-8",
+        leave: |at, text| write(&at.join(std::ffi::OsStr::from_bytes(b"\xff\xfe")), text),
+    },
+    Leftover { name: "option", leave: |at, text| write(&at.join("--force"), text) },
+    Leftover {
+        name: "own-commit",
+        leave: |at, text| {
+            write(&at.join("a.txt"), text);
+            git(at, &["commit", "--quiet", "--all", "-m", "own"]);
+        },
+    },
+    Leftover {
+        name: "amended-commit",
+        leave: |at, text| {
+            write(&at.join("a.txt"), text);
+            git(at, &["commit", "--quiet", "--all", "-m", "own"]);
+            write(&at.join("a.txt"), "other");
+            git(at, &["commit", "--quiet", "--all", "--amend", "-m", "other"]);
+        },
+    },
+    Leftover {
+        name: "detached-commit",
+        leave: |at, text| {
+            git(at, &["switch", "--quiet", "--detach"]);
+            write(&at.join("a.txt"), text);
+            git(at, &["commit", "--quiet", "--all", "-m", "detached"]);
+            git(at, &["switch", "--quiet", "-"]);
+        },
+    },
+    Leftover {
+        name: "stash",
+        leave: |at, text| {
+            write(&at.join("a.txt"), text);
+            git(at, &["stash", "--quiet"]);
+        },
+    },
+    Leftover {
+        name: "other-branch",
+        leave: |at, text| {
+            git(at, &["switch", "--quiet", "-c", "other"]);
+            write(&at.join("a.txt"), text);
+        },
+    },
+    Leftover {
+        name: "embedded-repository",
+        leave: |at, text| {
+            git(at, &["init", "--quiet", "inner"]);
+            write(&at.join("inner/x"), text);
+        },
+    },
+];
+
+/// All texts that are on disk in worktrees or in an object that a ref holds.
+fn found(scene: &Scene) -> BTreeSet<&'static str> {
+    let mut held = Vec::new();
+    let mut left = vec![scene.made.root().join(".worktrees")];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            match path.symlink_metadata().unwrap() {
+                found if found.is_dir() => left.push(path),
+                found if found.is_symlink() => {
+                    held.extend(fs::read_link(path).unwrap().as_os_str().as_bytes().iter().chain(b"\n"));
+                }
+                _ => held.extend(fs::read(path).unwrap()),
+            }
+        }
+    }
+    let objects = scene.git(&["rev-list", "--objects", "--no-object-names", "--all"]);
+    let mut dump = Command::new("git");
+    dump.args(["cat-file", "--batch"]).current_dir(scene.made.root());
+    held.extend(crate::git::command::feed(&mut dump, "cat-file", format!("{objects}\n").as_bytes()).unwrap());
+    let is_held = |text: &str| memchr::memmem::find(&held, text.as_bytes()).is_some();
+    LEFTOVERS.iter().map(|one| one.name).filter(|name| is_held(&text(name))).collect()
+}
+
+fn text(name: &str) -> String {
+    format!("<{name}>")
+}
+
+/// Leaves each thing in a worktree of its own, brings all worktrees to an end, and looks for what was left.
+fn check(end: impl Fn(&Repository, &Worktree, &Base)) {
+    let scene = Scene::new();
+    let repository = scene.repository();
+    let base = repository.base("main").unwrap();
+    for (number, leftover) in (1..).zip(&LEFTOVERS) {
+        let worktree = scene.place(number);
+        (leftover.leave)(worktree.path(), &text(leftover.name));
+        end(&repository, &worktree, &base);
+        if leftover.name == "other-branch" && worktree.path().exists() {
+            // Two worktrees cannot be on one branch.
+            git(worktree.path(), &["switch", "--quiet", "--detach"]);
+        }
+    }
+    let found = found(&scene);
+    let lost: Vec<&str> = LEFTOVERS.iter().map(|one| one.name).filter(|name| !found.contains(name)).collect();
+    assert_eq!(lost, [""; 0]);
+}
+
+fn finalize(repository: &Repository, worktree: &Worktree, base: &Base) -> Finalized {
+    let finalizing =
+        Finalizing { worktree, base, title: "t", run: "r", copied: &[], secrets: &[b"not there".to_vec()] };
+    repository.finalize(finalizing, &lock(repository, worktree.item().number)).unwrap()
+}
+
+fn clean_up(repository: &Repository, worktree: &Worktree, base: &Base) -> CleanedUp {
+    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: Some("refs/heads/main") };
+    repository.clean_up(cleaning, &lock(repository, worktree.item().number)).unwrap()
+}
+
+#[test]
+fn nothing_is_lost_when_a_completed_item_is_cleaned_up() {
+    check(|repository, worktree, base| {
+        finalize(repository, worktree, base);
+        clean_up(repository, worktree, base);
+    });
+}
+
+#[test]
+fn nothing_is_lost_when_a_failed_item_is_cleaned_up() {
+    check(|repository, worktree, base| {
+        clean_up(repository, worktree, base);
+    });
+}
+
+#[test]
+fn nothing_is_lost_when_files_are_gone_after_a_rescue_and_the_worktree_is_made_again() {
+    check(|repository, worktree, base| {
+        let rescued = repository.rescue(worktree, &base.commit, &[], Keep::WhatNothingHolds).unwrap();
+        if rescued.left.is_empty() {
+            fs::remove_dir_all(worktree.path()).unwrap();
+            let placed = repository.place(Placing {
+                item: worktree.item(),
+                base,
+                worktree_root: Path::new(".worktrees"),
+                copy_files: &[],
+                ours: Ours::ByJournal,
+                refill: Refill::Rescue,
+            });
+            placed.unwrap();
+        }
+    });
+}
+
+// Without this the search above could find everything anywhere.
+#[test]
+fn what_is_removed_without_us_is_found_to_be_lost() {
+    let scene = Scene::new();
+    let worktree = scene.place(1);
+    (LEFTOVERS[1].leave)(worktree.path(), &text(LEFTOVERS[1].name));
+    assert_eq!(found(&scene), BTreeSet::from(["untracked"]));
+    fs::remove_file(worktree.path().join("new/er")).unwrap();
+    assert_eq!(found(&scene), BTreeSet::new());
+}

@@ -1,0 +1,196 @@
+//! Repositories, users and agents for the tests.
+
+mod cleaning;
+mod finalizing;
+mod hostile;
+mod locking;
+mod losing;
+mod merging;
+mod opening;
+mod placing;
+mod pushing;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::*;
+use crate::testing;
+
+/// A repository with a file and a commit, and a user with a name.
+struct Scene {
+    made: testing::Repository,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let scene = Self { made: testing::Repository::new() };
+        scene.write("home/.gitconfig", "[user]\n\tname = U Ser\n\temail = user@example.com\n");
+        scene.made.write("a.txt", "one\n").commit("first");
+        scene
+    }
+
+    /// A path beside the repository.
+    fn beside(&self, path: &str) -> PathBuf {
+        self.made.root().parent().unwrap().join(path)
+    }
+
+    /// Writes a file beside the repository; `repository/a.txt` is one in it.
+    fn write(&self, path: &str, text: &str) -> &Self {
+        write(&self.beside(path), text);
+        self
+    }
+
+    fn environment(&self) -> Environment {
+        let home = self.beside("home");
+        Environment::of([
+            ("PATH".into(), std::env::var_os("PATH").unwrap()),
+            ("GIT_CONFIG_GLOBAL".into(), home.join(".gitconfig").into()),
+            ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
+            ("HOME".into(), home.into()),
+        ])
+    }
+
+    fn open(&self) -> Result<Repository, Error> {
+        Repository::open(self.made.root(), &self.environment())
+    }
+
+    fn repository(&self) -> Repository {
+        self.open().unwrap()
+    }
+
+    /// What git says in the repository.
+    fn git(&self, arguments: &[&str]) -> String {
+        git(self.made.root(), arguments)
+    }
+
+    fn place(&self, number: u32) -> Worktree {
+        match self.try_place(number, Ours::ByJournal).unwrap() {
+            Placed::Created(worktree) | Placed::Continued(worktree) | Placed::Recreated(worktree) => worktree,
+            Placed::Refused(refusal) => panic!("{refusal}"),
+        }
+    }
+
+    fn try_place(&self, number: u32, ours: Ours) -> Result<Placed, Error> {
+        let repository = self.repository();
+        let base = repository.base("main")?;
+        repository.place(Placing {
+            item: &item(number),
+            base: &base,
+            worktree_root: Path::new(".worktrees"),
+            copy_files: &[],
+            ours,
+            refill: Refill::Rescue,
+        })
+    }
+}
+
+/// An item with its worktree, held by us.
+struct Work {
+    scene: Scene,
+    repository: Repository,
+    base: Base,
+    worktree: Worktree,
+    lock: ItemLock,
+    copied: Vec<String>,
+}
+
+impl Work {
+    fn new() -> Self {
+        Self::on(Scene::new())
+    }
+
+    fn on(scene: Scene) -> Self {
+        Self::with_copies(scene, &[])
+    }
+
+    fn with_copies(scene: Scene, copied: &[&str]) -> Self {
+        let repository = scene.repository();
+        let base = repository.base("main").unwrap();
+        let copied: Vec<String> = copied.iter().map(|&path| path.to_owned()).collect();
+        let placing = Placing {
+            item: &item(7),
+            base: &base,
+            worktree_root: Path::new(".worktrees"),
+            copy_files: &copied,
+            ours: Ours::ByTrailers,
+            refill: Refill::Rescue,
+        };
+        let Placed::Created(worktree) = repository.place(placing).unwrap() else { panic!("it was there") };
+        let lock = lock(&repository, 7);
+        Self { scene, repository, base, worktree, lock, copied }
+    }
+
+    /// Writes a file of the worktree.
+    fn write(&self, path: &str, text: &str) -> &Self {
+        write(&self.worktree.path().join(path), text);
+        self
+    }
+
+    /// What git says in the worktree.
+    fn git(&self, arguments: &[&str]) -> String {
+        git(self.worktree.path(), arguments)
+    }
+
+    fn finalize(&self) -> Finalized {
+        self.finalize_without(&[])
+    }
+
+    fn finalize_without(&self, secrets: &[&str]) -> Finalized {
+        let secrets: Vec<Vec<u8>> = secrets.iter().map(|secret| secret.as_bytes().to_vec()).collect();
+        let finalizing = Finalizing {
+            worktree: &self.worktree,
+            base: &self.base,
+            title: "Make it so",
+            run: "a-run",
+            copied: &self.copied,
+            secrets: &secrets,
+        };
+        self.repository.finalize(finalizing, &self.lock).unwrap()
+    }
+
+    #[track_caller]
+    fn ready(&self) -> Ready {
+        match self.finalize() {
+            Finalized::Ready(ready) => ready,
+            other @ (Finalized::NoChanges | Finalized::Failed { .. }) => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Takes an item. Another test may be between fork and exec just now, and holds everything for that moment.
+#[track_caller]
+fn lock(repository: &Repository, number: u32) -> ItemLock {
+    let clock = crate::Clock::starting_at(testing::BEGINNING);
+    for _ in 0..1_000 {
+        match ItemLock::take(repository, &item(number), "a-run", &clock).unwrap() {
+            Taken::Ours(lock) => return lock,
+            Taken::Elsewhere { .. } => std::thread::park_timeout(std::time::Duration::from_millis(5)),
+        }
+    }
+    panic!("somebody has item {number}");
+}
+
+fn item(number: u32) -> Item {
+    Item { number, source: Source::Forge, branch_prefix: "feature/".to_owned() }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// What git says, as a person or an agent would run it.
+#[track_caller]
+fn git(directory: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "protocol.file.allow=always"])
+        .args(arguments)
+        .current_dir(directory)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}

@@ -1,0 +1,161 @@
+//! What Saihai refuses to work in, and what it remembers.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+/// Why a repository is refused, and what to do about it.
+#[track_caller]
+fn refused(opened: Result<Repository, Error>, scene: &Scene) -> String {
+    let error = opened.unwrap_err();
+    let shown = format!("{error}\n{}", error.remedy().unwrap_or_default());
+    shown.replace(&scene.beside("").display().to_string(), "/")
+}
+
+#[test]
+fn no_repository_is_refused() {
+    let scene = Scene::new();
+    fs::create_dir(scene.beside("empty")).unwrap();
+    let opened = Repository::open(&scene.beside("empty"), &scene.environment());
+    insta::assert_snapshot!(refused(opened, &scene), @r"
+    `/empty` is not in a git repository
+    run `git init` and commit something first
+    ");
+}
+
+#[test]
+fn a_bare_repository_is_refused() {
+    let scene = Scene::new();
+    scene.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
+    let opened = Repository::open(&scene.beside("bare.git"), &scene.environment());
+    insta::assert_snapshot!(refused(opened, &scene), @r"
+    `/bare.git` is a bare repository
+    work in a clone that has files: `git clone REPOSITORY DIRECTORY`
+    ");
+}
+
+#[test]
+fn a_repository_without_a_commit_is_refused() {
+    let scene = Scene::new();
+    scene.git(&["init", "--quiet", "../new"]);
+    let opened = Repository::open(&scene.beside("new"), &scene.environment());
+    insta::assert_snapshot!(refused(opened, &scene), @r"
+    the repository has no commit yet
+    commit something first: `git commit --allow-empty -m start`
+    ");
+}
+
+#[test]
+fn a_user_without_a_name_is_refused() {
+    let scene = Scene::new();
+    scene.write("home/.gitconfig", "[user]\n\temail = user@example.com\n");
+    insta::assert_snapshot!(refused(scene.open(), &scene), @r"
+    git does not know who you are
+    set both `git config --global user.name NAME` and `git config --global user.email ADDRESS`
+    ");
+    scene.git(&["config", "user.name", "Local"]);
+    scene.open().unwrap();
+}
+
+#[test]
+fn another_git_at_work_is_refused_and_its_lock_stays() {
+    let scene = Scene::new();
+    scene.write("repository/.git/index.lock", "");
+    insta::assert_snapshot!(refused(scene.open(), &scene), @r"
+    another git process is working in this repository: `/repository/.git/index.lock` exists
+    wait until it has ended; if no git is running, remove that file yourself
+    ");
+    assert!(scene.beside("repository/.git/index.lock").exists());
+}
+
+#[test]
+fn a_partial_clone_that_lacks_files_of_the_base_is_refused() {
+    let scene = Scene::new();
+    scene.git(&["config", "uploadpack.allowFilter", "true"]);
+    let from = format!("file://{}", scene.made.root().display());
+    scene.git(&["clone", "--quiet", "--no-checkout", "--filter=blob:none", &from, "../partial"]);
+    let repository = Repository::open(&scene.beside("partial"), &scene.environment()).unwrap();
+    let error = repository.base("main").unwrap_err();
+    insta::assert_snapshot!(format!("{error}\n{}", error.remedy().unwrap()), @r"
+    files of `main` are not in this partial clone: 1
+    fetch them: `git fetch --refetch --no-filter origin main`
+    ");
+    // What it says to do helps.
+    git(&scene.beside("partial"), &["fetch", "--quiet", "--refetch", "--no-filter", "origin", "main"]);
+    repository.base("main").unwrap();
+}
+
+#[test]
+fn a_base_that_does_not_exist_is_refused() {
+    let scene = Scene::new();
+    insta::assert_snapshot!(scene.repository().base("mian").unwrap_err(), @"there is no branch `mian`");
+}
+
+#[test]
+fn a_repository_is_found_from_below_and_from_a_worktree_of_it() {
+    let scene = Scene::new();
+    scene.made.write("deep/er/b.txt", "b\n");
+    scene.git(&["worktree", "add", "--quiet", "../other"]);
+    let common = scene.repository().common;
+    for place in ["repository/deep/er", "other"] {
+        let opened = Repository::open(&scene.beside(place), &scene.environment()).unwrap();
+        assert_eq!(opened.common, common, "{place}");
+    }
+}
+
+#[test]
+fn the_address_of_a_remote_is_the_one_pushed_to_as_it_was() {
+    let scene = Scene::new();
+    scene.git(&["remote", "add", "origin", "https://example.com/o/r.git"]);
+    scene.git(&["remote", "add", "near", "../near.git"]);
+    scene.git(&["remote", "add", "both", "https://example.com/fetch.git"]);
+    scene.git(&["config", "remote.both.pushurl", "git@example.com:push.git"]);
+    let repository = scene.repository();
+    scene.git(&["remote", "set-url", "origin", "ext::sh -c evil"]);
+    let url = |name| repository.frozen().remote_url(name).map(str::to_owned);
+    assert_eq!(url("origin").as_deref(), Some("https://example.com/o/r.git"));
+    assert_eq!(url("near"), Some(scene.made.root().join("../near.git").display().to_string()));
+    assert_eq!(url("both").as_deref(), Some("git@example.com:push.git"));
+    assert_eq!(url("none"), None);
+}
+
+#[test]
+fn the_private_directory_knows_the_users_configuration_and_not_the_repositorys() {
+    let scene = Scene::new();
+    let own = "[user]\n\tname = U \\\"S\\\" er\n\temail = user@example.com\n[filter \"l\\\\f s\"]\n\tclean = tidy \\\\ %f\n\
+               [http \"https://example.com/\"]\n\tproxy\n[alias]\n\tx = y\n[core]\n\tpager = less\n";
+    scene.write("home/.gitconfig", own);
+    scene.git(&["config", "core.autocrlf", "input"]);
+    scene.git(&["config", "filter.evil.clean", "evil"]);
+    scene.git(&["config", "credential.helper", "evil"]);
+    scene.git(&["config", "url.https://evil.example/.insteadOf", "https://"]);
+    let repository = scene.repository();
+    let private = Private::make(&repository, None).unwrap();
+    let said = private.run("config", ["--null", "--local", "--list"]).unwrap();
+    let said = String::from_utf8(said).unwrap().replace('\n', " = ").replace('\0', "\n");
+    let said = said.replace(&private.path("").display().to_string(), "PRIVATE/");
+    insta::assert_snapshot!(said, @r#"
+    user.name = U "S" er
+    user.email = user@example.com
+    filter.l\f s.clean = tidy \ %f
+    http.https://example.com/.proxy
+    core.filemode = true
+    core.autocrlf = input
+    core.sshcommand = ssh -oBatchMode=yes
+    core.repositoryformatversion = 1
+    extensions.objectformat = sha1
+    core.bare = true
+    core.excludesfile = PRIVATE/own-exclude
+    core.attributesfile = PRIVATE/own-attributes
+    user.useconfigonly = true
+    submodule.recurse = false
+    push.recursesubmodules = no
+    push.gpgsign = false
+    protocol.ext.allow = never
+    "#);
+    let mode = fs::metadata(private.path("")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let path = private.path("");
+    drop(private);
+    assert!(!path.exists());
+}

@@ -1,0 +1,276 @@
+//! Branches and worktrees of items: made, found again, or refused.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use super::*;
+
+#[track_caller]
+fn refusal(scene: &Scene, ours: Ours) -> String {
+    match scene.try_place(7, ours).unwrap() {
+        Placed::Refused(refusal) => {
+            refusal.to_string().replace(&scene.made.root().display().to_string(), "ROOT")
+        }
+        placed @ (Placed::Created(_) | Placed::Continued(_) | Placed::Recreated(_)) => panic!("{placed:?}"),
+    }
+}
+
+#[test]
+fn an_item_gets_one_branch_and_one_worktree_however_often_it_is_asked_for() {
+    let scene = Scene::new();
+    let Placed::Created(worktree) = scene.try_place(123, Ours::ByTrailers).unwrap() else { panic!() };
+    assert_eq!(worktree.path(), scene.made.root().join(".worktrees/issue-123"));
+    assert_eq!(fs::read_to_string(worktree.path().join("a.txt")).unwrap(), "one\n");
+    assert_eq!(git(worktree.path(), &["status", "--porcelain", "--branch"]), "## feature/issue-123");
+    for _ in 0..2 {
+        let placed = scene.try_place(123, Ours::ByJournal).unwrap();
+        assert_eq!(placed, Placed::Continued(worktree.clone()));
+    }
+    assert_eq!(
+        scene.git(&["for-each-ref", "--format=%(refname)"]),
+        "refs/heads/feature/issue-123\nrefs/heads/main"
+    );
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 2);
+}
+
+#[test]
+fn a_branch_that_is_not_ours_is_refused_and_can_be_adopted() {
+    let scene = Scene::new();
+    scene.git(&["branch", "feature/issue-7"]);
+    insta::assert_snapshot!(refusal(&scene, Ours::ByTrailers), @"branch `feature/issue-7` exists, not ours");
+    assert!(!scene.made.root().join(".worktrees/issue-7").exists());
+    let placed = scene.try_place(7, Ours::Adopted).unwrap();
+    assert!(matches!(placed, Placed::Recreated(_)), "{placed:?}");
+}
+
+#[test]
+fn a_branch_is_ours_by_the_last_lines_of_its_commits() {
+    let scene = Scene::new();
+    let message = |item: &Item| item.message("a title", "a-run");
+    for (item, expected) in [
+        (item(7), None),
+        (Item { source: Source::Folder, ..item(7) }, Some("belongs to another issue of that number")),
+        (item(70), Some("exists, not ours")),
+    ] {
+        scene.git(&["switch", "--quiet", "-c", "feature/issue-7"]);
+        scene.git(&["commit", "--quiet", "--allow-empty", "-m", &message(&item)]);
+        scene.git(&["switch", "--quiet", "main"]);
+        match (scene.try_place(7, Ours::ByTrailers).unwrap(), expected) {
+            (Placed::Recreated(worktree), None) => {
+                scene.git(&["worktree", "remove", &worktree.path().display().to_string()]);
+            }
+            (Placed::Refused(refusal), Some(expected)) => {
+                assert!(refusal.to_string().ends_with(expected), "{refusal}");
+            }
+            other => panic!("{other:?}"),
+        }
+        scene.git(&["branch", "-D", "feature/issue-7"]);
+    }
+}
+
+#[test]
+fn whatever_is_where_the_worktree_would_be_stays() {
+    let scene = Scene::new();
+    let path = scene.made.root().join(".worktrees/issue-7");
+    write(&path.join("file"), "mine");
+    insta::assert_snapshot!(refusal(&scene, Ours::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours");
+    assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "mine");
+    fs::remove_dir_all(&path).unwrap();
+
+    write(&path, "a file");
+    insta::assert_snapshot!(refusal(&scene, Ours::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "a file");
+    fs::remove_file(&path).unwrap();
+
+    symlink(scene.beside("home"), &path).unwrap();
+    insta::assert_snapshot!(refusal(&scene, Ours::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours");
+    assert!(path.is_symlink());
+    fs::remove_file(&path).unwrap();
+
+    scene.git(&["worktree", "add", "--quiet", "-b", "mine", ".worktrees/issue-7"]);
+    insta::assert_snapshot!(refusal(&scene, Ours::ByTrailers), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours");
+    assert_eq!(git(&path, &["branch", "--show-current"]), "mine");
+    assert_eq!(scene.git(&["branch", "--list", "feature/*"]), "");
+}
+
+#[test]
+fn a_directory_of_worktrees_that_is_a_link_is_refused() {
+    let scene = Scene::new();
+    symlink(scene.beside("home"), scene.made.root().join(".worktrees")).unwrap();
+    let placed = scene.try_place(7, Ours::ByJournal);
+    assert!(matches!(placed, Err(Error::Link { .. })), "{placed:?}");
+}
+
+#[test]
+fn a_branch_that_is_in_the_way_or_checked_out_elsewhere_is_said() {
+    let scene = Scene::new();
+    scene.git(&["branch", "feature"]);
+    insta::assert_snapshot!(refusal(&scene, Ours::ByJournal), @"branch `feature` exists, so git cannot make `feature/issue-7`");
+    scene.git(&["branch", "-D", "feature"]);
+    scene.git(&["switch", "--quiet", "-c", "feature/issue-7"]);
+    insta::assert_snapshot!(refusal(&scene, Ours::ByJournal), @"branch `feature/issue-7` is checked out in `ROOT`");
+}
+
+#[test]
+fn a_worktree_whose_files_are_gone_is_made_again_and_its_lost_commits_are_kept() {
+    let scene = Scene::new();
+    let worktree = scene.place(7);
+    git(worktree.path(), &["commit", "--quiet", "--allow-empty", "-m", "one"]);
+    let lost = git(worktree.path(), &["rev-parse", "HEAD"]);
+    git(worktree.path(), &["commit", "--quiet", "--allow-empty", "--amend", "-m", "two"]);
+    let tip = git(worktree.path(), &["rev-parse", "HEAD"]);
+    fs::remove_dir_all(worktree.path()).unwrap();
+    let Placed::Recreated(again) = scene.try_place(7, Ours::ByJournal).unwrap() else { panic!() };
+    assert_eq!(git(again.path(), &["rev-parse", "HEAD"]), tip);
+    assert_eq!(git(again.path(), &["status", "--porcelain"]), "");
+    scene.git(&["merge-base", "--is-ancestor", &lost, "refs/saihai/rescue/issue-7/1"]);
+}
+
+#[test]
+fn a_worktree_that_was_taken_away_comes_back_as_it_was_rescued() {
+    let work = Work::new();
+    work.write("a.txt", "two\n").write("new/b.txt", "b\n");
+    let cleaning = CleaningUp { worktree: &work.worktree, base: &work.base, copied: &[], merged_into: None };
+    work.repository.clean_up(cleaning, &work.lock).unwrap();
+    let again = work.scene.place(7);
+    assert_eq!(git(again.path(), &["status", "--porcelain"]), " M a.txt\n?? new/");
+    assert_eq!(fs::read_to_string(again.path().join("new/b.txt")).unwrap(), "b\n");
+    // What was committed since counts for more.
+    work.ready();
+    fs::remove_dir_all(again.path()).unwrap();
+    let again = work.scene.place(7);
+    assert_eq!(git(again.path(), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_could_not_be_made_leaves_neither_branch_nor_directory() {
+    let scene = Scene::new();
+    // A filter of the user's own that must work, and does not.
+    let own = fs::read_to_string(scene.beside("home/.gitconfig")).unwrap();
+    scene.write("home/.gitconfig", &format!("{own}[filter \"own\"]\n\tsmudge = false\n\trequired\n"));
+    scene.made.write(".gitattributes", "*.txt filter=own\n").commit("with a filter");
+    let error = scene.try_place(7, Ours::ByJournal).unwrap_err();
+    assert!(error.to_string().starts_with("`git read-tree` failed"), "{error}");
+    assert!(!scene.made.root().join(".worktrees/issue-7").exists());
+    assert_eq!(scene.git(&["branch", "--list", "feature/*"]), "");
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn names_of_every_kind_and_a_shallow_clone_work() {
+    let scene = Scene::new();
+    use std::os::unix::ffi::OsStrExt as _;
+    let odd = [&b"with space"[..], b"line\nbreak", b"\xff\xfe", b"--option", b"'q\"uote"];
+    for name in odd {
+        fs::write(scene.made.root().join(std::ffi::OsStr::from_bytes(name)), name).unwrap();
+    }
+    scene.made.commit("odd names");
+    let from = format!("file://{}", scene.made.root().display());
+    scene.git(&["clone", "--quiet", "--depth=1", &from, "../a shallow\nclone"]);
+    let repository = Repository::open(&scene.beside("a shallow\nclone"), &scene.environment()).unwrap();
+    let base = repository.base("main").unwrap();
+    let placed = repository.place(Placing {
+        item: &item(7),
+        base: &base,
+        worktree_root: Path::new("of mine"),
+        copy_files: &[],
+        ours: Ours::ByTrailers,
+        refill: Refill::Rescue,
+    });
+    let Placed::Created(worktree) = placed.unwrap() else { panic!() };
+    for name in odd {
+        assert_eq!(fs::read(worktree.path().join(std::ffi::OsStr::from_bytes(name))).unwrap(), name);
+    }
+    assert_eq!(git(worktree.path(), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn submodules_are_left_alone() {
+    let scene = Scene::new();
+    let inner = Scene::new();
+    let from = inner.made.root().display().to_string();
+    scene.git(&["submodule", "--quiet", "add", &from, "sub"]);
+    scene.made.commit("with a submodule");
+    let worktree = scene.place(7);
+    assert_eq!(fs::read_dir(worktree.path().join("sub")).unwrap().count(), 0);
+    assert_eq!(git(worktree.path(), &["status", "--porcelain"]), "");
+}
+
+fn place_with(scene: &Scene, copy_files: &[&str]) -> Result<Placed, Error> {
+    let repository = scene.repository();
+    let copy_files: Vec<String> = copy_files.iter().map(|&path| path.to_owned()).collect();
+    let base = repository.base("main").unwrap();
+    repository.place(Placing {
+        item: &item(7),
+        base: &base,
+        worktree_root: Path::new(".worktrees"),
+        copy_files: &copy_files,
+        ours: Ours::ByTrailers,
+        refill: Refill::Rescue,
+    })
+}
+
+#[test]
+fn files_are_copied_into_a_new_worktree_for_its_owner_alone() {
+    let scene = Scene::new();
+    scene.made.write(".env", "KEY=1\n").write("conf/local.toml", "x = 1\n");
+    let Placed::Created(worktree) = place_with(&scene, &[".env", "conf/local.toml", "absent"]).unwrap()
+    else {
+        panic!()
+    };
+    for (path, text) in [(".env", "KEY=1\n"), ("conf/local.toml", "x = 1\n")] {
+        let path = worktree.path().join(path);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    assert!(!worktree.path().join("absent").exists());
+}
+
+#[test]
+fn files_that_may_not_be_copied_are_named_and_nothing_is_left() {
+    let scene = Scene::new();
+    scene.made.write("conf/x", "");
+    symlink("a.txt", scene.made.root().join("link")).unwrap();
+    let check = |path: &str| {
+        let error = place_with(&scene, &[path]).unwrap_err();
+        assert!(!scene.made.root().join(".worktrees/issue-7").exists());
+        error.to_string()
+    };
+    let shown = ["a.txt", "../x", "/etc/passwd", ".git/config", "conf", "link", ""].map(check).join("\n");
+    insta::assert_snapshot!(shown, @r"
+    `a.txt` cannot be copied into a worktree: git tracks it, so it is there already
+    `../x` cannot be copied into a worktree: it does not lie below the repository
+    `/etc/passwd` cannot be copied into a worktree: it does not lie below the repository
+    `.git/config` cannot be copied into a worktree: it is the repository's own
+    `conf` cannot be copied into a worktree: it is not a file
+    `link` cannot be copied into a worktree: it is not a file
+    `` cannot be copied into a worktree: it names nothing
+    ");
+}
+
+// Git fails where worktrees are added at the same time.
+#[test]
+fn twenty_worktrees_at_once_are_all_made() {
+    let scene = Scene::new();
+    let repository = scene.repository();
+    let base = repository.base("main").unwrap();
+    for round in 0..5 {
+        std::thread::scope(|scope| {
+            for number in 1..=20 {
+                let (repository, base) = (&repository, &base);
+                scope.spawn(move || {
+                    let placed = repository.place(Placing {
+                        item: &item(round * 100 + number),
+                        base,
+                        worktree_root: Path::new(".worktrees"),
+                        copy_files: &[],
+                        ours: Ours::ByTrailers,
+                        refill: Refill::Rescue,
+                    });
+                    let placed = placed.unwrap();
+                    assert!(matches!(placed, Placed::Created(_)), "{placed:?}");
+                });
+            }
+        });
+    }
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 101);
+}

@@ -1,0 +1,104 @@
+//! Pushing to a repository on this disk.
+
+use super::*;
+
+/// A remote beside the repository.
+struct Remote {
+    work: Work,
+    url: String,
+}
+
+impl Remote {
+    fn new() -> Self {
+        let scene = Scene::new();
+        scene.git(&["init", "--quiet", "--bare", "../remote.git"]);
+        let url = format!("file://{}", scene.beside("remote.git").display());
+        scene.git(&["remote", "add", "origin", &url]);
+        let work = Work::on(scene);
+        work.write("a.txt", "two\n");
+        Self { work, url }
+    }
+
+    fn push(&self, commit: &str) -> Pushed {
+        let pushing = Pushing { url: &self.url, branch: "feature/issue-7", commit };
+        self.work.repository.push(pushing, &self.work.lock).unwrap()
+    }
+
+    fn tip(&self) -> String {
+        git(&self.work.scene.beside("remote.git"), &["for-each-ref", "--format=%(refname) %(objectname)"])
+    }
+}
+
+#[test]
+fn a_branch_is_pushed_once_and_then_forward() {
+    let remote = Remote::new();
+    assert_eq!(remote.work.repository.frozen().remote_url("origin"), Some(remote.url.as_str()));
+    let first = remote.work.ready().commit;
+    assert_eq!(remote.push(&first), Pushed::Done);
+    assert_eq!(remote.tip(), format!("refs/heads/feature/issue-7 {first}"));
+    assert_eq!(remote.push(&first), Pushed::Already);
+    remote.work.write("a.txt", "three\n");
+    let second = remote.work.ready().commit;
+    assert_eq!(remote.push(&second), Pushed::Done);
+    assert_eq!(remote.tip(), format!("refs/heads/feature/issue-7 {second}"));
+}
+
+#[test]
+fn a_branch_that_moved_there_is_never_overwritten() {
+    let remote = Remote::new();
+    let ours = remote.work.ready().commit;
+    let theirs = remote.work.scene.git(&["commit-tree", "main^{tree}", "-m", "theirs"]);
+    remote.work.scene.git(&["push", "--quiet", "origin", &format!("{theirs}:refs/heads/feature/issue-7")]);
+    let expected = format!("`feature/issue-7` is at {theirs} there, which is not part of it");
+    assert_eq!(remote.push(&ours), Pushed::Rejected { said: expected.clone() });
+    // Also where it is a commit that we have not got, or one that comes later than ours.
+    let elsewhere = remote.work.scene.beside("elsewhere");
+    remote.work.scene.git(&["clone", "--quiet", &remote.url, "../elsewhere"]);
+    git(&elsewhere, &["switch", "--quiet", "feature/issue-7"]);
+    git(&elsewhere, &["commit", "--quiet", "--allow-empty", "-m", "later"]);
+    git(&elsewhere, &["push", "--quiet"]);
+    let later = git(&elsewhere, &["rev-parse", "HEAD"]);
+    for commit in [&ours, &theirs] {
+        assert!(matches!(remote.push(commit), Pushed::Rejected { .. }));
+        assert_eq!(remote.tip(), format!("refs/heads/feature/issue-7 {later}"));
+    }
+}
+
+#[test]
+fn a_ref_that_only_ends_alike_is_another_one() {
+    let remote = Remote::new();
+    let commit = remote.work.ready().commit;
+    let odd = format!("{commit}:refs/heads/x/refs/heads/feature/issue-7");
+    remote.work.scene.git(&["push", "--quiet", "origin", &odd]);
+    assert_eq!(remote.push(&commit), Pushed::Done);
+}
+
+#[test]
+fn a_remote_that_does_not_take_it_is_said() {
+    let remote = Remote::new();
+    let commit = remote.work.ready().commit;
+    git(&remote.work.scene.beside("remote.git"), &["config", "transfer.hideRefs", "refs/heads/feature"]);
+    let pushed = remote.push(&commit);
+    assert!(matches!(&pushed, Pushed::Rejected { .. }), "{pushed:?}");
+    assert_eq!(remote.tip(), "");
+}
+
+#[test]
+fn where_nobody_can_tell_nothing_is_pushed() {
+    let remote = Remote::new();
+    let commit = remote.work.ready().commit;
+    fs::rename(remote.work.scene.beside("remote.git"), remote.work.scene.beside("gone.git")).unwrap();
+    let pushed = remote.push(&commit);
+    assert!(matches!(&pushed, Pushed::Unknown { .. }), "{pushed:?}");
+}
+
+#[test]
+fn without_its_lock_nothing_is_pushed() {
+    let remote = Remote::new();
+    let commit = remote.work.ready().commit;
+    fs::remove_file(remote.work.scene.beside("repository/.git/saihai/issue-7.lock")).unwrap();
+    let pushing = Pushing { url: &remote.url, branch: "feature/issue-7", commit: &commit };
+    let pushed = remote.work.repository.push(pushing, &remote.work.lock);
+    assert!(matches!(pushed, Err(Error::LockLost { .. })), "{pushed:?}");
+    assert_eq!(remote.tip(), "");
+}

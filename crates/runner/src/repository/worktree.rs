@@ -1,0 +1,56 @@
+//! Where an item is worked on.
+
+use std::path::{Path, PathBuf};
+
+use super::registered::Registered;
+use super::{Error, Item, Repository};
+
+/// The files of an item, on its branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    pub(super) item: Item,
+    pub(super) registered: Registered,
+}
+
+impl Worktree {
+    /// Where its files are.
+    pub fn path(&self) -> &Path {
+        &self.registered.files
+    }
+
+    /// Whose it is.
+    pub fn item(&self) -> &Item {
+        &self.item
+    }
+
+    /// What the repository keeps about it.
+    pub(super) fn directory(&self) -> &Path {
+        self.registered.directory.as_deref().expect("a linked worktree has a directory in the repository")
+    }
+}
+
+impl Repository {
+    /// The worktree of an item, if the repository has one there.
+    pub fn worktree(&self, item: &Item, worktree_root: &Path) -> Result<Option<Worktree>, Error> {
+        let root = self.root.join(worktree_root);
+        let root = root.canonicalize().unwrap_or(root);
+        let found = self.registered_at(&item.worktree(&root))?;
+        let found = found.filter(|registered| registered.directory.is_some());
+        Ok(found.map(|registered| Worktree { item: item.clone(), registered }))
+    }
+
+    /// Where worktrees are put: made if it is missing, refused if somebody made a link of it.
+    pub(super) fn worktree_root(&self, worktree_root: &Path) -> Result<PathBuf, Error> {
+        let root = self.root.join(worktree_root);
+        if let Ok(inside) = root.strip_prefix(&self.root) {
+            for below in inside.ancestors().filter(|path| !path.as_os_str().is_empty()) {
+                let path = self.root.join(below);
+                if path.is_symlink() {
+                    return Err(Error::Link { path });
+                }
+            }
+        }
+        std::fs::create_dir_all(&root).map_err(Error::file("make", &root))?;
+        root.canonicalize().map_err(Error::file("find", &root))
+    }
+}
