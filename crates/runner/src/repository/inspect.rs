@@ -14,7 +14,7 @@ use crate::git;
 /// More than this is refused: forges warn of it, and a history never loses it again.
 const LARGEST: u64 = 50_000_000;
 /// How much of an object is looked at at once.
-const PIECE: usize = 64 * 1024;
+const AT_ONCE: usize = 64 * 1024;
 
 /// What would be delivered: a tree over the commits of a branch.
 #[derive(Debug, Clone, Copy)]
@@ -182,11 +182,11 @@ fn search(
 
 /// Whether a text is in what is read, which is never held whole.
 fn holds(mut object: impl Read, texts: &[memmem::Finder<'_>], overlap: usize) -> std::io::Result<bool> {
-    let mut window = Vec::with_capacity(PIECE + overlap);
+    let mut window = Vec::with_capacity(AT_ONCE + overlap);
     loop {
         let kept = window.len().saturating_sub(overlap);
         window.drain(..kept);
-        if object.by_ref().take(PIECE as u64).read_to_end(&mut window)? == 0 {
+        if object.by_ref().take(AT_ONCE as u64).read_to_end(&mut window)? == 0 {
             return Ok(false);
         }
         if texts.iter().any(|text| text.find(&window).is_some()) {
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_found_wherever_it_lies(before in 0..3 * PIECE, length in 1..40_usize, is_there: bool) {
+        fn a_text_is_found_wherever_it_lies(before in 0..3 * AT_ONCE, length in 1..40_usize, is_there: bool) {
             let text = vec![b'x'; length];
             let mut object = vec![b'.'; before];
             if is_there {
