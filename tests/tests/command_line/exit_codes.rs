@@ -56,8 +56,8 @@ fn what_is_misspelt_is_refused_and_nothing_is_made() {
       = help: did you mean `--max-iterations`?
     ? 2
     -- stderr
-    error: this version selects review agents, but does not ask them yet
-      = help: `saihai review --explain-selection` says which a change needs
+    error: `PROJECT` is not in a git repository
+      = help: name files to review them whole
     ? 2
     -- stderr
     error: `--issue` is not part of this version yet
