@@ -15,11 +15,9 @@ use crate::terminal::Streams;
 const LATER_COMMANDS: [&str; 4] = ["work", "export", "serve", "worker"];
 
 /// Flags that later versions have, with the commands that have them.
-const LATER_FLAGS: [(&str, &[&str]); 7] = [
+const LATER_FLAGS: [(&str, &[&str]); 5] = [
     ("--pr", &["review"]),
-    ("--issue", &["run"]),
     ("--worktree", &["run"]),
-    ("--no-worktree", &["run"]),
     ("--server", &["run"]),
     ("--namespace", &["run"]),
     ("--on-busy", &["run"]),

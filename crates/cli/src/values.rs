@@ -1,6 +1,6 @@
 //! Values of flags that are more than a text or a number.
 
-use saihai_model::{Budget, Millis};
+use saihai_model::{Budget, IssueNumber, Millis};
 
 /// Reads `--max-iterations`.
 pub(crate) fn iterations(text: &str) -> Result<u32, String> {
@@ -8,6 +8,11 @@ pub(crate) fn iterations(text: &str) -> Result<u32, String> {
         Ok(number @ 1..=100_000) => Ok(number),
         _ => Err("write a whole number from 1 to 100000".to_owned()),
     }
+}
+
+/// Reads the number of an issue.
+pub(crate) fn issue(text: &str) -> Result<IssueNumber, String> {
+    IssueNumber::parse(text).ok_or_else(|| "write the number of an issue, from 1 to 999999999".to_owned())
 }
 
 /// Reads the number of an event.

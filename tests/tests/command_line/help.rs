@@ -112,6 +112,8 @@ fn the_command_that_runs_explains_itself() {
       [TASK]        What is to be done, or `-` to read it from stdin
 
     Options:
+          --issue <N>               Work on this issue: its title, text and labels are the task
+          --no-worktree             Work in this directory, not in a worktree of the issue's own
           --provider <NAME>         Ask this provider, whatever the definition says
           --model <NAME>            Ask with this model, whatever the definition says
           --script <FILE>           Answer from this script; implies `--provider script`
@@ -456,7 +458,7 @@ fn completions_and_manual_pages_know_every_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = help(&["completions", shell]);
         assert!(COMMANDS.iter().all(|command| script.contains(command)), "{shell}");
-        assert!(!script.contains("--issue"), "{shell}");
+        assert!(!script.contains("--worktree"), "{shell}");
     }
     let page = help(&["man"]);
     assert!(page.starts_with(".ie") && page.contains(".TH saihai 1"), "{page}");

@@ -11,6 +11,7 @@ mod golden;
 mod hats;
 mod http;
 mod input;
+mod issues;
 mod leaks;
 mod limits;
 mod manual;

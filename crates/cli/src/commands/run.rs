@@ -8,18 +8,18 @@ use saihai::rehearse::way_to_completion;
 use saihai::{Beginning, Clock, Driver};
 use saihai_config::check::most_calls;
 use saihai_config::{Dialect, Settings, find};
-use saihai_model::{Script, Workflow, slug};
+use saihai_model::{IssueNumber, Script, Workflow, slug};
 
 use super::flags::RunFlags;
 use super::review::Review;
 use crate::driving::{Past, Showing, block_on, drive};
-use crate::error::Error;
+use crate::error::{Error, exit};
 use crate::own_programs;
 use crate::prepared::{Prepared, Wanted, connections, unready};
 use crate::project::Project;
 use crate::report::{budget_words, count};
 use crate::terminal::Streams;
-use crate::{diagnostics, script, task};
+use crate::{diagnostics, issue, script, task, values};
 
 /// Run a definition on a task
 #[derive(Debug, Args)]
@@ -35,6 +35,14 @@ pub(crate) struct Run {
     /// What is to be done, or `-` to read it from stdin
     #[arg(value_name = "TASK")]
     task: Option<String>,
+
+    /// Work on this issue: its title, text and labels are the task
+    #[arg(long, value_name = "N", value_parser = values::issue, conflicts_with = "task")]
+    issue: Option<IssueNumber>,
+
+    /// Work in this directory, not in a worktree of the issue's own
+    #[arg(long, requires = "issue")]
+    no_worktree: bool,
 
     #[command(flatten)]
     flags: RunFlags,
@@ -66,7 +74,13 @@ impl Run {
             found.append(own_programs::untrusted(&project, &prepared.workflow, self.flags.trust_project));
         }
         diagnostics::insist(&found, strict, streams)?;
-        let task = task::read(self.task.clone())?.or_else(|| prepared.task.clone());
+        let task = match self.issue {
+            None => task::read(self.task.clone())?.or_else(|| prepared.task.clone()),
+            Some(number) => match self.task_of(number, &project, &settings, streams)? {
+                None => return Ok(exit::DONE),
+                task => task,
+            },
+        };
         let file = script::file(&project, self.flags.script.as_deref(), &settings);
         if prepared.needs_task && task.is_none() && file.is_none() {
             return Err(self.needs_task());
@@ -94,6 +108,7 @@ impl Run {
         };
         let given = [
             (self.task.is_some(), "a task"),
+            (self.issue.is_some(), "`--issue`"),
             (self.flags.limits.max_iterations.is_some(), "`--max-iterations`"),
             (self.flags.presence.auto, "`--auto`"),
             (!self.flags.values.set.is_empty(), "`--set`"),
@@ -107,6 +122,21 @@ impl Run {
             return Err(error.hint("it reviews what has changed: `saihai review --help`"));
         }
         Ok(definition.path)
+    }
+
+    /// What an issue says is to be done; nothing where there is nothing to do.
+    fn task_of(
+        &self,
+        number: IssueNumber,
+        project: &Project,
+        settings: &Settings,
+        streams: &mut Streams,
+    ) -> Result<Option<String>, Error> {
+        if !self.no_worktree {
+            let error = Error::usage("a worktree of an issue's own is not part of this version yet");
+            return Err(error.hint("`--no-worktree` works on the issue in this directory"));
+        }
+        block_on(issue::task_of(number, project, settings, &connections(settings), streams))
     }
 
     fn needs_task(&self) -> Error {
@@ -147,7 +177,10 @@ impl Run {
             script,
             definition: self.definition.clone(),
             dialect: prepared.definition.dialect.name().to_owned(),
-            slug: slug(task.as_deref().unwrap_or(&prepared.definition.name)),
+            slug: match self.issue {
+                Some(number) => number.slug(),
+                None => slug(task.as_deref().unwrap_or(&prepared.definition.name)),
+            },
             task: task.unwrap_or_default(),
             seed: RandomState::new().build_hasher().finish(),
             interactive,

@@ -1,0 +1,77 @@
+//! The remote repository of the project, as far as it can be known without asking it.
+
+use std::path::Path;
+
+use saihai_connect::{Connections, program, remote};
+
+/// A repository of a forge.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Repository {
+    /// The host it is on, in small letters.
+    pub(crate) host: String,
+    /// `owner/name`.
+    pub(crate) name: String,
+}
+
+/// The host whose forge is known.
+const GITHUB: &str = "github.com";
+/// The variable in which `gh` is told of a server of one's own.
+pub(crate) const OWN_HOST: &str = "GH_HOST";
+
+impl Repository {
+    /// The one the project's git names; none where there is no git, or no remote.
+    pub(crate) async fn of_project(root: &Path, with: &Connections) -> Option<Self> {
+        let (git, _) = program("git", with).await?;
+        Self::of(&remote(&git, root, with).await?)
+    }
+
+    /// Whether it is on GitHub, or on the server that `gh` is told of.
+    pub(crate) fn is_on_github(&self, with: &Connections) -> bool {
+        let own =
+            with.environment.iter().find(|(name, _)| name == OWN_HOST).and_then(|(_, value)| value.to_str());
+        self.host == GITHUB || own.is_some_and(|own| own.eq_ignore_ascii_case(&self.host))
+    }
+
+    /// Reads the address of a remote. A user or a password in it is left out, whatever else is wrong with it.
+    pub(crate) fn of(address: &str) -> Option<Self> {
+        let (place, path) = match address.split_once("://") {
+            Some(("https" | "http" | "ssh" | "git", rest)) => rest.split_once('/')?,
+            Some(_) => return None,
+            // As `scp` has it; a path of this machine has a slash before any colon.
+            None => address.split_once(':').filter(|(place, _)| !place.contains('/'))?,
+        };
+        let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+        let host = host.split_once(':').map_or(host, |(host, _)| host).to_ascii_lowercase();
+        let name = path.trim_matches('/');
+        let name = name.strip_suffix(".git").unwrap_or(name);
+        let parts: Vec<&str> = name.split('/').collect();
+        let is_whole = parts.len() >= 2 && parts.iter().all(|part| !part.is_empty()) && !host.is_empty();
+        is_whole.then(|| Self { host, name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C-86
+    #[test]
+    fn a_repository_is_known_by_its_address_and_no_secret_in_it_is_kept() {
+        let check = |address: &str, expected: Option<(&str, &str)>| {
+            let found = Repository::of(address);
+            let found = found.as_ref().map(|found| (found.host.as_str(), found.name.as_str()));
+            assert_eq!(found, expected, "{address}");
+        };
+        let ours = Some(("github.com", "me/tool"));
+        check("https://github.com/me/tool.git", ours);
+        check("https://me:secret@GitHub.com/me/tool", ours);
+        check("git@github.com:me/tool.git", ours);
+        check("ssh://git@github.com:22/me/tool/", ours);
+        check("https://gitlab.com/a/b/c.git", Some(("gitlab.com", "a/b/c")));
+        check("/srv/git/tool.git", None);
+        check("../tool", None);
+        check("file:///srv/git/tool.git", None);
+        check("https://github.com/tool", None);
+        check("", None);
+    }
+}
