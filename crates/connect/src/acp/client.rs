@@ -228,9 +228,10 @@ impl Client {
         let Some(text) = update.content["text"].as_str() else { return };
         tell(Progress::Text(text.to_owned()));
         let is_same = !self.is_message_over && self.message == update.message_id;
-        match self.heard.messages.last_mut() {
-            Some(last) if is_same => last.push_str(text),
-            Some(_) | None => self.heard.messages.push(text.to_owned()),
+        if is_same {
+            self.heard.messages.go_on(text);
+        } else {
+            self.heard.messages.begin(text.to_owned());
         }
         self.message.clone_from(&update.message_id);
         self.is_message_over = false;

@@ -216,7 +216,7 @@ impl Listener for Opened {
         match event.kind.as_str() {
             "assistant.message" => {
                 self.heard.session.get_or_insert_with(|| self.session.clone());
-                self.heard.messages.push(event.data.content);
+                self.heard.messages.begin(event.data.content);
             }
             "tool.execution_start" => {
                 let Details { tool_call_id, tool_name, arguments, .. } = event.data;

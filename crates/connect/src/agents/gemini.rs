@@ -208,9 +208,10 @@ impl Listener for Opened {
 impl Opened {
     fn text(&mut self, text: String, tell: &mut dyn FnMut(Progress)) {
         tell(Progress::Text(text.clone()));
-        match self.heard.messages.last_mut() {
-            Some(last) if !self.is_message_over => last.push_str(&text),
-            Some(_) | None => self.heard.messages.push(text),
+        if self.is_message_over {
+            self.heard.messages.begin(text);
+        } else {
+            self.heard.messages.go_on(&text);
         }
         self.is_message_over = false;
     }

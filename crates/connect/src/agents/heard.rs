@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use saihai_model::{Ask, Failure, Meter, Moment, ProviderAnswer, Refusal, Reply, Usage, Usd};
 
+use super::messages::Messages;
 use crate::structured::Structured;
 use crate::tool_log::ToolLog;
 
@@ -12,7 +13,7 @@ pub(crate) struct Heard {
     /// In which session it is.
     pub(crate) session: Option<String>,
     /// Every message of the agent, in order. One that is still being said is the last.
-    pub(crate) messages: Vec<String>,
+    pub(crate) messages: Messages,
     /// What it used.
     pub(crate) tools: ToolLog,
     /// How often it was denied something.
@@ -30,24 +31,20 @@ pub(crate) struct Heard {
 impl Heard {
     /// Whether it comes to anything: something was said or done (C-32).
     pub(crate) fn is_empty(&self) -> bool {
-        self.last_message().is_none() && !self.tools.has_finished()
-    }
-
-    /// The last message with something in it (C-21).
-    fn last_message(&self) -> Option<&String> {
-        self.messages.iter().rev().find(|message| !message.trim().is_empty())
+        self.messages.last().is_none() && !self.tools.has_finished()
     }
 
     /// All of it as a reply.
     pub(crate) fn into_reply(self, ask: &Ask) -> Reply {
-        let text = self.last_message().cloned().unwrap_or_default();
+        let text = self.messages.last().cloned().unwrap_or_default();
+        let warnings = self.warnings.into_iter().chain(self.messages.warning(ask)).collect();
         let Structured { value, error } = match &ask.schema {
             Some(_) => Structured::of(ask, None, &text),
             None => Structured::default(),
         };
         Reply {
             text,
-            responses: self.messages.into_iter().filter(|message| !message.trim().is_empty()).collect(),
+            responses: self.messages.into_spoken(),
             structured: value,
             structured_error: error,
             session: self.session,
@@ -56,7 +53,7 @@ impl Heard {
             tools_used: self.tools.into_uses(),
             denied: self.denied,
             metered: self.metered,
-            warnings: self.warnings,
+            warnings,
         }
     }
 

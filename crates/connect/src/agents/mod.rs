@@ -6,6 +6,7 @@ mod command;
 mod copilot;
 mod gemini;
 mod heard;
+mod messages;
 mod opencode;
 mod remote;
 

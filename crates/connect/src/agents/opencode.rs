@@ -321,9 +321,10 @@ fn fell_back(complaints: &str) -> Option<Failure> {
 impl Opened {
     fn text(&mut self, part: Part, tell: &mut dyn FnMut(Progress)) {
         tell(Progress::Text(part.text.clone()));
-        match self.heard.messages.last_mut() {
-            Some(last) if self.message == part.message => last.push_str(&part.text),
-            Some(_) | None => self.heard.messages.push(part.text),
+        if self.message == part.message {
+            self.heard.messages.go_on(&part.text);
+        } else {
+            self.heard.messages.begin(part.text);
         }
         self.message = part.message;
     }

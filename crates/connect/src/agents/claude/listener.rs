@@ -7,6 +7,7 @@ use saihai_model::{
 use super::event::{Block, Event, Outcome, Spoken, System};
 use super::{Allowed, PROFILE};
 use crate::agent::{End, Listener, Next, abrupt, class_of_status, failure};
+use crate::agents::messages::Messages;
 use crate::metering;
 use crate::structured::Structured;
 use crate::tool_log::{ToolLog, When};
@@ -16,7 +17,7 @@ pub(super) struct Ears {
     ask: Ask,
     allowed: Allowed,
     session: Option<String>,
-    responses: Vec<String>,
+    responses: Messages,
     tools: ToolLog,
     denied: u32,
     /// What the last message that only reports an error calls it, and what it says.
@@ -33,7 +34,7 @@ impl Ears {
             ask: ask.clone(),
             allowed,
             session: None,
-            responses: Vec::new(),
+            responses: Messages::default(),
             tools: ToolLog::default(),
             denied: 0,
             trouble: None,
@@ -114,7 +115,7 @@ impl Ears {
                     Some(error) => self.trouble = Some((error.clone(), text)),
                     None if is_own && !text.trim().is_empty() => {
                         tell(Progress::Text(text.clone()));
-                        self.responses.push(text);
+                        self.responses.begin(text);
                     }
                     None => {}
                 },
@@ -150,7 +151,7 @@ impl Ears {
         Next::Done
     }
 
-    fn replied(mut self, outcome: Outcome, end: &End) -> ProviderAnswer {
+    fn replied(self, outcome: Outcome, end: &End) -> ProviderAnswer {
         let said = outcome.result.clone().filter(|text| !text.trim().is_empty());
         let text = said.or_else(|| self.responses.last().cloned()).unwrap_or_default();
         let structured = Structured::of(&self.ask, outcome.structured_output.clone(), &text);
@@ -158,11 +159,12 @@ impl Ears {
             return Err(self.refusal(abrupt(&PROFILE, "ended without any reply", end), &outcome));
         }
         let spent = Spent::of(&self.ask, &outcome);
-        self.warnings.extend(outcome.total_cost_usd.warning());
+        let told = [outcome.total_cost_usd.warning(), self.responses.warning(&self.ask)];
+        let warnings = self.warnings.into_iter().chain(told.into_iter().flatten()).collect();
         let denied = u32::try_from(outcome.permission_denials.len()).unwrap_or(u32::MAX);
         Ok(Reply {
             text,
-            responses: self.responses,
+            responses: self.responses.into_spoken(),
             structured: structured.value,
             structured_error: structured.error,
             session: self.session,
@@ -171,7 +173,7 @@ impl Ears {
             tools_used: self.tools.into_uses(),
             denied: self.denied.max(denied),
             metered: spent.metered,
-            warnings: self.warnings,
+            warnings,
         })
     }
 

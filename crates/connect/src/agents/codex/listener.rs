@@ -9,6 +9,7 @@ use super::PROFILE;
 use super::event::{Event, Item};
 use super::failures;
 use crate::agent::{End, Listener, Next, abrupt, failure, wait_of_seconds};
+use crate::agents::messages::Messages;
 use crate::metering;
 use crate::structured::Structured;
 use crate::tool_log::{ToolLog, When};
@@ -17,7 +18,7 @@ use crate::tool_log::{ToolLog, When};
 pub(super) struct Ears {
     ask: Ask,
     thread: Option<String>,
-    responses: Vec<String>,
+    responses: Messages,
     tools: ToolLog,
     denied: u32,
     outcome: Option<Outcome>,
@@ -37,7 +38,7 @@ impl Ears {
         Self {
             ask: ask.clone(),
             thread: None,
-            responses: Vec::new(),
+            responses: Messages::default(),
             tools: ToolLog::default(),
             denied: 0,
             outcome: None,
@@ -88,7 +89,7 @@ impl Ears {
         match Item::of(item) {
             Item::Message(text) if !text.trim().is_empty() => {
                 tell(Progress::Text(text.clone()));
-                self.responses.push(text);
+                self.responses.begin(text);
             }
             Item::Tool(tool) => {
                 // Some are only told of when they are done.
@@ -129,9 +130,10 @@ impl Ears {
             let refusal = Refusal::from(abrupt(&PROFILE, wrong, end));
             return Err(Refusal { usage, metered, session: self.thread, ..refusal });
         }
+        let warnings = self.warnings.into_iter().chain(self.responses.warning(&self.ask)).collect();
         Ok(Reply {
             text,
-            responses: self.responses,
+            responses: self.responses.into_spoken(),
             structured: structured.value,
             structured_error: structured.error,
             session: self.thread,
@@ -140,7 +142,7 @@ impl Ears {
             tools_used: self.tools.into_uses(),
             denied: self.denied,
             metered,
-            warnings: self.warnings,
+            warnings,
         })
     }
 
