@@ -49,7 +49,7 @@ pub use item_lock::{ItemLock, Taken};
 pub use merge::{Merged, Merging, Onto, Verify};
 pub use place::{Ours, Placed, Placing, Refill, Refusal};
 pub use problem::Problem;
-pub use push::{Pushed, Pushing};
+pub use push::{Pushed, Pushing, Token};
 pub use rescue::{Keep, Rescued};
 pub use shared::{Change, Shared};
 pub use worktree::Worktree;

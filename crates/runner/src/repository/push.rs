@@ -1,8 +1,11 @@
 //! Pushing a branch.
 
+use std::process::Command;
+
 use super::private::Private;
 use super::{Error, ItemLock, Repository};
 use crate::git;
+use crate::git::command::output;
 
 /// What is pushed, and where.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +16,47 @@ pub struct Pushing<'a> {
     pub branch: &'a str,
     /// The commit.
     pub commit: &'a str,
+    /// What the forge at that address is to be shown, instead of what the user's own helpers know.
+    pub token: Option<&'a Token>,
 }
+
+/// A key to a forge. It is told to git in its environment, never on a command line, and not kept by any helper.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    /// Of this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Has git show it to the server of an address, if that is spoken to in secret, and to no other.
+    pub(super) fn lend(&self, git: &mut Command, url: &str) {
+        let Some(rest) = url.strip_prefix("https://") else { return };
+        let host = rest.split('/').next().unwrap_or_default();
+        let host = host.rsplit('@').next().unwrap_or(host);
+        let key = format!("credential.https://{host}.helper");
+        // The first, being empty, has git forget all others.
+        git.env("GIT_CONFIG_COUNT", "2")
+            .env("GIT_CONFIG_KEY_0", &key)
+            .env("GIT_CONFIG_VALUE_0", "")
+            .env("GIT_CONFIG_KEY_1", &key)
+            .env("GIT_CONFIG_VALUE_1", ANSWER)
+            .env(VARIABLE, &self.0);
+    }
+}
+
+/// Where the token is for the moment.
+const VARIABLE: &str = "SAIHAI_PUSH_TOKEN";
+/// A helper in the manner of git: asked for a password it prints one, asked to keep one it does nothing.
+const ANSWER: &str = "!f() { test \"$1\" = get || exit 0; echo username=x-access-token; \
+                      printf 'password=%s\\n' \"$SAIHAI_PUSH_TOKEN\"; }; f";
 
 /// What came of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +82,7 @@ impl Repository {
     pub fn push(&self, pushing: Pushing<'_>, lock: &ItemLock) -> Result<Pushed, Error> {
         let private = Private::make(self, None)?;
         let reference = format!("refs/heads/{}", pushing.branch);
-        let remote = match self.remote_tip(&private, pushing.url, &reference)? {
+        let remote = match remote_tip(&private, pushing, &reference)? {
             Ok(remote) => remote,
             Err(said) => return Ok(Pushed::Unknown { said }),
         };
@@ -56,37 +99,17 @@ impl Repository {
         let seen = format!("--force-with-lease={reference}:{}", remote.unwrap_or_default());
         let refspec = format!("{}:{reference}", pushing.commit);
         let flags = ["--porcelain", "--no-verify", "--no-signed", &seen, "--", pushing.url, &refspec];
-        match private.run("push", flags) {
+        match speak(&private, pushing, "push", &flags) {
             Ok(_) => Ok(Pushed::Done),
-            Err(Error::Git(git::Error::Refused { said, .. })) => {
+            Err(git::Error::Refused { said, .. }) => {
                 // It may have arrived, though nobody could say so.
-                Ok(match self.remote_tip(&private, pushing.url, &reference)? {
+                Ok(match remote_tip(&private, pushing, &reference)? {
                     Ok(Some(remote)) if remote == pushing.commit => Pushed::Done,
                     Ok(_) => Pushed::Rejected { said },
                     Err(said) => Pushed::Unknown { said },
                 })
             }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Where a ref is on a remote, or why that cannot be told.
-    fn remote_tip(
-        &self,
-        private: &Private<'_>,
-        url: &str,
-        reference: &str,
-    ) -> Result<Result<Option<String>, String>, Error> {
-        match private.run("ls-remote", ["--quiet", "--", url, reference]) {
-            Ok(said) => {
-                let said = String::from_utf8_lossy(&said);
-                // It also lists refs that only end alike.
-                let mut lines = said.lines().filter_map(|line| line.split_once('\t'));
-                let found = lines.find(|(_, name)| *name == reference);
-                Ok(Ok(found.map(|(commit, _)| commit.to_owned())))
-            }
-            Err(Error::Git(git::Error::Refused { said, .. })) => Ok(Err(said)),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -97,5 +120,38 @@ impl Repository {
             Err(Error::Git(git::Error::Refused { .. })) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Runs a command that talks to the remote.
+fn speak(
+    private: &Private<'_>,
+    pushing: Pushing<'_>,
+    command: &str,
+    arguments: &[&str],
+) -> Result<Vec<u8>, git::Error> {
+    let mut git = private.command(command);
+    if let Some(token) = pushing.token {
+        token.lend(&mut git, pushing.url);
+    }
+    output(git.args(arguments), command)
+}
+
+/// Where a ref is on a remote, or why that cannot be told.
+fn remote_tip(
+    private: &Private<'_>,
+    pushing: Pushing<'_>,
+    reference: &str,
+) -> Result<Result<Option<String>, String>, Error> {
+    match speak(private, pushing, "ls-remote", &["--quiet", "--", pushing.url, reference]) {
+        Ok(said) => {
+            let said = String::from_utf8_lossy(&said);
+            // It also lists refs that only end alike.
+            let mut lines = said.lines().filter_map(|line| line.split_once('\t'));
+            let found = lines.find(|(_, name)| *name == reference);
+            Ok(Ok(found.map(|(commit, _)| commit.to_owned())))
+        }
+        Err(git::Error::Refused { said, .. }) => Ok(Err(said)),
+        Err(error) => Err(error.into()),
     }
 }

@@ -92,9 +92,9 @@ impl Trap {
         symlink(program, hook).unwrap();
     }
 
-    /// Everything at once, as the first agent would leave it for the second.
-    fn arm(&self) {
-        for key in KEYS {
+    /// Everything at once but some keys, as the first agent would leave it for the second.
+    fn arm(&self, but: &[&str]) {
+        for key in KEYS.iter().filter(|key| !but.contains(key)) {
             self.configure(key);
         }
         for hook in HOOKS {
@@ -111,7 +111,9 @@ impl Trap {
         self.scene.git(&["config", "url.ext::evil.insteadOf", "file://"]);
         let included = format!("[core]\n\tfsmonitor = {}\n", self.program("included"));
         self.scene.write("repository/.git/more", &included);
-        self.scene.git(&["config", "include.path", "more"]);
+        if !but.contains(&"include.path") {
+            self.scene.git(&["config", "include.path", "more"]);
+        }
         self.scene.write("repository/.git/info/attributes", "* filter=own diff=own merge=own\n");
     }
 
@@ -165,7 +167,7 @@ impl Trap {
             panic!("not ready")
         };
         let url = format!("file://{}", scene.beside("remote.git").display());
-        let pushing = Pushing { url: &url, branch: "feature/issue-7", commit: &ready.commit };
+        let pushing = Pushing { url: &url, branch: "feature/issue-7", commit: &ready.commit, token: None };
         assert_eq!(repository.push(pushing, &lock).unwrap(), Pushed::Done);
         let merging = Merging { item: &item, base: "main", commit: &ready.commit, title: "t", run: "r" };
         let merged = repository.merge(merging, Some(&mut |_: &Path| true), &lock).unwrap();
@@ -186,7 +188,7 @@ impl Trap {
 fn nothing_that_an_agent_left_in_a_repository_runs() {
     let trap = Trap::new();
     let repository = trap.scene.repository();
-    trap.arm();
+    trap.arm(&[]);
     trap.do_everything(&repository);
     assert_eq!(trap.traces(), [""; 0]);
 }
@@ -194,7 +196,8 @@ fn nothing_that_an_agent_left_in_a_repository_runs() {
 #[test]
 fn nothing_runs_where_the_agent_was_there_before_us_either() {
     let trap = Trap::new();
-    trap.arm();
+    // Git would prefer these to others that can do the same.
+    trap.arm(&["include.path", "filter.own.process", "diff.external"]);
     trap.do_everything(&trap.scene.repository());
     assert_eq!(trap.traces(), [""; 0]);
 }
@@ -203,7 +206,7 @@ fn nothing_runs_where_the_agent_was_there_before_us_either() {
 #[test]
 fn plain_git_runs_what_an_agent_left() {
     let trap = Trap::new();
-    trap.arm();
+    trap.arm(&[]);
     let plain = |arguments: &[&str]| {
         Command::new("git")
             .args(arguments)
@@ -288,7 +291,7 @@ fn an_address_that_names_a_program_is_not_pushed_to() {
     for url in
         [format!("ext::{program} x"), format!("--upload-pack={program}"), format!("--receive-pack={program}")]
     {
-        let pushing = Pushing { url: &url, branch: "feature/issue-7", commit: &commit };
+        let pushing = Pushing { url: &url, branch: "feature/issue-7", commit: &commit, token: None };
         let pushed = work.repository.push(pushing, &work.lock).unwrap();
         assert!(matches!(pushed, Pushed::Unknown { .. }), "{url}: {pushed:?}");
     }

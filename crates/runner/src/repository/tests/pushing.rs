@@ -20,7 +20,7 @@ impl Remote {
     }
 
     fn push(&self, commit: &str) -> Pushed {
-        let pushing = Pushing { url: &self.url, branch: "feature/issue-7", commit };
+        let pushing = Pushing { url: &self.url, branch: "feature/issue-7", commit, token: None };
         self.work.repository.push(pushing, &self.work.lock).unwrap()
     }
 
@@ -97,8 +97,37 @@ fn without_its_lock_nothing_is_pushed() {
     let remote = Remote::new();
     let commit = remote.work.ready().commit;
     fs::remove_file(remote.work.scene.beside("repository/.git/saihai/issue-7.lock")).unwrap();
-    let pushing = Pushing { url: &remote.url, branch: "feature/issue-7", commit: &commit };
+    let pushing = Pushing { url: &remote.url, branch: "feature/issue-7", commit: &commit, token: None };
     let pushed = remote.work.repository.push(pushing, &remote.work.lock);
     assert!(matches!(pushed, Err(Error::LockLost { .. })), "{pushed:?}");
     assert_eq!(remote.tip(), "");
+}
+
+#[test]
+fn a_token_is_shown_to_the_server_of_the_address_and_to_no_other() {
+    let scene = Scene::new();
+    let own = fs::read_to_string(scene.beside("home/.gitconfig")).unwrap();
+    let helper = "!echo username=own; echo password=own; true";
+    scene.write("home/.gitconfig", &format!("{own}[credential]\n\thelper = \"{helper}\"\n"));
+    let repository = scene.repository();
+    let private = Private::make(&repository, None).unwrap();
+    let token = Token::new("a token \"of\" $ours");
+    let asked = |url: &str, host: &str| {
+        let mut git = private.command("credential");
+        token.lend(git.arg("fill"), url);
+        assert!(!format!("{:?}", git.get_args()).contains("token"));
+        let said = crate::git::command::feed(
+            &mut git,
+            "credential",
+            format!("protocol=https\nhost={host}\n\n").as_bytes(),
+        );
+        String::from_utf8(said.unwrap()).unwrap().lines().last().unwrap().to_owned()
+    };
+    let forge = "https://forge.example/o/r.git";
+    assert_eq!(asked(forge, "forge.example"), "password=a token \"of\" $ours");
+    assert_eq!(asked("https://name@forge.example", "forge.example"), "password=a token \"of\" $ours");
+    assert_eq!(asked(forge, "other.example"), "password=own");
+    assert_eq!(asked(forge, "forge.example.evil"), "password=own");
+    assert_eq!(asked("http://forge.example/o/r.git", "forge.example"), "password=own");
+    assert_eq!(format!("{token:?}"), "Token(…)");
 }
