@@ -9,7 +9,12 @@ use saihai_model::{Json, Moment, Progress, ToolUse};
 #[derive(Debug, Default)]
 pub(crate) struct ToolLog {
     calls: IndexMap<String, Call>,
+    /// Bytes of all that they were given and answered.
+    held: usize,
 }
+
+/// So much of what tools are given and answer is held; all of it stands in the transcript (C-52).
+const LARGEST: usize = 4 * 1024 * 1024;
 
 #[derive(Debug)]
 struct Call {
@@ -63,6 +68,7 @@ impl ToolLog {
             return;
         }
         tell(Progress::ToolStarted(name.to_owned()));
+        let input = input.map(|input| self.hold(input));
         let call = Call { name: name.to_owned(), input, began: when, end: None };
         self.calls.insert(id.to_owned(), call);
     }
@@ -75,9 +81,23 @@ impl ToolLog {
         when: When,
         tell: &mut dyn FnMut(Progress),
     ) {
-        let Some(call) = self.calls.get_mut(id).filter(|call| call.end.is_none()) else { return };
+        if self.calls.get(id).is_none_or(|call| call.end.is_some()) {
+            return;
+        }
+        let output = output.map(|output| self.hold(output));
+        let Some(call) = self.calls.get_mut(id) else { return };
         tell(Progress::ToolFinished(call.name.clone()));
         call.end = Some((when.since(call.began), output));
+    }
+
+    /// A value, or how large it is where there is too much already.
+    fn hold(&mut self, value: Json) -> Json {
+        let size = value.as_str().map_or_else(|| value.to_string().len(), str::len);
+        if self.held.saturating_add(size) > LARGEST {
+            return Json::String(format!("({size} bytes, left out)"));
+        }
+        self.held += size;
+        value
     }
 
     /// Whether a tool has not answered yet.
@@ -136,5 +156,20 @@ mod tests {
         };
         let bash = ToolUse { name: name("Bash"), input: None, output: None, duration_ms: 0 };
         assert_eq!(log.into_uses(), [read, bash]);
+    }
+
+    // C-52
+    #[test]
+    fn of_very_much_only_the_size_is_kept() {
+        let (mut log, mut tell) = (ToolLog::default(), |_| {});
+        for number in 0..100 {
+            let id = number.to_string();
+            log.started(&id, "Read", Some(json!({"path": "a"})), When::now(), &mut tell);
+            log.finished(&id, Some(json!("a".repeat(1_000_000))), When::now(), &mut tell);
+        }
+        let outputs = log.into_uses().into_iter().filter_map(|tool| tool.output);
+        let (held, left_out): (Vec<_>, Vec<_>) = outputs.partition(|output| output.to_string().len() > 100);
+        assert_eq!((held.len(), left_out.len()), (4, 96));
+        assert_eq!(left_out[0], json!("(1000000 bytes, left out)"));
     }
 }

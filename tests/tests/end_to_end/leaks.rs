@@ -27,7 +27,8 @@ max_iterations: 1000
 movements:
   - {name: work, permission_mode: full, rules: [{condition: again, next: work}]}
 ";
-    let replies = "  - {for: work, visit: [5, 500], times: 2, runs: [{argv: ['true']}], text: '[STEP:0]'}
+    let replies = "  - {for: work, visit: 5, runs: [{argv: ['true']}], text: '[STEP:0]'}
+  - {for: work, visit: \"400..\", times: 100, runs: [{argv: ['true']}], text: '[STEP:0]'}
   - {for: work, visit: 1000, hang: true}
   - {for: work, times: \"*\", text: '[STEP:0]'}\n";
     let project = project(definition, replies);
@@ -38,7 +39,8 @@ movements:
     live.wait_for("\"asked\"");
     let (now, threads_now) = held(live.pid());
     assert!(now <= descriptors, "{descriptors} descriptors at turn 10, {now} at turn 1,000");
-    assert!(threads_now <= threads, "{threads} threads at turn 10, {threads_now} at turn 1,000");
+    // A few wait for programs, and are kept for a while; how many of them overlap is chance, a hundred is a leak.
+    assert!(threads_now <= threads + 4, "{threads} threads at turn 10, {threads_now} at turn 1,000");
     assert_eq!(zombies(live.pid()), 0);
     live.signal(rustix::process::Signal::INT);
     live.finish().exits(3);

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::{PROFILE, failed};
 use crate::agent::{End, Listener, Next, abrupt, failure, wait_of_seconds};
+use crate::agents::messages::Messages;
 use crate::lenient::or_default;
 use crate::structured::Structured;
 use crate::told_cost::ToldCost;
@@ -63,7 +64,7 @@ enum Event {
 /// Listens to one process.
 pub(super) struct Ears {
     ask: Ask,
-    said: String,
+    said: Messages,
     tools: ToolLog,
     usage: Usage,
     cost: ToldCost,
@@ -81,7 +82,7 @@ impl Ears {
     pub(super) fn new(ask: &Ask) -> Self {
         Self {
             ask: ask.clone(),
-            said: String::new(),
+            said: Messages::default(),
             tools: ToolLog::default(),
             usage: Usage::default(),
             cost: ToldCost::default(),
@@ -97,7 +98,7 @@ impl Listener for Ears {
         let Ok(event) = serde_json::from_str::<Event>(line) else { return Next::GoOn };
         match event {
             Event::Text { text } => {
-                self.said.push_str(&text);
+                self.said.go_on(&text);
                 tell(Progress::Text(text));
             }
             Event::Tool { id, name, status, input, output } => {
@@ -152,7 +153,7 @@ impl Ears {
     }
 
     fn replied(mut self, text: Option<String>, structured: Option<Json>, end: &End) -> ProviderAnswer {
-        let said = (!self.said.trim().is_empty()).then(|| self.said.clone());
+        let said = self.said.last().cloned();
         let text = text.or_else(|| said.clone()).unwrap_or_default();
         let structured = Structured::of(&self.ask, structured, &text);
         if text.trim().is_empty() && structured.value.is_none() && !self.tools.has_finished() {
@@ -162,7 +163,7 @@ impl Ears {
         if responses.last() != Some(&text) && !text.trim().is_empty() {
             responses.push(text.clone());
         }
-        self.warnings.extend(self.cost.warning());
+        self.warnings.extend(self.cost.warning().into_iter().chain(self.said.warning(&self.ask)));
         Ok(Reply {
             text,
             responses,
