@@ -1,4 +1,4 @@
-//! Hats on agents that fail, hang or are killed, and on journals that were hurt. H-54 to H-56, H-62.
+//! Hats on agents that fail, hang or are killed, and on journals that were hurt.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -140,7 +140,7 @@ fn goes_on(project: &Project) -> Outcome {
     outcome
 }
 
-// H-56, HC-35
+// Ctrl-C; that what was spent is the same afterwards is not looked at here.
 #[test]
 fn after_ctrl_c_no_child_is_left_and_resume_begins_at_the_same_turn() {
     let project = with_agent("", STAYS);
@@ -152,7 +152,7 @@ fn after_ctrl_c_no_child_is_left_and_resume_begins_at_the_same_turn() {
     assert_eq!(outcome.result()["iterations"], 4, "{outcome}");
 }
 
-// H-62, HC-39
+// HC-39
 #[test]
 fn a_killed_run_is_shown_as_interrupted_and_goes_on() {
     let project = with_agent("", STAYS);
@@ -164,7 +164,7 @@ fn a_killed_run_is_shown_as_interrupted_and_goes_on() {
     goes_on(&project);
 }
 
-// H-62, HC-37
+// Four journals at once; that a second process is refused is shown where ownership is tested.
 #[test]
 fn four_runs_at_once_of_a_thousand_events_are_four_whole_journals() {
     let ring = "max_iterations: 1001\nhats:\n  a: {name: A, triggers: [task.start, b.done], publishes: [a.done, LOOP_COMPLETE], instructions: x}\n  b: {name: B, triggers: [a.done], publishes: [b.done], instructions: x}\n";
@@ -191,7 +191,7 @@ fn four_runs_at_once_of_a_thousand_events_are_four_whole_journals() {
     assert_eq!(routed, 4 * 1_001);
 }
 
-// H-62, HC-38
+// HC-38
 #[test]
 fn a_torn_journal_is_mended_and_a_damaged_one_is_refused_by_line() {
     let parked = || {
@@ -216,7 +216,7 @@ fn a_torn_journal_is_mended_and_a_damaged_one_is_refused_by_line() {
     assert!(outcome.stderr.contains("journal.ndjson`:2: "), "{outcome}");
 }
 
-// H-4, H-60: one journal of the engine is all there is of an event bus.
+// One journal of the engine is all there is of an event bus.
 #[test]
 fn a_run_of_hats_is_kept_like_every_other() {
     let project = project(RING, &["EVENT: tests.passing", "LOOP_COMPLETE"]);

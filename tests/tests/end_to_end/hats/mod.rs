@@ -228,7 +228,7 @@ fn an_agent_that_prints_its_whole_prompt_directs_nothing() {
     }
 }
 
-// H-57 to H-59, HC-43
+// H-59, HC-43; the gate before a pull request is not built.
 #[test]
 fn a_gate_waits_for_a_person_and_a_no_declines() {
     let replies = ["EVENT: tests.passing look", "LOOP_COMPLETE"];
