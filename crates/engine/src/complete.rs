@@ -128,10 +128,21 @@ impl Run {
     }
 
     fn advance_phase(&mut self, phases: &Phases, block: &Block) {
+        for (number, step) in phases.steps.iter().enumerate() {
+            if let Some(last) = step.last.as_ref().filter(|last| last.kind == block.kind) {
+                let fitted = is_signal(block, &last.kind, &last.fields);
+                self.counts.remembered.insert(number.to_string(), fitted);
+            }
+        }
         let now = self.counts.phase.as_ref().unwrap_or(&phases.start);
-        let mut steps = phases.steps.iter();
-        if let Some(step) = steps.find(|step| step.from == *now && is_signal(block, &step.kind, &step.fields))
-        {
+        let remembers = |number: usize| self.counts.remembered.get(&number.to_string()) == Some(&true);
+        let mut steps = phases.steps.iter().enumerate();
+        let step = steps.find(|(number, step)| {
+            step.from == *now
+                && is_signal(block, &step.kind, &step.fields)
+                && (step.last.is_none() || remembers(*number))
+        });
+        if let Some((_, step)) = step {
             self.counts.phase = Some(step.to.clone());
         }
     }

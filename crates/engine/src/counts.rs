@@ -38,6 +38,9 @@ pub struct Counts {
     pub reasons: BTreeMap<String, String>,
     /// The phase the completion has come to; none before the first step.
     pub phase: Option<String>,
+    /// Whether the last block of a kind fitted what a step of the phases remembers of it, by the step's number.
+    #[serde(default)]
+    pub remembered: BTreeMap<String, bool>,
     /// States outside have been looked at before the first round.
     pub looked: bool,
     /// Signals seen, by kind.

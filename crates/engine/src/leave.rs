@@ -11,7 +11,7 @@ use saihai_model::{
 
 use crate::draft::between;
 use crate::verdict::Ruling;
-use crate::{Counts, Done, Round, Run, Visit};
+use crate::{Carry, Counts, Done, Round, Run, Visit};
 
 /// Where a round leads, how that was decided, and why the work is done if it is.
 struct Way {
@@ -232,6 +232,15 @@ impl Run {
             self.carry.event = Some(event.clone());
         }
         self.publish(workflow, stage);
+    }
+
+    /// What would pass on if the round under way ended now.
+    pub fn carry_after_round(&self, workflow: &Workflow) -> Carry {
+        let mut run = self.clone();
+        if let Some(stage) = self.stage(workflow).filter(|stage| !stage.aside && !stage.turns().is_empty()) {
+            run.carry_turns(workflow, stage);
+        }
+        run.carry
     }
 
     fn carry_turns(&mut self, workflow: &Workflow, stage: &Stage) {

@@ -81,6 +81,18 @@ pub struct PhaseStep {
     /// that holds these fields (`None`: present)
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, Option<Json>>,
+    /// and, where this is given, only if the last block of another `type` fitted it,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastBlock>,
     /// leads to that one.
     pub to: String,
+}
+
+/// What the last block of a kind must have held, whenever it came.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastBlock {
+    /// Its `type`.
+    pub kind: String,
+    /// What it must have held (`None`: present).
+    pub fields: BTreeMap<String, Option<Json>>,
 }

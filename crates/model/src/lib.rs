@@ -45,7 +45,7 @@ mod workflow;
 
 pub use action::{Action, ActionSpec, Once, Poll, Told};
 pub use ask::{Answered as ProviderAnswer, Ask, Meter, Progress, Refusal, Reply};
-pub use completion::{Completion, PhaseStep, Phases};
+pub use completion::{Completion, LastBlock, PhaseStep, Phases};
 pub use decision::{By, Decision, Destination, Remark, Verdict};
 pub use effect::{Effect, Given, OpenGate, Performance, Request};
 pub use ending::{Ending, Hold, code as failure_code, exit_code};
@@ -82,4 +82,6 @@ pub use text::Text;
 pub use tokens::tokens;
 pub use turn::{Permission, SessionPolicy, Turn};
 pub use work_outcome::{WorkOutcome, WorkReason, work_exit_code};
-pub use workflow::{Activity, OnFailure, OwnCommand, Rounds, Stage, VisitLimit, Wanted, Workflow};
+pub use workflow::{
+    Activity, LogFiles, LogFormat, OnFailure, OwnCommand, Rounds, Stage, VisitLimit, Wanted, Workflow,
+};

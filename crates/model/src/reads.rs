@@ -320,6 +320,8 @@ pub enum BlockUse {
     Do(ActionSpec),
     /// It is only counted.
     Signal,
+    /// It steers nothing here, and that is remarked.
+    Idle,
 }
 
 /// A word looked for in a reply.

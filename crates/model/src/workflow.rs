@@ -34,9 +34,35 @@ pub struct Workflow {
     /// Where a completed definition goes on: delivery, a review's report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub afterwards: Option<StageId>,
+    /// Where what happens is also written down, beside the journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogFiles>,
     /// What the engine may still have to say, in the right language.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub words: IndexMap<String, String>,
+}
+
+/// Files in which what happens in runs is also written down, one for each run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogFiles {
+    /// With what their names begin.
+    pub name: String,
+    /// Where they are.
+    pub directory: String,
+    /// How they are written.
+    pub format: LogFormat,
+    /// So many are kept, the newest ones.
+    pub keep: u32,
+}
+
+/// How a log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// A JSON object a line.
+    Jsonl,
+    /// A line of text a line.
+    Text,
 }
 
 /// A node of a workflow.
@@ -186,7 +212,7 @@ impl Workflow {
             for blocks in stage.turns().iter().filter_map(|turn| turn.reads.blocks.as_ref()) {
                 actions.extend(blocks.uses.values().filter_map(|used| match used {
                     BlockUse::Do(action) => Some(action),
-                    BlockUse::Signal => None,
+                    BlockUse::Signal | BlockUse::Idle => None,
                 }));
             }
         }

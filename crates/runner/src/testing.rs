@@ -270,6 +270,7 @@ pub(crate) fn workflow(stages: Vec<(&str, Stage)>) -> Workflow {
         limits: Limits { rounds: Some(10), ..Limits::default() },
         retry: Retry::default(),
         afterwards: None,
+        log: None,
         words: [("report-missing".to_owned(), "(none yet)".to_owned())].into_iter().collect(),
     }
 }

@@ -4,6 +4,7 @@ mod conclusion;
 mod gate;
 mod keyboard;
 mod result_object;
+mod run_log;
 mod signals;
 mod unexpected;
 mod watch;

@@ -11,6 +11,7 @@ use tokio::time::{self as timer, MissedTickBehavior};
 use super::Showing;
 use super::gate::Gate;
 use super::keyboard::{Keyboard, Typed};
+use super::run_log::RunLog;
 use super::signals::Signals;
 use crate::error::Error;
 use crate::report::{Board, Live, Names, Weight, words};
@@ -74,6 +75,7 @@ pub(super) struct Watch<'a> {
     run: &'a str,
     names: Names<'a>,
     board: Board,
+    log: Option<RunLog>,
     live: Option<Live>,
     showing: Showing,
     control: Control,
@@ -98,6 +100,7 @@ impl<'a> Watch<'a> {
             run,
             names: Names::new(workflow),
             board: Board::default(),
+            log: workflow.log.as_ref().map(RunLog::new),
             live: can_redraw.then(Live::default),
             showing,
             control,
@@ -112,6 +115,9 @@ impl<'a> Watch<'a> {
     /// Learns from a record of before; nothing is shown.
     pub(super) fn remember(&mut self, record: &Record) {
         self.names.learn(record);
+        if let Some(log) = &mut self.log {
+            log.remember(record);
+        }
         self.board.record(record, &self.names);
     }
 
@@ -171,6 +177,7 @@ impl<'a> Watch<'a> {
 
     fn record(&mut self, record: &Record) {
         self.remember(record);
+        self.log(record);
         if let Entry::Fact(Fact::Answered(answer)) = &record.entry {
             // It may have been answered from another terminal.
             self.gate = self.gate.take().filter(|gate| gate.call != answer.call);
@@ -191,6 +198,18 @@ impl<'a> Watch<'a> {
             })
             .collect();
         self.keep(&lines);
+    }
+
+    /// Writes down what happened where the definition wants it. A log that cannot be written stops no run.
+    fn log(&mut self, record: &Record) {
+        let Some(mut log) = self.log.take() else { return };
+        match log.write(self.run, record, &words(record, &self.names)) {
+            Ok(()) => self.log = Some(log),
+            Err(error) => {
+                self.take_frame_away();
+                self.streams.warning(&format!("the log of the agent cannot be written: {error}"));
+            }
+        }
     }
 
     /// Whether a program reads along and a person does not.

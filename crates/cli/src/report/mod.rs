@@ -26,4 +26,4 @@ pub(crate) use published::Published;
 pub(crate) use spending::{SpendingObject, spending_words};
 pub(crate) use topic_words::{near_miss_words, refused_words, remark_words};
 pub(crate) use transition::TransitionObject;
-pub(crate) use words::{Weight, parked_words, words};
+pub(crate) use words::{Line, Weight, parked_words, words};

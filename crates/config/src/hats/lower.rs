@@ -61,6 +61,7 @@ impl Lowering<'_> {
             limits: self.limits(),
             retry: self.retry(),
             afterwards: None,
+            log: None,
             words: self.words(),
         };
         for (point, mode) in self.gates {

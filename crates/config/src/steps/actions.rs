@@ -68,8 +68,11 @@ impl Actions {
 
     /// What is looked for in a reply. A completion by a signal looks for it even where actions are off.
     pub(super) fn blocks(&self, completion: Option<&Completion>) -> Option<Blocks> {
-        let mut uses: IndexMap<String, BlockUse> =
-            self.uses.iter().map(|(kind, handler)| (kind.clone(), handler.block_use())).collect();
+        let mut uses: IndexMap<String, BlockUse> = self
+            .uses
+            .iter()
+            .map(|(kind, handler)| (kind.clone(), handler.block_use(kind, completion)))
+            .collect();
         for condition in completion.into_iter().flat_map(Completion::all) {
             if let Condition::Signal { kind, .. } = condition {
                 uses.entry(kind.clone()).or_insert(BlockUse::Signal);
@@ -104,13 +107,31 @@ impl Handler {
         }
     }
 
-    fn block_use(self) -> BlockUse {
+    fn block_use(self, kind: &str, completion: Option<&Completion>) -> BlockUse {
         let act = |does, once| BlockUse::Do(ActionSpec { does, inputs: Vec::new(), once, poll: None });
         match self {
-            Self::Signal => BlockUse::Signal,
+            Self::Signal if steers(kind, completion) => BlockUse::Signal,
+            Self::Signal => BlockUse::Idle,
             Self::Log => act(Action::Log, Once::ReadOnly),
             // What is written behind other things must not be written twice.
             Self::File => act(Action::WriteFile { path: FILE.to_owned(), append: true }, Once::LookUpFirst),
         }
     }
+}
+
+/// Whether a signal means something to the completion (S-63).
+fn steers(kind: &str, completion: Option<&Completion>) -> bool {
+    let mut all = completion.into_iter().flat_map(Completion::all);
+    all.any(|condition| match condition {
+        Condition::Signal { kind: wanted, .. } if wanted == kind => true,
+        Condition::Phase(_) => true,
+        // A state outside is not reached by being called so.
+        Condition::File { .. } | Condition::Composite(..) => false,
+        Condition::Signal { .. }
+        | Condition::Iterations(_)
+        | Condition::Keyword { .. }
+        | Condition::Checks(_)
+        | Condition::Flow { .. }
+        | Condition::Custom(_) => kind == "complete",
+    })
 }

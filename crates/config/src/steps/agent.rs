@@ -7,6 +7,7 @@ use super::behavior::Behavior;
 use super::completion::Completion;
 use super::config::Overrides;
 use super::parameter::Parameter;
+use super::setup::Logging;
 use super::tables;
 use super::version;
 use crate::{Diagnostics, Document, Fields, Located, quoted};
@@ -42,6 +43,8 @@ pub(super) struct Agent {
     pub(super) schemas: Option<Located<String>>,
     /// What blocks in its replies do.
     pub(super) actions: Actions,
+    /// Where the log of a run is also written.
+    pub(super) logging: Option<Logging>,
 }
 
 impl Agent {
@@ -74,6 +77,9 @@ impl Agent {
             fallback: behavior.fallback,
             schemas: behavior.schemas,
             actions: behavior.actions,
+            logging: behavior
+                .logging
+                .map(|own| Logging { keep: overrides.max_files.unwrap_or(own.keep), ..own }),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::actions::Actions;
 use super::completion::Completion;
-use super::setup;
+use super::setup::{self, Logging};
 use super::tables;
 use crate::{Diagnostics, Fields, Located, Location, list_of};
 
@@ -27,6 +27,8 @@ pub(super) struct Behavior {
     pub(super) model: Option<String>,
     /// What blocks in its replies do.
     pub(super) actions: Actions,
+    /// Where the log of a run is also written.
+    pub(super) logging: Option<Logging>,
 }
 
 /// Keys that stand beside `behavior`, and inside `runner`.
@@ -64,6 +66,7 @@ fn of_behavior(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
         registry: prompts.as_ref().and_then(|prompts| prompts.text("registry")),
         fallback: prompts.as_ref().and_then(|prompts| prompts.text("fallbackDir")),
         actions,
+        logging: setup::read_logging(agent, diagnostics),
         ..Behavior::default()
     };
     let Some(behavior) = behavior else { return told };
@@ -111,6 +114,7 @@ fn of_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
         schemas: schemas.and_then(|schemas| schemas.text("base")),
         model: flow.and_then(|flow| flow.text("defaultModel")).map(|model| model.value),
         actions,
+        logging: setup::read_logging(runner, diagnostics),
     }
 }
 

@@ -24,6 +24,9 @@ impl Overrides {
         version::check(&fields, diagnostics);
         let overrides = fields.object("overrides", &tables::OVERRIDES, diagnostics);
         let logging = fields.object("logging", &tables::CONFIG_LOGGING, diagnostics);
+        if let Some(at) = logging.as_ref().and_then(|fields| fields.key("verbose")) {
+            diagnostics.push(at.note("no-effect", "`verbose` has no effect: the journal has everything"));
+        }
         fields.object("github", &tables::CONFIG_GITHUB, diagnostics);
         if let Some(worktree) = fields.object("worktree", &tables::CONFIG_WORKTREE, diagnostics) {
             for name in ["enabled", "root"] {

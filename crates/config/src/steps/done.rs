@@ -1,7 +1,11 @@
 //! When a run is done, and in which words (S-60, S-61, S-63).
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
-use saihai_model::{Action, ActionSpec, Completion as Done, Keyword, Millis, Once, PhaseStep, Phases, Told};
+use saihai_model::{
+    Action, ActionSpec, Completion as Done, Json, Keyword, LastBlock, Millis, Once, PhaseStep, Phases, Told,
+};
 use serde_json::json;
 
 use super::actions::SIGNALS;
@@ -114,9 +118,10 @@ fn phases(terminal: &[String]) -> Phases {
         from: from.to_owned(),
         kind: kind.to_owned(),
         fields: Default::default(),
+        last: None,
         to: to.to_owned(),
     };
-    let passed = [("passed".to_owned(), Some(json!(true)))].into();
+    let passed: BTreeMap<String, Option<Json>> = [("passed".to_owned(), Some(json!(true)))].into();
     let [plan, review, advance, _] = SIGNALS;
     Phases {
         start: "preparation".to_owned(),
@@ -124,8 +129,13 @@ fn phases(terminal: &[String]) -> Phases {
             step("preparation", plan, "processing"),
             step("preparation", advance, "processing"),
             step("processing", advance, "review"),
-            PhaseStep { fields: passed, ..step("review", review, "complete") },
+            PhaseStep { fields: passed.clone(), ..step("review", review, "complete") },
             step("review", review, "again"),
+            // A review may have been made before its phase; what it came to is remembered.
+            PhaseStep {
+                last: Some(LastBlock { kind: review.to_owned(), fields: passed }),
+                ..step("review", advance, "complete")
+            },
             step("review", advance, "again"),
             step("again", advance, "review"),
         ],

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
+use saihai_model::{LogFiles, Workflow};
 
 use super::agent::{Agent, registry_path};
 use super::catalogue;
@@ -46,6 +47,7 @@ struct Meaning {
     values: Values,
     texts: IndexMap<String, Spoke>,
     language: Language,
+    log: Option<LogFiles>,
     uses: Vec<PathBuf>,
 }
 
@@ -106,7 +108,7 @@ impl Files {
             roles: HashMap::new(),
             uses_task: false,
         };
-        let workflow = lowering.workflow(&mut diagnostics);
+        let workflow = Workflow { log: meaning.log, ..lowering.workflow(&mut diagnostics) };
         let rehearsal = lowering.providers.rehearsal(&mut diagnostics);
         if !diagnostics.has_errors() {
             for finding in check::check(&workflow) {
@@ -164,10 +166,11 @@ impl Files {
             flow.check_end(agent.completion.as_ref().map(|own| &own.condition), &entry, diagnostics);
         }
         flow.check_inputs(diagnostics);
+        let log = log_files(&paths, &agent, diagnostics);
         let mut all = self.read.clone();
         all.extend(schemas.files().cloned());
         all.append(&mut uses);
-        Some(Meaning { language, entry, variables, values, texts, uses: all, agent, registry })
+        Some(Meaning { language, entry, variables, values, texts, log, uses: all, agent, registry })
     }
 
     fn check_name(&self, agent: &Agent, directory: &Path, diagnostics: &mut Diagnostics) {
@@ -232,6 +235,19 @@ fn check_completion(agent: &Agent, registry: &Registry, paths: &Paths<'_>, diagn
             | Condition::Composite(..) => {}
         }
     }
+}
+
+/// The files of an agent's own log.
+fn log_files(paths: &Paths<'_>, agent: &Agent, diagnostics: &mut Diagnostics) -> Option<LogFiles> {
+    let logging = agent.logging.as_ref()?;
+    let directory = paths.inside(&paths.places.root, &logging.directory);
+    let directory = directory.map_err(|escape| diagnostics.push(*escape)).ok()?;
+    Some(LogFiles {
+        name: agent.name.value.clone(),
+        directory: directory.display().to_string(),
+        format: logging.format,
+        keep: logging.keep,
+    })
 }
 
 /// Blocks that lead from one phase to the next.

@@ -115,6 +115,7 @@ impl Lowering<'_> {
             limits: self.limits(diagnostics),
             retry: self.settings.retry(),
             afterwards: None,
+            log: None,
             words: done::words(),
         }
     }

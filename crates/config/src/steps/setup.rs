@@ -1,13 +1,25 @@
 //! What an agent says about its surroundings: sandbox, GitHub, working tree, log (S-7).
 
+use saihai_model::LogFormat;
+
 use super::tables;
-use crate::{Diagnostics, Fields};
+use crate::{Diagnostics, Fields, Located};
+
+/// Where the log of a run is also written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Logging {
+    /// From the project root.
+    pub(super) directory: Located<String>,
+    /// How.
+    pub(super) format: LogFormat,
+    /// How many logs are kept.
+    pub(super) keep: u32,
+}
 
 /// Checks what is said beside `behavior`, and tells what has no effect or cannot be done.
 pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) {
     agent.object("github", &tables::GITHUB, diagnostics);
     read_worktree(agent, diagnostics);
-    read_logging(agent, diagnostics);
 }
 
 /// The same of `runner`.
@@ -21,7 +33,6 @@ pub(super) fn read_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) {
     if let Some(execution) = runner.object("execution", &tables::EXECUTION, diagnostics) {
         read_worktree(&execution, diagnostics);
     }
-    read_logging(runner, diagnostics);
 }
 
 fn read_worktree(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
@@ -33,13 +44,15 @@ fn read_worktree(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
-fn read_logging(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
-    if fields.object("logging", &tables::LOGGING, diagnostics).is_some()
-        && let Some(at) = fields.key("logging")
-    {
-        let message = "a run is not logged a second time yet";
-        diagnostics.push(at.warning("no-effect", message).hint("`saihai log RUN` shows all that happened"));
-    }
+/// Where the log of a run is also written.
+pub(super) fn read_logging(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Logging> {
+    let fields = fields.object("logging", &tables::LOGGING, diagnostics)?;
+    let format = match fields.text("format")?.value.as_str() {
+        "text" => LogFormat::Text,
+        _ => LogFormat::Jsonl,
+    };
+    let keep = fields.count("maxFiles")?.value;
+    Some(Logging { directory: fields.text("directory")?, format, keep })
 }
 
 /// No provider can be told a sandbox by an agent's file, so a person is told that instead.

@@ -153,6 +153,7 @@ fn phases() -> Completion {
         from: from.to_owned(),
         kind: kind.to_owned(),
         fields: passed.map(|passed| ("passed".to_owned(), Some(json!(passed)))).into_iter().collect(),
+        last: None,
         to: to.to_owned(),
     };
     Completion::Phase(Phases {

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use saihai_model::{Block, Blocks, Json};
+use saihai_model::{Block, BlockUse, Blocks, Json};
 
 use super::excerpt;
 use super::reply::Reply;
@@ -29,6 +29,10 @@ pub(super) fn read(reply: &Reply<'_>, blocks: &Blocks) -> Found {
         let text = &reply.page.text()[reply.page.start(fence.open + 1)..reply.page.start(fence.close)];
         match parse(text, blocks) {
             Ok(Some(block)) => {
+                if blocks.uses.get(&block.kind) == Some(&BlockUse::Idle) {
+                    let (line, kind) = (reply.number(fence.open), &block.kind);
+                    found.warn(format!("the `{kind}` block on line {line} steers nothing in this workflow"));
+                }
                 found.blocks.push(block);
                 found.taken.push(fence.open);
             }

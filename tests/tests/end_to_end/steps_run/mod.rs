@@ -271,3 +271,113 @@ fn a_handler_of_the_project_is_run_only_as_it_was_trusted() {
     let failed = run(&project, &[]).exits(1);
     assert!(failed.stderr.contains("handler.sh` exited with 1"), "{failed}");
 }
+
+// S-63, case 36
+#[test]
+fn a_signal_that_a_completion_type_does_not_support_is_warned_of() {
+    let replies = blocks(&[json!({"type": "phase-advance"})]);
+    let budget = completes("iterationBudget", &json!({"maxIterations": 1}));
+    let project = agent(&budget, &acting(), &for_ever(), &replies);
+    let done = run(&project, &[]).exits(0);
+    let warning = "warning: `a`: the `phase-advance` block on line 1 steers nothing in this workflow\n";
+    assert!(done.stderr.contains(warning), "{done}");
+    assert_eq!(returned(&project)["completionReason"], json!("Reached 1"));
+}
+
+fn in_phases() -> Value {
+    json!({"actions": {"enabled": true, "types": ["project-plan", "phase-advance", "review-result"]}})
+}
+
+/// A run of an agent with phases, one block a reply.
+fn phases(kinds: &[Value]) -> Project {
+    let replies: String = kinds.iter().map(|block| blocks(std::slice::from_ref(block))).collect();
+    let phases = completes("phaseCompletion", &json!({"maxIterations": kinds.len()}));
+    agent(&phases, &in_phases(), &for_ever(), &replies)
+}
+
+// S-63
+#[test]
+fn a_review_that_passed_before_its_phase_is_remembered_when_the_phase_ends() {
+    let (advance, passed) =
+        (json!({"type": "phase-advance"}), json!({"type": "review-result", "passed": true}));
+    let plan = json!({"type": "project-plan"});
+    let early = phases(&[plan.clone(), passed.clone(), advance.clone(), advance.clone()]);
+    run(&early, &[]).exits(0);
+    assert_eq!(returned(&early)["completionReason"], json!("Phase reached: complete"));
+    let failed = json!({"type": "review-result", "passed": false});
+    let late = phases(&[plan.clone(), passed.clone(), failed.clone(), advance.clone(), advance.clone()]);
+    run(&late, &[]).exits(5);
+    let again = phases(&[plan, advance.clone(), failed, advance, passed]);
+    run(&again, &[]).exits(0);
+    assert_eq!(returned(&again)["iterations"], json!(5), "the review ends its phase");
+}
+
+fn logs(project: &Project) -> Vec<String> {
+    let entries = std::fs::read_dir(project.root().join("tmp/logs")).expect("it was made");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect();
+    names.sort();
+    names
+}
+
+fn log(project: &Project, name: &str) -> String {
+    std::fs::read_to_string(project.root().join("tmp/logs").join(name)).expect("it is there")
+}
+
+#[test]
+fn what_happens_is_also_logged_where_the_agent_wants_it_and_only_the_newest_are_kept() {
+    let logging = json!({"logging": {"directory": "tmp/logs", "format": "jsonl", "maxFiles": 2}});
+    let steps = json!({"a": {"next": "b"}, "b": {"terminal": true}});
+    let project = agent(&completes("stepMachine", &json!({"maxIterations": 1})), &logging, &steps, ANY);
+    run(&project, &[]).exits(5);
+    project.saihai(["resume", "last", "--max-iterations", "2"]).run().exits(0);
+    let [only] = logs(&project).try_into().expect("one run, one log");
+    assert!(only.starts_with("it-20") && only.ends_with("Z.jsonl"), "{only}");
+    let lines: Vec<Value> =
+        log(&project, &only).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let said = |text: &str| lines.iter().find(|line| line["message"] == json!(text));
+    let entered = said("iteration 2 of 2: `b`").expect("what followed the resume is there too");
+    assert_eq!((&entered["level"], entered["timestamp"].is_string()), (&json!("info"), true));
+    assert!(said("iteration 1 of 1: `a`").is_some() && lines[0]["data"]["seq"].is_u64(), "{lines:?}");
+    for _ in 0..3 {
+        run(&project, &[]).exits(5);
+    }
+    let kept = logs(&project);
+    assert!(kept.len() == 2 && !kept.contains(&only), "{kept:?}");
+}
+
+#[test]
+fn a_log_can_be_text_and_one_that_cannot_be_written_stops_no_run() {
+    let logging = json!({"logging": {"directory": "tmp/logs", "format": "text", "maxFiles": 5}});
+    let steps = json!({"a": {"terminal": true}});
+    let project = agent(&completes("stepMachine", &json!({})), &logging, &steps, ANY);
+    run(&project, &[]).exits(0);
+    let [only] = logs(&project).try_into().expect("one run, one log");
+    let text = log(&project, &only);
+    assert!(text.contains("Z INFO `a` → complete: rule 0 “always”, the only way\n"), "{text}");
+    let blocked = agent(&completes("stepMachine", &json!({})), &logging, &steps, ANY);
+    blocked.write("tmp", "a file");
+    let done = run(&blocked, &[]).exits(0);
+    assert!(done.stderr.contains("warning: the log of the agent cannot be written: "), "{done}");
+    let outside = json!({"logging": {"directory": "../logs", "format": "text", "maxFiles": 5}});
+    let refused = agent(&completes("stepMachine", &json!({})), &outside, &steps, ANY);
+    assert!(run(&refused, &[]).exits(2).stderr.contains("steps/path-escape"));
+}
+
+#[test]
+fn a_run_is_recorded_forked_and_goes_on_after_its_limit() {
+    let steps = json!({"a": {"next": "b"}, "b": {"check": {
+        "onPass": {"complete": true}, "onFail": {"retry": true}}}});
+    let replies = "  - {for: 'b#judge', text: '{\"result\": \"ng\"}'}\n  - {for: 'b#judge', text: '{\"result\": \"ok\"}'}\n  - {text: 'x', times: \"*\"}\n";
+    let flow = completes("stepMachine", &json!({"maxIterations": 2}));
+    let project = agent(&flow, &json!({}), &steps, replies);
+    run(&project, &[]).exits(5);
+    project.saihai(["resume", "last", "--max-iterations", "9"]).run().exits(0);
+    assert_eq!(project.journal().asked().values().sum::<usize>(), 5, "nothing is asked twice");
+    project.saihai(["record", "last", "--out", "recorded.yaml"]).run().exits(0);
+    let forked = project.saihai(["fork", "last"]).run().exits(0);
+    project.saihai(["resume", forked.stdout.trim(), "--max-iterations", "9"]).run().exits(0);
+    let again = ["run", "it", "--script", "recorded.yaml", "--max-iterations", "9"];
+    let again = project.saihai(again).run().exits(0);
+    assert!(again.stdout.contains("completed (Flow completed at b)"), "{again}");
+}

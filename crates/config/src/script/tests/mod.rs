@@ -35,6 +35,7 @@ fn workflow() -> Workflow {
         limits: Limits::default(),
         retry: Retry::default(),
         afterwards: None,
+        log: None,
         words: IndexMap::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! How a run stands, for a program that is asked whether it is complete.
 
-use saihai_model::{CallId, Json, Place};
-use serde_json::{Map, json};
+use saihai_model::{CallId, Json};
+use serde_json::json;
 
 use crate::Error;
 use crate::owned::Owned;
@@ -10,8 +10,9 @@ use crate::project::Iterations;
 /// The one object a handler reads (S-62): what the definition gives it, and the iteration that has just come to its end.
 pub(super) fn of(owned: &Owned, call: &CallId, input: &Json) -> Result<String, Error> {
     let (run, directory) = (owned.run(), owned.directory());
+    let carry = run.carry_after_round(owned.workflow());
     let mut previous = Vec::new();
-    for (_, text) in &run.carry().previous {
+    for (_, text) in &carry.previous {
         previous.push(directory.text(text)?);
     }
     let mut iterations = Iterations::default();
@@ -25,28 +26,14 @@ pub(super) fn of(owned: &Owned, call: &CallId, input: &Json) -> Result<String, E
         "parameters": {},
         "iteration": run.iteration(),
         "stepId": call.stage,
-        "outputs": outputs(owned),
+        "outputs": carry.outputs,
         "carry": {
             "previousResponse": previous.join("\n"),
-            "accumulatedContext": run.carry().context,
+            "accumulatedContext": carry.context,
         },
         "summary": summary,
     });
     let mut standing = standing.as_object().cloned().unwrap_or_default();
     standing.extend(input.as_object().cloned().unwrap_or_default());
     Ok(format!("{}\n", Json::Object(standing)))
-}
-
-/// All outputs, that of the round under way included: it has been read and found right.
-fn outputs(owned: &Owned) -> Json {
-    let run = owned.run();
-    let mut outputs: Map<String, Json> =
-        run.carry().outputs.iter().map(|(stage, output)| (stage.to_string(), json!(output))).collect();
-    let fresh = run.visit().and_then(|visit| {
-        let done = visit.round.done(Place::Main(0))?;
-        let output = done.reading.output.as_ref().filter(|_| done.reading.violations.is_empty())?;
-        Some((visit.stage.to_string(), output.clone()))
-    });
-    outputs.extend(fresh);
-    Json::Object(outputs)
 }

@@ -253,7 +253,8 @@ async fn a_handler_is_told_how_the_run_stands_and_its_answer_is_a_fact() {
     assert_eq!(seen["agent"], "tailor");
     assert_eq!(seen["parameters"], json!({"customer": "Sato"}));
     assert_eq!((&seen["iteration"], &seen["stepId"]), (&json!(2), &json!("work")));
-    assert_eq!(seen["carry"]["previousResponse"], "first try");
+    assert_eq!(seen["carry"]["previousResponse"], "second try", "the iteration that has just ended");
+    assert_eq!(seen["carry"]["accumulatedContext"], json!({"lastToolsUsed": [], "lastActions": []}));
     assert_eq!(seen["summary"]["assistantResponses"], json!(["second try"]));
     let answers = project.records().into_iter().filter_map(|record| match record.entry {
         Entry::Fact(Fact::Performed { outcome: Outcome::Done { label, .. }, .. }) => {

@@ -310,6 +310,7 @@ fn there_is_a_way_through_the_phases() {
         from: from.into(),
         kind: kind.into(),
         fields: std::collections::BTreeMap::new(),
+        last: None,
         to: to.into(),
     };
     let steps =
