@@ -7,7 +7,7 @@ use saihai_config::{
     find, load,
 };
 use saihai_connect::{Connections, launcher};
-use saihai_model::{ProviderName, Stage, StageId, TurnId, Workflow};
+use saihai_model::{ProviderName, Stage, StageId, TextFile, TurnId, Workflow};
 
 use crate::diagnostics;
 use crate::error::Error;
@@ -28,6 +28,8 @@ pub(crate) struct Prepared {
     pub(crate) description: Option<String>,
     /// The task it brings along.
     pub(crate) task: Option<String>,
+    /// The files its texts came from.
+    pub(crate) texts: Vec<TextFile>,
     added_tokens: Vec<(StageId, TurnId, u64)>,
 }
 
@@ -61,7 +63,12 @@ impl Prepared {
             return Err(error.hint("`saihai review` runs it where a change needs it"));
         }
         let mut loaded = load(&project.source, &project.places, &definition, wanted.options, wanted.settings);
-        diagnostics::insist(&std::mem::take(&mut loaded.diagnostics), strict, streams)?;
+        let found = std::mem::take(&mut loaded.diagnostics);
+        // S-20: warnings do not stop a run.
+        if found.forbids(true) && !found.forbids(strict) {
+            streams.err.send("Configuration warnings:\n");
+        }
+        diagnostics::insist(&found, strict, streams)?;
         for note in &loaded.notes {
             streams.note(note);
         }
@@ -69,8 +76,9 @@ impl Prepared {
             return Err(Error::usage(format!("`{}` cannot be run", wanted.definition)));
         };
         let workflow = ValidatedDefinition::validate(workflow).map_err(saihai::Error::from)?;
-        let Loaded { rehearsal, needs_task, description, added_tokens, task, .. } = loaded;
-        Ok(Self { definition, workflow, rehearsal, needs_task, description, task, added_tokens })
+        let Loaded { rehearsal, needs_task, description, added_tokens, task, texts, .. } = loaded;
+        let texts = texts.into_iter().map(|used| used.text).collect();
+        Ok(Self { definition, workflow, rehearsal, needs_task, description, task, texts, added_tokens })
     }
 
     /// How many tokens of a turn's first prompt are ours.

@@ -88,6 +88,17 @@ pub enum Action {
     OpenIssue,
     /// Comment on an issue.
     Comment,
+    /// Show on the issue that it is done: close it, or only change its labels. Label `ok`.
+    CloseIssue {
+        /// Whether it is closed.
+        close: bool,
+        /// Labels it has afterwards.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        add: Vec<String>,
+        /// Labels it has not.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        remove: Vec<String>,
+    },
     /// Make the working tree.
     Worktree,
     /// Commit what was left.
@@ -123,6 +134,26 @@ pub enum Told {
 }
 
 impl Action {
+    /// Whether it reaches an issue.
+    pub fn is_about_issue(&self) -> bool {
+        match self {
+            Self::IssueState | Self::OpenIssue | Self::Comment | Self::CloseIssue { .. } => true,
+            Self::FileState { .. }
+            | Self::Command { .. }
+            | Self::SaveReports
+            | Self::WriteFile { .. }
+            | Self::Log
+            | Self::Worktree
+            | Self::Finalize
+            | Self::Push
+            | Self::PullRequest
+            | Self::Checks
+            | Self::Merge
+            | Self::CleanUp
+            | Self::ReviewReport { .. } => false,
+        }
+    }
+
     /// Whether it looks at something that may be as wanted before any work is done.
     pub fn is_state(&self) -> bool {
         match self {
@@ -133,6 +164,7 @@ impl Action {
             | Self::Log
             | Self::OpenIssue
             | Self::Comment
+            | Self::CloseIssue { .. }
             | Self::Worktree
             | Self::Finalize
             | Self::Push

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, ProviderName, Reading, Text, Usage, Usd,
+    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, ProviderName, Reading, Text, TextFile,
+    Usage, Usd,
 };
 
 /// A fact and when it was recorded.
@@ -101,6 +102,9 @@ pub struct Start {
     /// Names that delivery has frozen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Json>,
+    /// The files its texts came from, where they stand in files of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<TextFile>,
     /// SHA-256 of the frozen workflow.
     pub workflow: String,
     /// The version of Saihai that began it.

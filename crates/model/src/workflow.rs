@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Action, ActionSpec, BlockUse, Choice, Completion, Exit, Gate, Limits, Method, Monitor, Place, Proof,
-    Question, Reads, Retry, StageId, Target, Topic, Topics, Turn,
+    Action, ActionSpec, BlockUse, Choice, Completion, Exit, Gate, IssueNumber, Limits, Method, Monitor,
+    Place, Proof, Question, Reads, Retry, StageId, Target, Topic, Topics, Turn,
 };
 
 /// How work is to be done.
@@ -37,6 +37,9 @@ pub struct Workflow {
     /// Where what happens is also written down, beside the journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogFiles>,
+    /// The issue a run is about, where what it does reaches one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<IssueNumber>,
     /// What the engine may still have to say, in the right language.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub words: IndexMap<String, String>,
@@ -201,8 +204,8 @@ impl Workflow {
 }
 
 impl Workflow {
-    /// The programs that a run itself would start.
-    pub fn commands(&self) -> Vec<OwnCommand<'_>> {
+    /// Everything a run itself may do.
+    pub fn actions(&self) -> Vec<&ActionSpec> {
         let mut actions = self.completion.actions();
         for stage in self.stages.values() {
             if let Activity::Action(action) = &stage.does {
@@ -216,7 +219,12 @@ impl Workflow {
                 }));
             }
         }
-        let commands = actions.into_iter().filter_map(|action| match &action.does {
+        actions
+    }
+
+    /// The programs that a run itself would start.
+    pub fn commands(&self) -> Vec<OwnCommand<'_>> {
+        let commands = self.actions().into_iter().filter_map(|action| match &action.does {
             Action::Command { argv, written, .. } => Some(OwnCommand { argv, written: written.as_deref() }),
             Action::IssueState
             | Action::FileState { .. }
@@ -225,6 +233,7 @@ impl Workflow {
             | Action::Log
             | Action::OpenIssue
             | Action::Comment
+            | Action::CloseIssue { .. }
             | Action::Worktree
             | Action::Finalize
             | Action::Push

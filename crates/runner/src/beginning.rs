@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use saihai_config::ValidatedDefinition;
-use saihai_model::{Json, Millis, Script};
+use saihai_model::{Json, Millis, Script, TextFile};
 
 /// With what a run begins: everything the command line and the configuration know before the first turn.
 ///
@@ -45,4 +45,6 @@ pub struct Beginning {
     pub subject: BTreeMap<String, Json>,
     /// Names that a delivery freezes.
     pub delivery: Option<Json>,
+    /// The files its texts came from (S-49).
+    pub texts: Vec<TextFile>,
 }

@@ -105,6 +105,7 @@ fn started(workflow: &Workflow, entering: &Entering<'_>) -> Start {
         report_directory: entering.report_directory.display().to_string(),
         subject: BTreeMap::new(),
         delivery: None,
+        texts: Vec::new(),
         workflow: String::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         forked_from: None,

@@ -69,6 +69,7 @@ impl Project {
             reports: self.root.path().join(".takt/reports"),
             subject: std::collections::BTreeMap::new(),
             delivery: None,
+            texts: Vec::new(),
         }
     }
 
@@ -271,6 +272,7 @@ pub(crate) fn workflow(stages: Vec<(&str, Stage)>) -> Workflow {
         retry: Retry::default(),
         afterwards: None,
         log: None,
+        issue: None,
         words: [("report-missing".to_owned(), "(none yet)".to_owned())].into_iter().collect(),
     }
 }

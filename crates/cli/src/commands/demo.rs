@@ -66,6 +66,7 @@ impl Demo {
             reports: settings.reports_dir.clone(),
             subject: std::collections::BTreeMap::new(),
             delivery: None,
+            texts: Vec::new(),
         };
         let workflow = beginning.workflow.clone();
         let showing = Showing { past: Past::None, json: false, interactive, auto: false };

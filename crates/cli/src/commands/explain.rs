@@ -3,7 +3,7 @@
 use clap::Args;
 use saihai::RunDirectory;
 use saihai::project::{Evidence, Transition, Transitions};
-use saihai_model::{AnsweredBy, Text, Verdict, Workflow};
+use saihai_model::{AnsweredBy, Entry, Fact, Text, TextFile, TextSource, Verdict, Workflow};
 
 use crate::error::{Error, exit};
 use crate::project::Project;
@@ -31,7 +31,13 @@ impl Explain {
         let directory = Project::find()?.runs().find(&self.run)?;
         let workflow = directory.workflow()?;
         let mut transitions = Transitions::new(&workflow);
-        let torn = directory.read(&mut |record| transitions.see(&record))?;
+        let mut texts = Vec::new();
+        let torn = directory.read(&mut |record| {
+            transitions.see(&record);
+            if let Entry::Fact(Fact::Started(start)) = record.entry {
+                texts = start.texts;
+            }
+        })?;
         if let Some(torn) = torn {
             streams.warning(&torn.to_string());
         }
@@ -44,7 +50,8 @@ impl Explain {
                 let object = TransitionObject::new(&directory, &workflow, &transition)?;
                 json::line(&mut streams.out, "transition", object)?;
             } else {
-                for line in lines(&directory, &workflow, transition, streams)? {
+                let prompts = prompt_lines(&texts, &transition);
+                for line in lines(&directory, &workflow, transition, &prompts, streams)? {
                     streams.out.data(&line)?;
                 }
             }
@@ -53,10 +60,26 @@ impl Explain {
     }
 }
 
+/// What the stage said that is not in the file it names (S-49).
+fn prompt_lines(texts: &[TextFile], told: &Transition) -> Vec<String> {
+    let own = texts.iter().filter(|text| text.stage == told.stage);
+    let line = |text: &TextFile| {
+        let why = match text.source {
+            TextSource::Primary => return None,
+            TextSource::Fallback => "fallback",
+            TextSource::GlobalFallback => "global fallback",
+        };
+        let part = if text.is_check { "check" } else { "prompt" };
+        Some(format!("       {part} from the {why} `{}`", visible_line(&text.file)))
+    };
+    own.filter_map(line).collect()
+}
+
 fn lines(
     directory: &RunDirectory,
     workflow: &Workflow,
     told: Transition,
+    prompts: &[String],
     streams: &Streams,
 ) -> Result<Vec<String>, Error> {
     let names = Names::new(workflow);
@@ -65,6 +88,7 @@ fn lines(
     let place = format!("{:>5}  {}", told.seq, time::local_clock(told.at));
     let words = streams.out.paint(style::STRONG, &exit_words(&told.stage, &verdict, &names));
     let mut lines = vec![format!("{place}  {words}")];
+    lines.extend_from_slice(prompts);
     for evidence in &told.evidence {
         let text = evidence_words(directory, workflow, evidence)?;
         lines.extend(text.lines().map(|line| format!("       {line}")));

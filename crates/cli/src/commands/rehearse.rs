@@ -144,6 +144,7 @@ impl Rehearse {
             reports: settings.reports_dir.clone(),
             subject: std::collections::BTreeMap::new(),
             delivery: None,
+            texts: Vec::new(),
         })
     }
 

@@ -190,6 +190,7 @@ impl Run {
             reports: settings.reports_dir.clone(),
             subject: std::collections::BTreeMap::new(),
             delivery: None,
+            texts: prepared.texts,
         }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use saihai::RunDirectory;
 use saihai::project::{ReportVersion, ReportVersions, RunResult, StageTold, Stages};
-use saihai_model::{Entry, Fact, How};
+use saihai_model::{Entry, Fact, How, TextFile, TextSource};
 use serde::Serialize;
 
 use crate::driving::{Conclusion, ResultObject, show_result};
@@ -47,6 +47,7 @@ struct Told {
     conclusion: Conclusion,
     stages: Vec<StageTold>,
     reports: Vec<ReportVersion>,
+    texts: Vec<TextFile>,
     returned: RunResult,
 }
 
@@ -54,12 +55,14 @@ impl Told {
     fn of(directory: &RunDirectory, streams: &mut Streams) -> Result<Self, Error> {
         let mut stages = Stages::default();
         let mut reports = ReportVersions::default();
-        let mut last = None;
+        let (mut texts, mut last) = (Vec::new(), None);
         let torn = directory.read(&mut |record| {
             stages.see(&record);
             reports.see(&record);
-            if let Entry::Fact(Fact::Replied(replied)) = record.entry {
-                last = Some(replied);
+            match record.entry {
+                Entry::Fact(Fact::Started(start)) => texts = start.texts,
+                Entry::Fact(Fact::Replied(replied)) => last = Some(replied),
+                Entry::Fact(_) | Entry::Decision(_) => {}
             }
         })?;
         if let Some(torn) = torn {
@@ -73,6 +76,7 @@ impl Told {
             conclusion: Conclusion::of(directory)?,
             stages: stages.finish(),
             reports: reports.finish(),
+            texts,
             returned: RunResult::of(directory)?,
         })
     }
@@ -82,6 +86,7 @@ impl Told {
             result: Typed::new("result", self.conclusion.object()),
             stages: self.stages.iter().map(StageObject::new).collect(),
             reports: self.reports.iter().map(ReportObject::new).collect(),
+            prompts: self.texts.iter().map(PromptObject::new).collect(),
             budget: self.conclusion.spending().and_then(SpendingObject::of),
             returned: &self.returned,
         }
@@ -89,6 +94,10 @@ impl Told {
 
     fn lines(&self) -> Vec<String> {
         let mut lines = self.stage_lines();
+        if !self.texts.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.prompt_lines());
+        }
         if !self.reports.is_empty() {
             lines.push(String::new());
             lines.extend(self.report_lines());
@@ -96,6 +105,19 @@ impl Told {
         lines.extend(self.budget_line());
         lines.push(String::new());
         lines
+    }
+
+    fn prompt_lines(&self) -> Vec<String> {
+        let mut table = Table::new(&["STAGE", "PROMPT", "SOURCE"]);
+        for text in &self.texts {
+            let check = if text.is_check { " (check)" } else { "" };
+            table.row(vec![
+                format!("{}{check}", visible_line(text.stage.as_str())),
+                visible_line(&text.file).into_owned(),
+                source(text.source).to_owned(),
+            ]);
+        }
+        table.lines()
     }
 
     fn stage_lines(&self) -> Vec<String> {
@@ -140,6 +162,8 @@ struct ShowObject<'a> {
     result: Typed<ResultObject<'a>>,
     stages: Vec<StageObject<'a>>,
     reports: Vec<ReportObject<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    prompts: Vec<PromptObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<SpendingObject>,
     #[serde(rename = "loop")]
@@ -176,6 +200,26 @@ impl<'a> StageObject<'a> {
     }
 }
 
+/// A prompt and where it came from (S-49).
+#[derive(Serialize)]
+struct PromptObject<'a> {
+    stage: &'a str,
+    part: &'static str,
+    source: &'static str,
+    file: &'a str,
+}
+
+impl<'a> PromptObject<'a> {
+    fn new(text: &'a TextFile) -> Self {
+        Self {
+            stage: text.stage.as_str(),
+            part: if text.is_check { "check" } else { "prompt" },
+            source: text.source.name(),
+            file: &text.file,
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct ReportObject<'a> {
     file: &'a str,
@@ -208,5 +252,14 @@ fn found(how: How) -> &'static str {
         How::Position => "by position",
         How::Whole => "the whole reply",
         How::Agent => "written by the agent",
+    }
+}
+
+/// Why a prompt came from a file, where it is not the one that is named.
+fn source(source: TextSource) -> &'static str {
+    match source {
+        TextSource::Primary => "as named",
+        TextSource::Fallback => "fallback",
+        TextSource::GlobalFallback => "global fallback",
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use saihai_model::{StageId, TurnId, Workflow};
+use saihai_model::{StageId, TextFile, TurnId, Workflow};
 
 use crate::{Diagnostics, Language};
 
@@ -43,12 +43,8 @@ impl Loaded {
 /// A text that a stage says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextUse {
-    /// The stage.
-    pub stage: StageId,
-    /// Whether it is the question about the stage's work, and not the work itself.
-    pub is_check: bool,
-    /// Its file; of a definition that is built in, below the definition's own directory.
-    pub file: String,
+    /// Whose it is, and its file.
+    pub text: TextFile,
     /// The variables in it, each with who supplies it, in the order they are first used.
     pub variables: Vec<(String, String)>,
 }

@@ -62,6 +62,7 @@ impl Lowering<'_> {
             retry: self.retry(),
             afterwards: None,
             log: None,
+            issue: None,
             words: self.words(),
         };
         for (point, mode) in self.gates {

@@ -87,6 +87,7 @@ impl<'a> Lowering<'a> {
             retry: self.settings.retry(),
             afterwards: None,
             log: None,
+            issue: None,
             words: IndexMap::from([
                 ("report-missing".to_owned(), self.words.report_missing.to_owned()),
                 // What people call a stage of it; they are spoken to in English.

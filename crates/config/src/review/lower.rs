@@ -319,6 +319,7 @@ impl Lowering<'_> {
             retry: Retry { after_deadline: false, ..settings.retry() },
             afterwards: Some(StageId::from(REPORT)),
             log: None,
+            issue: None,
             words: [("stage".to_owned(), "phase".to_owned())].into_iter().collect(),
         }
     }

@@ -115,6 +115,7 @@ impl Plan {
                 | Action::Log
                 | Action::OpenIssue
                 | Action::Comment
+                | Action::CloseIssue { .. }
                 | Action::Worktree
                 | Action::Finalize
                 | Action::Push

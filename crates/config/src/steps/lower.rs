@@ -6,8 +6,8 @@ use std::path::Path;
 use indexmap::IndexMap;
 use saihai_model::{
     Activity, Alarm, Checked, Limits, Monitor, OnFailure, Output, OutputSchema, Part, Permission, Prompt,
-    Reads, SessionKey, SessionPolicy, Spoken, Stage, StageId, StillWrong, Target, Text, Turn, TurnId,
-    Variable, Watch, Workflow,
+    Reads, SessionKey, SessionPolicy, Spoken, Stage, StageId, StillWrong, Target, Text, TextFile, Turn,
+    TurnId, Variable, Watch, Workflow,
 };
 
 use super::agent::Agent;
@@ -116,6 +116,7 @@ impl Lowering<'_> {
             retry: self.settings.retry(),
             afterwards: None,
             log: None,
+            issue: None,
             words: done::words(),
         }
     }
@@ -184,9 +185,12 @@ impl Lowering<'_> {
             found(name).or_else(|| self.variables.origin(id, name)).unwrap_or("the task").to_owned()
         };
         TextUse {
-            stage: id.as_str().into(),
-            is_check,
-            file: passage.name().to_owned(),
+            text: TextFile {
+                stage: id.as_str().into(),
+                is_check,
+                source: passage.source(),
+                file: passage.name().to_owned(),
+            },
             variables: text.used.iter().map(|name| (name.clone(), origin(name))).collect(),
         }
     }

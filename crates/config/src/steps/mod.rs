@@ -41,6 +41,8 @@ mod words;
 
 use std::path::Path;
 
+use saihai_model::TextFile;
+
 use self::files::Files;
 pub use self::tables::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use crate::definition::BuiltIn;
@@ -71,8 +73,8 @@ pub(crate) fn load(
 /// The same text, named by its place in the agent: nothing stands where it would be ejected to.
 fn below(directory: &Path, places: &Places, text: TextUse) -> TextUse {
     let prefix = format!("{}/", places.shown(directory));
-    let file = text.file.strip_prefix(&prefix).unwrap_or(&text.file).to_owned();
-    TextUse { file, ..text }
+    let file = text.text.file.strip_prefix(&prefix).unwrap_or(&text.text.file).to_owned();
+    TextUse { text: TextFile { file, ..text.text }, ..text }
 }
 
 fn load_from(

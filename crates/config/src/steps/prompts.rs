@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use saihai_model::TextSource;
+
 use super::paths::Paths;
 use super::reference::Reference;
 use crate::{
@@ -16,6 +18,8 @@ pub(super) struct Passage {
     file: Arc<SourceFile>,
     /// Where the text begins, behind its front matter.
     offset: usize,
+    /// Why it is this file.
+    source: TextSource,
 }
 
 impl Passage {
@@ -27,6 +31,11 @@ impl Passage {
     /// Its file.
     pub(super) fn name(&self) -> &str {
         self.file.name()
+    }
+
+    /// Why it is this file.
+    pub(super) fn source(&self) -> TextSource {
+        self.source
     }
 
     /// Some bytes of the text, in its file.
@@ -110,7 +119,7 @@ impl<'a> Prompts<'a> {
             let Ok(found) = self.read(&place.path, reference.at().clone(), diagnostics) else { return None };
             let Some(passage) = found else { continue };
             self.note(&place, reference, diagnostics);
-            return Some(passage);
+            return Some(Passage { source: place.means.source(), ..passage });
         }
         diagnostics.push(self.not_found(reference.at(), &tried));
         None
@@ -238,6 +247,16 @@ enum Means {
     StandIn,
 }
 
+impl Means {
+    fn source(self) -> TextSource {
+        match self {
+            Self::Primary => TextSource::Primary,
+            Self::Fallback => TextSource::Fallback,
+            Self::Global | Self::StandIn => TextSource::GlobalFallback,
+        }
+    }
+}
+
 fn passage(bytes: &[u8], name: &str) -> Read {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else { return Read::NotText };
@@ -245,7 +264,8 @@ fn passage(bytes: &[u8], name: &str) -> Read {
     if text[offset..].trim().is_empty() {
         return Read::Missing;
     }
-    Read::Text(Passage { file: Arc::new(SourceFile::new(Area::Steps, name, text)), offset })
+    let file = Arc::new(SourceFile::new(Area::Steps, name, text));
+    Read::Text(Passage { file, offset, source: TextSource::Primary })
 }
 
 /// How many bytes of a text are its front matter; none where that is never closed.

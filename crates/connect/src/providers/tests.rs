@@ -58,6 +58,7 @@ fn workflow(providers: &[&str], fallback: &[(&str, &str)]) -> Workflow {
         retry: Retry { fallback: fallback.collect(), ..Retry::default() },
         afterwards: None,
         log: None,
+        issue: None,
         words: IndexMap::new(),
     }
 }

@@ -175,6 +175,7 @@ impl Beginning {
             report_directory: reports.display().to_string(),
             subject: BTreeMap::new(),
             delivery: self.delivery.clone(),
+            texts: self.texts.clone(),
             workflow,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             forked_from: None,

@@ -137,7 +137,7 @@ pub fn failure_words(
         ("missing_input", input) => Some(format!("MissingRequiredInput: {input}")),
         ("completion_failed", why) => Some(format!("whether the work is done cannot be asked: {why}")),
         ("flow_ended", _) => {
-            let open = open_words(&workflow.completion);
+            let open = open_words(workflow, &workflow.completion);
             Some(format!("flow ended at {at}, but {}", open.join(" and ")))
         }
         ("step_failed", step) => {
@@ -156,7 +156,7 @@ pub fn failure_words(
 }
 
 /// What a completion still waits for, in words.
-fn open_words(completion: &Completion) -> Vec<String> {
+fn open_words(workflow: &Workflow, completion: &Completion) -> Vec<String> {
     match completion {
         Completion::Flow => Vec::new(),
         Completion::Rounds(rounds) => vec![format!("not all of {rounds} iterations were made")],
@@ -165,7 +165,10 @@ fn open_words(completion: &Completion) -> Vec<String> {
         Completion::Signal { kind, .. } => vec![format!("no fitting `{kind}` came")],
         Completion::Phase(phases) => vec![format!("phase `{}` is not reached", phases.terminal.join("`, `"))],
         Completion::Outside(action) => vec![match &action.does {
-            Action::IssueState => "the issue is open".to_owned(),
+            Action::IssueState => match workflow.issue {
+                Some(number) => format!("issue {number} is open"),
+                None => "the issue is open".to_owned(),
+            },
             Action::FileState { path, absent: false } => format!("`{path}` is not there"),
             Action::FileState { path, absent: true } => format!("`{path}` is still there"),
             Action::Command { argv, .. } => {
@@ -176,6 +179,7 @@ fn open_words(completion: &Completion) -> Vec<String> {
             | Action::Log
             | Action::OpenIssue
             | Action::Comment
+            | Action::CloseIssue { .. }
             | Action::Worktree
             | Action::Finalize
             | Action::Push
@@ -186,7 +190,7 @@ fn open_words(completion: &Completion) -> Vec<String> {
             | Action::ReviewReport { .. } => "what is waited for has not come".to_owned(),
         }],
         Completion::All(parts) | Completion::Any(parts) | Completion::First(parts) => {
-            parts.iter().flat_map(open_words).collect()
+            parts.iter().flat_map(|part| open_words(workflow, part)).collect()
         }
     }
 }

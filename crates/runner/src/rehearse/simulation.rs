@@ -219,6 +219,7 @@ fn started(seed: u64) -> Fact {
         report_directory: String::new(),
         subject: BTreeMap::new(),
         delivery: None::<Json>,
+        texts: Vec::new(),
         workflow: String::new(),
         version: String::new(),
         forked_from: None,

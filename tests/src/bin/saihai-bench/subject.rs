@@ -81,6 +81,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
         retry: Retry::default(),
         afterwards: None,
         log: None,
+        issue: None,
         words: std::iter::empty().collect(),
     }
 }
@@ -118,6 +119,7 @@ pub(crate) fn driver_on(
         reports: root.join("reports"),
         subject: std::collections::BTreeMap::new(),
         delivery: None,
+        texts: Vec::new(),
     };
     Ok(Driver::start(&Runs::of_project(root), beginning, connections, Clock::system())?)
 }

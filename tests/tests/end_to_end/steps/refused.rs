@@ -12,7 +12,7 @@ fn refused(project: &saihai_tests::Project, arguments: &[&str]) -> String {
     outcome.stderr
 }
 
-// S-20, case 2
+// Case 2
 #[test]
 fn three_mistakes_are_one_report_and_no_run() {
     let (mut agent, mut registry) = (agent(), registry());
@@ -93,7 +93,7 @@ fn a_piece_takes_no_values() {
     ");
 }
 
-// S-49, case 23
+// S-20, S-49, case 2, case 23
 #[test]
 fn a_fall_back_is_a_warning_and_forbidden_where_strict() {
     let mut registry = registry();
@@ -104,7 +104,27 @@ fn a_fall_back_is_a_warning_and_forbidden_where_strict() {
     let strict: Vec<&str> = arguments.into_iter().chain(["--strict"]).collect();
     assert!(refused(&project, &strict).contains("Using fallback: .agent/tailor/prompts/system.md"));
     let outcome = project.saihai(["run", "tailor"].into_iter().chain(arguments)).run().exits(0);
-    assert!(outcome.stderr.contains("Using fallback: .agent/tailor/prompts/system.md"), "{outcome}");
+    let warned = "Configuration warnings:\nwarning[steps/prompt-fallback]: Using fallback: .agent/tailor/prompts/system.md\n";
+    assert!(outcome.stderr.contains(warned), "{outcome}");
+    let shown = project.saihai(["show", "last", "--json"]).run().exits(0).json();
+    let prompt = |stage: &str, part: &str, source: &str, file: &str| {
+        let file = format!(".agent/tailor/prompts/{file}");
+        json!({"stage": stage, "part": part, "source": source, "file": file})
+    };
+    let expected = [
+        prompt("measure", "prompt", "fallback", "system.md"),
+        prompt("quote", "prompt", "primary", "order/quote/text/f_default.md"),
+        prompt("quote", "check", "primary", "order/quote/check/f_default.md"),
+    ];
+    assert_eq!(shown[0]["prompts"], json!(expected), "the journal knows it");
+    let explained = project.saihai(["explain", "last"]).run().exits(0).stdout;
+    assert!(
+        explained.contains("       prompt from the fallback `.agent/tailor/prompts/system.md`\n"),
+        "{explained}"
+    );
+    let table = project.saihai(["show", "last"]).run().exits(0).stdout;
+    let line = table.lines().find(|line| line.starts_with("measure ") && line.ends_with(" fallback"));
+    assert!(line.is_some(), "{table}");
 }
 
 // S-8: a step that uses the task needs one

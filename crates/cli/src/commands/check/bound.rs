@@ -44,7 +44,7 @@ impl Bound {
     /// The bound in one line, and the texts below it.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.line()];
-        for text in &self.texts {
+        for TextUse { text, variables } in &self.texts {
             let check = if text.is_check { " (check)" } else { "" };
             let built_in = if self.file.is_none() { " (built-in)" } else { "" };
             lines.push(format!(
@@ -52,7 +52,7 @@ impl Bound {
                 visible_line(text.stage.as_str()),
                 visible_line(&text.file)
             ));
-            let supplied = text.variables.iter();
+            let supplied = variables.iter();
             lines.extend(
                 supplied.map(|(name, from)| format!("    {}: {}", visible_line(name), visible_line(from))),
             );
@@ -140,12 +140,12 @@ struct SupplyObject<'a> {
 }
 
 impl<'a> TextObject<'a> {
-    fn new(text: &'a TextUse) -> Self {
+    fn new(TextUse { text, variables }: &'a TextUse) -> Self {
         Self {
             stage: text.stage.as_str(),
             part: if text.is_check { "check" } else { "prompt" },
             file: &text.file,
-            variables: text.variables.iter().map(|(name, from)| SupplyObject { name, from }).collect(),
+            variables: variables.iter().map(|(name, from)| SupplyObject { name, from }).collect(),
         }
     }
 }

@@ -65,6 +65,7 @@ impl Asking<'_> {
             reports: runs.directory().to_owned(),
             subject,
             delivery: None,
+            texts: Vec::new(),
         };
         let workflow = beginning.workflow.clone();
         let showing = Showing { past: Past::None, json: false, interactive: false, auto: false };

@@ -4,7 +4,7 @@ use std::path::Path;
 use saihai_model::{
     Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Entry, Fact, Failure,
     FailureClass, Found, Hold, How, Meter, Millis, Moment, Outcome, Place, Published, Purpose, Raise,
-    Reading, Remark, Replied, Start, Tag, Text, ToolUsed, Usage, Usd, Verdict,
+    Reading, Remark, Replied, Start, Tag, Text, TextFile, TextSource, ToolUsed, Usage, Usd, Verdict,
 };
 use serde_json::{Value as Json, json};
 
@@ -166,6 +166,12 @@ fn started() -> Start {
         report_directory: "/r".into(),
         subject: [("diff".to_owned(), Text::from("x"))].into(),
         delivery: Some(json!({"branch": "b"})),
+        texts: vec![TextFile {
+            stage: "s".into(),
+            is_check: true,
+            source: TextSource::GlobalFallback,
+            file: "f".into(),
+        }],
         workflow: "00".into(),
         version: "0".into(),
         forked_from: Some("r".into()),

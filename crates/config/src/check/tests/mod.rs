@@ -87,6 +87,7 @@ fn workflow(text: &str) -> Workflow {
         retry: Retry::default(),
         afterwards: None,
         log: None,
+        issue: None,
         words: indexmap::IndexMap::new(),
     }
 }

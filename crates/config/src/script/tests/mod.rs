@@ -36,6 +36,7 @@ fn workflow() -> Workflow {
         retry: Retry::default(),
         afterwards: None,
         log: None,
+        issue: None,
         words: IndexMap::new(),
     }
 }

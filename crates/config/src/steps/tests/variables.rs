@@ -169,8 +169,9 @@ fn every_text_is_known_with_its_file_and_the_sources_of_its_variables() {
     let texts = quote("{uv-measure_height} {uv-iteration} {uv-customer} {uv-customer}").load().texts;
     let lines: Vec<String> = texts
         .iter()
-        .map(|text| {
-            format!("{} {} {:?}", text.stage, text.file.replace(".agent/tailor/prompts/", ""), text.variables)
+        .map(|used| {
+            let file = used.text.file.replace(".agent/tailor/prompts/", "");
+            format!("{} {file} {:?}", used.text.stage, used.variables)
         })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"

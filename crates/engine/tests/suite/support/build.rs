@@ -33,6 +33,7 @@ pub(crate) fn flow(text: &str) -> Workflow {
         retry: Retry::default(),
         afterwards: None,
         log: None,
+        issue: None,
         words: IndexMap::new(),
     }
 }

@@ -57,6 +57,7 @@ impl Sim {
             report_directory: "/reports".to_owned(),
             subject: BTreeMap::new(),
             delivery: None,
+            texts: Vec::new(),
             workflow: "hash".to_owned(),
             version: "0".to_owned(),
             forked_from: None,

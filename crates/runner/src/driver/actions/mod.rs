@@ -132,6 +132,7 @@ fn name(action: &Action) -> &'static str {
         Action::Log => "log",
         Action::OpenIssue => "open_issue",
         Action::Comment => "comment",
+        Action::CloseIssue { .. } => "close_issue",
         Action::Worktree => "worktree",
         Action::Finalize => "finalize",
         Action::Push => "push",

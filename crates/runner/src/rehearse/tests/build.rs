@@ -23,6 +23,7 @@ pub(super) fn flow(limit: u32, lines: &str) -> Workflow {
         retry: Retry::default(),
         afterwards: None,
         log: None,
+        issue: None,
         words: IndexMap::new(),
     }
 }
