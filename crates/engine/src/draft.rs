@@ -134,6 +134,7 @@ impl Run {
             }
             Variable::ReportDirectory => vec![Splice::ReportDirectory],
             Variable::WorkingDirectory => vec![Splice::WorkingDirectory],
+            Variable::Changes(changes) => vec![Splice::Changes(changes.clone())],
             Variable::Iteration
             | Variable::MaxIterations
             | Variable::CompletedIterations
@@ -188,7 +189,8 @@ impl Run {
             | Variable::ReportFile(_)
             | Variable::ReportDirectory
             | Variable::WorkingDirectory
-            | Variable::Subject(_) => return None,
+            | Variable::Subject(_)
+            | Variable::Changes(_) => return None,
         };
         Some(number.to_string())
     }
@@ -304,6 +306,9 @@ fn shown(value: &Json, form: Form) -> Vec<Splice> {
 fn has_content(splice: &Splice) -> bool {
     match splice {
         Splice::Text(text, _) => !text.is_empty(),
-        Splice::ReportFile { .. } | Splice::ReportDirectory | Splice::WorkingDirectory => true,
+        Splice::ReportFile { .. }
+        | Splice::ReportDirectory
+        | Splice::WorkingDirectory
+        | Splice::Changes(_) => true,
     }
 }

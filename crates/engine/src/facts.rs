@@ -67,14 +67,14 @@ impl Run {
                 let said = saihai_judge::answered(choice, question, &reply.reading);
                 let label = match said {
                     Answered::Unreadable if call.corrections < question.corrections => {
-                        let said = Done::of(reply, Spoken::LastMessage);
+                        let said = Done::of(reply, &Spoken::LastMessage);
                         return self.correct(workflow, place, call, said, out);
                     }
                     Answered::Unreadable => question.unreadable.clone(),
                     Answered::Label(label) => Some(label),
                     Answered::Nothing => None,
                 };
-                let mut done = Done::of(reply, Spoken::LastMessage);
+                let mut done = Done::of(reply, &Spoken::LastMessage);
                 done.label = label;
                 self.put(place, Slot::Done(Box::new(done)));
             }
@@ -106,9 +106,13 @@ impl Run {
                 first.reading.output.clone_from(&reply.reading.output);
                 first.reading.violations.clone_from(&reply.reading.violations);
                 first.session = reply.session.clone().or(first.session);
+                // What is carried is made of the output, so it is that of the corrected one.
+                if let Spoken::Findings { .. } = turn.reads.carry {
+                    first.text = Done::of(reply, &turn.reads.carry).text;
+                }
                 *first
             }
-            None => Done { provider: call.provider.clone(), ..Done::of(reply, turn.reads.carry) },
+            None => Done { provider: call.provider.clone(), ..Done::of(reply, &turn.reads.carry) },
         };
         let corrections = turn.reads.output.as_ref().map_or(0, |output| output.corrections);
         if !done.reading.violations.is_empty() && call.corrections < corrections {
@@ -298,10 +302,10 @@ impl Run {
 }
 
 impl Done {
-    fn of(reply: &Replied, carry: Spoken) -> Self {
+    fn of(reply: &Replied, carry: &Spoken) -> Self {
         let text = match carry {
             Spoken::LastMessage => &reply.text,
-            Spoken::AllMessages => reply.spoken.as_ref().unwrap_or(&reply.text),
+            Spoken::AllMessages | Spoken::Findings { .. } => reply.spoken.as_ref().unwrap_or(&reply.text),
         };
         Self {
             text: Some(text.clone()),

@@ -2,6 +2,7 @@
 
 use saihai_model::{AnswerForm, By, Choice, Label, Method, Question, Reading};
 
+use crate::found;
 use crate::pointed::{self, word};
 
 /// What can be said of a choice so far.
@@ -38,6 +39,11 @@ pub fn label(choice: &Choice, reading: &Reading, answer: Option<&Option<Label>>)
             Method::Field(field) => {
                 if let Some(found) = pointed::label(choice, field, reading.output.as_ref()) {
                     return Labelled::Found(found, By::Field);
+                }
+            }
+            Method::Findings(thresholds) => {
+                if let Some(found) = found::label(thresholds, reading) {
+                    return Labelled::Found(found, By::Findings);
                 }
             }
             Method::Ask(_) => {

@@ -6,6 +6,7 @@
 //! a question is due.
 
 mod digest;
+mod found;
 mod label;
 mod pointed;
 mod read;

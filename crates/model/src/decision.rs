@@ -169,6 +169,8 @@ pub enum By {
     Tag,
     /// A field of the output.
     Field,
+    /// How bad what was found is.
+    Findings,
     /// A judging agent.
     Judge,
     /// The labels of several turns.

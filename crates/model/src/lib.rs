@@ -34,6 +34,7 @@ mod reads;
 mod record;
 mod repository;
 mod script;
+mod severity;
 mod slug;
 mod status_label;
 mod subject;
@@ -61,13 +62,13 @@ pub use limits::{Limits, Retry};
 pub use moment::{Millis, Moment};
 pub use money::{Budget, Cost, ToolUse, Usage, Usd};
 pub use monitor::{Alarm, Monitor, Watch};
-pub use prompt::{Draft, Form, Join, Part, Prompt, Section, Splice, Variable, When};
+pub use prompt::{Changes, Draft, Form, Join, Part, Prompt, Section, Splice, Variable, When};
 pub use provider::{Price, Protocol, ProviderKind, ProviderSettings};
 pub use reading::{Block, Found, How, Published, Reading, Tag};
 pub use reads::{
     AnswerForm, BlockUse, Blocks, Checked, Choice, Directives, EndWord, Keyword, Method, Narrowed, Offer,
     Output, OutputSchema, Pointed, Proof, Question, QuestionSession, Reads, Refuted, Report, Shaping, Spoken,
-    StillWrong, Unsaid,
+    StillWrong, Threshold, Unsaid,
 };
 pub use record::{Entry, Record};
 pub use repository::{MergeMethod, RepositoryName};
@@ -76,6 +77,7 @@ pub use script::{
     Target as ScriptTarget, Times, Visits,
 };
 pub use serde_json::Value as Json;
+pub use severity::Severity;
 pub use slug::slug;
 pub use status_label::StatusLabel;
 pub use subject::{LeftOut, Subject, SubjectFile, SubjectMode};

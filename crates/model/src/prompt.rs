@@ -161,6 +161,25 @@ pub enum Variable {
     WorkingDirectory,
     /// A text named when the run started.
     Subject(String),
+    /// What has changed in the project when the prompt is rendered.
+    Changes(Changes),
+}
+
+/// What has changed in the project, and how it is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// The revision since which; absent: since the work left the default branch of the remote, `main` or `master`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The remote.
+    pub remote: String,
+    /// Patterns for paths of files that are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<String>,
+    /// The most bytes of changes that are shown.
+    pub most: u64,
+    /// In which language: `en` or `ja`.
+    pub language: String,
 }
 
 /// A prompt with the run's values in it; only texts and files remain to be spliced in by the runner.
@@ -190,4 +209,6 @@ pub enum Splice {
     ReportDirectory,
     /// Where the agent works.
     WorkingDirectory,
+    /// What has changed in the project by now.
+    Changes(Changes),
 }

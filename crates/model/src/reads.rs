@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::{ActionSpec, Json, Label, Prompt, ProviderName, Target, Topic};
+use crate::{ActionSpec, Json, Label, Prompt, ProviderName, Severity, Target, Topic};
 
 /// What is looked for in a reply; all empty means that it is only carried on.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,6 +62,8 @@ pub enum Method {
     Tag,
     /// What stands at a JSON pointer of the structured output.
     Field(Pointed),
+    /// How bad what was found is: the first of these that is so.
+    Findings(Vec<Threshold>),
     /// A question to an agent.
     Ask(Box<Question>),
 }
@@ -80,6 +82,17 @@ pub struct Pointed {
     /// What holds where it says none of the labels; absent: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsaid: Option<Unsaid>,
+}
+
+/// A label that findings say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Threshold {
+    /// The label.
+    pub label: Label,
+    /// The least severity that counts.
+    pub severity: Severity,
+    /// Whether something so bad must have been found; else nothing must.
+    pub reached: bool,
 }
 
 /// A label that is only the first half of what is said.
@@ -335,7 +348,7 @@ pub struct Keyword {
 }
 
 /// Which of the agent's words are carried on.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spoken {
     /// Its last message.
@@ -343,4 +356,9 @@ pub enum Spoken {
     LastMessage,
     /// All of them, joined by newlines.
     AllMessages,
+    /// Not its words, but what it found, as Markdown for the agents after it.
+    Findings {
+        /// In which language: `en` or `ja`.
+        language: String,
+    },
 }

@@ -26,6 +26,14 @@ impl Text {
         self.bytes() == 0
     }
 
+    /// The text, where it is here.
+    pub fn inline(&self) -> Option<&str> {
+        match self {
+            Self::Inline(text) => Some(text),
+            Self::Blob { .. } => None,
+        }
+    }
+
     /// Its length in bytes.
     pub fn bytes(&self) -> u64 {
         match self {

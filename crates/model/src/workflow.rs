@@ -267,7 +267,7 @@ impl Choice {
     pub fn question(&self) -> Option<&Question> {
         self.found_by.iter().find_map(|method| match method {
             Method::Ask(question) => Some(question.as_ref()),
-            Method::Tag | Method::Field(_) => None,
+            Method::Tag | Method::Field(_) | Method::Findings(_) => None,
         })
     }
 }

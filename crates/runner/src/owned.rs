@@ -267,6 +267,11 @@ impl Owned {
             Err(render::Failed::Blob { text, why }) => {
                 return Err(Broken::Error(self.directory.bad_text(&text, &why)));
             }
+            Err(render::Failed::Changes(error)) => {
+                let message = format!("cannot tell what has changed: {error}");
+                settling.facts.push_back(failed(call, Failure::new(FailureClass::BadRequest, message)));
+                return Ok(());
+            }
             Err(render::Failed::Report { file, source }) => {
                 let message = format!("cannot read report `{file}`: {source}");
                 settling.facts.push_back(failed(call, Failure::new(FailureClass::Crashed, message)));

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use saihai_engine::Run;
 use saihai_model::{
-    Activity, Completion, Effect, Event, Fact, Millis, Moment, Part, Request, StageId, Start, Topics, TurnId,
-    Variable, Workflow,
+    Activity, Completion, Draft, Effect, Event, Fact, Form, Millis, Moment, Part, Request, Splice, StageId,
+    Start, Topics, TurnId, Variable, Workflow,
 };
 
 use crate::Disk;
 use crate::blobs::Blobs;
-use crate::render::Renderer;
+use crate::render::{Failed, Renderer};
 
 /// What one turn would be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +112,15 @@ fn started(workflow: &Workflow, entering: &Entering<'_>) -> Start {
     }
 }
 
+/// Lets the reason stand where nobody can say what has changed.
+fn without_changes(draft: &mut Draft, why: &str) {
+    for splice in draft.sections.iter_mut().flatten() {
+        if let Splice::Changes(_) = splice {
+            *splice = Splice::Text(format!("(what has changed: {why})").into(), Form::Plain);
+        }
+    }
+}
+
 fn render(request: Request, entering: &Entering<'_>) -> Option<Preview> {
     // A workflow that was never frozen holds its texts in itself: nothing is looked up here.
     let blobs = Blobs::new(entering.report_directory.join("no-blobs"), &Disk::new());
@@ -121,6 +130,14 @@ fn render(request: Request, entering: &Entering<'_>) -> Option<Preview> {
         report_directory: &entering.report_directory.display().to_string(),
     };
     let persona = request.persona.as_ref().map(|text| renderer.text(text)).transpose().ok()?;
-    let text = renderer.render(request.draft.as_ref()?).ok()?.text;
+    let mut draft = request.draft?;
+    let text = match renderer.render(&draft) {
+        Err(Failed::Changes(error)) => {
+            without_changes(&mut draft, &error.to_string());
+            renderer.render(&draft)
+        }
+        rendered => rendered,
+    };
+    let text = text.ok()?.text;
     Some(Preview { turn: request.turn?, persona, text })
 }

@@ -327,7 +327,7 @@ fn what_cannot_be_found_is_said_with_where_it_was_looked_for() {
     ? 2
     -- stderr
     error[piece/unknown-piece]: no definition is named `ti`; looked in `.saihai/pieces`, `.takt/pieces`, `.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones
-      = help: there is `it`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `docs`, `research` and `simple`
+      = help: there is `it`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `specialists`, `docs` and `research`
     ? 2
     -- stderr
     error[piece/missing-file]: the file `./it.yaml` does not exist

@@ -194,8 +194,8 @@ fn meet(one: Area, other: Area) -> bool {
     !(apart_x || apart(one.y, one.height, other.y, other.height))
 }
 
-const BUILT_IN: [&str; 8] =
-    ["default", "minimal", "test-first", "debug", "review", "review-fix", "docs", "research"];
+const BUILT_IN: [&str; 9] =
+    ["default", "minimal", "test-first", "debug", "review", "review-fix", "specialists", "docs", "research"];
 
 #[test]
 fn no_built_in_piece_is_drawn_with_anything_over_anything() {

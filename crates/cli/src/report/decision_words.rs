@@ -121,6 +121,7 @@ fn method(by: By) -> &'static str {
         By::Only => "the only way",
         By::Tag => "by tag",
         By::Field => "by field",
+        By::Findings => "by findings",
         By::Judge => "by judge",
         By::Aggregate => "by aggregate",
         By::Directive => "by directive",

@@ -62,13 +62,14 @@ macro_rules! hats {
 }
 
 /// All of them, in the order people see. No two of any dialect have the same name.
-static ALL: [BuiltIn; 13] = [
+static ALL: [BuiltIn; 14] = [
     piece!("default"),
     piece!("minimal"),
     piece!("test-first"),
     piece!("debug"),
     piece!("review"),
     piece!("review-fix"),
+    piece!("specialists"),
     piece!("docs"),
     piece!("research"),
     hats!("simple"),

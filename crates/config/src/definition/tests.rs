@@ -97,7 +97,7 @@ fn an_unknown_name_says_where_it_was_looked_for_and_what_is_near() {
     assert_eq!(
         found(&source, "something"),
         format!(
-            "piece/unknown-piece no definition is named `something`; {looked} (there is `bugfix`, `docs`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `research` and `simple`)"
+            "piece/unknown-piece no definition is named `something`; {looked} (there is `bugfix`, `docs`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `specialists` and `research`)"
         )
     );
     assert!(found(&source, "").starts_with("piece/unknown-piece"));
@@ -248,6 +248,7 @@ fn every_definition_is_listed_with_what_its_name_means() {
     debug piece built-in  - Reproduce a fault, prove its cause, remove it with a test, and verify that it was the cause.
     review piece built-in  - Review a change from four sides and sum it up in one report; nothing is changed.
     review-fix piece built-in  - Review a change from three sides and fix what is found, until nothing has to be fixed any more.
+    specialists piece built-in  - Implement, and let review agents look at the change until none of them finds anything important.
     docs piece built-in  - Outline, write, have facts and readability checked at once, and revise documentation until both approve.
     research piece built-in  - Answer a question from the project and from outside, every claim with its evidence; nothing is changed.
     simple hats built-in  - No hats: the agent works on the task in turn after turn until it says that all of it is done.

@@ -17,6 +17,8 @@ const WRITING_TOOLS: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
 /// What one agent is asked, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
+    /// The review agent that does it, by name.
+    pub(super) reviewer: Option<Located<String>>,
     /// The role's value as it was written.
     pub(super) agent: Option<String>,
     /// The role's text.
@@ -69,6 +71,7 @@ impl Assignment {
         let template = read_template(fields, Speaker::Movement, texts, diagnostics);
         let permission = read_permission(fields, diagnostics);
         Self {
+            reviewer: fields.text("reviewer"),
             role: role(fields, agent.as_ref(), name),
             agent: agent.map(|agent| agent.value),
             persona: persona.map(|passage| passage.text),

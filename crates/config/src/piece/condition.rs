@@ -1,6 +1,8 @@
-//! The condition of a rule: a plain text, or an aggregate over the results of sub-movements.
+//! The condition of a rule: a plain text, an aggregate over the results of sub-movements, or one over findings.
 
 use std::fmt;
+
+use saihai_model::Severity;
 
 /// What must be so for a rule to hold. `ai("text")` is the plain text `text` everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -11,6 +13,10 @@ pub(crate) enum Condition {
     All(Vec<String>),
     /// Some sub-movement matched one of these.
     Any(Vec<String>),
+    /// The review agent found something so bad or worse.
+    Findings(Severity),
+    /// It found nothing so bad.
+    NoFindings(Severity),
 }
 
 /// Why a condition cannot be read.
@@ -53,13 +59,19 @@ pub(crate) enum Reason {
     /// More than one text where one is meant.
     #[error("it takes exactly one argument")]
     OneArgument,
+    /// A severity that there is not.
+    #[error("`{0}` is no severity")]
+    Severity(String),
 }
+
+/// What a condition can begin with to be more than a text.
+const CALLS: [&str; 5] = ["ai", "all", "any", "findings", "no_findings"];
 
 impl Condition {
     /// Reads a condition. Only a text that begins like a call is read as one: `all tests pass` is plain text.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
-        for call in ["ai", "all", "any"] {
+        for call in CALLS {
             let Some(rest) = text.strip_prefix(call).and_then(|rest| rest.strip_prefix('(')) else {
                 continue;
             };
@@ -85,16 +97,26 @@ impl Condition {
         match call {
             "all" => Ok(Self::All(arguments)),
             "any" => Ok(Self::Any(arguments)),
-            _ if arguments.len() == 1 => Ok(Self::Plain(arguments.remove(0))),
-            _ => Err(Error::Malformed { call, reason: Reason::OneArgument }),
+            _ if arguments.len() != 1 => Err(Error::Malformed { call, reason: Reason::OneArgument }),
+            "findings" => severity(call, arguments.remove(0)).map(Self::Findings),
+            "no_findings" => severity(call, arguments.remove(0)).map(Self::NoFindings),
+            _ => Ok(Self::Plain(arguments.remove(0))),
         }
     }
 
     /// Whether it speaks of the results of sub-movements.
     pub(crate) fn is_aggregate(&self) -> bool {
         match self {
-            Self::Plain(_) => false,
+            Self::Plain(_) | Self::Findings(_) | Self::NoFindings(_) => false,
             Self::All(_) | Self::Any(_) => true,
+        }
+    }
+
+    /// Whether it speaks of what a review agent found.
+    pub(crate) fn is_of_findings(&self) -> bool {
+        match self {
+            Self::Findings(_) | Self::NoFindings(_) => true,
+            Self::Plain(_) | Self::All(_) | Self::Any(_) => false,
         }
     }
 }
@@ -105,6 +127,8 @@ impl fmt::Display for Condition {
             Self::Plain(text) => return f.write_str(text),
             Self::All(arguments) => ("all", arguments),
             Self::Any(arguments) => ("any", arguments),
+            Self::Findings(severity) => return write!(f, "findings(\"{}\")", severity.name()),
+            Self::NoFindings(severity) => return write!(f, "no_findings(\"{}\")", severity.name()),
         };
         let quoted: Vec<String> = arguments
             .iter()
@@ -112,6 +136,10 @@ impl fmt::Display for Condition {
             .collect();
         write!(f, "{call}({})", quoted.join(", "))
     }
+}
+
+fn severity(call: &'static str, name: String) -> Result<Severity, Error> {
+    Severity::named(&name).ok_or(Error::Malformed { call, reason: Reason::Severity(name) })
 }
 
 /// The arguments up to the closing bracket, and what stands behind it.
@@ -213,6 +241,18 @@ mod tests {
         );
     }
 
+    #[test]
+    fn conditions_over_findings_name_a_severity_that_there_is() {
+        check(r#"findings("important")"#, "Findings(Important)");
+        check(r#"no_findings( "Nitpick" )"#, "NoFindings(Nitpick)");
+        check("no_findings at all", r#"Plain("no_findings at all")"#);
+        check(r#"findings("grave")"#, "the condition `findings(…)` cannot be read: `grave` is no severity");
+        check(
+            r#"no_findings("critical", "important")"#,
+            "the condition `no_findings(…)` cannot be read: it takes exactly one argument",
+        );
+    }
+
     // P-12
     #[test]
     fn newer_condition_syntax_is_refused_by_name() {
@@ -233,7 +273,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_reading_a_condition_panic(text in r#"(ai|all|any|when)?\(?["\\,)( &a-zあ]{0,12}"#) {
+        fn no_text_makes_reading_a_condition_panic(text in r#"(ai|all|any|when|findings|no_findings)?\(?["\\,)( &a-zあ]{0,12}"#) {
             let _ = Condition::parse(&text);
         }
     }

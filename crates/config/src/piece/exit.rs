@@ -2,7 +2,7 @@
 
 use saihai_model::{
     Activity, AnswerForm, Choice, Exit, Gate, GateMode, Holds, Label, Method, Offer, Prompt, Question,
-    QuestionSession, Rule as ModelRule, Stage, StageId, Target, Wants,
+    QuestionSession, Rule as ModelRule, Stage, StageId, Target, Threshold, Wants,
 };
 
 use super::condition::Condition;
@@ -30,7 +30,7 @@ pub(super) fn offered<'r>(rules: &'r [Rule], options: &Options) -> Vec<Offered<'
             Condition::Plain(condition) => {
                 Some(Offered { number, condition, appendix: rule.appendix.as_deref() })
             }
-            Condition::All(_) | Condition::Any(_) => None,
+            Condition::All(_) | Condition::Any(_) | Condition::Findings(_) | Condition::NoFindings(_) => None,
         })
         .collect()
 }
@@ -42,6 +42,24 @@ pub(super) fn choice(words: &Words, offered: &[Offered<'_>], settings: &Settings
         found_by.push(Method::Ask(Box::new(question(prompt::question(words, offered)))));
     }
     (!offered.is_empty()).then(|| Choice { options: offers(offered), found_by })
+}
+
+/// The first of the offered rules that holds of what a review agent found (P-61).
+pub(super) fn choice_by_findings(rules: &[Rule], options: &Options) -> Option<Choice> {
+    let offered = rules.iter().enumerate().filter(|(_, rule)| is_offered(rule, options));
+    let (options, thresholds): (Vec<Offer>, Vec<Threshold>) = offered
+        .filter_map(|(number, rule)| {
+            let (severity, reached) = match rule.condition {
+                Condition::Findings(severity) => (severity, true),
+                Condition::NoFindings(severity) => (severity, false),
+                Condition::Plain(_) | Condition::All(_) | Condition::Any(_) => return None,
+            };
+            let label = Label::from(rule.condition.to_string().as_str());
+            Some((Offer { number, label: label.clone() }, Threshold { label, severity, reached }))
+        })
+        .unzip();
+    let found_by = vec![Method::Findings(thresholds)];
+    (!options.is_empty()).then_some(Choice { options, found_by })
 }
 
 /// The exit of a movement, with the gates it leads through.
@@ -122,6 +140,7 @@ fn holds(condition: &Condition, parallel: bool) -> Holds {
         Condition::Plain(text) => Holds::Is(text.as_str().into()),
         Condition::All(texts) => Holds::All(labels(texts)),
         Condition::Any(texts) => Holds::Any(labels(texts)),
+        Condition::Findings(_) | Condition::NoFindings(_) => Holds::Is(condition.to_string().as_str().into()),
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Alarm, Completion, Exit, Limits, Monitor as Watched, OnFailure, Permission, Reads, Report,
-    Rounds, SessionPolicy, Stage, StageId, Target, Text, Turn, TurnId, Watch, Workflow,
+    Activity, Alarm, Completion, Exit, Limits, Monitor as Watched, OnFailure, Permission, Prompt, Reads,
+    Report, Rounds, SessionPolicy, Stage, StageId, Target, Text, Turn, TurnId, Watch, Workflow,
 };
 
 use super::assignment::Assignment;
@@ -15,10 +15,13 @@ use super::movement::{Movement, Work};
 use super::plan::{self, Plan};
 use super::prompt::{self, Speech};
 use super::read::Piece;
+use super::reviewer::Reviewers;
 use super::words::Words;
 use crate::check::Spot;
+use crate::diagnostic::list_of;
 use crate::lowering::{Answerer, Providers, Spots};
-use crate::{Diagnostics, Language, Options, Settings};
+use crate::review::Reviewer;
+use crate::{Diagnostics, Options, Settings};
 
 /// What stands between the outputs of sub-movements (P-33).
 const BETWEEN: &str = "\n\n---\n\n";
@@ -30,6 +33,7 @@ pub(super) struct Lowering<'a> {
     pub(super) options: &'a Options,
     pub(super) settings: &'a Settings,
     pub(super) providers: Providers<'a>,
+    pub(super) reviewers: &'a Reviewers,
     pub(super) stages: IndexMap<StageId, Stage>,
     pub(super) spots: Spots,
     /// How many judges of one name there are.
@@ -41,17 +45,18 @@ impl<'a> Lowering<'a> {
     /// Nothing made yet.
     pub(super) fn new(
         piece: &'a Piece,
-        language: Language,
+        reviewers: &'a Reviewers,
         options: &'a Options,
         settings: &'a Settings,
         diagnostics: &mut Diagnostics,
     ) -> Self {
         Self {
             piece,
-            words: Words::of(language),
+            words: Words::of(reviewers.language),
             options,
             settings,
             providers: Providers::new(options, settings, diagnostics),
+            reviewers,
             stages: IndexMap::new(),
             spots: Spots::default(),
             judges: HashMap::new(),
@@ -109,7 +114,11 @@ impl<'a> Lowering<'a> {
             let heading = if parallel { format!("## {}\n", part.name.value) } else { String::new() };
             let place = assignment.template.as_ref().map_or(&part.name.at, |template| &template.at);
             self.spots.put(Spot::Turn(id.clone(), part.name.value.as_str().into()), place);
-            turns.push(Turn { heading, ..self.turn(&id, part, assignment, plan) });
+            let turn = match self.reviewers.of(assignment, self.settings) {
+                Some(reviewer) => self.review(&id, part, reviewer, plan),
+                None => self.turn(&id, part, assignment, plan),
+            };
+            turns.push(Turn { heading, ..turn });
         }
         let does = Activity::Turns {
             turns,
@@ -153,12 +162,34 @@ impl<'a> Lowering<'a> {
             tools: assignment.tools.clone().or_else(|| plan.answerer.tools.clone()),
             session: plan.session,
             reads: Reads {
-                choice: exit::choice(self.words, &offered, self.settings),
+                // Rules over findings are left only where the review agent is unknown, which was said.
+                choice: exit::choice(self.words, &offered, self.settings)
+                    .or_else(|| exit::choice_by_findings(&movement.rules, self.options)),
                 reports: assignment.reports.iter().map(report).collect(),
                 ..Reads::default()
             },
             ..self.bare_turn(name, &speech, plan.answerer)
         }
+    }
+
+    /// P-61: the turn of a review agent.
+    fn review(&mut self, stage: &StageId, movement: &Movement, reviewer: Reviewer<'_>, plan: Plan) -> Turn {
+        let name = movement.name.value.as_str();
+        let provider = plan.answerer.provider.clone();
+        self.added_tokens.push((stage.clone(), name.into(), reviewer.added_tokens(&provider)));
+        let reads =
+            Reads { choice: exit::choice_by_findings(&movement.rules, self.options), ..Reads::default() };
+        let description = movement.description.clone();
+        let bare = self.silent_turn(name, plan.answerer);
+        let (turn, missing) = reviewer.turn(Turn { description, reads, session: plan.session, ..bare });
+        if !missing.is_empty() {
+            let missing = list_of(missing.iter().copied(), "and");
+            let note = format!(
+                "`{name}` reviews without {missing}: `{provider}` cannot give them to who only looks"
+            );
+            self.providers.notes.push(note);
+        }
+        turn
     }
 
     /// P-51, P-52: the watch over a cycle, and its judge as a stage beside the flow.
@@ -209,15 +240,21 @@ impl<'a> Lowering<'a> {
 
     /// A turn that may only look, in a new session, and whose reply is only carried on.
     fn bare_turn(&self, name: &str, speech: &Speech<'_>, answerer: Answerer) -> Turn {
+        // A role stands at the head of the prompt itself.
+        let persona = answerer.system_prompt.clone().filter(|_| speech.persona.is_none()).map(Text::from);
+        Turn { persona, prompt: speech.prompt(), ..self.silent_turn(name, answerer) }
+    }
+
+    /// The same, with nothing said yet.
+    fn silent_turn(&self, name: &str, answerer: Answerer) -> Turn {
         Turn {
             id: TurnId::from(name),
             // P-13: under this title it is known everywhere.
             title: format!("{name} - {}", self.piece.name),
             description: None,
-            // A role stands at the head of the prompt itself.
-            persona: answerer.system_prompt.filter(|_| speech.persona.is_none()).map(Text::from),
+            persona: None,
             role: None,
-            prompt: speech.prompt(),
+            prompt: Prompt::default(),
             provider: answerer.provider,
             model: answerer.model,
             permission: Permission::ReadOnly,

@@ -17,6 +17,7 @@ mod prompt;
 mod read;
 mod report;
 mod report_file;
+mod reviewer;
 mod rule;
 mod tables;
 mod template;
@@ -31,6 +32,7 @@ pub use self::tables::PIECE;
 
 use self::lower::Lowering;
 use self::read::Piece;
+use self::reviewer::Reviewers;
 use self::texts::Texts;
 use crate::check::{self, Problem};
 use crate::definition::BuiltIn;
@@ -56,17 +58,18 @@ pub(crate) fn load(
     let mut texts = Texts::new(source, places, definition.path.as_deref().and_then(Path::parent));
     let piece = Piece::read(&document, &mut texts, &mut diagnostics);
     let mut diagnostics = without_echoes(diagnostics, &parameters);
-    let Some(piece) = piece else { return Loaded::refused(diagnostics) };
+    let Some(mut piece) = piece else { return Loaded::refused(diagnostics) };
 
     let language = language(&piece, &document, &texts);
-    let mut lowering = Lowering::new(&piece, language, options, settings, &mut diagnostics);
+    let reviewers = Reviewers::find(&mut piece, language, (source, places), settings, &mut diagnostics);
+    let mut lowering = Lowering::new(&piece, &reviewers, options, settings, &mut diagnostics);
     let workflow = lowering.workflow(&mut diagnostics);
     let rehearsal = lowering.providers.rehearsal(&mut diagnostics);
     report_findings(&workflow, &lowering.spots, &mut diagnostics);
     Loaded {
         workflow: (!diagnostics.has_errors()).then_some(workflow),
         diagnostics: diagnostics.sorted(),
-        notes: lowering.providers.notes,
+        notes: reviewers.notes.iter().cloned().chain(lowering.providers.notes).collect(),
         added_tokens: lowering.added_tokens,
         uses: definition.path.iter().cloned().chain(texts.files().map(|(path, _)| path.to_owned())).collect(),
         language,

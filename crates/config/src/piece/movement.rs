@@ -72,6 +72,14 @@ impl Movement {
         movements
     }
 
+    /// What its agents are asked, to be completed.
+    pub(super) fn assignments_mut(&mut self) -> Vec<(&Located<String>, &mut Assignment)> {
+        match &mut self.work {
+            Work::One(assignment) => vec![(&self.name, assignment.as_mut())],
+            Work::Parallel(subs) => subs.iter_mut().flat_map(Self::assignments_mut).collect(),
+        }
+    }
+
     /// The turns it asks: itself, or its sub-movements.
     pub(super) fn assignments(&self) -> Vec<(&Self, &Assignment)> {
         match &self.work {
@@ -90,14 +98,17 @@ impl Movement {
         let fields = Fields::read(item, &tables::MOVEMENT, diagnostics)?;
         let name = read_name(&fields, diagnostics);
         let shown = name.as_ref().map_or("", |name| name.value.as_str());
-        let owner = match (level, fields.has("parallel")) {
-            (Level::Sub, _) => Owner::SubMovement,
-            (Level::Top, true) => Owner::Parallel,
-            (Level::Top, false) => Owner::Movement,
+        let owner = match (level, fields.has("parallel"), fields.has("reviewer")) {
+            (Level::Sub, _, true) => Owner::SubReviewer,
+            (Level::Sub, _, false) => Owner::SubMovement,
+            (Level::Top, true, _) => Owner::Parallel,
+            (Level::Top, false, true) => Owner::Reviewer,
+            (Level::Top, false, false) => Owner::Movement,
         };
         let work = if fields.has("parallel") {
             Work::Parallel(read_parallel(&fields, level, texts, diagnostics))
         } else {
+            refuse_beside_reviewer(&fields, diagnostics);
             Work::One(Box::new(Assignment::read(&fields, shown, texts, diagnostics)))
         };
         let rules = fields.list("rules");
@@ -135,6 +146,20 @@ fn read_name(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Locat
         diagnostics.push(name.error("bad-value", format!("the name {} {wrong}", quoted(&name.value))));
     }
     Some(name)
+}
+
+/// P-61: a review agent brings its role, its tools and what it is asked.
+fn refuse_beside_reviewer(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
+    if !fields.has("reviewer") {
+        return;
+    }
+    for key in fields.keys().filter(|key| !tables::REVIEWER_KEYS.contains(key)) {
+        let place = fields.key(key).cloned().unwrap_or_else(|| fields.location());
+        let spelling = fields.spelling(key).unwrap_or(key);
+        let message =
+            format!("`{spelling}` has no effect on a movement with `reviewer`: the review agent decides it");
+        diagnostics.push(place.error("no-effect", message).hint("remove it"));
+    }
 }
 
 fn read_parallel(

@@ -70,6 +70,8 @@ fn draft<'a>(
         movement,
         assignment,
         continues: match assignment.session {
+            // A review agent looks at everything anew.
+            _ if assignment.reviewer.is_some() => false,
             Some(session) => session == Session::Continue,
             None => settings.default_session == SessionDefault::Continue,
         },

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::condition::{Condition, Error};
+use saihai_model::Severity;
+
+use super::condition::{Condition, Error, Reason};
 use super::tables;
+use crate::diagnostic::{did_you_mean, list_of};
 use crate::{Cursor, Diagnostic, Diagnostics, Fields, Located, Location, quoted};
 
 /// A rule as it was written.
@@ -32,9 +35,25 @@ pub(super) enum Owner {
     Parallel,
     /// One of several.
     SubMovement,
+    /// A movement that a review agent does.
+    Reviewer,
+    /// One of several that a review agent does.
+    SubReviewer,
     /// The judge of a loop monitor.
     Judge,
 }
+
+impl Owner {
+    fn has_findings(self) -> bool {
+        match self {
+            Self::Reviewer | Self::SubReviewer => true,
+            Self::Movement | Self::Parallel | Self::SubMovement | Self::Judge => false,
+        }
+    }
+}
+
+const OVER_FINDINGS: &str = "write `findings(\"important\")` or `no_findings(\"important\")`";
+const FOR_REVIEWERS: &str = "such conditions are for movements with `reviewer`";
 
 impl Rule {
     /// Reads a list of rules. One that is wrong is reported and left out.
@@ -59,19 +78,15 @@ impl Rule {
         let appendix = (owner != Owner::Judge).then(|| fields.text("appendix")).flatten();
         match owner {
             Owner::Judge => {}
-            Owner::SubMovement => no_effect_in_sub_movement(&fields, diagnostics),
-            Owner::Movement | Owner::Parallel => {
+            Owner::SubMovement | Owner::SubReviewer => no_effect_in_sub_movement(&fields, diagnostics),
+            Owner::Movement | Owner::Parallel | Owner::Reviewer => {
                 if !fields.has("next") {
                     let missing = fields.location().error("missing-key", "a rule needs `next`");
                     diagnostics.push(missing.label("`next` is missing here"));
                 }
-                if let Some(key) = fields.key("appendix").filter(|_| owner == Owner::Parallel) {
-                    let message = "`appendix` has no effect here: no agent chooses among these rules";
-                    diagnostics
-                        .push(key.warning("no-effect", message).hint("put it into a sub-movement's rule"));
-                }
             }
         }
+        no_effect_of_appendix(&fields, owner, diagnostics);
         let condition = read_condition(&fields.text("condition")?, owner, diagnostics)?;
         Some(Self {
             condition: condition.value,
@@ -81,6 +96,18 @@ impl Rule {
             appendix: appendix.map(|text| text.value).filter(|text| !text.trim().is_empty()),
             at: condition.at,
         })
+    }
+}
+
+fn no_effect_of_appendix(fields: &Fields<'_>, owner: Owner, diagnostics: &mut Diagnostics) {
+    let hint = match owner {
+        Owner::Movement | Owner::SubMovement | Owner::Judge => return,
+        Owner::Parallel => Some("put it into a sub-movement's rule"),
+        Owner::Reviewer | Owner::SubReviewer => None,
+    };
+    if let Some(key) = fields.key("appendix") {
+        let message = "`appendix` has no effect here: no agent chooses among these rules";
+        diagnostics.push(key.warning("no-effect", message).maybe_hint(hint.map(str::to_owned)));
     }
 }
 
@@ -116,6 +143,14 @@ fn read_condition(
             diagnostics.push(text.error("bad-condition", message).hint(hint));
             None
         }
+        Ok(condition) if condition.is_of_findings() != owner.has_findings() => {
+            let (what, hint) = match owner.has_findings() {
+                true => ("is not about findings, and a review agent has nothing else to say", OVER_FINDINGS),
+                false => ("speaks of findings, and no review agent is asked", FOR_REVIEWERS),
+            };
+            diagnostics.push(text.error("bad-condition", format!("{} {what}", quoted(written))).hint(hint));
+            None
+        }
         Ok(condition) => Some(Located::new(condition, text.at.clone())),
         Err(error) => {
             diagnostics.push(refused(text, &error));
@@ -129,6 +164,12 @@ fn refused(text: &Located<String>, error: &Error) -> Diagnostic {
         Error::NotSupported(_) => text
             .error("not-supported", error.to_string())
             .hint("a plain text that contains it can be written as `ai(\"…\")`"),
+        Error::Malformed { reason: Reason::Severity(name), .. } => {
+            let known = Severity::ALL.map(Severity::name);
+            let hint = did_you_mean(name, known);
+            let hint = hint.unwrap_or_else(|| format!("it is {}", list_of(known, "or")));
+            text.error("bad-condition", error.to_string()).hint(hint)
+        }
         Error::Malformed { call, .. } => text
             .error("bad-condition", error.to_string())
             .hint(format!("write `{call}(\"text\")`, with `\\\"` for a quote inside")),

@@ -98,7 +98,8 @@ pub(super) static MOVEMENT: Object = Object {
         Field::new("policy", Kind::TEXTS).about("names of texts that are added to the prompt as policies"),
         Field::new("knowledge", Kind::TEXTS)
             .about("names of texts that are added to the prompt as knowledge"),
-        Field::refused_because("reviewer", "is not supported yet"),
+        Field::new("reviewer", Kind::Text)
+            .about("the review agent that does it, by name; it looks at what has changed"),
         Field::refused("uses"),
         Field::refused("with"),
         Field::refused("kind"),
@@ -126,6 +127,9 @@ pub(super) static MOVEMENT: Object = Object {
         Field::refused("provider_options"),
     ],
 };
+
+/// The keys of a movement that a review agent does (P-61).
+pub(super) const REVIEWER_KEYS: [&str; 6] = ["name", "description", "reviewer", "provider", "model", "rules"];
 
 /// The keys of a movement that asks several sub-movements (P-15).
 pub(super) const PARALLEL_KEYS: [&str; 4] = ["name", "description", "parallel", "rules"];

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Action, ActionSpec, Activity, Budget, Checked, Completion, Ending, Exit, Holds, Json, Label, LeftOut,
-    Limits, Millis, OnFailure, Once, Output, OutputSchema, Permission, ProviderKind, ProviderName,
-    ProviderSettings, Reads, Retry, Rounds, Rule, SessionPolicy, Stage, StageId, StillWrong, Subject,
-    SubjectMode, Target, Turn, TurnId, Workflow, tokens,
+    Action, ActionSpec, Activity, Budget, Completion, Ending, Exit, Holds, Json, Label, LeftOut, Limits,
+    Millis, OnFailure, Once, Permission, ProviderKind, ProviderName, ProviderSettings, Reads, Retry, Rounds,
+    Rule, SessionPolicy, Stage, StageId, Subject, SubjectMode, Target, Turn, TurnId, Workflow, tokens,
 };
 
 use super::answerer::{Answerer, Typed};
@@ -16,7 +15,7 @@ use super::ignores::IGNORE_FILE;
 use super::plan::{self, Plan, PlannedGap, PlannedIgnore};
 use super::share::{Bounds, Share, Shown};
 use super::speech::{Speech, Words};
-use super::{Agent, LoadResult, Phase, Selection, Why};
+use super::{Agent, LoadResult, Phase, Selection, Why, reviewer};
 use crate::{Area, Diagnostic, Loaded, Places, Settings, quoted};
 
 /// What was typed about a review; what is absent is as the settings say.
@@ -171,8 +170,7 @@ impl Lowering<'_> {
         let speech =
             Speech { words, subject, shown: told.shown, left_out: &told.share.left_out, schema: in_words };
         let prompt = speech.prompt(&mut self.lowered.texts);
-        let correction = speech.correction();
-        let added = (StageId::from(phase.name()), TurnId::from(id), tokens(&speech.own_words()));
+        let added = (StageId::from(phase.name()), TurnId::from(id), tokens(&words.own(in_words)));
         self.lowered.loaded.added_tokens.push(added);
         let own = settings.review.agents.get(&definition.name);
         let timeout = options.timeout.or_else(|| own?.timeout).or(definition.timeout);
@@ -197,14 +195,7 @@ impl Lowering<'_> {
             needs: Vec::new(),
             heading: String::new(),
             reads: Reads {
-                output: Some(Output {
-                    schema: OutputSchema { schema, required: true },
-                    corrections: 1,
-                    correction,
-                    still_wrong: StillWrong::KeepValidItems,
-                    checked: Checked::ByItem,
-                    shaping: Default::default(),
-                }),
+                output: Some(reviewer::output(words.correction(in_words), schema.clone())),
                 ..Reads::default()
             },
         }
@@ -397,7 +388,7 @@ fn always(then: Target) -> Exit {
 }
 
 /// Whether a provider is given the schema beside the prompt, and holds its model to it.
-fn takes_schema(kind: ProviderKind) -> bool {
+pub(super) fn takes_schema(kind: ProviderKind) -> bool {
     match kind {
         ProviderKind::Claude | ProviderKind::Codex | ProviderKind::Anthropic | ProviderKind::Openai => true,
         ProviderKind::Opencode

@@ -18,11 +18,13 @@ mod phase;
 mod plan;
 mod python;
 mod read;
+mod reviewer;
 mod schema;
 mod select;
 mod share;
 mod speech;
 mod tables;
+mod told;
 mod tools;
 
 pub use agent::AgentDefinition;
@@ -33,9 +35,11 @@ pub use load::{Agent, AgentOrigin, LoadError, LoadResult, check_agent, load};
 pub use lower::{LoweredReview, ReviewOptions, Reviewing, ending, lower};
 pub use phase::Phase;
 pub use plan::{Plan, PlannedAgent, PlannedError, PlannedGap, PlannedIgnore};
+pub(crate) use reviewer::Reviewer;
 pub use schema::OutputSchema;
 pub use select::{Considered, Selection, UnknownAgent, Why, WhyNot, Wish, select};
 pub use tables::{AGENT, IGNORE, IGNORES};
+pub use told::tell;
 
 #[cfg(test)]
 mod tests;

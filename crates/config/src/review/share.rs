@@ -34,9 +34,18 @@ pub(super) struct Shown<'a> {
 impl<'a> Share<'a> {
     /// The share of an agent that was chosen for a reason.
     pub(super) fn of(agent: &AgentDefinition, why: &Why, subject: &'a Subject, bounds: Bounds) -> Self {
+        Self::of_files(files(agent, why, subject), &subject.mode, bounds)
+    }
+
+    /// The share of whoever is shown these files.
+    pub(super) fn of_files(
+        files: impl Iterator<Item = &'a SubjectFile>,
+        mode: &SubjectMode,
+        bounds: Bounds,
+    ) -> Self {
         let mut share = Self { parts: vec![Shown::default()], left_out: Vec::new() };
-        for file in files(agent, why, subject) {
-            share.add(file, &subject.mode, bounds);
+        for file in files {
+            share.add(file, mode, bounds);
         }
         share
     }

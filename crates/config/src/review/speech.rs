@@ -86,27 +86,8 @@ impl Speech<'_> {
             let gaps = keep("left-out", gaps, texts);
             sections.push(section(words.not_included, &gaps, ""));
         }
-        sections.extend(self.schema.map(|schema| fixed(&demand(words, schema))));
+        sections.extend(self.schema.map(|schema| words.demand(schema)));
         Prompt { sections, ..Prompt::default() }
-    }
-
-    /// What it is told where its reply is not what it should be.
-    pub(super) fn correction(&self) -> Prompt {
-        let body = vec![
-            Part::Fixed(format!("{}\n\n", self.words.wrong).into()),
-            Part::Value(Variable::Violations, Form::Bullets),
-        ];
-        let told = Section { body, when: When::Always };
-        let demand = self.schema.map_or_else(|| self.words.reply.to_owned(), |one| demand(self.words, one));
-        Prompt { sections: vec![told, fixed(&demand)], ..Prompt::default() }
-    }
-
-    /// The words that are ours: everything but the texts under review and the schema.
-    pub(super) fn own_words(&self) -> String {
-        let words = self.words;
-        let marks = "==== begin 0123456789abcdef ====\n==== end 0123456789abcdef ====";
-        let reply = self.schema.map(|_| words.reply).unwrap_or_default();
-        [words.subject, words.lines, marks, words.data, reply].join("\n")
     }
 
     /// Mode, base, head and the files.
@@ -140,6 +121,31 @@ impl Speech<'_> {
             lines.push(format!("- … +{}\n", all.len() - NAMED));
         }
         lines.concat()
+    }
+}
+
+impl Words {
+    /// What an agent is told where its reply is not what it should be.
+    pub(super) fn correction(&self, schema: Option<&Json>) -> Prompt {
+        let body = vec![
+            Part::Fixed(format!("{}\n\n", self.wrong).into()),
+            Part::Value(Variable::Violations, Form::Bullets),
+        ];
+        let told = Section { body, when: When::Always };
+        let demand = schema.map_or_else(|| self.reply.to_owned(), |schema| demand(self, schema));
+        Prompt { sections: vec![told, fixed(&demand)], ..Prompt::default() }
+    }
+
+    /// How a reply is asked for where the schema must be told in words.
+    pub(super) fn demand(&self, schema: &Json) -> Section {
+        fixed(&demand(self, schema))
+    }
+
+    /// The words that are ours: everything but the texts under review and the schema.
+    pub(super) fn own(&self, schema: Option<&Json>) -> String {
+        let marks = "==== begin 0123456789abcdef ====\n==== end 0123456789abcdef ====";
+        let reply = schema.map(|_| self.reply).unwrap_or_default();
+        [self.subject, self.lines, marks, self.data, reply].join("\n")
     }
 }
 

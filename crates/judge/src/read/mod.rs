@@ -98,7 +98,7 @@ fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, readin
 fn fields(choice: &Choice) -> impl Iterator<Item = (&Choice, &Pointed)> {
     choice.found_by.iter().filter_map(move |method| match method {
         Method::Field(field) => Some((choice, field)),
-        Method::Tag | Method::Ask(_) => None,
+        Method::Tag | Method::Findings(_) | Method::Ask(_) => None,
     })
 }
 

@@ -383,7 +383,8 @@ impl Driver {
             Err(render::Failed::Blob { text, why }) => {
                 return Err(Broken::Error(self.directory().bad_text(&text, &why)));
             }
-            // A person can answer without it.
+            // A person can answer without it; no gate's question shows changes.
+            Err(render::Failed::Changes(_)) => Rendered::default(),
             Err(render::Failed::Report { file, source }) => {
                 let why = source.to_string();
                 Rendered { warnings: vec![Warning::UnsafeReport { file, why }], ..Rendered::default() }

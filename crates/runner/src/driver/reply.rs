@@ -1,11 +1,12 @@
 //! What came of an ask becomes a fact, where its text is.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use saihai_config::Language;
 use saihai_model::{
-    CallFailed, Fact, Failure, FailureClass, Millis, Moment, Reading, Refusal, Replied, Reply, Spoken, Text,
-    ToolUse, ToolUsed, Usage, Usd, Wanted,
+    CallFailed, Fact, Failure, FailureClass, Millis, Moment, Place, Reading, Refusal, Replied, Reply, Spoken,
+    Text, ToolUse, ToolUsed, Usage, Usd, Wanted,
 };
 
 use super::calls::{About, Came};
@@ -58,7 +59,10 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
             .warnings
             .push("what the turn cost is not known; what was set aside for it is counted".to_owned());
     }
-    let (spoken, messages) = spoken(wanted, &reply.responses);
+    let (spoken, messages) = match findings(owned, &about, wanted, &reading) {
+        Some(findings) => (Some(findings), Vec::new()),
+        None => spoken(wanted, &reply.responses),
+    };
     let Kept { text, spoken, tools_used } =
         match Kept::new(&owned.directory().blobs(), reply.text, spoken, reply.tools_used) {
             Ok(kept) => kept,
@@ -110,6 +114,25 @@ fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading 
     reading.warnings.append(&mut reply.warnings);
     reading.warnings.extend(reply.structured_error.take());
     reading
+}
+
+/// What was found, where that is carried on.
+fn findings(owned: &Owned, about: &About, wanted: Option<Wanted<'_>>, reading: &Reading) -> Option<String> {
+    let Some(Wanted::Work(reads)) = wanted else { return None };
+    let Spoken::Findings { language } = &reads.carry else { return None };
+    let turns = owned.workflow().stage(&about.call.stage).map_or(&[][..], |stage| stage.turns());
+    let turn = match about.place {
+        Place::Main(index) => turns.get(index),
+        Place::Check(_)
+        | Place::Exit
+        | Place::Report(_)
+        | Place::Block(_)
+        | Place::Proof(_)
+        | Place::Outside(_) => None,
+    };
+    let agent = turn.and_then(|turn| turn.role.as_deref()).unwrap_or_default();
+    let root = Path::new(&owned.start().directory);
+    Some(crate::review::passed_on(agent, reading, root, Language::named(language).unwrap_or_default()))
 }
 
 /// Everything that was said, where that is carried on and more than the final text; and how long each message is.

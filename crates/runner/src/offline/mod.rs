@@ -69,6 +69,9 @@ pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Er
     };
     let rendered = renderer.render(&gate.question).map_err(|failed| match failed {
         render::Failed::Blob { text, why } => directory.bad_text(&text, &why),
+        render::Failed::Changes(error) => {
+            Error::io("look at", Path::new(&history.start.directory))(std::io::Error::other(error))
+        }
         render::Failed::Report { file, source } => {
             Error::io("read", &Path::new(&history.start.report_directory).join(file))(source)
         }

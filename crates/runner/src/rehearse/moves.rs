@@ -248,7 +248,7 @@ fn answers(choice: &Choice) -> Vec<Option<Label>> {
         AnswerForm::Tag => None,
     });
     let written = |method: &Method| match method {
-        Method::Tag | Method::Field(_) => true,
+        Method::Tag | Method::Field(_) | Method::Findings(_) => true,
         Method::Ask(question) => question.answer == AnswerForm::Tag,
     };
     let by_number = choice.found_by.iter().any(written);

@@ -235,7 +235,10 @@ fn text_of(draft: &Draft) -> String {
     let sections = draft.sections.iter().map(|section| {
         let parts = section.iter().map(|splice| match splice {
             Splice::Text(text, _) => inline(text),
-            Splice::ReportFile { .. } | Splice::ReportDirectory | Splice::WorkingDirectory => String::new(),
+            Splice::ReportFile { .. }
+            | Splice::ReportDirectory
+            | Splice::WorkingDirectory
+            | Splice::Changes(_) => String::new(),
         });
         parts.collect::<String>()
     });

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use saihai_judge::{Labelled, Said};
 use saihai_model::{
-    AnswerForm, Choice, Completion, Json, Label, Method, Offer, PhaseStep, Phases, Pointed, Question, Reads,
-    Report, Turn, Wanted,
+    AnswerForm, Choice, Completion, Json, Label, Method, Offer, PhaseStep, Phases, Pointed, Question,
+    Reading, Reads, Report, Severity, Turn, Wanted,
 };
 use serde_json::json;
 
@@ -37,7 +37,7 @@ pub(super) fn work(turn: &Turn, index: usize, saying: &Saying, done: &Completion
         None => {}
     }
     let label = saying.labels.get(index).and_then(Option::as_ref);
-    let written = label.zip(reads.choice.as_ref()).and_then(|(label, choice)| written(choice, label));
+    let written = reads.choice.as_ref().and_then(|choice| written(choice, label));
     if let Some(Written::Tag(number)) = &written {
         paragraphs.push(format!("[STEP:{number}]"));
     }
@@ -92,13 +92,31 @@ enum Written {
 }
 
 /// The first way to say a label in the reply itself; none where only the question can find it.
-fn written(choice: &Choice, label: &Label) -> Option<Written> {
-    let offered = offer(choice, label)?;
+fn written(choice: &Choice, label: Option<&Label>) -> Option<Written> {
     match choice.found_by.first()? {
-        Method::Tag => Some(Written::Tag(offered.number)),
-        Method::Field(field) => Some(Written::Fields(fields(field, label))),
+        Method::Tag => Some(Written::Tag(offer(choice, label?)?.number)),
+        Method::Field(field) => {
+            offer(choice, label?)?;
+            Some(Written::Fields(fields(field, label?)))
+        }
+        Method::Findings(_) => findings(choice, label).map(Written::Fields),
         Method::Ask(_) => None,
     }
+}
+
+/// What must be found for a label, or for none of them.
+fn findings(choice: &Choice, label: Option<&Label>) -> Option<Vec<(String, Json)>> {
+    let one =
+        |severity: Severity| json!([{ "severity": severity.name(), "description": "Rehearsed finding." }]);
+    let mut found = std::iter::once(json!([])).chain(Severity::ALL.into_iter().rev().map(one));
+    found.find_map(|issues| {
+        let output = Some(json!({ "issues": issues }));
+        let said = match saihai_judge::label(choice, &Reading { output, ..Reading::default() }, None) {
+            Labelled::Found(found, _) => Some(found),
+            Labelled::Missing | Labelled::Ask => None,
+        };
+        (said.as_ref() == label).then(|| vec![("/issues".to_owned(), issues)])
+    })
 }
 
 /// What stands where for a label: the word for it, or for the label it is narrowed from and what narrows it.

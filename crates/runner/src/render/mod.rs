@@ -3,11 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use saihai_model::{Draft, Form, Join, Splice, Text};
+use saihai_model::{Changes, Draft, Form, Join, Splice, Text};
 
 use crate::Warning;
 use crate::blobs::Blobs;
 use crate::disk::{Beneath, Content};
+use crate::subject::{self, Base, Untracked};
 
 /// What a draft is rendered with.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +35,8 @@ pub(crate) enum Failed {
     Blob { text: Text, why: String },
     /// A report is there and cannot be read.
     Report { file: String, source: io::Error },
+    /// Nobody can say what has changed.
+    Changes(subject::Error),
 }
 
 impl Renderer<'_> {
@@ -80,9 +83,20 @@ impl Renderer<'_> {
                 }
                 Splice::ReportDirectory => body.push_str(self.report_directory),
                 Splice::WorkingDirectory => body.push_str(self.directory),
+                Splice::Changes(changes) => body.push_str(&self.changes(changes)?),
             }
         }
         Ok(body)
+    }
+
+    /// What has changed by now.
+    fn changes(&self, changes: &Changes) -> Result<String, Failed> {
+        let base = match &changes.base {
+            Some(base) => Base::Named(base.clone()),
+            None => Base::Found { remote: changes.remote.clone() },
+        };
+        let subject = subject::changes(Path::new(self.directory), &base, Untracked::Counted);
+        Ok(saihai_config::review::tell(changes, &subject.map_err(Failed::Changes)?))
     }
 
     fn report(&self, file: &str, warnings: &mut Vec<Warning>) -> Result<Option<String>, Failed> {

@@ -133,6 +133,19 @@ impl Words {
         self.pick(format!("Suggestion: {text}"), format!("提案：{text}"))
     }
 
+    /// That nothing was found.
+    pub(super) fn nothing_found(self) -> &'static str {
+        self.pick("No findings.", "指摘なし。")
+    }
+
+    /// That the reply could not be read whole, and what is wrong with it.
+    pub(super) fn not_read(self, problems: &str) -> String {
+        self.pick(
+            format!("A part of the reply could not be read: {problems}"),
+            format!("返答の一部を読み取れませんでした: {problems}"),
+        )
+    }
+
     pub(super) fn claimed(self, place: &str) -> String {
         self.pick(
             format!("the place that was named could not be found: {place}"),

@@ -8,6 +8,7 @@ mod reporting;
 mod running;
 mod since;
 mod subjects;
+mod within;
 
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! What is built in is beyond reproach, and says the same in both languages.
 
 use indexmap::IndexSet;
-use saihai_model::{Exit, Holds, Label, Part, Prompt, Stage, Turn, Workflow};
+use saihai_model::{Choice, Exit, Holds, Label, Method, Part, Prompt, Stage, Turn, Variable, Workflow};
 
 use super::BuiltIn;
 use crate::{Dialect, Language, Loaded, MemorySource, Options, Places, Settings, find, load};
@@ -61,6 +61,8 @@ fn values(prompt: &Prompt) -> Vec<String> {
     let parts = prompt.sections.iter().flat_map(|section| &section.body);
     parts
         .filter_map(|part| match part {
+            // A review agent is told what has changed in its own language.
+            Part::Value(Variable::Changes(_), _) => Some("Changes".to_owned()),
             Part::Value(variable, _) => Some(format!("{variable:?}")),
             Part::Fixed(_) => None,
         })
@@ -102,7 +104,9 @@ fn both_languages_of_what_is_built_in_have_one_shape() {
 /// What agents are offered to choose.
 fn conditions(workflow: &Workflow) -> Vec<String> {
     let turns = workflow.stages.values().flat_map(Stage::turns);
-    let offers = turns.flat_map(|turn| &turn.reads.choice).flat_map(|choice| &choice.options);
+    let chosen = |choice: &&Choice| !matches!(choice.found_by.as_slice(), [Method::Findings(_)]);
+    let choices = turns.flat_map(|turn| &turn.reads.choice).filter(chosen);
+    let offers = choices.flat_map(|choice| &choice.options);
     offers.map(|offer| offer.label.to_string()).collect()
 }
 

@@ -158,12 +158,6 @@ fn newer_values_are_refused_by_name() {
     );
 }
 
-// P-61
-#[test]
-fn review_agents_inside_pieces_are_refused_and_not_ignored() {
-    check(&with_rule("reviewer: x"), "error piece/not-supported 4:5 `reviewer` is not supported yet");
-}
-
 // P-10, 2.2, case 30
 #[test]
 fn names_of_movements_are_checked() {

@@ -5,6 +5,7 @@ mod format;
 mod lowering;
 mod prompts;
 mod properties;
+mod reviewers;
 mod rules;
 mod texts;
 

@@ -333,6 +333,7 @@ pub(crate) fn text_of(draft: &Draft) -> String {
             Splice::ReportFile { file, .. } => format!("<{file}>"),
             Splice::ReportDirectory => "<reports>".to_owned(),
             Splice::WorkingDirectory => "<cwd>".to_owned(),
+            Splice::Changes(_) => "<changes>".to_owned(),
         });
         parts.collect::<String>()
     };

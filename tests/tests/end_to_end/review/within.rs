@@ -1,0 +1,84 @@
+//! Review agents inside pieces, through the program.
+
+use super::*;
+
+const PIECE: &str = r#"
+name: until-clean
+movements:
+  - name: work
+    edit: true
+    rules: [{condition: Done, next: look}]
+  - name: look
+    reviewer: guard
+    rules:
+      - {condition: 'findings("critical")', next: ABORT}
+      - {condition: 'findings("important")', next: work}
+      - {condition: 'no_findings("important")', next: COMPLETE}
+"#;
+
+fn guarded() -> Project {
+    let project = repository();
+    project
+        .write(".saihai/agents/guard.toml", agent("guard", ""))
+        .write(".takt/pieces/until-clean.yaml", PIECE);
+    project.write(".gitignore", "script.yaml\n");
+    commit(&project);
+    project.write("store.py", "def run(query):\n    return db.execute(query)\n");
+    project
+}
+
+fn run(project: &Project, replies: &str) -> Outcome {
+    project.write("script.yaml", format!("script: 1\nreplies:\n{replies}"));
+    project.saihai(["run", "until-clean", "task", "--script", "script.yaml"]).run()
+}
+
+/// The facts of the journal of that name.
+fn facts(project: &Project, name: &str) -> Vec<serde_json::Value> {
+    let journal = std::fs::read_to_string(project.run_directory().join("journal.ndjson")).expect("a journal");
+    let lines = journal.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    lines.map(|line| line["fact"][name].clone()).filter(|fact| !fact.is_null()).collect()
+}
+
+// P-61
+#[test]
+fn a_review_agent_sees_the_change_of_the_moment_and_its_findings_decide_what_follows() {
+    let project = guarded();
+    let better = r"def run(query):\n    return db.bound(query)\n";
+    let replies = [
+        "  - {for: work, text: 'done [STEP:0]'}\n".to_owned(),
+        one("look", "important"),
+        format!("  - {{for: work, text: '[STEP:0]', writes: [{{path: store.py, content: \"{better}\"}}]}}\n"),
+        none("look"),
+    ];
+    let replies = replies.concat();
+    run(&project, &replies).exits(0);
+    let asked = facts(&project, "asked");
+    let prompts: Vec<&str> = asked.iter().filter_map(|fact| fact["prompt"]["inline"].as_str()).collect();
+    let [_, seen, told, again] = prompts.as_slice() else { panic!("{prompts:#?}") };
+    assert!(seen.contains("base: main") && seen.contains("+    return db.execute(query)"), "{seen}");
+    assert!(told.contains("- **important** · `store.py:2`\n\n  look found it"), "{told}");
+    assert!(again.contains("+    return db.bound(query)") && !again.contains("db.execute"), "{again}");
+    let explained = project.saihai(["explain", "last"]).run().exits(0).stdout;
+    assert!(explained.contains("by findings"), "{explained}");
+}
+
+#[test]
+fn a_reply_that_stays_wrong_is_never_taken_for_nothing_found() {
+    let project = guarded();
+    let replies = "  - {for: work, text: '[STEP:0]'}\n  - {for: look, text: 'All is well.', times: \"*\"}\n";
+    let outcome = run(&project, replies).exits(1);
+    assert!(outcome.stderr.contains("no match"), "{outcome}");
+    assert_eq!(facts(&project, "asked").len(), 3, "it was asked for a correction once");
+}
+
+#[test]
+fn where_nothing_can_be_compared_the_run_waits_and_says_why() {
+    let project = Project::new(PROGRAM);
+    project
+        .write(".saihai/agents/guard.toml", agent("guard", ""))
+        .write(".takt/pieces/until-clean.yaml", PIECE);
+    let outcome = run(&project, "  - {for: work, text: '[STEP:0]'}\n").exits(4);
+    assert!(outcome.stderr.contains("cannot tell what has changed"), "{outcome}");
+    let shown = project.saihai(["prompt", "until-clean", "look"]).run().exits(0).stdout;
+    assert!(shown.contains("(what has changed: "), "{shown}");
+}
