@@ -1,10 +1,14 @@
 //! The issue a run is about.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
 use saihai_config::issues::{SourcesAtHand, choose_source, load_folder, task};
-use saihai_config::{Diagnostics, Settings, Use};
+use saihai_config::{Diagnostics, DiskSource, Settings, Use};
 use saihai_connect::Connections;
 use saihai_connect::forge::{Access, Address, ForgeError, Github, NoToken, find_token};
-use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, RepositoryName};
+use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, Json, RepositoryName};
 
 use crate::diagnostics;
 use crate::error::Error;
@@ -12,29 +16,101 @@ use crate::project::Project;
 use crate::repository::Repository;
 use crate::terminal::{Streams, visible_line};
 
+/// Where the issues of a project are.
+pub(crate) enum Tracker {
+    /// In a folder of it.
+    Folder(PathBuf),
+    /// On GitHub.
+    Github(Github),
+}
+
+/// Why an issue cannot be looked at.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The folder does not have it, or is not right.
+    Folder(String),
+    /// The forge does not give it.
+    Forge(ForgeError),
+}
+
+impl fmt::Debug for Tracker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(folder) => f.debug_tuple("Folder").field(folder).finish(),
+            Self::Github(github) => f.debug_tuple("Github").field(github.repository()).finish(),
+        }
+    }
+}
+
+impl Tracker {
+    /// The one that settings and the project's remote say. The settings of work must be trusted.
+    pub(crate) async fn of(
+        project: &Project,
+        settings: &Settings,
+        with: &Connections,
+    ) -> Result<Self, Error> {
+        let remote = Repository::of_project(&project.places.root, with).await;
+        let at_hand = SourcesAtHand {
+            folder_named: false,
+            github_named: settings.work.repo.is_some() && settings.work.source.is_none(),
+            set: settings.work.source,
+            folder_exists: settings.work.from.is_dir(),
+            remote_on_github: remote.as_ref().is_some_and(|remote| remote.is_on_github(with)),
+        };
+        match choose_source(at_hand).map_err(|error| Error::usage(error.to_string()))? {
+            IssueSource::Folder => Ok(Self::Folder(settings.work.from.clone())),
+            IssueSource::Github => open(settings, remote, with).await.map(Self::Github),
+        }
+    }
+
+    /// An issue as it is now.
+    pub(crate) async fn issue(&self, number: IssueNumber) -> Result<Issue, Trouble> {
+        match self {
+            Self::Github(github) => github.issue(number).await.map_err(Trouble::Forge),
+            Self::Folder(folder) => {
+                let (mut found, shown) = (Diagnostics::new(), folder.display().to_string());
+                let issues = load_folder(&DiskSource, folder, &shown, &mut found);
+                let issue = issues.into_iter().find(|issue| issue.number == number);
+                issue.ok_or_else(|| Trouble::Folder(format!("there is no issue {number} in `{shown}`")))
+            }
+        }
+    }
+}
+
+/// What prompts can show of an issue by name (S-8: variables from `github`).
+pub(crate) fn subject(issue: &Issue) -> BTreeMap<String, Json> {
+    let texts = [
+        ("issue_title", issue.title.clone()),
+        ("issue_body", issue.body.clone()),
+        ("issue_labels", issue.labels.join(", ")),
+    ];
+    texts.into_iter().map(|(name, text)| (name.to_owned(), Json::String(text))).collect()
+}
+
+/// Whether a closed issue is still worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// There is nothing to do.
+    IsDone,
+    /// The definition itself looks at that.
+    IsLookedAt,
+}
+
 /// What an issue says is to be done; nothing where it is closed, which is said.
 pub(crate) async fn task_of(
     number: IssueNumber,
+    closed: Closed,
     project: &Project,
     settings: &Settings,
     with: &Connections,
     streams: &mut Streams,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<(String, Issue)>, Error> {
     diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
-    let remote = Repository::of_project(&project.places.root, with).await;
-    let at_hand = SourcesAtHand {
-        folder_named: false,
-        github_named: settings.work.repo.is_some() && settings.work.source.is_none(),
-        set: settings.work.source,
-        folder_exists: settings.work.from.is_dir(),
-        remote_on_github: remote.as_ref().is_some_and(|remote| remote.is_on_github(with)),
+    let issue = match Tracker::of(project, settings, with).await? {
+        Tracker::Folder(_) => of_folder(number, project, settings, streams)?,
+        Tracker::Github(github) => github.issue(number).await.map_err(refused)?,
     };
-    let source = choose_source(at_hand).map_err(|error| Error::usage(error.to_string()))?;
-    let issue = match source {
-        IssueSource::Folder => of_folder(number, project, settings, streams)?,
-        IssueSource::Github => of_github(number, settings, remote, with).await?,
-    };
-    if issue.state == IssueState::Closed {
+    if issue.state == IssueState::Closed && closed == Closed::IsDone {
         streams.note(&format!("issue {number} is closed, nothing to do"));
         return Ok(None);
     }
@@ -45,7 +121,7 @@ pub(crate) async fn task_of(
             task.left_out
         ));
     }
-    Ok(Some(task.text))
+    Ok(Some((task.text, issue)))
 }
 
 /// The issue of a folder. All of its files must be right: what is wrong with one may be its number.
@@ -66,12 +142,7 @@ fn of_folder(
         .ok_or_else(|| Error::usage(format!("there is no issue {number} in `{}`", visible_line(&shown))))
 }
 
-async fn of_github(
-    number: IssueNumber,
-    settings: &Settings,
-    remote: Option<Repository>,
-    with: &Connections,
-) -> Result<Issue, Error> {
+async fn open(settings: &Settings, remote: Option<Repository>, with: &Connections) -> Result<Github, Error> {
     let address = Address::parse(&settings.work.api).map_err(|error| {
         Error::usage(error.to_string()).hint("the setting `work.api` or `GITHUB_API_URL` says so")
     })?;
@@ -83,8 +154,7 @@ async fn of_github(
     let token = find_token(address.host(), &with.environment).await.map_err(|error| match error {
         NoToken::Missing { .. } | NoToken::Bad => Error::usage(error.to_string()),
     })?;
-    let github = Github::open(Access::new(address, repository, token)).map_err(refused)?;
-    github.issue(number).await.map_err(refused)
+    Github::open(Access::new(address, repository, token)).map_err(refused)
 }
 
 /// What a forge would not give, as the person hears it.

@@ -62,6 +62,7 @@ impl RunFlags {
             (name, _) => name.as_deref().map(ProviderName::from),
         };
         Ok(Options {
+            issue: None,
             provider,
             model: self.model.clone(),
             max_iterations: self.limits.max_iterations,

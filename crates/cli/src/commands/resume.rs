@@ -2,11 +2,10 @@
 
 use clap::Args;
 use saihai::review::changed_files;
-use saihai::{Clock, Driver, RunDirectory};
+use saihai::{Clock, Driver, RunDirectory, State};
 use saihai_model::{Limits, Raise, Workflow};
 
 use super::flags::{LimitFlags, PresenceFlags};
-use crate::diagnostics;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
 use crate::own_programs;
@@ -14,6 +13,7 @@ use crate::prepared::{connections, unusable};
 use crate::project::Project;
 use crate::report::count;
 use crate::terminal::Streams;
+use crate::{diagnostics, outside};
 
 /// Go on with a run that was parked or interrupted
 #[derive(Debug, Args)]
@@ -70,9 +70,16 @@ impl Resume {
             interactive: streams.can_ask() && !self.json,
             auto: self.presence.auto,
         };
+        let with = connections(&settings);
         block_on(async {
-            let driver = Driver::resume(directory, raise, connections(&settings), Clock::system())?;
-            drive(driver, &workflow, showing, streams).await
+            let outside = match directory.summary()?.state {
+                State::Ended { .. } => None,
+                State::Running { .. } | State::Interrupted | State::Ready | State::Parked { .. } => {
+                    outside::reach(&workflow, &project, &settings, &with, streams).await?
+                }
+            };
+            let driver = Driver::resume(directory, raise, with, Clock::system())?;
+            drive(outside::reaching(driver, outside), &workflow, showing, streams).await
         })
     }
 }

@@ -7,19 +7,20 @@ use clap::Args;
 use saihai::rehearse::way_to_completion;
 use saihai::{Beginning, Clock, Driver};
 use saihai_config::check::most_calls;
-use saihai_config::{Dialect, Settings, find};
-use saihai_model::{IssueNumber, Script, Workflow, slug};
+use saihai_config::{Dialect, Options, Settings, find};
+use saihai_model::{Action, Issue, IssueNumber, Script, Workflow, slug};
 
 use super::flags::RunFlags;
 use super::review::Review;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
+use crate::issue::Closed;
 use crate::own_programs;
 use crate::prepared::{Prepared, Wanted, connections, unready};
 use crate::project::Project;
 use crate::report::{budget_words, count};
 use crate::terminal::Streams;
-use crate::{diagnostics, issue, script, task, values};
+use crate::{diagnostics, issue, outside, script, task, values};
 
 /// Run a definition on a task
 #[derive(Debug, Args)]
@@ -65,7 +66,7 @@ impl Run {
         let typed = self.flags.script.as_deref().map(|file| project.places.current.join(file));
         let interactive = typed.and_then(|file| script::is_interactive(&project, &file));
         let interactive = interactive.unwrap_or(showing.interactive);
-        let options = self.flags.options(interactive)?;
+        let options = Options { issue: self.issue, ..self.flags.options(interactive)? };
         let strict = self.flags.strict || settings.strict;
         let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
         let prepared = Prepared::new(&project, wanted, streams)?;
@@ -74,11 +75,12 @@ impl Run {
             found.append(own_programs::untrusted(&project, &prepared.workflow, self.flags.trust_project));
         }
         diagnostics::insist(&found, strict, streams)?;
-        let task = match self.issue {
-            None => task::read(self.task.clone())?.or_else(|| prepared.task.clone()),
-            Some(number) => match self.task_of(number, &project, &settings, streams)? {
+        let with = connections(&settings);
+        let (task, issue) = match self.issue {
+            None => (task::read(self.task.clone())?.or_else(|| prepared.task.clone()), None),
+            Some(number) => match self.task_of(number, &prepared, &project, &settings, streams)? {
                 None => return Ok(exit::DONE),
-                task => task,
+                Some((task, issue)) => (Some(task), Some(issue)),
             },
         };
         let file = script::file(&project, self.flags.script.as_deref(), &settings);
@@ -91,12 +93,18 @@ impl Run {
         if prepared.needs_task && task.is_none() {
             return Err(self.needs_task());
         }
-        let beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
+        let rehearsal = prepared.rehearsal;
+        let mut beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
+        beginning.subject = issue.as_ref().map(issue::subject).unwrap_or_default();
         let workflow = beginning.workflow.clone();
         block_on(async {
-            let driver = Driver::start(&project.runs(), beginning, connections(&settings), Clock::system())?;
+            let outside = match rehearsal {
+                true => None,
+                false => outside::reach(&workflow, &project, &settings, &with, streams).await?,
+            };
+            let driver = Driver::start(&project.runs(), beginning, with, Clock::system())?;
             announce(&workflow, streams);
-            drive(driver, &workflow, showing, streams).await
+            drive(outside::reaching(driver, outside), &workflow, showing, streams).await
         })
     }
 
@@ -128,15 +136,18 @@ impl Run {
     fn task_of(
         &self,
         number: IssueNumber,
+        prepared: &Prepared,
         project: &Project,
         settings: &Settings,
         streams: &mut Streams,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<(String, Issue)>, Error> {
         if !self.no_worktree {
             let error = Error::usage("a worktree of an issue's own is not part of this version yet");
             return Err(error.hint("`--no-worktree` works on the issue in this directory"));
         }
-        block_on(issue::task_of(number, project, settings, &connections(settings), streams))
+        let looks = prepared.workflow.completion.actions().iter().any(|one| one.does == Action::IssueState);
+        let closed = if looks { Closed::IsLookedAt } else { Closed::IsDone };
+        block_on(issue::task_of(number, closed, project, settings, &connections(settings), streams))
     }
 
     fn needs_task(&self) -> Error {

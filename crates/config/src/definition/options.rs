@@ -1,6 +1,6 @@
 //! What was asked for beside the definition.
 
-use saihai_model::{Budget, Millis, Permission, ProviderName};
+use saihai_model::{Budget, IssueNumber, Millis, Permission, ProviderName};
 
 /// What was asked for beside the definition: flags, and how the command was called. They win over definition and
 /// settings.
@@ -20,6 +20,8 @@ pub struct Options {
     pub run_timeout: Option<Millis>,
     /// Values for the definition's own parameters and variables, in the order they were given.
     pub values: Vec<(String, String)>,
+    /// The issue it is to be about.
+    pub issue: Option<IssueNumber>,
     /// Whether a run really begins: what must be given must then be given. Whoever only looks gets placeholders.
     pub starts: bool,
     /// Whether a person can be asked.

@@ -28,6 +28,8 @@ enum Handler {
     Log,
     File,
     Signal,
+    OpenIssue,
+    Comment,
 }
 
 impl Default for Actions {
@@ -37,8 +39,8 @@ impl Default for Actions {
 }
 
 impl Actions {
-    /// Reads `actions`. Where it is off nothing is looked for.
-    pub(super) fn read(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Self {
+    /// Reads `actions`. Where it is off nothing is looked for; `github` says whether it may reach GitHub.
+    pub(super) fn read(fields: &Fields<'_>, github: bool, diagnostics: &mut Diagnostics) -> Self {
         let Some(fields) = fields.object("actions", &tables::ACTIONS, diagnostics) else {
             return Self::default();
         };
@@ -52,7 +54,13 @@ impl Actions {
                 let hint = did_you_mean(&kind.value, uses.keys().map(String::as_str));
                 diagnostics.push(kind.error("bad-value", message).label("no such type").maybe_hint(hint));
             }
-            let handler = handler.text().and_then(|name| Handler::read(&name, &kind.value, diagnostics));
+            let Some(name) = handler.text() else { continue };
+            let handler = Handler::read(&name, &kind.value, diagnostics);
+            if handler.is_some_and(Handler::reaches_github) && !github {
+                let message = format!("the handler {} needs GitHub, which is off", quoted(&name.value));
+                let hint = "add `\"github\": {\"enabled\": true}` where the agent says what it may reach";
+                diagnostics.push(name.error("bad-value", message).hint(hint));
+            }
             if let (Some(handler), Some(used)) = (handler, uses.get_mut(&kind.value)) {
                 *used = handler;
             }
@@ -91,6 +99,8 @@ impl Handler {
         match name.value.strip_prefix("builtin:").unwrap_or(&name.value) {
             "log" => Some(Self::Log),
             "file" => Some(Self::File),
+            "github-issue" => Some(Self::OpenIssue),
+            "github-comment" => Some(Self::Comment),
             "completion-signal" if SIGNALS.contains(&kind) => Some(Self::Signal),
             "completion-signal" => {
                 let message = format!("a block of type {} steers no completion", quoted(kind));
@@ -100,10 +110,17 @@ impl Handler {
             }
             _ => {
                 let message = format!("the handler {} is not supported", quoted(&name.value));
-                let known = "there is `builtin:log`, `file` and `completion-signal`";
+                let known = "there is `builtin:log`, `file`, `completion-signal`, `github-issue` and `github-comment`";
                 diagnostics.push(name.error("not-supported", message).hint(known));
                 None
             }
+        }
+    }
+
+    fn reaches_github(self) -> bool {
+        match self {
+            Self::OpenIssue | Self::Comment => true,
+            Self::Log | Self::File | Self::Signal => false,
         }
     }
 
@@ -114,6 +131,8 @@ impl Handler {
             Self::Signal => BlockUse::Idle,
             Self::Log => act(Action::Log, Once::ReadOnly),
             // What is written behind other things must not be written twice.
+            Self::OpenIssue => act(Action::OpenIssue, Once::LookUpFirst),
+            Self::Comment => act(Action::Comment, Once::LookUpFirst),
             Self::File => act(Action::WriteFile { path: FILE.to_owned(), append: true }, Once::LookUpFirst),
         }
     }
@@ -126,7 +145,7 @@ fn steers(kind: &str, completion: Option<&Completion>) -> bool {
         Condition::Signal { kind: wanted, .. } if wanted == kind => true,
         Condition::Phase(_) => true,
         // A state outside is not reached by being called so.
-        Condition::File { .. } | Condition::Composite(..) => false,
+        Condition::Issue | Condition::File { .. } | Condition::Composite(..) => false,
         Condition::Signal { .. }
         | Condition::Iterations(_)
         | Condition::Keyword { .. }

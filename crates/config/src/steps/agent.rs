@@ -7,7 +7,7 @@ use super::behavior::Behavior;
 use super::completion::Completion;
 use super::config::Overrides;
 use super::parameter::Parameter;
-use super::setup::Logging;
+use super::setup::{Closure, Logging};
 use super::tables;
 use super::version;
 use crate::{Diagnostics, Document, Fields, Located, quoted};
@@ -45,6 +45,8 @@ pub(super) struct Agent {
     pub(super) actions: Actions,
     /// Where the log of a run is also written.
     pub(super) logging: Option<Logging>,
+    /// What `closing` does to the issue of a run.
+    pub(super) closure: Option<Closure>,
 }
 
 impl Agent {
@@ -77,6 +79,7 @@ impl Agent {
             fallback: behavior.fallback,
             schemas: behavior.schemas,
             actions: behavior.actions,
+            closure: behavior.closure,
             logging: behavior
                 .logging
                 .map(|own| Logging { keep: overrides.max_files.unwrap_or(own.keep), ..own }),

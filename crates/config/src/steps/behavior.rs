@@ -2,7 +2,7 @@
 
 use super::actions::Actions;
 use super::completion::Completion;
-use super::setup::{self, Logging};
+use super::setup::{self, Closure, Logging};
 use super::tables;
 use crate::{Diagnostics, Fields, Located, Location, list_of};
 
@@ -29,6 +29,8 @@ pub(super) struct Behavior {
     pub(super) actions: Actions,
     /// Where the log of a run is also written.
     pub(super) logging: Option<Logging>,
+    /// What `closing` does to the issue of a run.
+    pub(super) closure: Option<Closure>,
 }
 
 /// Keys that stand beside `behavior`, and inside `runner`.
@@ -60,8 +62,7 @@ fn of_behavior(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
     }
     let behavior = agent.object("behavior", &tables::BEHAVIOR, diagnostics);
     let prompts = agent.object("prompts", &tables::PROMPTS, diagnostics);
-    let actions = Actions::read(agent, diagnostics);
-    setup::read(agent, diagnostics);
+    let actions = Actions::read(agent, setup::read(agent, diagnostics), diagnostics);
     let told = Behavior {
         registry: prompts.as_ref().and_then(|prompts| prompts.text("registry")),
         fallback: prompts.as_ref().and_then(|prompts| prompts.text("fallbackDir")),
@@ -97,8 +98,8 @@ fn of_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
         idle.extend(fields.as_ref().and_then(|fields| Some((name, fields.key(name)?.clone()))));
     }
     note_idle(&idle, diagnostics);
-    let actions = Actions::read(runner, diagnostics);
-    setup::read_runner(runner, diagnostics);
+    let (github, closure) = setup::read_runner(runner, diagnostics);
+    let actions = Actions::read(runner, github, diagnostics);
     if let Some(boundaries) = &boundaries {
         setup::read_sandbox(boundaries, "sandbox", diagnostics);
     }
@@ -115,6 +116,7 @@ fn of_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
         model: flow.and_then(|flow| flow.text("defaultModel")).map(|model| model.value),
         actions,
         logging: setup::read_logging(runner, diagnostics),
+        closure,
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) fn is_one(document: &Document) -> bool {
 pub(super) fn read(
     document: &Document,
     agent: Option<&Agent>,
+    about_issue: bool,
     schemas: &mut Schemas<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Registry> {
@@ -44,7 +45,7 @@ pub(super) fn read(
     if let Some(written) = fields.text("schemasBase").filter(|_| agent.schemas.is_none()) {
         schemas.move_to(&written, diagnostics);
     }
-    let catalogue = Catalogue { entries: fields.map("steps"), fields: &fields, agent };
+    let catalogue = Catalogue { entries: fields.map("steps"), fields: &fields, agent, about_issue };
     let (steps, entry) = match catalogue.has_flow() {
         true => catalogue.flow(schemas, diagnostics)?,
         false => {
@@ -69,7 +70,12 @@ struct Catalogue<'a, 'd> {
     fields: &'a Fields<'d>,
     entries: Vec<(Located<String>, Cursor<'d>)>,
     agent: &'a Agent,
+    /// Whether the run is about an issue.
+    about_issue: bool,
 }
+
+/// The prompt with which a run about an issue begins.
+const OF_ISSUE: &str = "initial.issue";
 
 /// The first step of a run, and what follows it where there is no flow.
 struct First {
@@ -164,7 +170,7 @@ impl<'d> Catalogue<'_, 'd> {
         let own = self.agent.completion.as_ref()?;
         let mode = match &own.condition {
             Condition::Iterations(_) => Some("iterate"),
-            Condition::File { .. } => Some("issue"),
+            Condition::Issue | Condition::File { .. } => Some("issue"),
             Condition::Keyword { .. } => Some("manual"),
             Condition::Checks(_) => Some("check_budget"),
             Condition::Signal { .. } => Some("structured_signal"),
@@ -188,6 +194,10 @@ impl<'d> Catalogue<'_, 'd> {
             let pair = Fields::read(&written, &tables::ENTRY_STEPS, diagnostics)?;
             return Some(First { initial: pair.text("initial")?, continuation: pair.text("continuation") });
         }
+        if self.about_issue && !self.has_flow() && self.entry(OF_ISSUE).is_some() {
+            let initial = Located::new(OF_ISSUE.to_owned(), self.fields.location());
+            return Some(First { initial, continuation: None });
+        }
         if let Some(initial) = self.fields.text("entryStep") {
             return Some(First { initial, continuation: None });
         }
@@ -208,7 +218,10 @@ impl<'d> Catalogue<'_, 'd> {
         let at = self.fields.any("steps").map_or_else(|| self.fields.location(), |steps| steps.location());
         let known = diagnostics.suggest(id, self.entries.iter().map(|(key, _)| key.value.as_str()));
         let message = format!("the prompt {} does not exist", quoted(id));
-        let hint = known.unwrap_or_else(|| "add it, or name another one in `entryStepMapping`".to_owned());
+        let by_issue = (id != OF_ISSUE && self.entry(OF_ISSUE).is_some())
+            .then(|| format!("`--issue N` begins with `{OF_ISSUE}`"));
+        let usual = || "add it, or name another one in `entryStepMapping`".to_owned();
+        let hint = by_issue.or(known).unwrap_or_else(usual);
         diagnostics.push(at.error("unknown-step", message).label("not among these").hint(hint));
     }
 

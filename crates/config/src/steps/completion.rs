@@ -27,6 +27,8 @@ pub(super) enum Condition {
     Iterations(u32),
     /// A word in a reply.
     Keyword { word: String, whole_line: bool },
+    /// The issue of the run is closed.
+    Issue,
     /// A file is there, or is not.
     File { path: String, absent: bool },
     /// So many answered checks.
@@ -149,6 +151,7 @@ fn read(
             return None;
         }
         return match kind.names[0] {
+            "externalState" => Some((Condition::Issue, None)),
             "phaseCompletion" => Some((Condition::Phase(vec!["complete".to_owned()]), None)),
             _ => Some((Condition::Flow { registry: None, entry: None }, None)),
         };
@@ -172,13 +175,33 @@ fn keyword(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Conditi
 }
 
 fn state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
-    let resource = fields.text("resourceType")?;
-    if resource.value != "file" {
-        let message = format!("the state of {} cannot be looked at", quoted(&resource.value));
-        let hint = "`file` is supported; another state can be looked at by a program with `custom`";
-        diagnostics.push(resource.error("not-supported", message).hint(hint));
-        return None;
+    match fields.text("resourceType") {
+        Some(resource) if resource.value == "file" => file_state(fields, diagnostics),
+        Some(resource) if resource.value != "github-issue" => {
+            let message = format!("the state of {} cannot be looked at", quoted(&resource.value));
+            let hint = "there is `github-issue` and `file`; a program can look at others with `custom`";
+            diagnostics.push(resource.error("not-supported", message).hint(hint));
+            None
+        }
+        Some(_) => issue_state(fields, diagnostics),
+        None if fields.has("resourceType") => None,
+        None => issue_state(fields, diagnostics),
     }
+}
+
+fn issue_state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
+    if let Some(state) = fields.text("targetState").filter(|state| state.value != "closed") {
+        let message = format!("an issue is waited for to be `closed`, not {}", quoted(&state.value));
+        diagnostics.push(state.error("bad-value", message).label("no state to wait for"));
+    }
+    if let Some(at) = fields.key("path") {
+        let hint = "add `\"resourceType\": \"file\"`, or remove it";
+        diagnostics.push(at.error("bad-value", "an issue has no `path`").hint(hint));
+    }
+    Some(Condition::Issue)
+}
+
+fn file_state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
     let absent = match fields.text("targetState") {
         Some(state) if state.value == "absent" => true,
         Some(state) if state.value != "exists" => {

@@ -64,7 +64,11 @@ fn lower(condition: &Condition, lowering: &Lowering<'_>) -> Done {
             forced(Some(Done::Signal { kind, fields, times: 1, reason: None }), lowering)
         }
         Condition::Phase(terminal) => forced(Some(Done::Phase(phases(terminal))), lowering),
-        // A flow that ends does not make it true.
+        // A flow that ends does not make it true, unless an issue is only to be labelled (S-61).
+        Condition::Issue => match &lowering.agent.closure {
+            Some(closure) if !closure.close => Done::First(vec![outside(Action::IssueState), Done::Flow]),
+            Some(_) | None => outside(Action::IssueState),
+        },
         Condition::File { path, absent } => {
             outside(Action::FileState { path: path.clone(), absent: *absent })
         }

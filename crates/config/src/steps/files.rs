@@ -96,6 +96,7 @@ impl Files {
             texts: &meaning.texts,
             variables: &meaning.variables,
             parameters: &meaning.values.parameters,
+            issue: meaning.values.issue,
             file: self.steps.as_deref().unwrap_or(&self.path),
             directory: self.path.parent().unwrap_or(Path::new("")),
             words: Words::of(meaning.language),
@@ -108,7 +109,8 @@ impl Files {
             roles: HashMap::new(),
             uses_task: false,
         };
-        let workflow = Workflow { log: meaning.log, ..lowering.workflow(&mut diagnostics) };
+        let (log, issue) = (meaning.log, meaning.values.issue.number());
+        let workflow = Workflow { log, issue, ..lowering.workflow(&mut diagnostics) };
         let rehearsal = lowering.providers.rehearsal(&mut diagnostics);
         if !diagnostics.has_errors() {
             for finding in check::check(&workflow) {
@@ -146,7 +148,10 @@ impl Files {
         let base = agent.as_ref().and_then(|agent| agent.schemas.as_ref());
         let mut schemas = Schemas::new(&paths, base, diagnostics);
         let registry = self.registry.as_ref().and_then(|registry| match catalogue::is_one(registry) {
-            true => catalogue::read(registry, agent.as_ref(), &mut schemas, diagnostics),
+            true => {
+                let about_issue = options.issue.is_some();
+                catalogue::read(registry, agent.as_ref(), about_issue, &mut schemas, diagnostics)
+            }
             false => Registry::read(registry, diagnostics),
         });
         let (agent, registry) = (agent?, registry?);
@@ -156,6 +161,7 @@ impl Files {
         let types: Vec<&str> = agent.completion.as_ref().map(|own| own.types.clone()).unwrap_or_default();
         let entry = registry.entry(&types, diagnostics);
         let values = Values::read(&agent.parameters, &registry, options, diagnostics);
+        values.issue.check(agent.completion.as_ref(), diagnostics);
         let variables = Variables::new(&agent, &registry, &values, diagnostics);
         let (texts, mut uses, language) = read_texts(&paths, &agent, &registry, diagnostics)?;
         let entry = entry.filter(|entry| registry.step(&entry.value).is_some())?;
@@ -229,6 +235,7 @@ fn check_completion(agent: &Agent, registry: &Registry, paths: &Paths<'_>, diagn
             | Condition::Phase(_)
             | Condition::Iterations(_)
             | Condition::Keyword { .. }
+            | Condition::Issue
             | Condition::File { .. }
             | Condition::Signal { .. }
             | Condition::Flow { .. }

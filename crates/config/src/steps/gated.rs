@@ -11,6 +11,7 @@ use super::exit::{enter, failed};
 use super::gate::{Gate, Way};
 use super::intent::Intent;
 use super::registry::Registry;
+use super::setup::Closure;
 use super::step::Step;
 use super::validation::{OnFailure, Validation, Validator};
 use crate::Located;
@@ -62,16 +63,30 @@ pub(super) fn shaping(step: &Step) -> Shaping {
     Shaping { fixed, lifted: lifted.collect() }
 }
 
-/// What must hold before a step closes; `written` is the file that says so.
-pub(super) fn proofs(step: &Step, written: &str) -> Vec<Proof> {
-    let Some(validation) = step.gate().and_then(|gate| gate.validation.as_ref()) else { return Vec::new() };
+/// What must hold before a step closes, and what is then done to the issue; `written` is the file that says so.
+pub(super) fn proofs(step: &Step, written: &str, closure: Option<&Closure>) -> Vec<Proof> {
+    let Some(gate) = step.gate().filter(|gate| gate.completes()) else { return Vec::new() };
+    let closes = closure.map(closes);
+    let Some(validation) = gate.validation.as_ref() else { return closes.into_iter().collect() };
     let proof = |validator: &Validator| Proof {
         of: Intent::Closing.name().into(),
         name: validator.name.clone(),
         by: look(validator, written),
         refuted: refuted(&step.id.value, validation, validator),
     };
-    validation.validators.iter().map(proof).collect()
+    validation.validators.iter().map(proof).chain(closes).collect()
+}
+
+/// What `closing` does to the issue, when nothing else is in its way (S-61).
+fn closes(closure: &Closure) -> Proof {
+    let Closure { close, add, remove } = closure.clone();
+    let does = Action::CloseIssue { close, add, remove };
+    Proof {
+        of: Intent::Closing.name().into(),
+        name: if close { "issue closed" } else { "issue labelled" }.to_owned(),
+        by: ActionSpec { does, inputs: Vec::new(), once: Once::SetToValue, poll: None },
+        refuted: Refuted::Remarked,
+    }
 }
 
 fn look(validator: &Validator, written: &str) -> ActionSpec {

@@ -10,6 +10,7 @@ use saihai_model::{
     TurnId, Variable, Watch, Workflow,
 };
 
+use super::about::About;
 use super::agent::Agent;
 use super::done;
 use super::exit;
@@ -19,6 +20,7 @@ use super::gated;
 use super::input::Missing;
 use super::prompts::Passage;
 use super::registry::Registry;
+use super::setup::Closure;
 use super::speech::{self, Moment, Template};
 use super::step::Step;
 use super::variables::Variables;
@@ -66,6 +68,8 @@ pub(super) struct Lowering<'a> {
     pub(super) texts: &'a IndexMap<String, Spoke>,
     pub(super) variables: &'a Variables,
     pub(super) parameters: &'a IndexMap<String, String>,
+    /// The issue the run is about.
+    pub(super) issue: About,
     /// The file with the steps.
     pub(super) file: &'a Path,
     /// Where the agent's files are.
@@ -261,12 +265,17 @@ impl Lowering<'_> {
         Reads {
             choice: checked.or(gated),
             output: Some(self.output(step)),
-            proofs: gated::proofs(step, &written),
+            proofs: gated::proofs(step, &written, self.closure()),
             blocks: self.agent.actions.blocks(self.agent.completion.as_ref()),
             keywords: done::keywords(self.agent.completion.as_ref()),
             carry: Spoken::AllMessages,
             ..Reads::default()
         }
+    }
+
+    /// What `closing` does to the issue of the run, where there is one.
+    fn closure(&self) -> Option<&Closure> {
+        self.agent.closure.as_ref().filter(|_| self.issue.number().is_some())
     }
 
     /// What the step says it takes, and what its text shows, without which it is not asked.

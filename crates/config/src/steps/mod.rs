@@ -4,6 +4,7 @@
 //! its text, so that everything wrong is said at once and nothing is read while a run goes on (S-4, S-19). [`lower`]
 //! turns what was written into a workflow.
 
+mod about;
 mod actions;
 mod agent;
 mod behavior;

@@ -16,22 +16,52 @@ pub(super) struct Logging {
     pub(super) keep: u32,
 }
 
-/// Checks what is said beside `behavior`, and tells what has no effect or cannot be done.
-pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) {
-    agent.object("github", &tables::GITHUB, diagnostics);
-    read_worktree(agent, diagnostics);
+/// What `closing` does to the issue of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Closure {
+    /// Whether it is closed.
+    pub(super) close: bool,
+    /// Labels it has afterwards.
+    pub(super) add: Vec<String>,
+    /// Labels it has not.
+    pub(super) remove: Vec<String>,
 }
 
-/// The same of `runner`.
-pub(super) fn read_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) {
+/// Checks what is said beside `behavior`, and tells what has no effect or cannot be done; whether GitHub may be reached.
+pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> bool {
+    let github = agent.object("github", &tables::GITHUB, diagnostics);
+    read_worktree(agent, diagnostics);
+    github.is_some_and(|github| is_on(&github))
+}
+
+/// The same of `runner`, with what `closing` does to the issue.
+pub(super) fn read_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) -> (bool, Option<Closure>) {
     let integrations = runner.object("integrations", &tables::INTEGRATIONS, diagnostics);
     let github = integrations.and_then(|fields| fields.object("github", &tables::LATER_GITHUB, diagnostics));
-    if let Some(on) = github.and_then(|fields| fields.bool("enabled")).filter(|on| on.value) {
-        let message = "no run is about an issue yet, so that `closing` closes and labels none";
-        diagnostics.push(on.warning("no-effect", message).label("nothing is done at GitHub"));
-    }
     if let Some(execution) = runner.object("execution", &tables::EXECUTION, diagnostics) {
         read_worktree(&execution, diagnostics);
+    }
+    let on = github.filter(is_on);
+    (on.is_some(), on.map(|github| read_closure(&github, diagnostics)))
+}
+
+fn is_on(github: &Fields<'_>) -> bool {
+    github.bool("enabled").is_some_and(|on| on.value)
+}
+
+fn read_closure(github: &Fields<'_>, diagnostics: &mut Diagnostics) -> Closure {
+    let action = github.text("defaultClosureAction").map(|action| action.value);
+    let labels = github.map("labels").into_iter().find(|(use_of, _)| use_of.value == "completion");
+    let labels =
+        labels.and_then(|(_, labels)| Fields::read(&labels, &tables::COMPLETION_LABELS, diagnostics));
+    let named = |name: &str| -> Vec<String> {
+        let listed = labels.as_ref().and_then(|labels| labels.texts(name)).unwrap_or_default();
+        listed.into_iter().map(|label| label.value).collect()
+    };
+    match action.as_deref() {
+        Some("label-only") => Closure { close: false, add: named("add"), remove: named("remove") },
+        Some("label-and-close") => Closure { close: true, add: named("add"), remove: named("remove") },
+        Some(_) | None => Closure { close: true, add: Vec::new(), remove: Vec::new() },
     }
 }
 

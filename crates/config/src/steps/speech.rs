@@ -156,9 +156,16 @@ impl Reader<'_> {
         let Some(CustomVariable { source, required, name: declared }) = custom else {
             return Some(Part::Value(Variable::Task, Form::Plain));
         };
+        let of_issue = self.variables.of_issue(&name.value);
         let supply = match source.as_str() {
             "stdin" => return Some(Part::Value(Variable::Task, Form::Plain)),
-            "github" => None,
+            "github" if of_issue.is_none() => {
+                let message = format!("an issue has no {}", quoted(&name.value));
+                let hint = "it has `issue_number`, `issue_title`, `issue_body` and `issue_labels`";
+                diagnostics.push(declared.error("unknown-variable", message).hint(hint));
+                return None;
+            }
+            "github" => of_issue.as_ref(),
             _ => self.variables.supply(&step.id.value, &name.value),
         };
         match supply {
@@ -168,7 +175,9 @@ impl Reader<'_> {
             Some(Supply::Nothing(_)) | None if !required => None,
             Some(Supply::Nothing(_)) | None => {
                 let message = format!("nothing supplies {} from {}", quoted(&name.value), quoted(source));
-                diagnostics.push(declared.error("unknown-variable", message).label("it is required"));
+                let hint = (source == "github").then(|| "add `--issue N`".to_owned());
+                let diagnostic = declared.error("unknown-variable", message).label("it is required");
+                diagnostics.push(diagnostic.maybe_hint(hint));
                 None
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
+use super::about::{self, About};
 use super::parameter::Parameter;
 use super::registry::Registry;
 use crate::{Area, Diagnostic, Diagnostics, Options, list_of, quoted};
@@ -13,6 +14,10 @@ use crate::{Area, Diagnostic, Diagnostics, Options, list_of, quoted};
 pub(super) struct Values {
     /// Of parameters, by their names.
     pub(super) parameters: IndexMap<String, String>,
+    /// The issue the run is about.
+    pub(super) issue: About,
+    /// Whether what the issue says is known when the run begins.
+    pub(super) issue_texts: bool,
     given: BTreeMap<String, Vec<String>>,
     /// Whether what must be given must be there.
     starts: bool,
@@ -31,12 +36,15 @@ impl Values {
             let name = name.strip_prefix("uv-").unwrap_or(name);
             given.entry(name.to_owned()).or_default().push(value.clone());
         }
-        let mut values = Self { parameters: IndexMap::new(), given, starts: options.starts };
+        let mut values = Self { given, starts: options.starts, ..Self::default() };
         for parameter in parameters {
             if let Some(value) = values.of_parameter(parameter, diagnostics) {
                 values.parameters.insert(parameter.key.value.clone(), value);
             }
         }
+        values.issue_texts = options.issue.is_some() || !options.starts;
+        let named = values.parameters.get(about::PARAMETER).map(String::as_str);
+        values.issue = About::read(options, named, diagnostics);
         let declared = registry.steps.iter().flat_map(|step| &step.variables).map(|name| name.value.as_str());
         let known: Vec<&str> =
             parameters.iter().map(|parameter| parameter.key.value.as_str()).chain(declared).collect();

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use saihai_model::{Json, Variable};
 
+use super::about::About;
 use super::agent::Agent;
 use super::completion::{Completion, Condition};
 use super::exit::gate_of;
@@ -55,6 +56,8 @@ pub(super) struct Variables {
     of_steps: IndexMap<String, IndexMap<String, Known>>,
     /// Outputs that their steps declare; two sources of those have been told of.
     declared: HashSet<(String, String)>,
+    /// Whether what the issue says is known when the run begins.
+    issue_texts: bool,
 }
 
 /// Where a variable comes from that only a person can give.
@@ -71,8 +74,8 @@ impl Variables {
         values: &Values,
         diagnostics: &mut Diagnostics,
     ) -> Self {
-        let mut all = Self::default();
-        for (name, supply) in engine(agent) {
+        let mut all = Self { issue_texts: values.issue_texts, ..Self::default() };
+        for (name, supply) in engine(agent, values.issue) {
             let known = Known { supply, from: "a variable of Saihai's own".to_owned(), at: None };
             all.shared.insert(name.to_owned(), known);
         }
@@ -105,6 +108,21 @@ impl Variables {
     pub(super) fn supply(&self, step: &str, name: &str) -> Option<&Supply> {
         let own = self.of_steps.get(step).and_then(|own| own.get(name));
         own.or_else(|| self.shared.get(name)).map(|known| &known.supply)
+    }
+
+    /// What stands for a variable whose source is the issue (S-8); none where an issue has nothing of that name.
+    pub(super) fn of_issue(&self, name: &str) -> Option<Supply> {
+        let key = match name.strip_prefix("issue_").unwrap_or(name) {
+            "number" | "issue" => return self.shared.get("issue_number").map(|known| known.supply.clone()),
+            "title" => "issue_title",
+            "body" => "issue_body",
+            "labels" => "issue_labels",
+            _ => return None,
+        };
+        Some(match self.issue_texts {
+            true => Supply::Value(Variable::Subject(key.to_owned())),
+            false => Supply::Nothing("add `--issue N`"),
+        })
     }
 
     /// The names that a step knows.
@@ -234,12 +252,17 @@ fn collide(name: &str, first: &Known, second: &Known, diagnostics: &mut Diagnost
 }
 
 /// Saihai's own variables. Those that have no value in this agent are taken all the same.
-fn engine(agent: &Agent) -> Vec<(&'static str, Supply)> {
+fn engine(agent: &Agent, issue: About) -> Vec<(&'static str, Supply)> {
     let found = Own::of(agent.completion.as_ref());
     let text = |value: Option<String>, why| value.map_or(Supply::Nothing(why), Supply::Text);
     let phase = match found.phases {
         true => Supply::Value(Variable::CurrentPhase),
         false => Supply::Nothing("only `phaseCompletion` has phases"),
+    };
+    let issue_number = match issue {
+        About::Issue(number) => Supply::Text(number.get().to_string()),
+        About::Open => Supply::Text("(the issue_number)".to_owned()),
+        About::Nothing => Supply::Nothing("the run is about no issue: add `--issue N`"),
     };
     let mut all = vec![
         ("task", Supply::Value(Variable::Task)),
@@ -255,7 +278,7 @@ fn engine(agent: &Agent) -> Vec<(&'static str, Supply)> {
         ("max_checks", text(found.checks, "only `checkBudget` has a number of checks")),
         ("completion_keyword", text(found.keyword, "only `keywordSignal` has a keyword")),
         ("phase", phase),
-        ("issue_number", Supply::Nothing("the run is about no issue")),
+        ("issue_number", issue_number),
     ];
     all.extend(OF_EACH_STEP.map(|name| (name, Supply::Nothing("only a step with a `gate` has an answer"))));
     all
@@ -279,6 +302,7 @@ impl Own {
                 Condition::Phase(_) => own.phases = true,
                 Condition::Iterations(_)
                 | Condition::Composite(..)
+                | Condition::Issue
                 | Condition::File { .. }
                 | Condition::Signal { .. }
                 | Condition::Flow { .. }

@@ -1,11 +1,27 @@
 //! Issues of a repository.
 
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::error::ForgeError;
 use super::github::Github;
 use super::pages::encoded;
+
+/// What an issue says that is opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct NewIssue {
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// Its labels; the forge makes those it does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Who is to see to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assignees: Vec<String>,
+}
 
 /// An issue as the forge tells it. Only what is used is read, so that nothing else can be wrong with it.
 #[derive(Deserialize)]
@@ -69,6 +85,29 @@ impl Github {
         issues.sort_by_key(|issue| issue.number);
         issues.dedup_by_key(|issue| issue.number);
         Ok(issues)
+    }
+
+    /// Opens an issue. Nothing tells it from another one that says the same: whoever does not know whether that has
+    /// happened does not do it again.
+    ///
+    /// # Errors
+    /// See [`ForgeError`].
+    pub async fn open_issue(&self, new: &NewIssue) -> Result<Issue, ForgeError> {
+        let what = format!("a new issue of `{}`", self.repository);
+        let made: RawIssue = self.post(&self.path("/issues"), new, &what).await?;
+        made.issue(&what)
+    }
+
+    /// Closes an issue as done; one that is closed stays so.
+    ///
+    /// # Errors
+    /// See [`ForgeError`].
+    pub async fn close_issue(&self, number: IssueNumber) -> Result<(), ForgeError> {
+        let what = format!("issue {number}");
+        let path = self.path(&format!("/issues/{}", number.get()));
+        let closed = json!({"state": "closed", "state_reason": "completed"});
+        let _: RawIssue = self.patch(&path, &closed, &what).await?;
+        Ok(())
     }
 
     /// The issues of this repository that the forge itself knows to block one. A forge that knows no such relation knows of

@@ -41,6 +41,30 @@ impl Github {
         Ok(())
     }
 
+    /// Gives an issue labels and takes others away, whoever they belong to. Nothing is written where nothing has to change.
+    ///
+    /// # Errors
+    /// See [`ForgeError`]. What was changed before stays changed; the same again makes it whole.
+    pub async fn change_labels(
+        &self,
+        number: IssueNumber,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<(), ForgeError> {
+        let what = format!("the labels of issue {number}");
+        let path = self.path(&format!("/issues/{}/labels", number.get()));
+        let has = self.names(&format!("{path}?per_page=100"), &what).await?;
+        let is_there = |name: &&String| has.iter().any(|one| one.eq_ignore_ascii_case(name));
+        for name in remove.iter().filter(is_there) {
+            self.delete(&format!("{path}/{}", encoded(name)), &what).await?;
+        }
+        let missing: Vec<&String> = add.iter().filter(|name| !is_there(name)).collect();
+        if !missing.is_empty() {
+            let _: Vec<RawLabel> = self.post(&path, &json!({"labels": missing}), &what).await?;
+        }
+        Ok(())
+    }
+
     /// Makes those of our labels that the repository does not have.
     async fn create_labels(&self, labels: &[StatusLabel], prefix: &str) -> Result<(), ForgeError> {
         let what = format!("the labels of `{}`", self.repository);

@@ -33,6 +33,7 @@ pub use checks::{Checks, ChecksVerdict};
 pub use comments::Comment;
 pub use error::ForgeError;
 pub use github::{About, Access, Github};
+pub use issues::NewIssue;
 pub use marked::{marker, rewrite};
 pub use project::{ProjectItems, ProjectName, SkippedItem};
 pub use pull_requests::{NewPullRequest, PullRequest, PullRequestStanding, PullRequestState, standing};

@@ -1,5 +1,7 @@
 //! Step agents while they run: limits, retries, outputs, completion, actions. S-24–S-73.
 
+mod issues;
+
 use saihai_tests::{Outcome, Project};
 use serde_json::{Value, json};
 

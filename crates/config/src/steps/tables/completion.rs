@@ -31,7 +31,9 @@ pub(in crate::steps) static KEYWORD_SIGNAL: Object = Object {
 pub(in crate::steps) static EXTERNAL_STATE: Object = Object {
     title: "`completionConfig` of `externalState`",
     fields: &[
-        Field::required("resourceType", Kind::Text).about("`file`, or `github-issue`"),
+        Field::new("resourceType", Kind::Text)
+            .default("\"github-issue\"")
+            .about("`github-issue`, the issue of the run, or `file`"),
         Field::new("targetState", Kind::Text).about("`exists` or `absent` of a file; `closed` of an issue"),
         Field::new("path", Kind::Path).about("which file, from where the agent works"),
         MAX_ITERATIONS,

@@ -27,7 +27,9 @@ pub(super) use gate::{
 };
 pub use registry::REGISTRY;
 pub(super) use registry::{CHECK, CUSTOM_VARIABLE, ITERATIONS, PROMPT, STEP, TRANSITION};
-pub(super) use runner::{BOUNDARIES, EXECUTION, FLOW, INTEGRATIONS, LATER_GITHUB, RUNNER, SCHEMAS, VERDICT};
+pub(super) use runner::{
+    BOUNDARIES, COMPLETION_LABELS, EXECUTION, FLOW, INTEGRATIONS, LATER_GITHUB, RUNNER, SCHEMAS, VERDICT,
+};
 
 use crate::{Field, Kind};
 

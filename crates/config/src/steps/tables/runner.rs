@@ -75,9 +75,20 @@ pub(in crate::steps) static LATER_GITHUB: Object = Object {
     title: "`github` of `integrations`",
     fields: &[
         Field::required("enabled", Kind::Bool).about("whether actions may reach GitHub"),
-        Field::new("labels", Kind::Map(&Kind::Any)).about("labels by their use"),
+        Field::new("labels", Kind::Map(&Kind::Any))
+            .about("labels by their use; `completion`: those that `closing` adds and removes"),
         Field::new("defaultClosureAction", Kind::OneOf(&["close", "label-only", "label-and-close"]))
+            .default("\"close\"")
             .about("what `closing` does to the issue of the run"),
+    ],
+};
+
+/// `completion` of `labels`.
+pub(in crate::steps) static COMPLETION_LABELS: Object = Object {
+    title: "`completion` of `labels`",
+    fields: &[
+        Field::new("add", Kind::List(&Kind::Text)).default("[]").about("labels the issue has afterwards"),
+        Field::new("remove", Kind::List(&Kind::Text)).default("[]").about("labels it has not"),
     ],
 };
 

@@ -106,6 +106,14 @@ fn prompts_of_other_modes_are_noted_and_can_be_chosen() {
         catalogue["steps"]["continuation.issue"] = json!({"c2": "continuation", "c3": "iterate"});
     });
     insta::assert_snapshot!(project.said(), @"note steps/unused-prompt steps_registry.json:5:5 this completion type does not use `continuation.issue` and `initial.issue`");
+    let about = project.options(|options| options.issue = saihai_model::IssueNumber::new(7));
+    assert_eq!(about.workflow().entry.as_str(), "initial.issue", "`--issue` chooses it");
+    let only = catalogue(|catalogue| {
+        let steps = catalogue["steps"].as_object_mut().unwrap();
+        steps.clear();
+        steps.insert("initial.issue".to_owned(), json!({"c2": "initial", "c3": "iterate"}));
+    });
+    insta::assert_snapshot!(only.said(), @"error steps/unknown-step steps_registry.json:4:12 the prompt `initial.iterate` does not exist (`--issue N` begins with `initial.issue`)");
     let mapped = catalogue(|catalogue| {
         catalogue["steps"]["initial.issue"] = json!({"c2": "initial", "c3": "iterate"});
         catalogue["steps"]["continuation.issue"] = json!({"c2": "continuation", "c3": "iterate"});

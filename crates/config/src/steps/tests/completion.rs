@@ -29,6 +29,23 @@ fn each_type_lowers_into_its_condition_and_the_flow_where_that_is_honoured() {
     insta::assert_snapshot!(lowered(&done("externalState", file)), @r#"{"outside":{"does":{"file_state":{"path":"out/quote.txt","absent":true}},"once":"read_only"}}"#);
 }
 
+// S-60, case 33
+#[test]
+fn an_issue_that_is_waited_for_must_be_named_when_a_run_begins() {
+    let issue = json!({"resourceType": "github-issue", "targetState": "closed"});
+    let project = || done("externalState", issue.clone());
+    insta::assert_snapshot!(lowered(&project()), @r#"{"outside":{"does":"issue_state","once":"read_only"}}"#);
+    assert_eq!(lowered(&done("issue", json!({}))), lowered(&project()), "it is the usual state");
+    insta::assert_snapshot!(project().given(&[("customer", "Sato")]).said(), @"error steps/missing-parameter agent.json:10:23 the run waits for an issue to be closed, and is about none (add `--issue N`, or give the parameter `issue`)");
+    let about = project().given(&[("customer", "Sato")]);
+    let about = about.options(|options| options.issue = saihai_model::IssueNumber::new(12));
+    assert_eq!(about.said(), "");
+    insta::assert_snapshot!(done("externalState", json!({"targetState": "open", "path": "x"})).said(), @r#"
+    error steps/bad-value agent.json:7:7 an issue has no `path` (add `"resourceType": "file"`, or remove it)
+    error steps/bad-value agent.json:8:22 an issue is waited for to be `closed`, not `open`
+    "#);
+}
+
 // S-60, case 34
 #[test]
 fn conditions_can_be_composed() {
@@ -62,7 +79,14 @@ fn what_a_type_needs_and_does_not_know_is_told() {
         .dropping("agent.json", "/behavior/completionConfig");
     insta::assert_snapshot!(bare.said(), @"error steps/missing-key agent.json:6:23 `iterationBudget` needs `maxIterations` in its configuration (add `completionConfig`)");
     insta::assert_snapshot!(done("keywordSignal", json!({"completionKeyword": " "})).said(), @"error steps/bad-value agent.json:7:28 an empty keyword would be found in every reply");
-    insta::assert_snapshot!(done("externalState", json!({"resourceType": "github-issue"})).said(), @"error steps/not-supported agent.json:7:23 the state of `github-issue` cannot be looked at (`file` is supported; another state can be looked at by a program with `custom`)");
+    for resource in ["github-project", "api"] {
+        let said = done("externalState", json!({"resourceType": resource})).said();
+        let expected = format!(
+            "error steps/not-supported agent.json:7:23 the state of `{resource}` cannot be looked at (there is \
+             `github-issue` and `file`; a program can look at others with `custom`)"
+        );
+        assert_eq!(said, expected);
+    }
     insta::assert_snapshot!(done("externalState", json!({"resourceType": "file", "targetState": "gone"})).said(), @r"
     error steps/missing-key agent.json:6:25 the state of a file needs `path`
     error steps/bad-value agent.json:8:22 a file `exists` or is `absent`, not `gone`
@@ -173,12 +197,20 @@ fn blocks_do_what_their_handlers_say() {
     insta::assert_snapshot!(actions(json!({"types": []})).said(), @"error steps/missing-key agent.json:2:14 `actions` needs `enabled`");
     let wrong = json!({
         "enabled": true, "types": ["note"],
-        "handlers": {"note": "github-issue", "nte": "file"}
+        "handlers": {"note": "./handler.ts", "nte": "file"}
     });
     insta::assert_snapshot!(actions(wrong).said(), @r"
-    error steps/not-supported agent.json:5:15 the handler `github-issue` is not supported (there is `builtin:log`, `file` and `completion-signal`)
+    error steps/not-supported agent.json:5:15 the handler `./handler.ts` is not supported (there is `builtin:log`, `file`, `completion-signal`, `github-issue` and `github-comment`)
     error steps/bad-value agent.json:6:7 `nte` is not among `types` (did you mean `note`?)
     ");
+    let issues = json!({"enabled": true, "types": ["bug", "word"],
+        "handlers": {"bug": "github-issue", "word": "github-comment"}});
+    insta::assert_snapshot!(actions(issues.clone()).said(), @r#"
+    error steps/bad-value agent.json:5:14 the handler `github-issue` needs GitHub, which is off (add `"github": {"enabled": true}` where the agent says what it may reach)
+    error steps/bad-value agent.json:6:15 the handler `github-comment` needs GitHub, which is off (add `"github": {"enabled": true}` where the agent says what it may reach)
+    "#);
+    let allowed = actions(issues).agent("/github", json!({"enabled": true}));
+    insta::assert_snapshot!(blocks(&allowed), @r#"{"fence":"action","uses":{"bug":{"do":{"does":"open_issue","once":"look_up_first"}},"word":{"do":{"does":"comment","once":"look_up_first"}}}}"#);
     let wrong = json!({"enabled": true, "types": ["note"], "handlers": {"note": "completion-signal"}});
     insta::assert_snapshot!(actions(wrong).said(), @"error steps/bad-value agent.json:5:15 a block of type `note` steers no completion (those that do are `project-plan`, `review-result`, `phase-advance` and `complete`)");
 }

@@ -277,6 +277,41 @@ fn validators_become_proofs_of_closing_with_a_prompt_of_their_own() {
     }
 }
 
+// What `closing` does to the issue of a run stands behind its validators.
+#[test]
+fn closing_shows_on_the_issue_that_it_is_done() {
+    let closes = |action: Option<&str>, verdict: &str, issue: Option<u64>| {
+        let later = later().with(|later| {
+            let labels =
+                json!({"requirements": "docs", "completion": {"add": ["done"], "remove": ["doing"]}});
+            later.agent["runner"]["integrations"] = json!({"github": {"enabled": true, "labels": labels}});
+            if let Some(action) = action {
+                later.agent["runner"]["integrations"]["github"]["defaultClosureAction"] = json!(action);
+            }
+            later.agent["runner"]["verdict"] = json!({"type": verdict, "config": {}});
+            later.registry["entryStep"] = json!("sew");
+        });
+        let project =
+            later.project().options(|options| options.issue = issue.and_then(saihai_model::IssueNumber::new));
+        let workflow = project.workflow();
+        let proofs = &turn(&workflow, "close").reads.proofs;
+        let does: Vec<String> = proofs.iter().skip(2).map(|proof| json_of(&proof.by.does)).collect();
+        format!("{} {}", does.join(" "), json_of(&workflow.completion))
+    };
+    let all = [
+        closes(None, "poll:state", Some(7)),
+        closes(Some("label-only"), "poll:state", Some(7)),
+        closes(Some("label-and-close"), "detect:graph", Some(7)),
+        closes(Some("close"), "detect:graph", None),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    {"close_issue":{"close":true}} {"outside":{"does":"issue_state","once":"read_only"}}
+    {"close_issue":{"close":false,"add":["done"],"remove":["doing"]}} {"first":[{"outside":{"does":"issue_state","once":"read_only"}},"flow"]}
+    {"close_issue":{"close":true,"add":["done"],"remove":["doing"]}} "flow"
+     "flow"
+    "#);
+}
+
 #[test]
 fn what_the_earlier_keys_are_for_is_read_under_the_later_ones() {
     let keyword = later().with(|later| {
@@ -440,9 +475,6 @@ fn what_cannot_be_done_is_refused_by_name() {
             later.registry["steps"]["sew"]["transitions"]["next"] =
                 json!({"target": "close", "fallback": "sew"})
         }),
-        told(|later| {
-            later.agent["runner"]["integrations"] = json!({"github": {"enabled": true, "defaultClosureAction": "label-only", "labels": {"done": {"add": ["x"]}}}});
-        }),
     ];
     insta::assert_snapshot!(all.join("\n---\n"), @r"
     error steps/not-supported steps_registry.json:82:7 `runner` makes a program of a step, which is not supported: run it in a validator, or before Saihai
@@ -453,8 +485,6 @@ fn what_cannot_be_done_is_refused_by_name() {
     error steps/mixed-shapes agent.json:12:3 an agent has either `behavior` or `runner`, not both
     ---
     error steps/not-supported steps_registry.json:96:11 `fallback` is not supported: a step that fails ends the run
-    ---
-    warning steps/no-effect agent.json:30:20 no run is about an issue yet, so that `closing` closes and labels none
     ");
     let mixed = Project::tailor().registry("/steps/quote/structuredGate", json!({}));
     insta::assert_snapshot!(mixed.said(), @"error steps/not-supported steps_registry.json:50:7 `structuredGate` belongs to a registry of the later format, which has `agentId`");

@@ -38,10 +38,11 @@ fn a_variable_nobody_supplies_is_an_error_with_a_suggestion() {
     error steps/unknown-variable prompts/order/quote/text/f_default.md:1:1 nothing supplies the variable `{uv-measure_heigth}` (did you mean `measure_height`?)
     error steps/unknown-variable prompts/order/quote/text/f_default.md:1:21 nothing supplies the variable `{uv-frobnicate}` (add it to `variables` and give it with `--set frobnicate=VALUE`, or make it a parameter)
     ");
-    insta::assert_snapshot!(quote("{uv-phase} {uv-max_checks} {uv-issue_number} {uv-answer}").said(), @r"
+    let nothing = quote("{uv-phase} {uv-max_checks} {uv-issue_number} {uv-answer}");
+    insta::assert_snapshot!(nothing.given(&[("customer", "Sato")]).said(), @r"
     error steps/unknown-variable prompts/order/quote/text/f_default.md:1:1 `{uv-phase}` has no value in this agent (only `phaseCompletion` has phases)
     error steps/unknown-variable prompts/order/quote/text/f_default.md:1:12 `{uv-max_checks}` has no value in this agent (only `checkBudget` has a number of checks)
-    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:28 `{uv-issue_number}` has no value in this agent (the run is about no issue)
+    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:28 `{uv-issue_number}` has no value in this agent (the run is about no issue: add `--issue N`)
     error steps/unknown-variable prompts/order/quote/text/f_default.md:1:46 `{uv-answer}` has no value in this agent (only a step with a `gate` has an answer)
     ");
     insta::assert_snapshot!(quote("{uv-} {uv-a b}").said(), @r"
@@ -72,6 +73,24 @@ fn saihai_has_variables_of_its_own() {
     let all = "{uv-task} {uv-agent_name} {uv-step} {uv-iteration} {uv-completed_iterations} {uv-max_iterations} \
                {uv-remaining} {uv-previous_response} {uv-previous_summary} {uv-check_message} {uv-check_count}";
     insta::assert_snapshot!(sent(&quote(all)), @"<Task> tailor quote <Iteration> <CompletedIterations> <MaxIterations> <RemainingIterations> <Previous> <Previous> <CheckMessage> <Checks>");
+}
+
+// S-52, S-12
+#[test]
+fn the_number_of_an_issue_is_known_by_the_flag_or_by_a_parameter() {
+    let text = "{uv-issue_number}";
+    assert_eq!(sent(&quote(text)), "(the issue_number)");
+    let about = quote(text).options(|options| options.issue = saihai_model::IssueNumber::new(12));
+    assert_eq!(sent(&about), "12");
+    assert_eq!(about.workflow().issue, saihai_model::IssueNumber::new(12));
+    let parameter = json!({"type": "number", "description": "d", "cli": "--issue"});
+    let by_parameter = |value| {
+        quote(text)
+            .agent("/parameters/issue", parameter.clone())
+            .given(&[("customer", "x"), ("issue", value)])
+    };
+    assert_eq!(sent(&by_parameter("7")), "7");
+    insta::assert_snapshot!(by_parameter("0.5").said(), @"error steps/bad-parameter the parameter `issue` is no number of an issue: `0.5`");
 }
 
 // S-52
@@ -189,14 +208,27 @@ fn custom_variables_are_written_without_a_prefix() {
         {"name": "customer", "source": "parameter", "required": true},
         {"name": "measure_height", "source": "context"},
         {"name": "issue", "source": "github"},
+        {"name": "issue_title", "source": "github"},
     ]);
-    let project = quote("{input}|{customer}|{measure_height}|{issue}|{other}")
+    let project = quote("{input}|{customer}|{measure_height}|{issue}|{issue_title}|{other}")
         .registry("/steps/quote/customVariables", custom);
-    assert_eq!(sent(&project), "<Task>|(the customer)|<measure.height>||{other}");
+    let looked_at =
+        "<Task>|(the customer)|<measure.height>|(the issue_number)|<Subject(\"issue_title\")>|{other}";
+    assert_eq!(sent(&project), looked_at);
+    let without = project.given(&[("customer", "Sato")]);
+    assert_eq!(sent(&without), "<Task>|Sato|<measure.height>|||{other}", "nothing of it is required");
+    let about = without.options(|options| options.issue = saihai_model::IssueNumber::new(12));
+    assert_eq!(sent(&about), "<Task>|Sato|<measure.height>|12|<Subject(\"issue_title\")>|{other}");
     let project = quote("{input_text}").registry("/steps/quote/usesStdin", json!(true));
     assert_eq!(sent(&project), "<Task>");
     assert!(project.load().needs_task);
     assert!(!Project::tailor().load().needs_task, "K-12");
+    let wrong = json!([{"name": "weight", "source": "github"}, {"name": "title", "source": "github", "required": true}]);
+    let project = quote("{weight} {title}").registry("/steps/quote/customVariables", wrong);
+    insta::assert_snapshot!(project.given(&[("customer", "Sato")]).said(), @r"
+    error steps/unknown-variable steps_registry.json:44:19 an issue has no `weight` (it has `issue_number`, `issue_title`, `issue_body` and `issue_labels`)
+    error steps/unknown-variable steps_registry.json:48:19 nothing supplies `title` from `github` (add `--issue N`)
+    ");
     let computed = json!([{"name": "x", "source": "computed"}, {"name": "missing", "source": "parameter", "required": true}]);
     let project = quote("{x} {missing}").registry("/steps/quote/customVariables", computed);
     insta::assert_snapshot!(project.said(), @r"

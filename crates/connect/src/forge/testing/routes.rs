@@ -23,6 +23,8 @@ pub(super) fn answer(state: &mut ForgeState, request: &Request) -> Answer {
             Answer::json(200, &json!({"default_branch": state.default_branch, "html_url": state.home}))
         }
         ("GET", ["issues"]) => issues(state, request),
+        ("POST", ["issues"]) => open_issue(state, &request.body),
+        ("PATCH", ["issues", number]) => change_issue(state, &request.body, number),
         ("GET", ["issues", number]) => found(number, |number| state.issue_json(number)),
         ("GET", ["issues", number, "dependencies", "blocked_by"]) => blocked_by(state, request, number),
         (_, ["issues", number, "labels", rest @ ..]) => issue_labels(state, request, number, rest),
@@ -73,6 +75,35 @@ fn issues(state: &ForgeState, request: &Request) -> Answer {
         !issue.closed && wanted.iter().all(|label| issue.labels.iter().any(|one| one == label))
     };
     list(request, state.issues.keys().filter(fits).filter_map(|number| state.issue_json(*number)).collect())
+}
+
+fn open_issue(state: &mut ForgeState, body: &Value) -> Answer {
+    let names = |name: &str| -> Vec<String> {
+        let all = body[name].as_array().into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+    if text("title").is_empty() {
+        return Answer::refusal(422, "title is missing");
+    }
+    let number = state.free_number();
+    let labels = names("labels");
+    let kept = state.issue(number, &text("title"), &labels.iter().map(String::as_str).collect::<Vec<_>>());
+    (kept.body, kept.assignees) = (text("body"), names("assignees"));
+    Answer::json(201, &state.issue_json(number).unwrap_or_default())
+}
+
+fn change_issue(state: &mut ForgeState, body: &Value, number: &str) -> Answer {
+    let Some(number) = number.parse().ok().filter(|number| state.issues.contains_key(number)) else {
+        return Answer::not_found();
+    };
+    if let Some(kept) = state.issues.get_mut(&number) {
+        kept.closed = match body["state"].as_str() {
+            Some(state) => state == "closed",
+            None => kept.closed,
+        };
+    }
+    Answer::json(200, &state.issue_json(number).unwrap_or_default())
 }
 
 fn blocked_by(state: &ForgeState, request: &Request, number: &str) -> Answer {

@@ -48,6 +48,8 @@ pub struct KeptIssue {
     pub blocked_by: Vec<(String, u64)>,
     /// Its comments.
     pub comments: Vec<KeptComment>,
+    /// Who is to see to it.
+    pub assignees: Vec<String>,
 }
 
 /// A comment.

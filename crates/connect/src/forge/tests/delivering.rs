@@ -2,7 +2,7 @@ use saihai_model::{MergeMethod, StatusLabel};
 
 use super::super::testing::{KeptComment, Wrong};
 use super::super::{
-    ForgeError, NewPullRequest, PullRequestStanding, PullRequestState, marker, rewrite, standing,
+    ForgeError, NewIssue, NewPullRequest, PullRequestStanding, PullRequestState, marker, rewrite, standing,
 };
 use super::*;
 
@@ -195,4 +195,44 @@ async fn a_comment_is_found_by_its_mark_if_it_is_ours() {
     assert_eq!(github.own_comment(number(7), &mark).await, Ok(Some(made)));
     assert_eq!(github.own_comment(number(7), &marker(number(7), "run-2")).await, Ok(None));
     assert_eq!(server.writes(), ["POST /repos/me/tool/issues/7/comments"]);
+}
+
+#[tokio::test]
+async fn an_issue_is_opened_labelled_and_closed_and_nothing_is_written_twice() {
+    let (server, github) = forge(|state| {
+        state.issue(3, "Broken", &["doing", "bug"]);
+    });
+    let new = NewIssue {
+        title: "Found it".to_owned(),
+        body: "There.".to_owned(),
+        labels: vec!["bug".to_owned()],
+        assignees: vec!["me".to_owned()],
+    };
+    let opened = github.open_issue(&new).await.expect("an issue");
+    assert_eq!((opened.number, opened.title.as_str()), (number(4), "Found it"));
+    let kept = server.state().issues[&4].clone();
+    assert_eq!((kept.body.as_str(), kept.labels, kept.assignees), ("There.", new.labels, new.assignees));
+
+    let (add, remove) = (["done".to_owned(), "bug".to_owned()], ["doing".to_owned(), "gone".to_owned()]);
+    for _ in 0..2 {
+        github.change_labels(number(3), &add, &remove).await.expect("labels");
+        github.close_issue(number(3)).await.expect("an end");
+    }
+    let kept = &server.state().issues[&3];
+    assert_eq!(
+        (kept.labels.as_slice(), kept.closed),
+        (["bug".to_owned(), "done".to_owned()].as_slice(), true)
+    );
+    let closing = "PATCH /repos/me/tool/issues/3";
+    let labels = "/repos/me/tool/issues/3/labels";
+    assert_eq!(
+        server.writes(),
+        [
+            "POST /repos/me/tool/issues".to_owned(),
+            format!("DELETE {labels}/doing"),
+            format!("POST {labels}"),
+            closing.to_owned(),
+            closing.to_owned(),
+        ]
+    );
 }

@@ -1,0 +1,237 @@
+//! What a run asks of issues: a look at one, a new one, a comment, and that one is closed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use saihai::{Deed, Outside, Performing};
+use saihai_config::issues::inert;
+use saihai_connect::forge::{ForgeError, Github, NewIssue};
+use saihai_model::{
+    Action, Block, Failure, FailureClass, Given, IssueNumber, IssueState, Json, Label, Outcome,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::issue::{Tracker, Trouble};
+
+/// How many characters of a text become the title of an issue that has none (S-67).
+const TITLE: usize = 50;
+
+/// Does what a run asks of issues.
+#[derive(Debug)]
+pub(super) struct Issues {
+    tracker: Arc<Tracker>,
+    /// The issue the run is about.
+    own: Option<IssueNumber>,
+}
+
+impl Issues {
+    pub(super) fn new(tracker: Tracker, own: Option<IssueNumber>) -> Self {
+        Self { tracker: Arc::new(tracker), own }
+    }
+}
+
+impl Outside for Issues {
+    fn perform(&self, deed: Deed, stop: CancellationToken) -> Performing {
+        let (tracker, own) = (Arc::clone(&self.tracker), self.own);
+        Box::pin(async move {
+            // What changes something is seen through: it has a deadline of its own, and half of it would be worse.
+            let does = perform(&tracker, own, &deed);
+            if deed.does != Action::IssueState {
+                return does.await.unwrap_or_else(Outcome::Failed);
+            }
+            tokio::select! {
+                done = does => done.unwrap_or_else(Outcome::Failed),
+                () = stop.cancelled() => Outcome::Failed(Failure::new(FailureClass::Cancelled, "it was stopped")),
+            }
+        })
+    }
+}
+
+async fn perform(tracker: &Tracker, own: Option<IssueNumber>, deed: &Deed) -> Result<Outcome, Failure> {
+    match (&deed.does, &deed.given) {
+        (Action::IssueState, _) => look(tracker, of_run(own)?).await,
+        (Action::CloseIssue { close, add, remove }, _) => {
+            let (github, number) = (github(tracker)?, of_run(own)?);
+            github.change_labels(number, add, remove).await.map_err(|error| repeatable(&error))?;
+            if *close {
+                github.close_issue(number).await.map_err(|error| repeatable(&error))?;
+            }
+            Ok(done("ok", "issue", number))
+        }
+        (Action::OpenIssue | Action::Comment, Given::Block(_)) if deed.look_up => Err(refused(
+            "whether it was done before the run was interrupted is unknown; it is not done again",
+        )),
+        (Action::OpenIssue, Given::Block(block)) => {
+            let made = github(tracker)?.open_issue(&new_issue(block)?).await.map_err(|error| once(&error))?;
+            Ok(done("ok", "issue", made.number))
+        }
+        (Action::Comment, Given::Block(block)) => {
+            let number = match block.value.get("issue") {
+                Some(named) => number(named).ok_or_else(|| refused(format!("{named} is no issue")))?,
+                None => of_run(own)?,
+            };
+            let body =
+                inert(&text(block, "content").ok_or_else(|| refused("there is nothing to say in it"))?);
+            github(tracker)?.comment(number, &body).await.map_err(|error| once(&error))?;
+            Ok(done("ok", "issue", number))
+        }
+        (does, _) => {
+            Err(Failure::new(FailureClass::BadRequest, format!("`{does:?}` is not done to an issue")))
+        }
+    }
+}
+
+async fn look(tracker: &Tracker, number: IssueNumber) -> Result<Outcome, Failure> {
+    let issue = tracker.issue(number).await.map_err(|trouble| match trouble {
+        Trouble::Forge(error) => repeatable(&error),
+        Trouble::Folder(why) => Failure::new(FailureClass::BadRequest, why),
+    })?;
+    let reason = format!("Issue {number} is closed");
+    Ok(match issue.state {
+        IssueState::Open => done("open", "issue", number),
+        IssueState::Closed => {
+            let output = BTreeMap::from([("reason".to_owned(), json!(reason))]);
+            Outcome::Done { label: Some(Label::from("reached")), output }
+        }
+    })
+}
+
+/// What a block wants to be opened. What an agent wrote calls nobody and closes nothing.
+fn new_issue(block: &Block) -> Result<NewIssue, Failure> {
+    let content = text(block, "content").unwrap_or_default();
+    let title = text(block, "title").unwrap_or_else(|| content.chars().take(TITLE).collect());
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    if title.is_empty() {
+        return Err(refused("it has neither a `title` nor a `content`"));
+    }
+    let names = |name: &str| -> Vec<String> {
+        let listed = block.value.get(name).and_then(Json::as_array).into_iter().flatten();
+        listed.filter_map(Json::as_str).map(str::to_owned).collect()
+    };
+    Ok(NewIssue {
+        title: inert(&title),
+        body: inert(&content),
+        labels: names("labels"),
+        assignees: text(block, "assignee").into_iter().collect(),
+    })
+}
+
+fn text(block: &Block, name: &str) -> Option<String> {
+    let text = block.value.get(name).and_then(Json::as_str)?;
+    (!text.trim().is_empty()).then(|| text.to_owned())
+}
+
+/// `12`, `"12"` or `"#12"`.
+fn number(named: &Json) -> Option<IssueNumber> {
+    match named {
+        Json::String(text) => IssueNumber::parse(text.strip_prefix('#').unwrap_or(text)),
+        Json::Number(number) => number.as_u64().and_then(IssueNumber::new),
+        Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
+    }
+}
+
+fn of_run(own: Option<IssueNumber>) -> Result<IssueNumber, Failure> {
+    own.ok_or_else(|| refused("it names no issue, and the run is about none"))
+}
+
+fn github(tracker: &Tracker) -> Result<&Github, Failure> {
+    match tracker {
+        Tracker::Github(github) => Ok(github),
+        Tracker::Folder(_) => Err(refused("the issues of this project are files, and not on GitHub")),
+    }
+}
+
+fn done(label: &str, key: &str, number: IssueNumber) -> Outcome {
+    let output = BTreeMap::from([(key.to_owned(), json!(number.get()))]);
+    Outcome::Done { label: Some(Label::from(label)), output }
+}
+
+fn refused(why: impl Into<String>) -> Failure {
+    Failure::new(FailureClass::Refused, why)
+}
+
+/// The failure of what may be done again.
+fn repeatable(error: &ForgeError) -> Failure {
+    let class = match error {
+        ForgeError::Transient { .. } => FailureClass::Transient,
+        ForgeError::RateLimited { .. } => FailureClass::RateLimited,
+        ForgeError::NoRights { .. } => FailureClass::Auth,
+        ForgeError::NotFound { .. }
+        | ForgeError::Malformed { .. }
+        | ForgeError::Refused { .. }
+        | ForgeError::HeadMoved { .. }
+        | ForgeError::IsPullRequest(_)
+        | ForgeError::Ambiguous { .. } => FailureClass::BadRequest,
+    };
+    let until = match error {
+        ForgeError::RateLimited { until } => *until,
+        ForgeError::Transient { .. }
+        | ForgeError::NoRights { .. }
+        | ForgeError::NotFound { .. }
+        | ForgeError::Malformed { .. }
+        | ForgeError::Refused { .. }
+        | ForgeError::HeadMoved { .. }
+        | ForgeError::IsPullRequest(_)
+        | ForgeError::Ambiguous { .. } => None,
+    };
+    Failure { until, ..Failure::new(class, error.to_string()) }
+}
+
+/// The failure of what must not be done twice (P4).
+fn once(error: &ForgeError) -> Failure {
+    match error {
+        ForgeError::Transient { .. } => {
+            refused(format!("{error}; whether it was done is unknown, and it is not done again"))
+        }
+        ForgeError::RateLimited { .. }
+        | ForgeError::NoRights { .. }
+        | ForgeError::NotFound { .. }
+        | ForgeError::Malformed { .. }
+        | ForgeError::Refused { .. }
+        | ForgeError::HeadMoved { .. }
+        | ForgeError::IsPullRequest(_)
+        | ForgeError::Ambiguous { .. } => repeatable(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes of a deed where issues are files.
+    async fn came(does: Action, value: Json, look_up: bool) -> String {
+        let issues = Issues::new(Tracker::Folder("/nowhere".into()), IssueNumber::new(7));
+        let given = Given::Block(Block { kind: "x".to_owned(), value });
+        let deed = Deed { run: "r".to_owned(), does, given, look_up, spent: saihai_model::Cost::default() };
+        match issues.perform(deed, CancellationToken::new()).await {
+            Outcome::Failed(failure) => format!("{}: {}", failure.class.name(), failure.message),
+            other @ (Outcome::Done { .. } | Outcome::NotYet | Outcome::Waiting { .. }) => {
+                format!("{other:?}")
+            }
+        }
+    }
+
+    // S-65, P4
+    #[tokio::test]
+    async fn after_a_crash_what_may_have_been_done_is_reported_and_not_repeated() {
+        for does in [Action::OpenIssue, Action::Comment] {
+            let came = came(does, json!({"content": "x"}), true).await;
+            assert_eq!(
+                came,
+                "refused: whether it was done before the run was interrupted is unknown; it is not done again"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn issues_that_are_files_are_looked_at_and_not_written() {
+        let content = json!({"content": "x"});
+        let opened = came(Action::OpenIssue, content.clone(), false).await;
+        assert_eq!(opened, "refused: the issues of this project are files, and not on GitHub");
+        let looked = came(Action::IssueState, content, false).await;
+        assert_eq!(looked, "bad_request: there is no issue #7 in `/nowhere`");
+        let nowhere = came(Action::Comment, json!({"content": "x", "issue": "seven"}), false).await;
+        assert_eq!(nowhere, "refused: \"seven\" is no issue");
+    }
+}

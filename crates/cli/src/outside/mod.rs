@@ -1,0 +1,41 @@
+//! What a run does beyond its own files, by what the settings of this machine say.
+
+mod issues;
+
+use std::sync::Arc;
+
+use saihai::{Driver, Outside};
+use saihai_config::{Settings, Use};
+use saihai_connect::Connections;
+use saihai_model::Workflow;
+
+use self::issues::Issues;
+use crate::diagnostics;
+use crate::error::Error;
+use crate::issue::Tracker;
+use crate::project::Project;
+use crate::terminal::Streams;
+
+/// Who does what a run asks for beyond its own files; nobody where it asks for nothing.
+pub(crate) async fn reach(
+    workflow: &Workflow,
+    project: &Project,
+    settings: &Settings,
+    with: &Connections,
+    streams: &mut Streams,
+) -> Result<Option<Arc<dyn Outside>>, Error> {
+    if !workflow.actions().iter().any(|action| action.does.is_about_issue()) {
+        return Ok(None);
+    }
+    diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
+    let tracker = Tracker::of(project, settings, with).await?;
+    Ok(Some(Arc::new(Issues::new(tracker, workflow.issue))))
+}
+
+/// The driver, with somebody who does that for it.
+pub(crate) fn reaching(driver: Driver, outside: Option<Arc<dyn Outside>>) -> Driver {
+    match outside {
+        Some(outside) => driver.reaching(outside),
+        None => driver,
+    }
+}

@@ -1,0 +1,62 @@
+//! The issue a run is about (S-52, S-60).
+
+use saihai_model::IssueNumber;
+
+use super::completion::{Completion, Condition};
+use crate::{Area, Diagnostic, Diagnostics, Options, quoted};
+
+/// The parameter that names an issue where no flag does.
+pub(super) const PARAMETER: &str = "issue";
+
+/// The issue a run is about, as far as that is known before one begins.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    /// This one.
+    Issue(IssueNumber),
+    /// None.
+    #[default]
+    Nothing,
+    /// Whoever only looks need not say.
+    Open,
+}
+
+impl About {
+    /// What the flag says, else what the parameter was given.
+    pub(super) fn read(options: &Options, given: Option<&str>, diagnostics: &mut Diagnostics) -> Self {
+        if let Some(number) = options.issue {
+            return Self::Issue(number);
+        }
+        match given.filter(|given| !given.is_empty() && options.starts) {
+            Some(given) => match IssueNumber::parse(given) {
+                Some(number) => Self::Issue(number),
+                None => {
+                    let message =
+                        format!("the parameter `{PARAMETER}` is no number of an issue: {}", quoted(given));
+                    diagnostics.push(Diagnostic::error(Area::Steps.code("bad-parameter"), message));
+                    Self::Open
+                }
+            },
+            None if options.starts => Self::Nothing,
+            None => Self::Open,
+        }
+    }
+
+    /// Its number, where there is one.
+    pub(super) fn number(self) -> Option<IssueNumber> {
+        match self {
+            Self::Issue(number) => Some(number),
+            Self::Nothing | Self::Open => None,
+        }
+    }
+
+    /// A run that waits for an issue must be about one.
+    pub(super) fn check(self, own: Option<&Completion>, diagnostics: &mut Diagnostics) {
+        let waits = |own: &&Completion| own.all().iter().any(|one| matches!(one, Condition::Issue));
+        if let (Self::Nothing, Some(own)) = (self, own.filter(waits)) {
+            let message = "the run waits for an issue to be closed, and is about none";
+            let diagnostic = own.at.error("missing-parameter", message).label("looks at an issue");
+            diagnostics
+                .push(diagnostic.hint(format!("add `--issue N`, or give the parameter `{PARAMETER}`")));
+        }
+    }
+}
