@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use saihai_config::delivery::Wishes;
 use saihai_config::{
-    Area, Definition, Diagnostic, Diagnostics, Dialect, Loaded, Options, Settings, Use, ValidatedDefinition,
-    find, load,
+    Area, Definition, Diagnostic, Diagnostics, Dialect, Language, Loaded, Options, Settings, Use,
+    ValidatedDefinition, find, load,
 };
 use saihai_connect::{Connections, launcher};
 use saihai_model::{ProviderName, Stage, StageId, TextFile, TurnId, Workflow};
@@ -30,6 +31,10 @@ pub(crate) struct Prepared {
     pub(crate) task: Option<String>,
     /// The files its texts came from.
     pub(crate) texts: Vec<TextFile>,
+    /// The language agents are spoken to in.
+    pub(crate) language: Language,
+    /// What it says about the work on an issue.
+    pub(crate) wishes: Wishes,
     added_tokens: Vec<(StageId, TurnId, u64)>,
 }
 
@@ -76,9 +81,22 @@ impl Prepared {
             return Err(Error::usage(format!("`{}` cannot be run", wanted.definition)));
         };
         let workflow = ValidatedDefinition::validate(workflow).map_err(saihai::Error::from)?;
-        let Loaded { rehearsal, needs_task, description, added_tokens, task, texts, .. } = loaded;
+        let Loaded {
+            rehearsal, needs_task, description, added_tokens, task, texts, language, wishes, ..
+        } = loaded;
         let texts = texts.into_iter().map(|used| used.text).collect();
-        Ok(Self { definition, workflow, rehearsal, needs_task, description, task, texts, added_tokens })
+        Ok(Self {
+            definition,
+            workflow,
+            rehearsal,
+            needs_task,
+            description,
+            task,
+            texts,
+            language,
+            wishes,
+            added_tokens,
+        })
     }
 
     /// How many tokens of a turn's first prompt are ours.

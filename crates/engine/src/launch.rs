@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use saihai_model::{
     ActionSpec, Activity, AnswerForm, Block, BlockUse, CallId, Cost, Decision, Effect, Failure, FailureClass,
-    GateMode, Given, Hold, Json, Millis, Moment, OnFailure, Once, OpenGate, Performance, Permission, Place,
+    Given, Hold, Json, Millis, Moment, OnFailure, Once, OpenGate, Performance, Permission, Place,
     ProviderName, Purpose, Question, QuestionSession, Request, SessionPolicy, Stage, Text, Turn, Wanted,
     Workflow,
 };
@@ -89,7 +89,7 @@ impl Run {
                     title: stage.title.clone(),
                     question,
                     wants: gate.wants,
-                    auto: gate.mode == GateMode::Auto,
+                    mode: gate.mode,
                 })));
                 self.set_hold(Hold::Person(call.id.clone()));
                 let since = call.since.unwrap_or(self.now);

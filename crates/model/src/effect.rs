@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActionSpec, Block, CallId, Decision, Draft, Found, Json, Millis, Moment, Permission, Place, ProviderName,
-    Purpose, Text, TurnId, Usd, Wants,
+    ActionSpec, Block, CallId, Decision, Draft, Found, GateMode, Json, Millis, Moment, Permission, Place,
+    ProviderName, Purpose, Text, TurnId, Usd, Wants,
 };
 
 /// Something the world must be asked to do.
@@ -119,6 +119,6 @@ pub struct OpenGate {
     pub question: Draft,
     /// What answer it takes.
     pub wants: Wants,
-    /// A standing order answers it.
-    pub auto: bool,
+    /// Who answers.
+    pub mode: GateMode,
 }

@@ -41,4 +41,6 @@ pub enum GateMode {
     Person,
     /// Yes, always; recorded as such.
     Auto,
+    /// A person, also where yes is said to everything else.
+    Insists,
 }

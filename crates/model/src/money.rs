@@ -120,6 +120,43 @@ impl Budget {
             && self.time.is_none_or(|most| driven < most)
     }
 
+    /// What is left of it.
+    #[must_use]
+    pub fn less(&self, cost: Cost, driven: Millis) -> Self {
+        Self {
+            usd: self.usd.map(|most| Usd(most.0.saturating_sub(cost.usd.0))),
+            tokens: self.tokens.map(|most| most.saturating_sub(cost.tokens)),
+            turns: self.turns.map(|most| most.saturating_sub(cost.turns)),
+            time: self.time.map(|most| Millis(most.0.saturating_sub(driven.0))),
+        }
+    }
+
+    /// The part of each of so many who spend it at the same time.
+    #[must_use]
+    pub fn divided(&self, by: u64) -> Self {
+        let by = by.max(1);
+        Self {
+            usd: self.usd.map(|most| Usd(most.0 / by)),
+            tokens: self.tokens.map(|most| most / by),
+            turns: self.turns.map(|most| most / by),
+            time: self.time.map(|most| Millis(most.0 / by)),
+        }
+    }
+
+    /// Both budgets at once.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        fn least<T: Ord + Copy>(one: Option<T>, other: Option<T>) -> Option<T> {
+            one.into_iter().chain(other).min()
+        }
+        Self {
+            usd: least(self.usd, other.usd),
+            tokens: least(self.tokens, other.tokens),
+            turns: least(self.turns, other.turns),
+            time: least(self.time, other.time),
+        }
+    }
+
     /// This budget with every key that `other` gives replaced.
     #[must_use]
     pub fn replaced_by(&self, other: &Self) -> Self {

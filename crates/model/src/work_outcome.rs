@@ -60,6 +60,11 @@ impl WorkOutcome {
         Self::Unknown,
     ];
 
+    /// The outcome of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.word() == word)
+    }
+
     /// The word people and programs see.
     pub fn word(self) -> &'static str {
         match self {

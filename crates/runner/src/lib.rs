@@ -23,6 +23,7 @@ mod blobs;
 mod bus;
 mod clock;
 mod control;
+pub mod delivery;
 mod disk;
 mod driver;
 mod error;

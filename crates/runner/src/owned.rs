@@ -5,8 +5,8 @@ use std::path::Path;
 
 use saihai_engine::Run;
 use saihai_model::{
-    Answer, AnsweredBy, CallFailed, CallId, Effect, Entry, Event, Fact, Failure, FailureClass, Moment,
-    OpenGate, Performance, Record, Request, Script, ScriptAnswer, Start, Text, Wants, Workflow,
+    Answer, AnsweredBy, CallFailed, CallId, Effect, Entry, Event, Fact, Failure, FailureClass, GateMode,
+    Moment, OpenGate, Performance, Record, Request, Script, ScriptAnswer, Start, Text, Wants, Workflow,
 };
 
 use crate::history::History;
@@ -229,7 +229,12 @@ impl Owned {
             (_, Way::Record) => return Ok(()),
             (Effect::Ask(request), Way::Drive { .. }) => return self.prepare(*request, settling),
             (Effect::OpenGate(gate), Way::Drive { auto }) => {
-                if gate.auto || auto && gate.wants == Wants::YesNo {
+                let is_standing = match gate.mode {
+                    GateMode::Auto => true,
+                    GateMode::Person => auto && gate.wants == Wants::YesNo,
+                    GateMode::Insists => false,
+                };
+                if is_standing {
                     settling.facts.push_back(Fact::Answered(standing_yes(gate.call)));
                     return Ok(());
                 }

@@ -72,6 +72,7 @@ impl RunFlags {
             values: self.values.set.clone(),
             starts: true,
             interactive,
+            delivers: false,
         })
     }
 }

@@ -31,6 +31,7 @@ mod runs;
 mod schema;
 mod show;
 mod trust;
+pub(crate) mod work;
 
 /// Makes AI coding agents follow a process
 #[derive(Debug, Parser)]
@@ -62,6 +63,7 @@ pub(crate) enum Command {
     Run(run::Run),
     Rehearse(rehearse::Rehearse),
     Review(review::Review),
+    Work(work::Work),
     Check(check::Check),
     Prompt(prompt::Prompt),
     Graph(graph::Graph),
@@ -93,6 +95,7 @@ impl Command {
             Self::Run(command) => command.execute(streams),
             Self::Rehearse(command) => command.execute(streams),
             Self::Review(command) => command.execute(streams),
+            Self::Work(command) => command.execute(streams),
             Self::Check(command) => command.execute(streams),
             Self::Prompt(command) => command.execute(streams),
             Self::Graph(command) => command.execute(streams),

@@ -6,19 +6,19 @@ use std::thread;
 use tokio::sync::mpsc;
 
 /// A line, or the end of what is typed.
-pub(super) enum Typed {
+pub(crate) enum Typed {
     Line(String),
     End,
 }
 
 /// Reads stdin on a thread of its own, because reading it cannot be given up. The thread ends with the process, or
 /// when nobody listens to it any more.
-pub(super) struct Keyboard {
+pub(crate) struct Keyboard {
     lines: mpsc::UnboundedReceiver<Typed>,
 }
 
 impl Keyboard {
-    pub(super) fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let (tell, lines) = mpsc::unbounded_channel();
         thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
             loop {
@@ -37,7 +37,7 @@ impl Keyboard {
         Ok(Self { lines })
     }
 
-    pub(super) async fn next(&mut self) -> Typed {
+    pub(crate) async fn next(&mut self) -> Typed {
         self.lines.recv().await.unwrap_or(Typed::End)
     }
 }

@@ -25,6 +25,7 @@ use unexpected::Unexpected;
 use watch::{Left, Seen, Watch};
 
 pub(crate) use conclusion::{Conclusion, READY, show_result};
+pub(crate) use keyboard::{Keyboard, Typed};
 pub(crate) use result_object::ResultObject;
 pub(crate) use signals::Signals;
 pub(crate) use watch::EventObject;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use saihai_model::{StageId, TextFile, TurnId, Workflow};
 
+use crate::delivery::Wishes;
 use crate::{Diagnostics, Language};
 
 /// What came of reading a definition.
@@ -31,6 +32,8 @@ pub struct Loaded {
     pub needs_task: bool,
     /// The task, where the command line gives none.
     pub task: Option<String>,
+    /// What it says about the work on an issue.
+    pub wishes: Wishes,
 }
 
 impl Loaded {

@@ -26,4 +26,6 @@ pub struct Options {
     pub starts: bool,
     /// Whether a person can be asked.
     pub interactive: bool,
+    /// Whether a delivery is put around it: then its own gates before and behind the work belong to that.
+    pub delivers: bool,
 }

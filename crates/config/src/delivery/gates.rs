@@ -1,83 +1,65 @@
 //! Where a person is asked about the work on an issue.
 
 use saihai_model::{
-    Activity, Ending, Exit, Form, Gate, Holds, Join, Part, Prompt, Rule, Section, StageId, Target, Variable,
-    Wants, When,
+    Activity, Ending, Exit, Form, Gate, GateMode, Holds, Join, Part, Prompt, Rule, Section, StageId, Target,
+    Variable, Wants, When,
 };
 
 use super::{Around, plain, stage};
+use crate::settings::WorkGate;
 
-/// A point at which a person is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DeliveryGate {
-    /// Before the first turn.
-    PreLoop,
-    /// When the work is committed on its branch, and nothing else has happened.
-    PostCompletion,
-    /// Before anything leaves the branch.
-    BeforePr,
+/// The stage at which a person is asked whether work goes on whose agent changed what git starts.
+pub(super) const CHANGED: &str = "deliver/changed-configuration";
+
+/// The stage of a gate.
+pub fn gate_stage(gate: WorkGate) -> StageId {
+    StageId::from(format!("deliver/{}", gate.name()).as_str())
 }
 
-impl DeliveryGate {
-    /// All of them, in the order in which they are asked.
-    pub const ALL: [Self; 3] = [Self::PreLoop, Self::PostCompletion, Self::BeforePr];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PreLoop => "pre-loop",
-            Self::PostCompletion => "post-completion",
-            Self::BeforePr => "before-pr",
-        }
-    }
-
-    /// The gate of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|gate| gate.name() == name)
-    }
-
-    /// Its stage.
-    pub fn stage(self) -> StageId {
-        StageId::from(format!("deliver/{}", self.name()).as_str())
-    }
-
-    fn asks(self) -> &'static str {
-        match self {
-            Self::PreLoop => "Begin with this issue?",
-            Self::PostCompletion => "The work is reported as done and committed. Accept it?",
-            Self::BeforePr => "Hand the work over?",
-        }
+fn asks(gate: WorkGate) -> &'static str {
+    match gate {
+        WorkGate::PreLoop => "Begin with this issue?",
+        WorkGate::PostCompletion => "The work is reported as done and committed. Accept it?",
+        WorkGate::BeforePr => "Hand the work over?",
     }
 }
 
 impl Around<'_> {
     /// Puts a gate in where it is asked for; where one goes that comes there.
-    pub(super) fn gate(&mut self, gate: DeliveryGate, next: Target) -> Target {
+    pub(super) fn gate(&mut self, gate: WorkGate, next: Target) -> Target {
         if !self.delivery.gates.contains(&gate) {
             return next;
         }
-        let asked = Gate {
-            question: question(gate, &self.delivery.about),
-            wants: Wants::YesNo,
-            mode: self.delivery.mode,
-            timeout: self.delivery.gate_timeout,
-        };
+        let shown = (gate != WorkGate::PreLoop).then_some("shown");
+        let question = question(&self.delivery.about, shown, asks(gate));
+        self.put(gate_stage(gate), gate.name(), question, self.delivery.mode, next)
+    }
+
+    /// The gate that nobody but a person passes: whatever stands in a repository's configuration, hooks and attributes can start
+    /// programs, and the agent changed it (I-38).
+    pub(super) fn changed(&mut self, next: Target) -> Target {
+        let asks = "The work was committed without any of it. Go on?";
+        let question = question(&self.delivery.about, Some("changed"), asks);
+        self.put(CHANGED.into(), "changed-configuration", question, GateMode::Insists, next)
+    }
+
+    fn put(&mut self, id: StageId, title: &str, question: Prompt, mode: GateMode, next: Target) -> Target {
+        let asked = Gate { question, wants: Wants::YesNo, mode, timeout: self.delivery.gate_timeout };
         let rules = vec![Rule { when: Holds::Is("yes".into()), then: next }];
         let exit = Exit::Rules { rules, question: None, otherwise: Target::End(Ending::Declined) };
-        self.stages.push((gate.stage(), plain(gate.name(), Activity::Gate(asked), exit)));
-        Target::Stage(gate.stage())
+        self.stages.push((id.clone(), plain(title, Activity::Gate(asked), exit)));
+        Target::Stage(id)
     }
 }
 
-/// What a person is asked: the issue, and what there is to hand over (I-40).
-fn question(gate: DeliveryGate, about: &str) -> Prompt {
+/// What a person is asked: the issue, and what the commit says of itself (I-40).
+fn question(about: &str, told: Option<&str>, asks: &str) -> Prompt {
     let fixed = |text: &str| Section { body: vec![Part::Fixed(text.into())], when: When::Always };
     let mut sections = vec![fixed(about)];
-    if gate != DeliveryGate::PreLoop {
-        let (stage, key) = (stage::FINALIZE.into(), "shown".to_owned());
-        let shown = Variable::Output { stage, key, otherwise: None };
-        sections.push(Section { body: vec![Part::Value(shown, Form::Plain)], when: When::Filled });
-    }
-    sections.push(fixed(gate.asks()));
+    sections.extend(told.map(|key| {
+        let told = Variable::Output { stage: stage::FINALIZE.into(), key: key.to_owned(), otherwise: None };
+        Section { body: vec![Part::Value(told, Form::Plain)], when: When::Filled }
+    }));
+    sections.push(fixed(asks));
     Prompt { sections, join: Join::Paragraphs }
 }

@@ -4,6 +4,7 @@
 //! like any other, so that a delivery is journaled, resumed and explained as the work itself is.
 
 mod gates;
+mod wishes;
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,10 @@ use saihai_model::{
     StageId, Target, Workflow,
 };
 
-pub use gates::DeliveryGate;
+pub use gates::gate_stage;
+pub use wishes::Wishes;
+
+use crate::settings::WorkGate;
 
 /// How often checks and mergeability are looked at.
 const LOOK: Millis = Millis(15_000);
@@ -24,7 +28,7 @@ pub struct Delivery {
     /// The issue and what it is worked on from, as a person is shown it: `#7 Login fails, from main`.
     pub about: String,
     /// Where a person is asked.
-    pub gates: Vec<DeliveryGate>,
+    pub gates: Vec<WorkGate>,
     /// Who answers there.
     pub mode: GateMode,
     /// How long an answer is waited for.
@@ -33,6 +37,8 @@ pub struct Delivery {
     pub handing: Handing,
     /// Whether it is merged.
     pub merge: bool,
+    /// Whether the issue is told of it.
+    pub comment: bool,
 }
 
 /// How work is handed over.
@@ -63,6 +69,8 @@ pub mod stage {
     pub const CHECKS: &str = "deliver/checks";
     /// Merges.
     pub const MERGE: &str = "deliver/merge";
+    /// Tells the issue of it.
+    pub const COMMENT: &str = "deliver/comment";
     /// Removes what is not needed any more.
     pub const CLEAN_UP: &str = "deliver/clean-up";
 }
@@ -72,10 +80,10 @@ pub mod stage {
 pub fn deliver(mut workflow: Workflow, delivery: &Delivery) -> Workflow {
     let begins = std::mem::replace(&mut workflow.entry, stage::WORKTREE.into());
     let mut around = Around { delivery, stages: Vec::new() };
-    if let Target::Stage(first) = around.gate(DeliveryGate::PreLoop, to(stage::WORKTREE)) {
+    if let Target::Stage(first) = around.gate(WorkGate::PreLoop, to(stage::WORKTREE)) {
         workflow.entry = first;
     }
-    let labels = [("ready", Target::Stage(begins)), ("blocked", failed("blocked"))];
+    let labels = [("ready", Target::Stage(begins)), ("not-ours", failed("not-ours"))];
     around.action(stage::WORKTREE, Deed::new(Action::Worktree, Once::LookUpFirst, &[]), &labels);
     around.hand_over();
     lead_on(&mut workflow, stage::FINALIZE);
@@ -104,7 +112,7 @@ struct Around<'a> {
 impl Around<'_> {
     /// Everything after the work is done.
     fn hand_over(&mut self) {
-        let Delivery { handing, merge, .. } = *self.delivery;
+        let Delivery { handing, merge, comment, .. } = *self.delivery;
         let effects = match handing {
             Handing::Branch => [None, None, None],
             Handing::Push => [Some(stage::PUSH), None, None],
@@ -114,6 +122,7 @@ impl Around<'_> {
         };
         let mut way: Vec<&str> = effects.into_iter().flatten().collect();
         way.extend(merge.then_some(stage::MERGE));
+        way.extend(comment.then_some(stage::COMMENT));
         way.push(stage::CLEAN_UP);
         let after = |stage: &str| {
             let place = way.iter().position(|one| *one == stage);
@@ -121,11 +130,13 @@ impl Around<'_> {
         };
         let first = way.first().map_or(Target::Complete, |stage| to(stage));
         // The commit, and the gates that show it: they are put in from the last one on.
-        let before = self.gate(DeliveryGate::BeforePr, first);
-        let next = self.gate(DeliveryGate::PostCompletion, before);
-        let labels =
-            [("committed", next), ("no-changes", to(stage::CLEAN_UP)), ("failed", failed("finalize"))];
-        self.action(stage::FINALIZE, Deed::new(Action::Finalize, Once::SetToValue, &[]), &labels);
+        let before = self.gate(WorkGate::BeforePr, first);
+        let next = self.gate(WorkGate::PostCompletion, before);
+        let changed = self.changed(next.clone());
+        let mut labels = vec![("committed", next), ("changed", changed), ("no-changes", to(stage::CLEAN_UP))];
+        labels.extend(PROBLEMS.map(|problem| (problem, failed(problem))));
+        let deed = Deed::new(Action::Finalize, Once::SetToValue, &[(stage::WORKTREE, "shared")]);
+        self.action(stage::FINALIZE, deed, &labels);
         for stage in &way {
             self.effect(stage, after(stage));
         }
@@ -136,23 +147,38 @@ impl Around<'_> {
         let moved = || to(stage::FINALIZE);
         match stage {
             stage::PUSH => {
-                let labels = [("pushed", next), ("moved", moved()), ("failed", failed("push-rejected"))];
+                let labels =
+                    [("pushed", next), ("moved", moved()), ("push-rejected", failed("push-rejected"))];
                 self.action(stage, Deed::new(Action::Push, Once::LookUpFirst, &[COMMIT, TREE]), &labels);
             }
             stage::PULL_REQUEST => {
                 let deed = Deed::new(Action::PullRequest, Once::LookUpFirst, &[COMMIT]);
-                self.action(stage, deed, &[("created", next)]);
+                self.action(stage, deed, &[("created", next), ("merged", to(stage::CLEAN_UP))]);
             }
             stage::CHECKS => {
-                let deed = Deed { poll: self.poll(), ..Deed::new(Action::Checks, Once::ReadOnly, &[COMMIT]) };
-                self.action(stage, deed, &[("green", next), ("red", failed("checks"))]);
+                let deed = Deed { poll: self.poll(), ..Deed::new(Action::Checks, Once::ReadOnly, &REQUEST) };
+                self.action(
+                    stage,
+                    deed,
+                    &[("green", next.clone()), ("merged", next), ("red", failed("checks"))],
+                );
             }
             stage::MERGE => {
-                let labels = [("merged", next), ("moved", moved()), ("failed", failed("verify"))];
-                self.action(stage, Deed::new(Action::Merge, Once::LookUpFirst, &[COMMIT, TREE]), &labels);
+                let labels = [("merged", next), ("moved", moved()), ("verify", failed("verify"))];
+                let poll =
+                    Some(Poll { every: Millis(500), at_most: TURN, hold: Some("merge-busy".to_owned()) });
+                let deed = Deed { poll, ..Deed::new(Action::Merge, Once::LookUpFirst, &MERGING) };
+                self.action(stage, deed, &labels);
+            }
+            stage::COMMENT => {
+                self.action(
+                    stage,
+                    Deed::new(Action::Comment, Once::LookUpFirst, &DONE),
+                    &[("commented", next)],
+                );
             }
             _ => {
-                let ends = ["merged", "pr-created", "pushed", "branch-ready", "no-changes"];
+                let ends = ["merged", "pr-created", "branch-ready", "no-changes"];
                 let ends = ends.map(|word| (word, Target::End(Ending::Completed(word.to_owned()))));
                 self.action(stage, Deed::new(Action::CleanUp, Once::SetToValue, &DONE), &ends);
             }
@@ -178,12 +204,27 @@ impl Around<'_> {
     }
 }
 
+/// Why a commit is not made (I-47, I-50).
+const PROBLEMS: [&str; 5] =
+    ["branch-changed", "history-rewritten", "embedded-repository", "large-file", "secret"];
+
 /// The commit that is handed over, and the tree in it.
 const COMMIT: (&str, &str) = (stage::FINALIZE, "commit");
 const TREE: (&str, &str) = (stage::FINALIZE, "tree");
+const NUMBER: (&str, &str) = (stage::PULL_REQUEST, "number");
+const REQUEST: [(&str, &str); 2] = [COMMIT, NUMBER];
+const MERGING: [(&str, &str); 3] = [COMMIT, TREE, NUMBER];
 /// By what is known how far it came.
-const DONE: [(&str, &str); 4] =
-    [COMMIT, (stage::PUSH, "pushed"), (stage::PULL_REQUEST, "url"), (stage::MERGE, "merged")];
+const DONE: [(&str, &str); 6] = [
+    COMMIT,
+    (stage::PUSH, "pushed"),
+    (stage::PULL_REQUEST, "url"),
+    (stage::PULL_REQUEST, "merged"),
+    (stage::MERGE, "merged"),
+    (stage::MERGE, "into"),
+];
+/// How long others who merge into the same branch are waited for.
+const TURN: Millis = Millis(24 * 3_600_000);
 
 /// An effect, what may be done when its end is unknown, and what it is told of those before it.
 struct Deed {

@@ -21,7 +21,7 @@ fn piece() -> Workflow {
     lowered("it.yaml", Dialect::Piece, text)
 }
 
-fn delivery(handing: Handing, merge: bool, gates: &[DeliveryGate]) -> Delivery {
+fn delivery(handing: Handing, merge: bool, gates: &[WorkGate]) -> Delivery {
     Delivery {
         about: "#7 Login fails, from main".to_owned(),
         gates: gates.to_vec(),
@@ -29,6 +29,7 @@ fn delivery(handing: Handing, merge: bool, gates: &[DeliveryGate]) -> Delivery {
         gate_timeout: None,
         handing,
         merge,
+        comment: false,
     }
 }
 
@@ -57,7 +58,7 @@ fn ways(workflow: &Workflow) -> String {
 
 #[test]
 fn everything_that_can_be_asked_for_stands_around_the_definition() {
-    assert_snapshot!(ways(&deliver(piece(), &delivery(REQUEST, true, &DeliveryGate::ALL))), @"
+    assert_snapshot!(ways(&deliver(piece(), &delivery(REQUEST, true, &WorkGate::ALL))), @"
     entry deliver/pre-loop, afterwards deliver/finalize
     work: done → COMPLETE
     deliver/pre-loop: yes → deliver/worktree
@@ -96,12 +97,12 @@ fn what_a_definition_has_behind_its_end_goes_on_with_the_delivery() {
 // I-40: what is asked names the issue, and shows what was committed.
 #[test]
 fn a_gate_shows_the_issue_and_what_there_is_to_hand_over() {
-    let workflow = deliver(piece(), &delivery(REQUEST, false, &DeliveryGate::ALL));
-    for gate in DeliveryGate::ALL {
-        let Activity::Gate(asked) = &workflow.stages[&gate.stage()].does else { panic!("no gate") };
+    let workflow = deliver(piece(), &delivery(REQUEST, false, &WorkGate::ALL));
+    for gate in WorkGate::ALL {
+        let Activity::Gate(asked) = &workflow.stages[&gate_stage(gate)].does else { panic!("no gate") };
         let written = format!("{:?}", asked.question);
         assert!(written.contains("#7 Login fails, from main"), "{written}");
-        assert_eq!(written.contains("shown"), gate != DeliveryGate::PreLoop, "{written}");
+        assert_eq!(written.contains("shown"), gate != WorkGate::PreLoop, "{written}");
     }
 }
 
@@ -109,7 +110,7 @@ proptest! {
     #[test]
     fn every_way_of_handing_over_is_a_sound_workflow(which in 0..3usize, merge: bool, gates in 0..8u8) {
         let handing = [Handing::Branch, Handing::Push, REQUEST][which];
-        let gates: Vec<_> = DeliveryGate::ALL.into_iter().filter(|gate| gates & (1 << *gate as u8) != 0).collect();
+        let gates: Vec<_> = WorkGate::ALL.into_iter().filter(|gate| gates & (1 << *gate as u8) != 0).collect();
         let workflow = deliver(piece(), &delivery(handing, merge, &gates));
         let sound = ValidatedDefinition::validate(workflow);
         prop_assert!(sound.is_ok(), "{sound:?}");

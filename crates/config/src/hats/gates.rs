@@ -4,7 +4,7 @@ use saihai_model::GateMode;
 
 use super::read::one_of;
 use super::written::Written;
-use crate::{Diagnostic, Diagnostics, Located, list_of, quoted};
+use crate::{Diagnostic, Diagnostics, Located, WorkGate, list_of, quoted};
 
 /// The topic after which `after_plan` asks, where some hat publishes it.
 const PLANNED: &str = "plan.ready";
@@ -24,6 +24,16 @@ pub(super) enum Point {
 
 impl Point {
     const OWN: [Self; 3] = [Self::PreLoop, Self::PostCompletion, Self::BeforePr];
+
+    /// The gate of the work on an issue that it is.
+    pub(super) fn of_work(&self) -> Option<WorkGate> {
+        match self {
+            Self::PreLoop => Some(WorkGate::PreLoop),
+            Self::PostCompletion => Some(WorkGate::PostCompletion),
+            Self::BeforePr => Some(WorkGate::BeforePr),
+            Self::Topic(_) => None,
+        }
+    }
 
     /// Its name in definitions.
     pub(super) fn name(&self) -> &str {

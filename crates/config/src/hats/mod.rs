@@ -98,7 +98,15 @@ struct Whole<'a> {
 impl Whole<'_> {
     fn lower(&self, options: &Options, settings: &Settings, mut diagnostics: Diagnostics) -> Loaded {
         let written = self.written;
-        let gates = gates::settle(written, &mut diagnostics);
+        let mut gates = gates::settle(written, &mut diagnostics);
+        let mut wishes = written.wishes.clone();
+        wishes.auto = written.gates.auto;
+        let is_said = written.gates.auto.is_some() || !written.gates.named.is_empty();
+        wishes.gates = is_said.then(|| gates.iter().filter_map(|(point, _)| point.of_work()).collect());
+        if options.delivers {
+            // The delivery asks there.
+            gates.retain(|(point, _)| point.of_work().is_none());
+        }
         check::errors(written, &mut diagnostics);
         let routes = Routes::of(written.hats.values());
         if !diagnostics.has_errors() {
@@ -122,7 +130,7 @@ impl Whole<'_> {
         };
         let Lowered { workflow, added_tokens } = lowering.lower();
         let mut notes = providers.notes;
-        notes.extend(self.undelivered());
+        notes.extend(self.undelivered().filter(|_| !options.delivers));
         Loaded {
             workflow: (!diagnostics.has_errors()).then_some(workflow),
             diagnostics: diagnostics.sorted(),
@@ -135,6 +143,7 @@ impl Whole<'_> {
             needs_task: true,
             texts: Vec::new(),
             task: written.task.clone(),
+            wishes,
         }
     }
 

@@ -6,6 +6,7 @@ use super::hat::{Hat, check_topic, emits_elsewhere, read_topics};
 use super::tables;
 use super::topic::is_topic;
 use super::written::{Bounds, Flow, Gates, Written};
+use crate::delivery::Wishes;
 use crate::{Diagnostics, Document, Fields, Located, Value, quoted};
 
 /// Reads a document. Whatever is wrong is reported, all of it.
@@ -29,6 +30,7 @@ pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option
         flow: read_flow(&fields, &inner, diagnostics),
         bounds: read_bounds(&fields, &inner, diagnostics),
         gates: read_gates(&fields),
+        wishes: read_wishes(&fields, &inner),
         delivery: read_delivery(&fields, &inner, diagnostics),
         foreign: hats.values().any(|hat| emits_elsewhere(&hat.instructions.value)),
         hats,
@@ -174,6 +176,25 @@ fn read_delivery(
     ];
     let on = asked.into_iter().filter_map(|(key, flag)| flag.map(|flag| (key, flag)));
     on.filter(|(_, flag)| flag.value).map(|(key, flag)| flag.map(|_| key)).collect()
+}
+
+/// The same in full. Whatever is said twice was reported above; the first counts.
+fn read_wishes(fields: &Fields<'_>, inner: &Inner<'_>) -> Wishes {
+    let flag = |object: Option<&Fields<'_>>, key: &str| object?.bool(key).map(|flag| flag.value);
+    let text = |object: Option<&Fields<'_>>, key: &str| object?.text(key).map(|text| text.value);
+    let (labels, state, worktree) = (inner.labels.as_ref(), inner.state.as_ref(), inner.worktree.as_ref());
+    let copied = worktree.and_then(|worktree| worktree.texts("copy_files"));
+    Wishes {
+        auto: None,
+        gates: None,
+        pull_request: flag(Some(fields), "create_pr"),
+        worktree: flag(worktree, "enabled"),
+        worktree_root: text(worktree, "base_dir"),
+        copy_files: copied.map(|files| files.into_iter().map(|file| file.value).collect()),
+        labels: flag(labels, "enabled").or_else(|| flag(state, "use_github_labels")),
+        label_prefix: text(labels, "prefix").or_else(|| text(state, "label_prefix")),
+        resolve: flag(inner.dependency.as_ref(), "resolve"),
+    }
 }
 
 /// H-18: one warning for each key that changes nothing, one error for what would need another program.

@@ -5,6 +5,7 @@ use saihai_model::Millis;
 
 use super::hat::Hat;
 use crate::Located;
+use crate::delivery::Wishes;
 
 /// The word that completes a run, where nothing else is said.
 const KEYWORD: &str = "LOOP_COMPLETE";
@@ -40,6 +41,8 @@ pub(super) struct Written {
     pub(super) gates: Gates,
     /// Keys that say how the work on an issue is handed over, as far as they ask for something.
     pub(super) delivery: Vec<Located<&'static str>>,
+    /// What they say, in full.
+    pub(super) wishes: Wishes,
     /// The task, where the command line gives none.
     pub(super) task: Option<String>,
     /// What is said about topics, by topic.
@@ -110,6 +113,7 @@ impl Written {
             bounds: self.bounds.over(below.bounds),
             gates: Gates { auto: self.gates.auto.or(below.gates.auto), ..self.gates },
             delivery,
+            wishes: self.wishes.over(below.wishes),
             task: self.task.or(below.task),
             foreign: self.foreign || below.foreign,
             ..self

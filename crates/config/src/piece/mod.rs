@@ -78,6 +78,7 @@ pub(crate) fn load(
         needs_task: true,
         task: None,
         texts: Vec::new(),
+        wishes: crate::delivery::Wishes::default(),
     }
 }
 

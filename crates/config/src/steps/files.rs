@@ -129,6 +129,7 @@ impl Files {
             description: meaning.agent.description.clone().or_else(|| meaning.agent.display_name.clone()),
             task: None,
             rehearsal,
+            wishes: crate::delivery::Wishes::default(),
             texts: lowering.said,
             needs_task: meaning.registry.steps.iter().any(|step| step.uses_stdin.is_some()),
         }

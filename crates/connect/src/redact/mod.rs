@@ -88,6 +88,11 @@ impl Redactor {
         Self::new(environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))
     }
 
+    /// The values it knows, in every form in which they are looked for.
+    pub fn values(&self) -> Vec<Vec<u8>> {
+        self.values.iter().map(|value| value.bytes.clone()).collect()
+    }
+
     /// A text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let suspicious = self.finder.as_ref().is_some_and(|finder| finder.is_match(text.as_bytes()));

@@ -206,7 +206,9 @@ impl Here<'_> {
         let said = |labels: &[&str]| vec![labels.iter().map(|label| Some(Label::from(*label))).collect()];
         match &self.stage.does {
             Activity::Turns { turns, .. } => turns.iter().map(of_turn).collect(),
-            Activity::Gate(Gate { wants: Wants::YesNo, mode: GateMode::Person, .. }) => said(&["yes", "no"]),
+            Activity::Gate(Gate {
+                wants: Wants::YesNo, mode: GateMode::Person | GateMode::Insists, ..
+            }) => said(&["yes", "no"]),
             Activity::Gate(Gate { wants: Wants::YesNo, mode: GateMode::Auto, .. }) => said(&["yes"]),
             Activity::Gate(Gate { wants: Wants::Text { .. }, .. }) => said(&["answered"]),
             Activity::Action(_) => {

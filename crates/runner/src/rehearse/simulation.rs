@@ -6,8 +6,8 @@ use saihai_engine::{Run, Slot};
 use saihai_judge::Said;
 use saihai_model::{
     Answer, AnsweredBy, CallFailed, CallId, Decision, Draft, Effect, Event, Fact, Failure, FailureClass,
-    Json, Label, Millis, Moment, OpenGate, Outcome, Performance, Place, Replied, Request, ScriptFailure,
-    ScriptReply, ScriptTarget, Splice, StageId, Start, Text, Usage, Visits, Workflow,
+    GateMode, Json, Label, Millis, Moment, OpenGate, Outcome, Performance, Place, Replied, Request,
+    ScriptFailure, ScriptReply, ScriptTarget, Splice, StageId, Start, Text, Usage, Visits, Workflow,
 };
 
 use super::report::End;
@@ -121,7 +121,7 @@ impl<C: Cast> Simulation<'_, C> {
                 let label = self.cast.answer(&self.run, &gate);
                 self.played.answers.push((gate.call.stage.clone(), label.clone()));
                 let text = (label.as_str() == "answered").then(|| "Rehearsed answer.".to_owned());
-                let by = if gate.auto { AnsweredBy::Auto } else { AnsweredBy::Person };
+                let by = if gate.mode == GateMode::Auto { AnsweredBy::Auto } else { AnsweredBy::Person };
                 self.facts.push_back(Fact::Answered(Answer { call: gate.call, by, label, text }));
             }
             Effect::Wake { at } => {

@@ -1,10 +1,12 @@
 //! The branch an item branches from.
 
+use serde::{Deserialize, Serialize};
+
 use super::private::Private;
 use super::{Error, Repository};
 
 /// A branch and where it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     /// Its short name.
     pub branch: String,

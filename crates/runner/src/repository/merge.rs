@@ -6,7 +6,7 @@ use super::private::Private;
 use super::refs::Seen;
 use super::scratch::Scratch;
 use super::turnstile::Turnstile;
-use super::{Error, Item, ItemLock, Repository, lists};
+use super::{Base, Error, Item, ItemLock, Repository, lists};
 use crate::git::command::judge;
 
 /// What is merged into what.
@@ -138,6 +138,34 @@ impl Repository {
         }
         lock.check()?;
         self.land(&targets, commit)
+    }
+
+    /// What new work on a branch begins with: what it holds, and what was merged beside it because it is checked out (I-62).
+    pub fn beginning(&self, branch: &str) -> Result<Base, Error> {
+        let base = self.base(branch)?;
+        let beside_tip = self.tip(&format!("refs/heads/saihai/merge/{branch}"))?;
+        if beside_tip.is_none() {
+            return Ok(base);
+        }
+        let private = Private::make(self, None)?;
+        let beside = format!("saihai/merge/{branch}");
+        let targets = Targets { base: branch.to_owned(), base_tip: base.commit.clone(), beside, beside_tip };
+        // Where the two conflict somebody has to merge them first; work begins with what is really there.
+        let commit = self.start(&private, &targets)?.unwrap_or(base.commit);
+        Ok(Base { branch: base.branch, commit })
+    }
+
+    /// Whether a branch, or what was merged beside it, holds a commit.
+    pub fn has_merged(&self, branch: &str, commit: &str) -> Result<bool, Error> {
+        let private = Private::make(self, None)?;
+        for name in [branch.to_owned(), format!("saihai/merge/{branch}")] {
+            if let Some(tip) = self.tip(&format!("refs/heads/{name}"))?
+                && self.contains(&private, &tip, commit)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The base and the branch beside it, which is removed once the base has it.

@@ -14,6 +14,7 @@ mod checkout;
 mod clean_up;
 mod error;
 mod exclude;
+mod fetch;
 mod finalize;
 mod frozen;
 mod inspect;

@@ -82,7 +82,8 @@ impl Repository {
     pub fn push(&self, pushing: Pushing<'_>, lock: &ItemLock) -> Result<Pushed, Error> {
         let private = Private::make(self, None)?;
         let reference = format!("refs/heads/{}", pushing.branch);
-        let remote = match remote_tip(&private, pushing, &reference)? {
+        let server = Remote { url: pushing.url, token: pushing.token };
+        let remote = match server.tip(&private, &reference)? {
             Ok(remote) => remote,
             Err(said) => return Ok(Pushed::Unknown { said }),
         };
@@ -99,11 +100,11 @@ impl Repository {
         let seen = format!("--force-with-lease={reference}:{}", remote.unwrap_or_default());
         let refspec = format!("{}:{reference}", pushing.commit);
         let flags = ["--porcelain", "--no-verify", "--no-signed", &seen, "--", pushing.url, &refspec];
-        match speak(&private, pushing, "push", &flags) {
+        match server.speak(&private, "push", &flags) {
             Ok(_) => Ok(Pushed::Done),
             Err(git::Error::Refused { said, .. }) => {
                 // It may have arrived, though nobody could say so.
-                Ok(match remote_tip(&private, pushing, &reference)? {
+                Ok(match server.tip(&private, &reference)? {
                     Ok(Some(remote)) if remote == pushing.commit => Pushed::Done,
                     Ok(_) => Pushed::Rejected { said },
                     Err(said) => Pushed::Unknown { said },
@@ -123,35 +124,44 @@ impl Repository {
     }
 }
 
-/// Runs a command that talks to the remote.
-fn speak(
-    private: &Private<'_>,
-    pushing: Pushing<'_>,
-    command: &str,
-    arguments: &[&str],
-) -> Result<Vec<u8>, git::Error> {
-    let mut git = private.command(command);
-    if let Some(token) = pushing.token {
-        token.lend(&mut git, pushing.url);
-    }
-    output(git.args(arguments), command)
+/// A server, and what it is shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Remote<'a> {
+    pub(super) url: &'a str,
+    pub(super) token: Option<&'a Token>,
 }
 
-/// Where a ref is on a remote, or why that cannot be told.
-fn remote_tip(
-    private: &Private<'_>,
-    pushing: Pushing<'_>,
-    reference: &str,
-) -> Result<Result<Option<String>, String>, Error> {
-    match speak(private, pushing, "ls-remote", &["--quiet", "--", pushing.url, reference]) {
-        Ok(said) => {
-            let said = String::from_utf8_lossy(&said);
-            // It also lists refs that only end alike.
-            let mut lines = said.lines().filter_map(|line| line.split_once('\t'));
-            let found = lines.find(|(_, name)| *name == reference);
-            Ok(Ok(found.map(|(commit, _)| commit.to_owned())))
+impl Remote<'_> {
+    /// Runs a command that talks to it.
+    pub(super) fn speak(
+        self,
+        private: &Private<'_>,
+        command: &str,
+        arguments: &[&str],
+    ) -> Result<Vec<u8>, git::Error> {
+        let mut git = private.command(command);
+        if let Some(token) = self.token {
+            token.lend(&mut git, self.url);
         }
-        Err(git::Error::Refused { said, .. }) => Ok(Err(said)),
-        Err(error) => Err(error.into()),
+        output(git.args(arguments), command)
+    }
+
+    /// Where a ref is there, or why that cannot be told.
+    pub(super) fn tip(
+        self,
+        private: &Private<'_>,
+        reference: &str,
+    ) -> Result<Result<Option<String>, String>, Error> {
+        match self.speak(private, "ls-remote", &["--quiet", "--", self.url, reference]) {
+            Ok(said) => {
+                let said = String::from_utf8_lossy(&said);
+                // It also lists refs that only end alike.
+                let mut lines = said.lines().filter_map(|line| line.split_once('\t'));
+                let found = lines.find(|(_, name)| *name == reference);
+                Ok(Ok(found.map(|(commit, _)| commit.to_owned())))
+            }
+            Err(git::Error::Refused { said, .. }) => Ok(Err(said)),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -60,6 +60,13 @@ impl Repository {
         Ok(None)
     }
 
+    /// The branch that the user has checked out; nothing where it is none.
+    pub fn current_branch(&self) -> Option<String> {
+        let own = self.registered_at(&self.root).ok().flatten()?;
+        let name = self.branch_of(&own).ok().flatten()?;
+        name.strip_prefix("refs/heads/").map(str::to_owned)
+    }
+
     /// The branch a worktree is on; nothing where it is on none.
     pub(super) fn branch_of(&self, one: &Registered) -> Result<Option<String>, Error> {
         let head = self.head_name(one);

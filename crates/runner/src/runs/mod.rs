@@ -91,6 +91,19 @@ impl Runs {
         }
     }
 
+    /// Those whose id ends with a name, or with that and a number, the newest first.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn named(&self, name: &str) -> Result<Vec<RunDirectory>, Error> {
+        let is_meant = |id: &str| {
+            let plain = id.rsplit_once('-').filter(|(_, end)| end.bytes().all(|byte| byte.is_ascii_digit()));
+            id.ends_with(name) || plain.is_some_and(|(plain, _)| plain.ends_with(name))
+        };
+        let found = self.found()?.into_iter().filter(|found| !found.unborn && is_meant(&found.id));
+        Ok(found.map(|found| self.directory_of(found)).collect())
+    }
+
     /// Makes the directory of a new run and its report directory under one name nobody has.
     pub(crate) fn create(
         &self,

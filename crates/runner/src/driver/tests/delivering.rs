@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use saihai_config::delivery::{Delivery, DeliveryGate, Handing, deliver};
+use saihai_config::WorkGate;
+use saihai_config::delivery::{Delivery, Handing, deliver};
 use saihai_model::{Action, Ending, GateMode, Given, Hold, Json, Label, Outcome, Workflow};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +59,7 @@ impl Outside for World {
     }
 }
 
-fn delivered(gates: &[DeliveryGate]) -> Workflow {
+fn delivered(gates: &[WorkGate]) -> Workflow {
     let work = stage(vec![turn("work", vec![fixed("Work.")])], &[("", "COMPLETE")]);
     let delivery = Delivery {
         about: "#7 Login fails, from main".to_owned(),
@@ -67,11 +68,12 @@ fn delivered(gates: &[DeliveryGate]) -> Workflow {
         gate_timeout: None,
         handing: Handing::PullRequest { checks: saihai_model::Millis(1) },
         merge: false,
+        comment: false,
     };
     deliver(workflow(vec![("work", work)]), &delivery)
 }
 
-fn started(project: &Project, gates: &[DeliveryGate], world: &Arc<World>) -> Driver {
+fn started(project: &Project, gates: &[WorkGate], world: &Arc<World>) -> Driver {
     let driver = project.start(delivered(gates), script(&["done"])).expect("a run");
     driver.reaching(Arc::clone(world) as Arc<dyn Outside>)
 }
@@ -110,7 +112,7 @@ async fn what_waits_outside_holds_the_run_and_is_looked_up_when_it_goes_on() {
 async fn a_branch_that_moved_is_committed_and_asked_about_again() {
     let moved = Outcome::Done { label: Some("moved".into()), output: [].into() };
     let (project, world) = (Project::new(), World::saying("push", moved));
-    let driver = started(&project, &[DeliveryGate::BeforePr], &world);
+    let driver = started(&project, &[WorkGate::BeforePr], &world);
     let finish = drive(driver, Going { auto: true, ..Going::default() }).await.0.expect("an end");
     assert_eq!(finish.exit_code(), 0, "{finish:?}");
     let names: Vec<String> =
@@ -125,8 +127,7 @@ async fn a_branch_that_moved_is_committed_and_asked_about_again() {
 #[tokio::test(start_paused = true)]
 async fn who_says_no_before_the_first_turn_has_no_worktree() {
     let (project, world) = (Project::new(), Arc::new(World::default()));
-    let finish =
-        drive(started(&project, &DeliveryGate::ALL, &world), Going::default()).await.0.expect("a rest");
+    let finish = drive(started(&project, &WorkGate::ALL, &world), Going::default()).await.0.expect("a rest");
     assert!(matches!(finish.hold, Some(Hold::Person(_))), "{finish:?}");
     assert_eq!(world.done(), [""; 0]);
 }

@@ -1,0 +1,85 @@
+//! The table of all issues that are worked on, as it is while they are.
+
+use std::collections::BTreeMap;
+
+use saihai_model::{Cost, IssueNumber, Moment};
+
+use super::item::Seen;
+use crate::terminal::{Table, cut, visible_line};
+use crate::time;
+
+/// An issue on the board.
+struct Row {
+    title: String,
+    state: String,
+    since: Option<Moment>,
+    cost: Cost,
+}
+
+/// All of them, in the order of the plan.
+#[derive(Default)]
+pub(super) struct Board {
+    order: Vec<IssueNumber>,
+    rows: BTreeMap<IssueNumber, Row>,
+}
+
+impl Board {
+    /// An issue that waits for its turn.
+    pub(super) fn add(&mut self, number: IssueNumber, title: &str) {
+        if !self.rows.contains_key(&number) {
+            self.order.push(number);
+        }
+        let (title, state) = (visible_line(title).into_owned(), "queued".to_owned());
+        let row = Row { title, state, since: None, cost: Cost::default() };
+        self.rows.entry(number).or_insert(row);
+    }
+
+    /// It has begun, or goes on.
+    pub(super) fn begin(&mut self, number: IssueNumber) {
+        if let Some(row) = self.rows.get_mut(&number) {
+            row.state = "begins".to_owned();
+            row.since.get_or_insert(time::now());
+        }
+    }
+
+    /// How it stands.
+    pub(super) fn state(&mut self, number: IssueNumber, state: &str) {
+        if let Some(row) = self.rows.get_mut(&number) {
+            row.state = visible_line(state).into_owned();
+        }
+    }
+
+    /// Something has happened in its run.
+    pub(super) fn see(&mut self, number: IssueNumber, seen: &Seen) {
+        let Some(row) = self.rows.get_mut(&number) else { return };
+        match seen {
+            Seen::Stage(stage) => row.state = visible_line(stage).into_owned(),
+            Seen::Turn(cost) => row.cost = row.cost.plus(*cost),
+            Seen::Waiting(Some(until)) => {
+                row.state = format!("waits until {}", time::local_until(*until, time::now()));
+            }
+            Seen::Waiting(None) | Seen::FirstTurn | Seen::Warning(_) => {}
+        }
+    }
+
+    /// The table, at most so wide and so high. Those that are done leave first where there is no room.
+    pub(super) fn frame(&self, columns: usize, rows: usize) -> Vec<String> {
+        let now = time::now();
+        let mut table = Table::new(&["ISSUE", "STATE", "TURNS", "COST", "TIME", "TITLE"]);
+        let most = rows.saturating_sub(3).max(1);
+        let skipped = self.order.len().saturating_sub(most);
+        for number in self.order.iter().skip(skipped) {
+            let row = &self.rows[number];
+            let length = row.since.map_or_else(String::new, |since| time::stopwatch(now.since(since)));
+            table.row(vec![
+                number.to_string(),
+                row.state.clone(),
+                row.cost.turns.to_string(),
+                row.cost.usd.to_string(),
+                length,
+                row.title.clone(),
+            ]);
+        }
+        table.lines().iter().map(|line| cut(line, columns.saturating_sub(1)).into_owned()).collect()
+    }
+}

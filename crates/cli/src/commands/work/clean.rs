@@ -1,0 +1,105 @@
+//! `saihai work --clean`: what is left of work on issues, and what of it can go (I-66).
+
+use std::io;
+
+use saihai::delivery::Past;
+use saihai::repository::{CleanedUp, CleaningUp, Item, ItemLock, Source, Taken};
+use saihai::{Clock, State};
+use saihai_model::{Ending, IssueNumber, IssueSource};
+use serde::Serialize;
+
+use super::ground::{Ground, refused_by_git};
+use crate::error::{Error, exit};
+use crate::json;
+use crate::terminal::{Streams, visible_line};
+
+#[derive(Serialize)]
+struct Leftover {
+    issue: IssueNumber,
+    worktree: String,
+    removed: bool,
+    said: String,
+}
+
+/// Lists leftovers, and removes those nothing would be lost with.
+pub(super) fn clean(ground: &Ground, json: bool, streams: &mut Streams) -> Result<u8, Error> {
+    let root = ground.repository.root().join(&ground.work.worktree_root);
+    let mut found = Vec::new();
+    for number in numbers(&root).map_err(|error| Error::unavailable(error.to_string()))? {
+        let leftover = clean_up(ground, number)?;
+        found.extend(leftover);
+    }
+    if found.is_empty() && !json {
+        streams.note("nothing is left over");
+    }
+    for leftover in found {
+        if json {
+            json::line(&mut streams.out, "leftover", &leftover)?;
+        } else {
+            let Leftover { issue, worktree, said, .. } = leftover;
+            streams.out.data(&format!("{issue} {}: {}", visible_line(&worktree), visible_line(&said)))?;
+        }
+    }
+    Ok(exit::DONE)
+}
+
+/// The issues that have a directory there.
+fn numbers(root: &std::path::Path) -> io::Result<Vec<IssueNumber>> {
+    let entries = match std::fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("issue-")).and_then(IssueNumber::parse);
+        numbers.extend(number);
+    }
+    numbers.sort();
+    Ok(numbers)
+}
+
+fn clean_up(ground: &Ground, number: IssueNumber) -> Result<Option<Leftover>, Error> {
+    let mut past = Vec::new();
+    for source in [IssueSource::Folder, IssueSource::Github] {
+        past.extend(Past::of(&ground.runs(), source, number)?);
+    }
+    let prefix = ground.work.branch_prefix.clone();
+    let source = match past.first().map(|past| past.assignment.source) {
+        Some(IssueSource::Github) => Source::Forge,
+        Some(IssueSource::Folder) | None => Source::Folder,
+    };
+    let item = Item { number: number.get(), source, branch_prefix: prefix };
+    let worktree = ground.repository.worktree(&item, &ground.work.worktree_root).map_err(refused_by_git)?;
+    let Some(worktree) = worktree else { return Ok(None) };
+    let path = worktree.path().display().to_string();
+    let told =
+        |removed, said: String| Ok(Some(Leftover { issue: number, worktree: path.clone(), removed, said }));
+    let lock =
+        match ItemLock::take(&ground.repository, &item, "", &Clock::system()).map_err(refused_by_git)? {
+            Taken::Ours(lock) => lock,
+            Taken::Elsewhere { .. } => return told(false, "kept: it is being worked on".to_owned()),
+        };
+    let Some(past) = past.into_iter().find(|past| past.delivers) else {
+        return told(false, "kept: no run of ours knows of it".to_owned());
+    };
+    if !matches!(&past.state, State::Ended { ending: Ending::Completed(_) }) {
+        let run = past.directory.id();
+        return told(false, format!("kept: run `{run}` has not handed it over"));
+    }
+    let into = format!("refs/heads/{}", past.assignment.base.branch);
+    let cleaning = CleaningUp {
+        worktree: &worktree,
+        base: &past.assignment.base,
+        copied: &past.assignment.copy_files,
+        merged_into: Some(&into),
+    };
+    match ground.repository.clean_up(cleaning, &lock).map_err(refused_by_git)? {
+        CleanedUp::Removed { rescued: None, .. } => told(true, "removed".to_owned()),
+        CleanedUp::Removed { rescued: Some(reference), .. } => {
+            told(true, format!("removed; what no branch held: `git worktree add DIR {reference}`"))
+        }
+        CleanedUp::Kept(kept) => told(false, format!("kept: {kept}")),
+    }
+}

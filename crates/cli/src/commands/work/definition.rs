@@ -1,0 +1,178 @@
+//! The definitions that issues are worked on with.
+
+use std::collections::BTreeMap;
+
+use saihai_config::check::most_calls;
+use saihai_config::delivery::{Delivery, Handing, Wishes, deliver};
+use saihai_config::issues::{ChosenBy, ChosenDefinition, choose_definition};
+use saihai_config::{ForgeKind, Language, ValidatedDefinition, WorkGate, WorkSettings};
+use saihai_model::{GateMode, Issue, IssueSource, Limits, ProviderName, Script, TextFile, Workflow};
+
+use super::ground::Ground;
+use crate::commands::flags::RunFlags;
+use crate::error::Error;
+use crate::prepared::{Prepared, Wanted, unready};
+use crate::terminal::{Streams, visible_line};
+use crate::{diagnostics, own_programs, script};
+
+/// A definition, ready to be worked with.
+#[derive(Debug, Clone)]
+pub(super) struct Ready {
+    pub(super) name: String,
+    pub(super) dialect: String,
+    pub(super) workflow: Workflow,
+    pub(super) script: Option<Script>,
+    pub(super) language: Language,
+    /// The files its texts came from.
+    pub(super) texts: Vec<TextFile>,
+    /// What is set about work, with what the definition itself says of it.
+    pub(super) work: WorkSettings,
+    /// It says yes at every gate.
+    pub(super) auto: bool,
+    /// It wants what an issue depends on to be worked on as well.
+    pub(super) resolve: bool,
+}
+
+/// All of them, by name.
+pub(super) type Definitions = BTreeMap<String, Ready>;
+
+/// Which definition an issue is worked on with.
+pub(super) fn chosen(issue: &Issue, ground: &Ground, flag: Option<&str>) -> Result<ChosenDefinition, Error> {
+    choose_definition(issue, flag, &ground.work).ok_or_else(|| {
+        let title = visible_line(&issue.title);
+        Error::usage(format!("nothing says how {} (`{title}`) is to be worked on", issue.number))
+            .hint("name a definition with `--definition`, or write `definition = \"default\"` into `[work]`")
+    })
+}
+
+/// Where the name of a definition comes from, as the plan says it.
+pub(super) fn origin(by: &ChosenBy) -> String {
+    match by {
+        ChosenBy::Flag => "`--definition`".to_owned(),
+        ChosenBy::Issue => "the issue".to_owned(),
+        ChosenBy::Label(label) => format!("label `{}`", visible_line(label)),
+        ChosenBy::Settings => "`work.definition`".to_owned(),
+    }
+}
+
+impl Ready {
+    /// Finds and reads a definition; whatever forbids to run it is said.
+    pub(super) fn load(
+        name: &str,
+        ground: &Ground,
+        flags: &RunFlags,
+        streams: &mut Streams,
+    ) -> Result<Self, Error> {
+        let (project, settings) = (&ground.project, &ground.settings);
+        let strict = flags.strict || settings.strict;
+        // What all may cost together is shared out when each begins.
+        let mut options = flags.options(false)?;
+        options.budget = saihai_model::Budget::default();
+        options.delivers = true;
+        let wanted = Wanted { definition: name, options: &options, settings, strict };
+        let prepared = Prepared::new(project, wanted, streams)?;
+        if prepared.rehearsal {
+            let error = Error::usage(format!("nobody is configured who could work with `{name}`"));
+            return Err(error.hint("name a provider with `--provider`, or in the settings; `saihai doctor` lists those there are"));
+        }
+        let mut found = unready(&prepared.workflow, settings);
+        found.append(own_programs::untrusted(project, &prepared.workflow, flags.trust_project));
+        diagnostics::insist(&found, strict, streams)?;
+        let language = prepared.language;
+        let wishes = prepared.wishes.clone();
+        let work = wished(ground.work.clone(), &wishes, ground);
+        let resolve = wishes.resolve == Some(true);
+        let auto = flags.presence.auto || wishes.auto == Some(true);
+        let dialect = prepared.definition.dialect.name().to_owned();
+        let texts = prepared.texts.clone();
+        let workflow = prepared.workflow.into_workflow();
+        let file = script::file(project, flags.script.as_deref(), settings);
+        let mut ready = Self {
+            name: name.to_owned(),
+            dialect,
+            workflow,
+            script: None,
+            language,
+            texts,
+            work,
+            auto,
+            resolve,
+        };
+        if let Some(file) = file {
+            let around = ready.around("", ground)?;
+            ready.script = Some(script::read(project, &file, &around, strict, streams)?);
+        }
+        Ok(ready)
+    }
+
+    /// The definition with its delivery around it; `about` is what a person is shown of the issue.
+    pub(super) fn around(&self, about: &str, ground: &Ground) -> Result<ValidatedDefinition, Error> {
+        let handing = match (ground.forge, self.work.pull_request) {
+            (ForgeKind::Local, _) => Handing::Branch,
+            (ForgeKind::Github, false) => Handing::Push,
+            (ForgeKind::Github, true) => Handing::PullRequest { checks: self.work.checks_timeout },
+        };
+        // Without a pull request there is nothing to merge on a forge.
+        let merge = self.work.merge && handing != Handing::Push;
+        let delivery = Delivery {
+            about: about.to_owned(),
+            gates: self.work.gates.clone(),
+            mode: if self.auto { GateMode::Auto } else { GateMode::Person },
+            gate_timeout: self.work.gate_timeout,
+            handing,
+            merge,
+            comment: ground.source == IssueSource::Github && ground.forge == ForgeKind::Github,
+        };
+        let workflow = deliver(self.workflow.clone(), &delivery);
+        ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
+    }
+
+    /// The same with this budget.
+    pub(super) fn limited(
+        around: ValidatedDefinition,
+        budget: &saihai_model::Budget,
+    ) -> Result<ValidatedDefinition, Error> {
+        let workflow = around.into_workflow();
+        let limits = Limits { budget: workflow.limits.budget.and(budget), ..workflow.limits.clone() };
+        let workflow = Workflow { limits, ..workflow };
+        ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
+    }
+
+    /// The provider whose quota matters to it: that of its first turn.
+    pub(super) fn provider(&self) -> Option<ProviderName> {
+        let entry = self.workflow.stage(&self.workflow.entry);
+        let first = entry.into_iter().chain(self.workflow.stages.values()).flat_map(|stage| stage.turns());
+        first.map(|turn| turn.provider.clone()).next()
+    }
+
+    /// The most calls a run of it makes.
+    pub(super) fn most_calls(&self) -> Option<u64> {
+        most_calls(&self.workflow)
+    }
+
+    /// The gates it is asked at.
+    pub(super) fn gates(&self) -> Vec<WorkGate> {
+        self.work.gates.clone()
+    }
+}
+
+/// What is set about work with what a definition says of it, unless a flag says otherwise.
+fn wished(mut work: WorkSettings, wishes: &Wishes, ground: &Ground) -> WorkSettings {
+    if let Some(gates) = &wishes.gates {
+        work.gates.clone_from(gates);
+    }
+    if let Some(wanted) = wishes.pull_request.filter(|_| !ground.no_pull_request) {
+        work.pull_request = wanted;
+    }
+    if let Some(root) = &wishes.worktree_root {
+        work.worktree_root = root.into();
+    }
+    if let Some(files) = &wishes.copy_files {
+        work.copy_files.clone_from(files);
+    }
+    if let Some(prefix) = &wishes.label_prefix {
+        work.label_prefix.clone_from(prefix);
+    }
+    work.labels = wishes.labels.unwrap_or(work.labels);
+    work
+}

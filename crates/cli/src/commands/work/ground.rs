@@ -1,0 +1,161 @@
+//! Where work is done: everything that is known before anything begins.
+
+use std::sync::Arc;
+
+use saihai::repository::{self, Repository};
+use saihai::{Environment, Runs};
+use saihai_config::issues::{SourcesAtHand, choose_source};
+use saihai_config::{ForgeKind, Settings, Use, WorkSettings};
+use saihai_connect::Connections;
+use saihai_connect::forge::{Access, Address, ForgeError, Github, Token, find_token};
+use saihai_model::{IssueSource, RepositoryName};
+
+use super::Work;
+use crate::diagnostics;
+use crate::error::Error;
+use crate::prepared::connections;
+use crate::project::Project;
+use crate::repository::Repository as Remote;
+use crate::terminal::{Streams, visible_line};
+
+/// Where work is done.
+pub(crate) struct Ground {
+    pub(crate) project: Project,
+    pub(crate) settings: Settings,
+    /// What is set about work, flags taken in.
+    pub(crate) work: WorkSettings,
+    pub(crate) repository: Arc<Repository>,
+    pub(crate) source: IssueSource,
+    pub(crate) forge: ForgeKind,
+    /// The forge, where issues come from it or work goes to it.
+    pub(crate) access: Option<Access>,
+    /// The branch that work goes to where nothing else is said.
+    pub(crate) default_base: Option<String>,
+    /// A flag forbids pull requests.
+    pub(crate) no_pull_request: bool,
+}
+
+impl Ground {
+    /// Looks at everything. What is wrong is said before anything has been changed.
+    pub(crate) async fn find(
+        project: Project,
+        settings: Settings,
+        flags: &Work,
+        streams: &mut Streams,
+    ) -> Result<Self, Error> {
+        diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
+        let work = flags.merged(&project, settings.work.clone());
+        let with = connections(&settings);
+        let remote = Remote::of_project(&project.places.root, &with).await;
+        let at_hand = SourcesAtHand {
+            folder_named: flags.from.is_some(),
+            github_named: flags.names_github() || (work.repo.is_some() && work.source.is_none()),
+            set: work.source,
+            folder_exists: work.from.is_dir(),
+            remote_on_github: remote.as_ref().is_some_and(|remote| remote.is_on_github(&with)),
+        };
+        let source = choose_source(at_hand).map_err(|error| Error::usage(error.to_string()))?;
+        let forge = work.forge.unwrap_or(match source {
+            IssueSource::Folder => ForgeKind::Local,
+            IssueSource::Github => ForgeKind::Github,
+        });
+        let repository =
+            Repository::open(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
+        let needs_forge = source == IssueSource::Github || forge == ForgeKind::Github;
+        let access = if needs_forge { Some(access(&work, remote, &with).await?) } else { None };
+        let mut ground = Self {
+            project,
+            settings,
+            work,
+            repository: Arc::new(repository),
+            source,
+            forge,
+            access,
+            default_base: None,
+            no_pull_request: flags.no_pr,
+        };
+        ground.default_base = match forge {
+            ForgeKind::Local => ground.repository.current_branch(),
+            ForgeKind::Github => {
+                ground.url()?;
+                let github = ground.github().map_err(|error| refused_by_forge(&error))?;
+                let github = github.ok_or_else(|| Error::usage("there is no forge"))?;
+                let about = super::selection::patiently(|| github.about()).await;
+                Some(about.map_err(|error| refused_by_forge(&error))?.default_branch)
+            }
+        };
+        Ok(ground)
+    }
+
+    /// The runs of the project.
+    pub(crate) fn runs(&self) -> Runs {
+        self.project.runs()
+    }
+
+    /// How agents are reached.
+    pub(crate) fn connections(&self) -> Connections {
+        connections(&self.settings)
+    }
+
+    /// The address that is pushed to, as it was before the first agent.
+    pub(crate) fn url(&self) -> Result<&str, Error> {
+        let name = &self.work.remote;
+        self.repository.frozen().remote_url(name).ok_or_else(|| {
+            Error::usage(format!("there is no remote `{name}` to push to"))
+                .hint("add one with `git remote add`, or write `forge = \"local\"` into `[work]`")
+        })
+    }
+
+    /// Opens the way to the forge, on the runtime of whoever asks.
+    pub(crate) fn github(&self) -> Result<Option<Github>, ForgeError> {
+        self.access.clone().map(Github::open).transpose()
+    }
+
+    /// What the forge is shown where something is pushed.
+    pub(crate) fn push_token(&self) -> Option<repository::Token> {
+        self.access.as_ref().map(|access| repository::Token::new(access.token.secret()))
+    }
+}
+
+/// The way to the forge that settings, flags and the remote name.
+pub(crate) async fn access(
+    work: &WorkSettings,
+    remote: Option<Remote>,
+    with: &Connections,
+) -> Result<Access, Error> {
+    let address = Address::parse(&work.api).map_err(|error| {
+        Error::usage(error.to_string()).hint("the setting `work.api` or `GITHUB_API_URL` says so")
+    })?;
+    let named = remote.and_then(|remote| RepositoryName::parse(&remote.name));
+    let repository = work.repo.clone().or(named).ok_or_else(|| {
+        Error::usage("it is not known which repository is meant")
+            .hint("write `repo = \"OWNER/NAME\"` into `[work]`")
+    })?;
+    let token: Token = find_token(address.host(), &with.environment)
+        .await
+        .map_err(|error| Error::usage(error.to_string()))?;
+    Ok(Access::new(address, repository, token))
+}
+
+/// What a forge would not give, as the person hears it.
+pub(crate) fn refused_by_forge(error: &ForgeError) -> Error {
+    match error {
+        ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_) => Error::usage(error.to_string()),
+        ForgeError::NoRights { .. }
+        | ForgeError::RateLimited { .. }
+        | ForgeError::Transient { .. }
+        | ForgeError::Malformed { .. }
+        | ForgeError::Refused { .. }
+        | ForgeError::HeadMoved { .. }
+        | ForgeError::Ambiguous { .. } => Error::unavailable(visible_line(&error.to_string()).to_string()),
+    }
+}
+
+/// What git would not do, as the person hears it.
+pub(crate) fn refused_by_git(error: repository::Error) -> Error {
+    let refused = Error::usage(visible_line(&error.to_string()).to_string());
+    match error.remedy() {
+        Some(remedy) => refused.hint(remedy),
+        None => refused,
+    }
+}

@@ -1,0 +1,441 @@
+//! One issue, worked on: on a thread of its own, so that whatever happens to it happens to no other.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use saihai::delivery::{Assignment, Came, Deliverer, Destination, Forge, Means, Past};
+use saihai::repository::{Base, ItemLock, Taken};
+use saihai::{Beginning, Clock, Control, Driver, Finish, Going, Observed, RunDirectory};
+use saihai_config::issues::{clean_title, task};
+use saihai_config::{CleanUp, Comments, ForgeKind};
+use saihai_connect::Surroundings;
+use saihai_model::{
+    Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, Raise, WorkOutcome,
+    WorkReason,
+};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::definition::Ready;
+use super::ground::{Ground, refused_by_forge};
+use super::selection::patiently;
+use crate::driving::block_on;
+use crate::error::Error;
+use crate::terminal::visible_line;
+
+/// What is to be done with an issue now.
+pub(super) struct Job {
+    pub(super) ground: Arc<Ground>,
+    pub(super) issue: Issue,
+    pub(super) ready: Ready,
+    /// The branch it goes to.
+    pub(super) base: String,
+    /// What it may cost.
+    pub(super) budget: Budget,
+    pub(super) batch: String,
+    /// A run that failed or met a limit is not the last word.
+    pub(super) retry: bool,
+    pub(super) adopt: bool,
+    /// The ownership of the issue, where it was kept over a pause.
+    pub(super) lock: Option<Arc<ItemLock>>,
+}
+
+/// What a thread tells of its issue.
+pub(super) enum Told {
+    /// It is driven, and can be told to stop.
+    Begun { number: IssueNumber, run: String, control: Control },
+    /// Something has happened.
+    Seen { number: IssueNumber, seen: Seen },
+    /// It is over, or pauses.
+    Over { number: IssueNumber, over: Box<Over> },
+    /// Issues were listed again.
+    Listed(Box<Result<super::selection::Listing, super::selection::Unlisted>>),
+}
+
+/// What has happened.
+pub(super) enum Seen {
+    Stage(String),
+    FirstTurn,
+    Turn(Cost),
+    Waiting(Option<saihai_model::Moment>),
+    Warning(String),
+}
+
+/// How the driving of an issue came to an end.
+pub(super) struct Over {
+    pub(super) came: Came,
+    /// The run, where there is one.
+    pub(super) past: Option<Past>,
+    /// How the driver left it, where it was driven at all.
+    pub(super) finish: Option<Finish>,
+    pub(super) lock: Option<Arc<ItemLock>>,
+    /// A bug of ours.
+    pub(super) panicked: bool,
+}
+
+impl Over {
+    pub(super) fn told(outcome: WorkOutcome, reason: impl Into<String>) -> Self {
+        let reason = Some(reason.into()).filter(|reason: &String| !reason.is_empty());
+        Self { came: Came { outcome, reason }, past: None, finish: None, lock: None, panicked: false }
+    }
+}
+
+/// Works on an issue to its end or its next pause; what came of it is told.
+pub(super) fn work_on(job: Job, tell: &UnboundedSender<Told>) {
+    let number = job.issue.number;
+    let over = match catch_unwind(AssertUnwindSafe(|| block_on(job.go(tell)))) {
+        Ok(Ok(over)) => over,
+        Ok(Err(error)) => Over::told(WorkOutcome::Failed, said(&error)),
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().cloned();
+            let said = said.or_else(|| panic.downcast_ref::<&str>().map(|&said| said.to_owned()));
+            Over {
+                panicked: true,
+                ..Over::told(WorkOutcome::Failed, said.unwrap_or_else(|| "a bug".to_owned()))
+            }
+        }
+    };
+    tell.send(Told::Over { number, over: Box::new(over) }).unwrap_or(());
+}
+
+fn said(error: &Error) -> String {
+    match error {
+        Error::ClosedPipe => "nobody listens".to_owned(),
+        Error::Said(code) => format!("exit code {code}"),
+        Error::Refused(refusal) => {
+            std::iter::once(&refusal.message).chain(&refusal.hints).cloned().collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+impl Job {
+    async fn go(mut self, tell: &UnboundedSender<Told>) -> Result<Over, Error> {
+        let lock = match self.lock.take() {
+            Some(lock) => lock,
+            None => match self.take()? {
+                Ok(lock) => lock,
+                Err(over) => return Ok(over),
+            },
+        };
+        // Looked at again, now that it is ours: somebody may have been here meanwhile.
+        let all = Past::of(&self.ground.runs(), self.issue.source, self.issue.number)?;
+        let known = !all.is_empty();
+        let last = all.into_iter().find(|past| past.delivers);
+        let driver = match last {
+            Some(past) if goes_on(&past, &self.ground) => self.resume(past, &lock)?,
+            Some(past) if !(self.retry && can_be_retried(&past)) => {
+                let came = past.came().unwrap_or(Came { outcome: WorkOutcome::Waiting, reason: None });
+                return Ok(Over { came, past: Some(past), finish: None, lock: None, panicked: false });
+            }
+            Some(_) | None => match self.begin(&lock, known).await? {
+                Ok(driver) => driver,
+                Err(over) => return Ok(over),
+            },
+        };
+        self.drive(driver, lock, tell).await
+    }
+
+    /// Takes the issue, if nobody has it.
+    fn take(&self) -> Result<Result<Arc<ItemLock>, Over>, Error> {
+        let item = saihai::repository::Item {
+            number: self.issue.number.get(),
+            source: source_of(&self.issue),
+            branch_prefix: self.ready.work.branch_prefix.clone(),
+        };
+        let taken = ItemLock::take(&self.ground.repository, &item, "", &Clock::system());
+        Ok(match taken.map_err(super::ground::refused_by_git)? {
+            Taken::Ours(lock) => Ok(Arc::new(lock)),
+            Taken::Elsewhere { process, .. } => {
+                let who = process.map_or_else(String::new, |process| format!("process {process}"));
+                Err(Over::told(WorkOutcome::Elsewhere, who))
+            }
+        })
+    }
+
+    async fn begin(&self, lock: &Arc<ItemLock>, known: bool) -> Result<Result<Driver, Over>, Error> {
+        let ground = &self.ground;
+        let Ok(title) = clean_title(&self.issue.title) else {
+            return Ok(Err(Over::told(WorkOutcome::Failed, WorkReason::BlankTitle.word())));
+        };
+        let base = self.base()?;
+        let assignment = self.assignment(title.clone(), base)?;
+        let about = format!(
+            "{} {title}, from `{}` at {}",
+            self.issue.number,
+            assignment.base.branch,
+            short(&assignment.base.commit)
+        );
+        let around = self.ready.around(&about, ground)?;
+        let mut budget = self.budget.clone();
+        if !ground.work.budget_per_issue.is_unlimited() {
+            let past = Past::of(&ground.runs(), self.issue.source, self.issue.number)?;
+            let spent = past.iter().fold(Cost::default(), |sum, past| sum.plus(past.cost));
+            let driven = past.iter().fold(0, |sum, past| past.time.0.saturating_add(sum));
+            budget = budget.and(&ground.work.budget_per_issue.less(spent, Millis(driven)));
+        }
+        let workflow = Ready::limited(around, &budget)?;
+        let frozen =
+            serde_json::to_value(&assignment).map_err(|error| Error::unavailable(error.to_string()))?;
+        let deliverer = self.deliverer(assignment.clone(), lock, known)?;
+        let beginning = Beginning {
+            workflow,
+            script: self.ready.script.clone(),
+            definition: self.ready.name.clone(),
+            dialect: self.ready.dialect.clone(),
+            task: self.task().await?,
+            slug: self.issue.number.slug(),
+            seed: RandomState::new().build_hasher().finish(),
+            interactive: false,
+            rehearsal: false,
+            patience: ground.settings.short_wait,
+            directory: assignment.worktree,
+            reports: ground.settings.reports_dir.clone(),
+            subject: std::collections::BTreeMap::new(),
+            delivery: Some(frozen),
+            texts: self.ready.texts.clone(),
+        };
+        let driver = Driver::start(&ground.runs(), beginning, ground.connections(), Clock::system())?;
+        Ok(Ok(driver.reaching(Arc::new(deliverer))))
+    }
+
+    /// What is to be done: the issue, and what those say about it whom its settings trust.
+    async fn task(&self) -> Result<String, Error> {
+        let mut issue = self.issue.clone();
+        let github = self.ground.github().map_err(|error| refused_by_forge(&error))?;
+        let wanted = self.ready.work.comments == Comments::Trusted && issue.source == IssueSource::Github;
+        if let Some(github) = github.filter(|_| wanted) {
+            let said = patiently(|| github.comments(issue.number)).await;
+            let said = said.map_err(|error| refused_by_forge(&error))?;
+            for comment in said.into_iter().filter(|comment| comment.trusted) {
+                let author = clean_title(&comment.author.unwrap_or_default()).unwrap_or_default();
+                issue.body.push_str(&format!("\n\n---\nComment by {author}:\n\n{}", comment.body));
+            }
+        }
+        let task = task(&issue).map_err(|blank| Error::usage(blank.to_string()))?;
+        Ok(task.text)
+    }
+
+    /// Where the branch begins: on the server as it is now, or here (I-13).
+    fn base(&self) -> Result<Base, Error> {
+        let ground = &self.ground;
+        let found = match ground.forge {
+            ForgeKind::Local => ground.repository.beginning(&self.base),
+            ForgeKind::Github => {
+                ground.repository.fetch(ground.url()?, &self.base, ground.push_token().as_ref())
+            }
+        };
+        found.map_err(super::ground::refused_by_git)
+    }
+
+    fn assignment(&self, title: String, base: Base) -> Result<Assignment, Error> {
+        let (ground, work, number) = (&self.ground, &self.ready.work, self.issue.number);
+        let forge = match (ground.forge, &ground.access) {
+            (ForgeKind::Github, Some(access)) => Some(Destination {
+                api: work.api.clone(),
+                repository: access.repository.clone(),
+                url: ground.url()?.to_owned(),
+                draft: work.draft,
+                method: work.merge_method,
+                without_checks: work.merge_without_checks,
+            }),
+            (ForgeKind::Github | ForgeKind::Local, _) => None,
+        };
+        let root = ground.repository.root().join(&work.worktree_root);
+        Ok(Assignment {
+            batch: Some(self.batch.clone()),
+            source: self.issue.source,
+            issue: number,
+            title,
+            text: text_of(&self.issue),
+            instance: number.instance(),
+            branch: number.branch(&work.branch_prefix),
+            branch_prefix: work.branch_prefix.clone(),
+            base,
+            worktree: root.canonicalize().unwrap_or(root).join(number.slug()),
+            worktree_root: work.worktree_root.clone(),
+            copy_files: work.copy_files.clone(),
+            adopt: self.adopt,
+            forge,
+            verify: work.verify.clone(),
+            keep: work.cleanup == CleanUp::Never,
+            language: self.ready.language.name().to_owned(),
+        })
+    }
+
+    fn deliverer(
+        &self,
+        assignment: Assignment,
+        lock: &Arc<ItemLock>,
+        known: bool,
+    ) -> Result<Deliverer, Error> {
+        deliverer(&self.ground, assignment, lock, known)
+    }
+
+    fn resume(&self, past: Past, lock: &Arc<ItemLock>) -> Result<Driver, Error> {
+        let placed = past.deeds.has(saihai_config::delivery::stage::WORKTREE);
+        let deliverer = self.deliverer(past.assignment, lock, true)?;
+        if placed && !past.deeds.has(saihai_config::delivery::stage::CLEAN_UP) {
+            deliverer.restore().map_err(Error::usage)?;
+        }
+        let raise = Raise {
+            rounds: None,
+            budget: Budget::default(),
+            runtime: None,
+            patience: self.ground.settings.short_wait,
+            now: false,
+        };
+        let driver = Driver::resume(past.directory, raise, self.ground.connections(), Clock::system())?;
+        Ok(driver.reaching(Arc::new(deliverer)))
+    }
+
+    async fn drive(
+        self,
+        driver: Driver,
+        lock: Arc<ItemLock>,
+        tell: &UnboundedSender<Told>,
+    ) -> Result<Over, Error> {
+        let (number, directory) = (self.issue.number, driver.directory().clone());
+        let say = |told| tell.send(told).unwrap_or(());
+        say(Told::Begun { number, run: directory.id().to_owned(), control: driver.control() });
+        let going = Going { stay_at_gates: false, auto: self.ready.auto };
+        let mut asked = false;
+        let mut observer = |observed: Observed<'_>| {
+            for seen in seen(&observed, &mut asked) {
+                say(Told::Seen { number, seen });
+            }
+        };
+        let finish = driver.drive(going, &mut observer).await?;
+        over(&directory, finish, lock)
+    }
+}
+
+/// How a run stands that was driven.
+fn over(directory: &RunDirectory, finish: Finish, lock: Arc<ItemLock>) -> Result<Over, Error> {
+    // It is not driven any more, though its owner's mark may take a moment to vanish.
+    let past = Past::read(directory)?;
+    let came = past.as_ref().and_then(Past::came);
+    let came =
+        came.unwrap_or(Came { outcome: WorkOutcome::Cancelled, reason: Some("interrupted".to_owned()) });
+    Ok(Over { came, past, finish: Some(finish), lock: Some(lock), panicked: false })
+}
+
+/// Whoever hands the work on an issue over.
+pub(super) fn deliverer(
+    ground: &Ground,
+    assignment: Assignment,
+    lock: &Arc<ItemLock>,
+    known: bool,
+) -> Result<Deliverer, Error> {
+    let connections = ground.connections();
+    let secrets = connections.redactor().values();
+    let github = ground.github().map_err(|error| super::ground::refused_by_forge(&error))?;
+    let forge = github.zip(ground.push_token()).map(|(github, token)| Forge { github, token });
+    let means = Means {
+        repository: Arc::clone(&ground.repository),
+        lock: Arc::clone(lock),
+        forge: forge.filter(|_| assignment.forge.is_some()),
+        runs: ground.runs(),
+        secrets,
+        around: Surroundings::of(&connections),
+        beyond: None,
+    };
+    Ok(Deliverer::new(assignment, means, known))
+}
+
+/// Whether a run goes on when it is driven (I-72).
+fn goes_on(past: &Past, ground: &Ground) -> bool {
+    match past.came().map(|came| came.outcome) {
+        None => true,
+        // Asked again: it was answered, a person has merged or reviewed, the forge knows more now, the provider serves again.
+        Some(WorkOutcome::Waiting | WorkOutcome::Unknown | WorkOutcome::Provider) => true,
+        // Only where something has moved can it come out otherwise (I-64).
+        Some(WorkOutcome::Conflict) => has_moved(past, ground),
+        Some(
+            WorkOutcome::Merged
+            | WorkOutcome::PrCreated
+            | WorkOutcome::BranchReady
+            | WorkOutcome::NoChanges
+            | WorkOutcome::Elsewhere
+            | WorkOutcome::Closed
+            | WorkOutcome::Declined
+            | WorkOutcome::Cancelled
+            | WorkOutcome::Limited
+            | WorkOutcome::Failed
+            | WorkOutcome::Blocked,
+        ) => false,
+    }
+}
+
+/// Whether the branch or what it is merged into is not where it was when they conflicted.
+fn has_moved(past: &Past, ground: &Ground) -> bool {
+    let reason = past.came().and_then(|came| came.reason).unwrap_or_default();
+    let tip = |branch: &str| ground.repository.tip(&format!("refs/heads/{branch}")).ok().flatten();
+    let base = &past.assignment.base.branch;
+    let into = tip(&format!("saihai/merge/{base}")).or_else(|| tip(base));
+    let is_there = |commit: Option<String>| commit.is_some_and(|commit| reason.contains(&commit));
+    past.assignment.forge.is_some() || !(is_there(into) && is_there(tip(&past.assignment.branch)))
+}
+
+/// Whether `--retry` makes a new run of it.
+fn can_be_retried(past: &Past) -> bool {
+    match past.came().map(|came| came.outcome) {
+        Some(
+            WorkOutcome::Limited
+            | WorkOutcome::Failed
+            | WorkOutcome::Blocked
+            | WorkOutcome::Declined
+            | WorkOutcome::Cancelled
+            | WorkOutcome::Conflict,
+        ) => true,
+        Some(
+            WorkOutcome::Merged
+            | WorkOutcome::PrCreated
+            | WorkOutcome::BranchReady
+            | WorkOutcome::NoChanges
+            | WorkOutcome::Elsewhere
+            | WorkOutcome::Closed
+            | WorkOutcome::Waiting
+            | WorkOutcome::Provider
+            | WorkOutcome::Unknown,
+        )
+        | None => false,
+    }
+}
+
+/// By what the text of an issue is known again.
+pub(super) fn text_of(issue: &Issue) -> String {
+    Assignment::fingerprint(&format!("{}\n{}", issue.title, issue.body))
+}
+
+fn source_of(issue: &Issue) -> saihai::repository::Source {
+    match issue.source {
+        saihai_model::IssueSource::Folder => saihai::repository::Source::Folder,
+        saihai_model::IssueSource::Github => saihai::repository::Source::Forge,
+    }
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// What of all that happens in a run is of interest beside its table.
+fn seen(observed: &Observed<'_>, asked: &mut bool) -> Vec<Seen> {
+    match observed {
+        Observed::Recorded(record) => match &record.entry {
+            Entry::Decision(Decision::Entered { stage, .. }) => vec![Seen::Stage(stage.to_string())],
+            Entry::Fact(Fact::Asked { .. }) if !*asked => {
+                *asked = true;
+                vec![Seen::FirstTurn]
+            }
+            Entry::Fact(Fact::Replied(reply)) => {
+                let (usd, tokens) = (reply.cost.unwrap_or_default(), reply.usage.tokens());
+                vec![Seen::Turn(Cost { usd, tokens, turns: 1 })]
+            }
+            Entry::Fact(Fact::Woke) => vec![Seen::Waiting(None)],
+            Entry::Fact(_) | Entry::Decision(_) => Vec::new(),
+        },
+        Observed::Waiting { until } => vec![Seen::Waiting(Some(*until))],
+        Observed::Warning(warning) => vec![Seen::Warning(visible_line(&warning.to_string()).into_owned())],
+        Observed::Progress { .. } | Observed::Gate { .. } => Vec::new(),
+    }
+}

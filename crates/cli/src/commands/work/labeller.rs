@@ -1,0 +1,66 @@
+//! Labels on the forge that show how issues stand (I-54). They are set beside the work, on a thread of their own: whatever
+//! goes wrong with them is said, and stops nothing.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use saihai_model::{IssueNumber, IssueSource, StatusLabel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::ground::Ground;
+use crate::driving::block_on;
+use crate::error::Error;
+
+struct Wanted {
+    number: IssueNumber,
+    labels: Vec<StatusLabel>,
+    prefix: String,
+}
+
+/// Sets labels, one change after the other.
+pub(super) struct Labeller {
+    wanted: Option<UnboundedSender<Wanted>>,
+    thread: Option<JoinHandle<Vec<String>>>,
+}
+
+impl Labeller {
+    /// One that sets labels where issues have them: a folder is only read.
+    pub(super) fn start(ground: &Arc<Ground>) -> Self {
+        if ground.source != IssueSource::Github {
+            return Self { wanted: None, thread: None };
+        }
+        let (tell, mut hear) = unbounded_channel::<Wanted>();
+        let ground = Arc::clone(ground);
+        let work = move || {
+            let mut wrong = Vec::new();
+            let all = async {
+                let github = ground.github().map_err(|error| super::ground::refused_by_forge(&error))?;
+                let Some(github) = github else { return Ok(()) };
+                while let Some(Wanted { number, labels, prefix }) = hear.recv().await {
+                    if let Err(error) = github.set_status(number, &labels, &prefix).await {
+                        wrong.push(format!("the labels of {number} could not be set: {error}"));
+                    }
+                }
+                Ok::<(), Error>(())
+            };
+            block_on(all).unwrap_or(());
+            wrong
+        };
+        let thread = std::thread::Builder::new().name("labels".to_owned()).spawn(work).ok();
+        Self { wanted: Some(tell), thread }
+    }
+
+    /// An issue has these labels of ours from now on.
+    pub(super) fn set(&self, number: IssueNumber, labels: &[StatusLabel], prefix: &str) {
+        if let Some(wanted) = &self.wanted {
+            let wish = Wanted { number, labels: labels.to_vec(), prefix: prefix.to_owned() };
+            wanted.send(wish).unwrap_or(());
+        }
+    }
+
+    /// Waits until all of it is done; what went wrong comes back.
+    pub(super) fn finish(mut self) -> Vec<String> {
+        self.wanted = None;
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}

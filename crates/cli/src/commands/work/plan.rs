@@ -1,0 +1,223 @@
+//! What will be done, said before anything is.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use saihai_config::ForgeKind;
+use saihai_engine::work::Obstacle;
+use saihai_model::{Issue, IssueNumber};
+use serde::Serialize;
+
+use super::Work;
+use super::definition::{Definitions, Ready, chosen, origin};
+use super::ground::{Ground, refused_by_git};
+use super::selection::Listing;
+use crate::error::Error;
+use crate::json;
+use crate::report::{budget_words, count};
+use crate::terminal::{Stream, Streams, Table, visible_line};
+
+/// How the items of a plan are worked on.
+pub(super) struct Planned {
+    pub(super) definitions: Definitions,
+    pub(super) items: BTreeMap<IssueNumber, PlannedItem>,
+}
+
+/// How one of them is.
+#[derive(Clone)]
+pub(super) struct PlannedItem {
+    pub(super) definition: String,
+    /// Who named it.
+    pub(super) by: String,
+    pub(super) base: String,
+}
+
+#[derive(Serialize)]
+struct PlanObject<'a> {
+    issue: IssueNumber,
+    title: &'a str,
+    definition: &'a str,
+    definition_from: &'a str,
+    base: &'a str,
+    branch: String,
+    after: &'a [IssueNumber],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<String>,
+    gates: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_turns: Option<u64>,
+}
+
+impl Planned {
+    /// Finds out how each item is worked on. What is wrong ends the command before anything has begun.
+    pub(super) fn new(
+        listing: &Listing,
+        ground: &Ground,
+        flags: &Work,
+        streams: &mut Streams,
+    ) -> Result<Self, Error> {
+        let mut planned = Self { definitions: Definitions::new(), items: BTreeMap::new() };
+        for item in &listing.plan.items {
+            if let Some(issue) = listing.issues.get(&item.number) {
+                planned.plan(issue, ground, flags, streams)?;
+            }
+        }
+        Ok(planned)
+    }
+
+    /// Nothing yet.
+    pub(super) fn none() -> Self {
+        Self { definitions: Definitions::new(), items: BTreeMap::new() }
+    }
+
+    /// Finds out how one more issue is worked on.
+    pub(super) fn plan(
+        &mut self,
+        issue: &Issue,
+        ground: &Ground,
+        flags: &Work,
+        streams: &mut Streams,
+    ) -> Result<(), Error> {
+        let chosen = chosen(issue, ground, flags.definition.as_deref())?;
+        if let Some((label, other)) = &chosen.overruled {
+            streams.warning(&format!(
+                "{} is worked on with `{}`, though its label `{}` names `{other}`",
+                issue.number,
+                chosen.name,
+                visible_line(label)
+            ));
+        }
+        if !self.definitions.contains_key(&chosen.name) {
+            let ready = Ready::load(&chosen.name, ground, &flags.flags, streams)?;
+            self.definitions.insert(chosen.name.clone(), ready);
+        }
+        let base = base(issue, ground, flags)?;
+        let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base };
+        self.items.insert(issue.number, item);
+        Ok(())
+    }
+
+    /// Whether a definition says that dependencies are worked on as well.
+    pub(super) fn wants_dependencies(&self) -> bool {
+        self.definitions.values().any(|ready| ready.resolve)
+    }
+
+    pub(super) fn ready(&self, number: IssueNumber) -> Option<(&PlannedItem, &Ready)> {
+        let item = self.items.get(&number)?;
+        Some((item, self.definitions.get(&item.definition)?))
+    }
+
+    /// Says what will be done, and by whose word (I-6, I-9).
+    pub(super) fn print(
+        &self,
+        listing: &Listing,
+        ground: &Ground,
+        json: bool,
+        out: &mut Stream,
+    ) -> io::Result<()> {
+        if json {
+            return self.write(listing, out);
+        }
+        if listing.plan.items.is_empty() {
+            out.data("nothing to do")?;
+            return out.flush();
+        }
+        let mut table = Table::new(&["ISSUE", "TITLE", "DEFINITION", "BASE", "AFTER", "GATES", "TURNS"]);
+        for item in &listing.plan.items {
+            let Some((planned, ready)) = self.ready(item.number) else { continue };
+            let title =
+                listing.issues.get(&item.number).map(|issue| issue.title.as_str()).unwrap_or_default();
+            let after: Vec<String> = item.after.iter().map(IssueNumber::to_string).collect();
+            let after = item
+                .obstacle
+                .map_or(after.join(" "), |obstacle| format!("blocked: {}", obstacle_words(obstacle)));
+            let gates: Vec<&str> = ready.gates().iter().map(|gate| gate.name()).collect();
+            let gates = if ready.auto { "(auto)".to_owned() } else { gates.join(" ") };
+            let most = ready.most_calls().map_or_else(|| "no limit".to_owned(), |most| format!("≤ {most}"));
+            table.row(vec![
+                item.number.to_string(),
+                saihai_config::issues::cut(&visible_line(title), 40),
+                format!("{} ({})", visible_line(&planned.definition), planned.by),
+                visible_line(&planned.base).into_owned(),
+                after,
+                gates,
+                most,
+            ]);
+        }
+        for line in table.lines() {
+            out.data(&line)?;
+        }
+        for line in self.settings(ground) {
+            out.data(&line)?;
+        }
+        out.flush()
+    }
+
+    fn write(&self, listing: &Listing, out: &mut Stream) -> io::Result<()> {
+        for item in &listing.plan.items {
+            let Some((planned, ready)) = self.ready(item.number) else { continue };
+            let object = PlanObject {
+                issue: item.number,
+                title: listing.issues.get(&item.number).map(|issue| issue.title.as_str()).unwrap_or_default(),
+                definition: &planned.definition,
+                definition_from: &planned.by,
+                base: &planned.base,
+                branch: item.number.branch(&ready.work.branch_prefix),
+                after: &item.after,
+                blocked: item.obstacle.map(obstacle_words),
+                gates: ready.gates().iter().map(|gate| gate.name()).collect(),
+                most_turns: ready.most_calls(),
+            };
+            json::line(out, "plan", object)?;
+        }
+        Ok(())
+    }
+
+    /// What else counts for all of them, each with who says so.
+    fn settings(&self, ground: &Ground) -> Vec<String> {
+        let work = &ground.work;
+        let origin = |key: &str| {
+            let found =
+                ground.settings.find(&format!("work.{key}")).ok().and_then(|found| found.into_iter().next());
+            found.map_or_else(|| "default".to_owned(), |found| found.origin.to_string())
+        };
+        let forge = match ground.forge {
+            ForgeKind::Local => "local: branches stay in this repository",
+            ForgeKind::Github => "github",
+        };
+        let source = format!("issues from {} ({})", ground.source.name(), origin("source"));
+        let merge = if work.merge { "merged" } else { "not merged" };
+        let mut lines = vec![
+            source,
+            format!("results to {forge} ({}); {merge} ({})", origin("forge"), origin("merge")),
+            format!("{} at a time ({})", count(u64::from(work.jobs), "issue"), origin("jobs")),
+        ];
+        lines.extend(budget_words(&work.budget).map(|budget| format!("all together may cost {budget}")));
+        lines.extend(budget_words(&work.budget_per_issue).map(|budget| format!("each may cost {budget}")));
+        lines
+    }
+}
+
+/// The branch an issue goes to (I-13).
+fn base(issue: &Issue, ground: &Ground, flags: &Work) -> Result<String, Error> {
+    let named = flags.base.clone().or_else(|| issue.base.clone()).or_else(|| ground.work.base.clone());
+    let branch = match named {
+        Some(branch) => branch,
+        None => ground.default_base.clone().ok_or_else(|| {
+            Error::usage("no branch is checked out, so it is not known what work goes to")
+                .hint("name one with `--base`")
+        })?,
+    };
+    if ground.forge == ForgeKind::Local {
+        ground.repository.base(&branch).map_err(refused_by_git)?;
+    }
+    Ok(branch)
+}
+
+/// Why an item cannot begin.
+pub(super) fn obstacle_words(obstacle: Obstacle) -> String {
+    match obstacle {
+        Obstacle::NotSelected(number) => format!("{number} is open"),
+        Obstacle::NotFound(number) => format!("{number} is not there"),
+    }
+}

@@ -1,0 +1,246 @@
+//! What came of issues, for people and programs (I-75).
+
+use std::io;
+
+use saihai::delivery::Past;
+use saihai_config::delivery::stage;
+use saihai_config::issues::cut;
+use saihai_model::{Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
+use serde::Serialize;
+
+use super::item::Over;
+use crate::json;
+use crate::terminal::{Stream, Table, visible_line};
+use crate::time;
+
+/// What came of one issue.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct ItemResult {
+    pub(super) issue: IssueNumber,
+    pub(super) title: String,
+    pub(super) outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) run: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) branch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pull_request: Option<String>,
+    /// Where its files are, as long as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) worktree: Option<String>,
+    pub(super) turns: u64,
+    pub(super) cost_usd: f64,
+    pub(super) seconds: f64,
+    /// What a person can do now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) hints: Vec<String>,
+    pub(super) exit: u8,
+    /// How what was merged beside a branch gets into it.
+    #[serde(skip)]
+    pub(super) way: Option<String>,
+    #[serde(skip)]
+    pub(super) word: WorkOutcome,
+    #[serde(skip)]
+    pub(super) cost: Cost,
+    #[serde(skip)]
+    pub(super) time: Millis,
+}
+
+/// What came of all of them.
+#[derive(Debug, Serialize)]
+struct BatchResult<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<&'a str>,
+    items: usize,
+    turns: u64,
+    cost_usd: f64,
+    exit: u8,
+}
+
+/// All results of an invocation, written out.
+#[derive(Debug, Serialize)]
+struct Whole<'a> {
+    v: u32,
+    batch: &'a str,
+    items: &'a [ItemResult],
+    exit: u8,
+}
+
+impl ItemResult {
+    /// What came of an issue.
+    pub(super) fn new(issue: IssueNumber, title: &str, over: &Over) -> Self {
+        let past = over.past.as_ref();
+        let text =
+            |stage: &str, key: &str| past.and_then(|past| past.deeds.text(stage, key)).map(str::to_owned);
+        let (cost, time) = past.map_or((Cost::default(), Millis(0)), |past| (past.cost, past.time));
+        let outcome = over.came.outcome;
+        let worktree = past.map(|past| past.assignment.worktree.clone()).filter(|path| path.is_dir());
+        Self {
+            issue,
+            title: title.to_owned(),
+            outcome: outcome.word(),
+            reason: over.came.reason.clone(),
+            run: past.map(|past| past.directory.id().to_owned()),
+            branch: past
+                .filter(|past| past.deeds.has(stage::WORKTREE))
+                .map(|past| past.assignment.branch.clone()),
+            pull_request: text(stage::PULL_REQUEST, "url"),
+            worktree: worktree.map(|path| path.display().to_string()),
+            turns: cost.turns,
+            cost_usd: cost.usd.dollars(),
+            seconds: std::time::Duration::from_millis(time.0).as_secs_f64(),
+            hints: hints(outcome, past),
+            exit: if over.panicked { 70 } else { outcome.exit_code() },
+            way: text(stage::MERGE, "hint"),
+            word: outcome,
+            cost,
+            time,
+        }
+    }
+}
+
+/// What a person can do now.
+fn hints(outcome: WorkOutcome, past: Option<&Past>) -> Vec<String> {
+    let Some(past) = past else { return Vec::new() };
+    let run = past.directory.id();
+    let mut hints = Vec::new();
+    let at_gate = past.state.reason() == Some("person");
+    match outcome {
+        WorkOutcome::Waiting if at_gate => {
+            hints.push(format!("answer with `saihai answer {run} yes` or `no`, then `saihai work` again"));
+        }
+        WorkOutcome::Limited => {
+            hints.push(format!("raise the limit: `saihai resume {run} --help`, or `saihai work --retry`"));
+        }
+        WorkOutcome::Failed | WorkOutcome::Blocked | WorkOutcome::Declined => {
+            hints.push(format!("`saihai explain {run}` says why; `saihai work --retry` begins again"));
+        }
+        WorkOutcome::Cancelled | WorkOutcome::Provider => {
+            hints.push("`saihai work` goes on with it".to_owned())
+        }
+        WorkOutcome::Unknown => {
+            hints.push("look there, then `saihai work` again: it looks before it does".to_owned())
+        }
+        WorkOutcome::Conflict => {
+            hints.push(format!("merge it by hand: `git merge {}`", past.assignment.branch));
+        }
+        WorkOutcome::Merged
+        | WorkOutcome::PrCreated
+        | WorkOutcome::BranchReady
+        | WorkOutcome::NoChanges
+        | WorkOutcome::Elsewhere
+        | WorkOutcome::Closed
+        | WorkOutcome::Waiting => {}
+    }
+    let kept = [stage::FINALIZE, stage::CLEAN_UP];
+    hints.extend(
+        kept.iter().filter_map(|stage| past.deeds.text(stage, "rescued")).map(|how| format!("kept: `{how}`")),
+    );
+    hints.extend(past.deeds.text(stage::CLEAN_UP, "kept").map(|why| format!("the worktree stays: {why}")));
+    hints
+}
+
+/// The exit code of the invocation.
+pub(super) fn exit_code(results: &[ItemResult]) -> u8 {
+    work_exit_code(results.iter().map(|result| result.exit))
+}
+
+/// Says what came of everything.
+pub(super) fn print(results: &[ItemResult], out: &mut Stream) -> io::Result<()> {
+    let mut table =
+        Table::new(&["ISSUE", "OUTCOME", "REASON", "BRANCH", "PULL REQUEST", "TURNS", "COST", "TIME"]);
+    for result in results {
+        let shown = |text: &Option<String>| text.as_deref().map(|text| visible_line(text).into_owned());
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        table.row(vec![
+            result.issue.to_string(),
+            result.outcome.to_owned(),
+            cut(&or_none(shown(&result.reason)), 60),
+            or_none(shown(&result.branch)),
+            or_none(shown(&result.pull_request)),
+            result.turns.to_string(),
+            result.cost.usd.to_string(),
+            time::stopwatch(result.time),
+        ]);
+    }
+    for line in table.lines() {
+        out.data(&line)?;
+    }
+    for result in results {
+        for hint in &result.hints {
+            out.data(&format!("{}: {}", result.issue, visible_line(hint)))?;
+        }
+        let is_done = result.exit == 0;
+        if let Some(worktree) = result.worktree.as_ref().filter(|_| !is_done) {
+            out.data(&format!("{}: its files are in `{}`", result.issue, visible_line(worktree)))?;
+        }
+    }
+    if exit_code(results) == 0 && !results.is_empty() {
+        out.data("all done")?;
+    }
+    // What is left to do for the person whose branch must not move under their feet (I-62).
+    let merges = results.iter().filter(|result| result.word == WorkOutcome::Merged);
+    let mut ways: Vec<&str> = merges.filter_map(|result| result.way.as_deref()).collect();
+    ways.dedup();
+    for way in ways {
+        out.data(&format!("take the merges in: {way}"))?;
+    }
+    out.flush()
+}
+
+/// Says what came of one issue to a program.
+pub(super) fn write_item(result: &ItemResult, out: &mut Stream) -> io::Result<()> {
+    json::line(out, "item", result)
+}
+
+/// Says what came of everything to a program.
+pub(super) fn write_batch(batch: &str, results: &[ItemResult], out: &mut Stream) -> io::Result<()> {
+    let object = BatchResult {
+        batch: Some(batch),
+        items: results.len(),
+        turns: results.iter().map(|result| result.turns).sum(),
+        cost_usd: results.iter().map(|result| result.cost_usd).sum(),
+        exit: exit_code(results),
+    };
+    json::line(out, "batch", object)
+}
+
+/// Says to a program that there was nothing to do.
+pub(super) fn nothing(out: &mut Stream) -> io::Result<()> {
+    json::line(out, "batch", BatchResult { batch: None, items: 0, turns: 0, cost_usd: 0.0, exit: 0 })
+}
+
+/// All results as one JSON document.
+pub(super) fn document(batch: &str, results: &[ItemResult]) -> String {
+    let whole = Whole { v: 1, batch, items: results, exit: exit_code(results) };
+    serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
+}
+
+/// All results as Markdown.
+pub(super) fn markdown(results: &[ItemResult]) -> String {
+    let cell = |text: &str| {
+        let text = visible_line(text).replace('\\', "\\\\").replace('|', "\\|");
+        saihai_config::issues::inert(&text.replace('<', "&lt;"))
+    };
+    let mut text = "| issue | title | outcome | reason | branch | pull request | turns | cost | time |\n\
+                    |---|---|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for result in results {
+        let or_empty = |text: &Option<String>| text.as_deref().map(cell).unwrap_or_default();
+        text.push_str(&format!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            result.issue,
+            cell(&result.title),
+            result.outcome,
+            or_empty(&result.reason),
+            or_empty(&result.branch),
+            result.pull_request.as_deref().unwrap_or_default(),
+            result.turns,
+            result.cost.usd,
+            time::stopwatch(result.time),
+        ));
+    }
+    text
+}

@@ -1,0 +1,300 @@
+//! Which issues are worked on.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::time::Duration;
+
+use saihai::delivery::Past;
+use saihai_config::issues::{load_folder, mentioned};
+use saihai_config::{Diagnostics, ForgeKind};
+use saihai_connect::forge::{ForgeError, Github, ProjectName, PullRequestStanding, SkippedItem, standing};
+use saihai_engine::work::{Dependencies, Impossible, Item, Known, Order, Plan, order};
+use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, WorkOutcome};
+
+use super::ground::{Ground, refused_by_forge};
+use crate::error::Error;
+use crate::terminal::visible_line;
+
+/// What was asked for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Selection {
+    pub(super) numbers: Option<Vec<IssueNumber>>,
+    pub(super) labels: Vec<String>,
+    pub(super) project: Option<ProjectName>,
+    pub(super) status: Option<String>,
+    pub(super) dependencies: Dependencies,
+}
+
+/// What there is to do.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) plan: Plan,
+    /// Every issue that was looked at.
+    pub(super) issues: BTreeMap<IssueNumber, Issue>,
+    /// Those that were asked for and are done already, and what came of them.
+    pub(super) over: Vec<(IssueNumber, WorkOutcome)>,
+    pub(super) notes: Vec<String>,
+    pub(super) warnings: Vec<String>,
+    /// What is odd about the files of issues.
+    pub(super) found: Diagnostics,
+}
+
+/// Why there is no list.
+pub(super) enum Unlisted {
+    /// Files of issues are wrong.
+    Wrong(Diagnostics),
+    /// Anything else.
+    Error(Error),
+}
+
+impl From<Error> for Unlisted {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<ForgeError> for Unlisted {
+    fn from(error: ForgeError) -> Self {
+        Self::Error(refused_by_forge(&error))
+    }
+}
+
+impl Selection {
+    /// Lists what there is to do: nothing is changed.
+    pub(super) async fn list(&self, ground: &Ground) -> Result<Listing, Unlisted> {
+        let mut listing = Listing::default();
+        let source = match ground.source {
+            IssueSource::Folder => {
+                let (issues, found) = folder(ground)?;
+                listing.found = found;
+                Origin::Folder(issues)
+            }
+            IssueSource::Github => {
+                let github = ground.github()?.ok_or_else(|| Error::usage("there is no forge"))?;
+                let about = patiently(|| github.about()).await?;
+                Origin::Github(Box::new(github), about.home)
+            }
+        };
+        let selected = self.selected(&source, &mut listing).await?;
+        let mut looking = Looking { ground, source: &source, listing, known: BTreeMap::new() };
+        for issue in &selected {
+            looking.know(issue.number, Some(issue.clone())).await?;
+        }
+        let numbers: Vec<IssueNumber> = selected.iter().map(|issue| issue.number).collect();
+        let by = self.numbers.clone().map_or(Order::Priority, Order::Typed);
+        let issues: Vec<Issue> =
+            numbers.iter().filter_map(|number| looking.listing.issues.get(number)).cloned().collect();
+        let ordered = order(&issues, &by);
+        if self.dependencies != Dependencies::Ignore {
+            loop {
+                let unseen = Plan::unseen(&ordered, &looking.known);
+                if unseen.is_empty() {
+                    break;
+                }
+                for number in unseen {
+                    looking.know(number, None).await?;
+                }
+            }
+        }
+        let plan = Plan::resolve(&ordered, &looking.known, self.dependencies);
+        let plan = plan.map_err(|impossible: Impossible| Error::usage(impossible.to_string()))?;
+        let Looking { mut listing, .. } = looking;
+        // Nobody is told of those that were only looked at.
+        listing.over.retain(|(number, _)| numbers.contains(number));
+        listing.plan = plan;
+        Ok(listing)
+    }
+
+    async fn selected(&self, source: &Origin, listing: &mut Listing) -> Result<Vec<Issue>, Unlisted> {
+        let has_labels = |issue: &Issue| self.labels.iter().all(|label| issue.labels.contains(label));
+        match source {
+            Origin::Folder(all) => match &self.numbers {
+                None => Ok(all
+                    .iter()
+                    .filter(|issue| issue.state == IssueState::Open && has_labels(issue))
+                    .cloned()
+                    .collect()),
+                Some(numbers) => {
+                    let find = |number: &IssueNumber| {
+                        let found = all.iter().find(|issue| issue.number == *number).cloned();
+                        found.ok_or_else(|| Error::usage(format!("there is no issue {number} in the folder")))
+                    };
+                    let found: Result<Vec<Issue>, Error> = numbers.iter().map(find).collect();
+                    Ok(found?.into_iter().filter(has_labels).collect())
+                }
+            },
+            Origin::Github(github, _) => self.of_github(github, listing).await,
+        }
+    }
+
+    async fn of_github(&self, github: &Github, listing: &mut Listing) -> Result<Vec<Issue>, Unlisted> {
+        let numbers = match (&self.project, &self.numbers) {
+            (Some(project), _) => {
+                let items = patiently(|| github.project_items(project, self.status.as_deref())).await?;
+                listing.notes.extend(items.skipped.iter().map(skipped));
+                Some(items.issues)
+            }
+            (None, numbers) => numbers.clone(),
+        };
+        let Some(numbers) = numbers else {
+            return Ok(patiently(|| github.issues(&self.labels)).await?);
+        };
+        let mut issues = Vec::new();
+        for number in numbers {
+            let issue = patiently(|| github.issue(number)).await?;
+            if self.labels.iter().all(|label| issue.labels.contains(label)) {
+                issues.push(issue);
+            }
+        }
+        Ok(issues)
+    }
+}
+
+fn skipped(item: &SkippedItem) -> String {
+    match item {
+        SkippedItem::Draft { title } => format!("skipped: the draft `{}` has no number", visible_line(title)),
+        SkippedItem::Foreign { name } => format!("skipped: {} belongs elsewhere", visible_line(name)),
+        SkippedItem::PullRequest { name } => format!("skipped: {} is a pull request", visible_line(name)),
+        SkippedItem::Hidden => "skipped: an item that cannot be seen".to_owned(),
+    }
+}
+
+fn folder(ground: &Ground) -> Result<(Vec<Issue>, Diagnostics), Unlisted> {
+    let mut found = Diagnostics::new();
+    let folder = &ground.work.from;
+    let issues = load_folder(&ground.project.source, folder, &ground.project.shown(folder), &mut found);
+    if found.has_errors() { Err(Unlisted::Wrong(found.sorted())) } else { Ok((issues, found)) }
+}
+
+/// Where issues come from.
+enum Origin {
+    Folder(Vec<Issue>),
+    /// A repository, and the address of its pages.
+    Github(Box<Github>, String),
+}
+
+/// Looks at issues, each once.
+struct Looking<'a> {
+    ground: &'a Ground,
+    source: &'a Origin,
+    listing: Listing,
+    known: BTreeMap<IssueNumber, Known>,
+}
+
+impl Looking<'_> {
+    async fn know(&mut self, number: IssueNumber, issue: Option<Issue>) -> Result<(), Unlisted> {
+        let issue = match issue {
+            Some(issue) => Some(issue),
+            None => self.look(number).await?,
+        };
+        let Some(mut issue) = issue else {
+            self.known.insert(number, Known::Missing);
+            return Ok(());
+        };
+        if let Origin::Github(github, home) = self.source {
+            let named = mentioned(&issue.body, Some(home));
+            for elsewhere in &named.elsewhere {
+                let elsewhere = visible_line(elsewhere);
+                self.listing.warnings.push(format!("{number} depends on {elsewhere}, which is not followed"));
+            }
+            issue.depends_on.extend(named.issues);
+            if issue.state == IssueState::Open {
+                issue.depends_on.extend(patiently(|| github.blocked_by(number)).await?);
+            }
+            let mut seen = Vec::new();
+            issue.depends_on.retain(|one| {
+                !seen.contains(one) && {
+                    seen.push(*one);
+                    true
+                }
+            });
+        }
+        let over = self.over(&issue).await?;
+        self.listing.over.extend(over.map(|outcome| (number, outcome)));
+        let item = Item { depends_on: issue.depends_on.clone(), done: over.is_some() };
+        self.known.insert(number, Known::Found(item));
+        self.listing.issues.insert(number, issue);
+        Ok(())
+    }
+
+    async fn look(&self, number: IssueNumber) -> Result<Option<Issue>, Unlisted> {
+        match self.source {
+            Origin::Folder(all) => Ok(all.iter().find(|issue| issue.number == number).cloned()),
+            Origin::Github(github, _) => match patiently(|| github.issue(number)).await {
+                Ok(issue) => Ok(Some(issue)),
+                // What cannot be found cannot be shown to be done, nor can a pull request.
+                Err(ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_)) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    /// Whether it is done, and how (I-29).
+    async fn over(&self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
+        if issue.state == IssueState::Closed {
+            return Ok(Some(WorkOutcome::Closed));
+        }
+        let past = Past::of(&self.ground.runs(), issue.source, issue.number).map_err(Error::from)?;
+        let Some(past) = past.into_iter().find(|past| past.delivers) else { return Ok(None) };
+        match past.came().map(|came| came.outcome) {
+            Some(done @ (WorkOutcome::Merged | WorkOutcome::NoChanges)) => Ok(Some(done)),
+            Some(WorkOutcome::PrCreated | WorkOutcome::Waiting) => self.merged_there(&past).await,
+            Some(WorkOutcome::BranchReady) => self.merged_here(&past),
+            Some(
+                WorkOutcome::Elsewhere
+                | WorkOutcome::Closed
+                | WorkOutcome::Declined
+                | WorkOutcome::Cancelled
+                | WorkOutcome::Limited
+                | WorkOutcome::Provider
+                | WorkOutcome::Failed
+                | WorkOutcome::Blocked
+                | WorkOutcome::Conflict
+                | WorkOutcome::Unknown,
+            )
+            | None => Ok(None),
+        }
+    }
+
+    /// Whether somebody has merged its pull request meanwhile.
+    async fn merged_there(&self, past: &Past) -> Result<Option<WorkOutcome>, Unlisted> {
+        if self.ground.forge != ForgeKind::Github {
+            return Ok(None);
+        }
+        let Some(github) = self.ground.github()? else { return Ok(None) };
+        let all = patiently(|| github.pull_requests_of(&past.assignment.branch)).await?;
+        let stands = standing(all, &past.assignment.base.branch)?;
+        Ok(matches!(stands, PullRequestStanding::Merged(_)).then_some(WorkOutcome::Merged))
+    }
+
+    /// Whether somebody has merged its branch meanwhile.
+    fn merged_here(&self, past: &Past) -> Result<Option<WorkOutcome>, Unlisted> {
+        let commit = past.deeds.text(saihai_config::delivery::stage::FINALIZE, "commit");
+        let Some(commit) = commit else { return Ok(None) };
+        let held = self.ground.repository.has_merged(&past.assignment.base.branch, commit);
+        Ok(held.unwrap_or(false).then_some(WorkOutcome::Merged))
+    }
+}
+
+/// Asks the forge, and sits a rate limit out (I-20).
+pub(super) async fn patiently<T, F>(ask: impl Fn() -> F) -> Result<T, ForgeError>
+where
+    F: Future<Output = Result<T, ForgeError>>,
+{
+    loop {
+        match ask().await {
+            Err(ForgeError::RateLimited { until }) => {
+                let now = crate::time::now();
+                let wait = until.map_or(Duration::from_secs(60), |until| {
+                    Duration::from_millis(until.since(now).0.max(1_000))
+                });
+                let seconds = wait.as_secs();
+                let said = format!("note: the forge's rate limit is reached; waiting {seconds} s\n");
+                // Nobody who waits minds that it could not be said.
+                std::io::stderr().write_all(said.as_bytes()).unwrap_or(());
+                tokio::time::sleep(wait).await;
+            }
+            answer => return answer,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `.saihai/batches/<id>/`: what came of an invocation, kept for people (I-8, I-61, I-75).
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use saihai::delivery::{Past, Summary};
+use saihai_config::issues::{cut, inert};
+
+use super::result::{self, ItemResult};
+use crate::project::Project;
+use crate::time;
+
+/// The directory of an invocation. Nothing depends on it.
+pub(super) struct Batches {
+    pub(super) id: String,
+    directory: PathBuf,
+}
+
+impl Batches {
+    /// A new one, made when something is written.
+    pub(super) fn new(project: &Project) -> Self {
+        let stamp: String =
+            time::rfc3339(time::now()).chars().filter(char::is_ascii_digit).take(14).collect();
+        let (day, clock) = stamp.split_at(8);
+        let id = format!("{day}-{clock}-{}", std::process::id());
+        Self { directory: project.places.root.join(".saihai/batches").join(&id), id }
+    }
+
+    /// Writes what came of everything so far, and what one issue's run says of itself.
+    pub(super) fn write(&self, results: &[ItemResult], past: Option<&Past>) -> io::Result<()> {
+        std::fs::create_dir_all(&self.directory)?;
+        self.replace("result.json", &result::document(&self.id, results))?;
+        self.replace("result.md", &result::markdown(results))?;
+        if let Some(past) = past {
+            let own = results.iter().filter(|result| result.issue == past.assignment.issue);
+            for result in own {
+                self.replace(&format!("{}.md", result.issue.slug()), &page(past, result))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A file is whole or not there: whoever looks meanwhile sees the one before.
+    fn replace(&self, name: &str, text: &str) -> io::Result<()> {
+        let aside = self.directory.join(format!(".{name}"));
+        std::fs::write(&aside, text)?;
+        std::fs::rename(aside, self.directory.join(name))
+    }
+}
+
+/// What the run of an issue says of itself.
+fn page(past: &Past, result: &ItemResult) -> String {
+    let summary = Summary::of(&past.directory).ok();
+    let said = summary.as_ref().map(|summary| inert(&cut(summary.text.trim(), 4_000))).unwrap_or_default();
+    let assignment = &past.assignment;
+    let reason = result.reason.as_deref().map(|reason| format!(" ({})", inert(reason))).unwrap_or_default();
+    let mut text = format!(
+        "# {} {}\n\n{}{reason}: branch `{}` from `{}` at {}, run `{}`, {} turns, {}\n",
+        result.issue,
+        inert(&assignment.title),
+        result.outcome,
+        assignment.branch,
+        assignment.base.branch,
+        assignment.base.commit,
+        past.directory.id(),
+        result.turns,
+        result.cost.usd,
+    );
+    if !said.is_empty() {
+        text.push_str(&format!("\n{said}\n"));
+    }
+    text
+}
+
+/// Shows the results where GitHub Actions shows them (I-77).
+pub(super) fn show_in_actions(project: &Project, results: &[ItemResult]) -> io::Result<()> {
+    let Some(path) = project.variables.get("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
+        return Ok(());
+    };
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(result::markdown(results).as_bytes())
+}

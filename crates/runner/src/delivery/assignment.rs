@@ -1,0 +1,104 @@
+//! What one run is to deliver, and where.
+
+use std::path::PathBuf;
+
+use saihai_config::Language;
+use saihai_model::{IssueNumber, IssueSource, MergeMethod, RepositoryName};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::repository::{Base, Item, Source};
+
+/// What one run is to deliver, and where: frozen with its beginning, so that whoever goes on with it delivers the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The invocation that began it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<String>,
+    /// Who keeps the issue.
+    pub source: IssueSource,
+    /// Which issue.
+    pub issue: IssueNumber,
+    /// Its title, on one line.
+    pub title: String,
+    /// A hash of its text then, to see that somebody has edited it.
+    pub text: String,
+    /// What the one who works on it is called: `agent-7`.
+    pub instance: String,
+    /// The branch.
+    pub branch: String,
+    /// What the branch's name begins with.
+    pub branch_prefix: String,
+    /// Where it began.
+    pub base: Base,
+    /// Where its files are.
+    pub worktree: PathBuf,
+    /// Where worktrees are kept.
+    pub worktree_root: PathBuf,
+    /// Files of the user's that are copied there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copy_files: Vec<String>,
+    /// A branch that is there is taken over, whoever made it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopt: bool,
+    /// Where it goes; nowhere where it stays in this repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forge: Option<Destination>,
+    /// What must succeed in the merged tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Vec<String>>,
+    /// The worktree stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep: bool,
+    /// The language of what people read: `en` or `ja`.
+    pub language: String,
+}
+
+/// Where on a forge it goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Destination {
+    /// The address of the forge's interface.
+    pub api: String,
+    /// The repository there.
+    pub repository: RepositoryName,
+    /// The address that is pushed to, as it was before the first agent.
+    pub url: String,
+    /// Pull requests are drafts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub draft: bool,
+    /// How they are merged.
+    pub method: MergeMethod,
+    /// They are merged also where there are no checks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_checks: bool,
+}
+
+impl Assignment {
+    /// The issue as the repository knows it.
+    pub fn item(&self) -> Item {
+        let source = match self.source {
+            IssueSource::Folder => Source::Folder,
+            IssueSource::Github => Source::Forge,
+        };
+        Item { number: self.issue.get(), source, branch_prefix: self.branch_prefix.clone() }
+    }
+
+    /// The language of what people read.
+    pub fn language(&self) -> Language {
+        Language::named(&self.language).unwrap_or_default()
+    }
+
+    /// The title with the number behind it, as commits and pull requests have it.
+    pub fn titled(&self, most: usize) -> String {
+        let title = saihai_config::issues::cut(&self.title, most);
+        match self.source {
+            IssueSource::Folder => format!("{title} ({})", self.issue.slug()),
+            IssueSource::Github => format!("{title} ({})", self.issue),
+        }
+    }
+
+    /// By what a text of an issue is known again.
+    pub fn fingerprint(text: &str) -> String {
+        Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+}

@@ -1,0 +1,277 @@
+//! What is done in the repository itself.
+
+use std::path::Path;
+
+use saihai_config::delivery::stage;
+use saihai_config::issues::{COMMIT_TITLE, cut};
+use saihai_connect::{CommandEnd, CommandLine};
+use saihai_model::{CallId, Cost, FailureClass, Millis, Outcome};
+use serde_json::json;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::deliverer::{Broken, Delivering, done, failed, told};
+use crate::Deed;
+use crate::repository::{
+    self, CleanedUp, CleaningUp, Finalized, Finalizing, Merged, Merging, Ours, Placed, Placing, Pushed,
+    Pushing, Ready, Refill, Shared, Worktree,
+};
+
+/// The longest a command has in a merged tree.
+const VERIFY: Millis = Millis(3_600_000);
+/// So many changed files are named where a person is asked.
+const SHOWN: usize = 20;
+
+impl Delivering {
+    pub(super) fn worktree(&self) -> Result<Outcome, Broken> {
+        let shared = self.means.repository.shared()?;
+        match self.place(self.ours)? {
+            Placed::Refused(refusal) => Ok(done("not-ours", [("why", json!(refusal.to_string()))])),
+            Placed::Created(worktree) | Placed::Continued(worktree) | Placed::Recreated(worktree) => {
+                let path = worktree.path().display().to_string();
+                let branch = worktree.item().branch();
+                Ok(done(
+                    "ready",
+                    [("path", json!(path)), ("branch", json!(branch)), ("shared", json!(shared))],
+                ))
+            }
+        }
+    }
+
+    pub(super) fn place(&self, ours: Ours) -> Result<Placed, repository::Error> {
+        let assignment = &self.assignment;
+        self.means.repository.place(Placing {
+            item: &assignment.item(),
+            base: &assignment.base,
+            worktree_root: &assignment.worktree_root,
+            copy_files: &assignment.copy_files,
+            ours,
+            refill: Refill::Rescue,
+        })
+    }
+
+    /// The worktree; whoever went on with the run has seen to it that there is one.
+    fn files(&self) -> Result<Worktree, Broken> {
+        let assignment = &self.assignment;
+        let found = self.means.repository.worktree(&assignment.item(), &assignment.worktree_root)?;
+        found.ok_or(Broken::Untold("the worktree"))
+    }
+
+    pub(super) fn finalize(&self, deed: &Deed) -> Result<Outcome, Broken> {
+        let (assignment, worktree) = (&self.assignment, self.files()?);
+        let finalizing = Finalizing {
+            worktree: &worktree,
+            base: &assignment.base,
+            title: &cut(&assignment.title, COMMIT_TITLE),
+            run: &deed.run,
+            copied: &assignment.copy_files,
+            secrets: &self.means.secrets,
+        };
+        match self.means.repository.finalize(finalizing, &self.means.lock)? {
+            Finalized::Ready(ready) => self.ready(deed, &ready),
+            Finalized::NoChanges => Ok(done("no-changes", [])),
+            Finalized::Failed { problem, rescued } => {
+                let kept = rescued.as_ref().and_then(repository::Rescued::hint);
+                let why = problem.to_string();
+                Ok(done(problem.word(), [("why", json!(why)), ("rescued", json!(kept))]))
+            }
+        }
+    }
+
+    /// What can be handed over, and whether the agent changed what git may start meanwhile (I-38).
+    fn ready(&self, deed: &Deed, ready: &Ready) -> Result<Outcome, Broken> {
+        let before = told(deed, stage::WORKTREE, "shared");
+        let before: Option<Shared> = before.and_then(|shared| serde_json::from_value(shared.clone()).ok());
+        let now = self.means.repository.shared()?;
+        let changes = before.map(|before| before.changes(&now)).unwrap_or_default();
+        let label = if changes.iter().any(|change| change.executes) { "changed" } else { "committed" };
+        let names: Vec<String> = changes.iter().map(|change| format!("- `{}`", change.name)).collect();
+        let changed = if names.is_empty() {
+            String::new()
+        } else {
+            let what = "Changed during the run, in what all worktrees of the repository share:";
+            format!("{what}\n{}", names.join("\n"))
+        };
+        let files: Vec<String> = ready.files.iter().map(|file| file.display().to_string()).collect();
+        let shown = shown(&ready.commit, &files, deed.spent, &changed);
+        Ok(done(
+            label,
+            [
+                ("commit", json!(ready.commit)),
+                ("tree", json!(ready.tree)),
+                ("files", json!(files)),
+                ("shown", json!(shown)),
+                ("changed", json!(changed)),
+            ],
+        ))
+    }
+
+    pub(super) fn push(&self, deed: &Deed) -> Result<Outcome, Broken> {
+        let (commit, tree) = agreed(deed)?;
+        let forge = self.means.forge.as_ref().ok_or(Broken::Untold("the forge"))?;
+        let destination = self.assignment.forge.as_ref().ok_or(Broken::Untold("the forge"))?;
+        if self.has_moved(tree)? {
+            return Ok(done("moved", []));
+        }
+        let pushing = Pushing {
+            url: &destination.url,
+            branch: &self.assignment.branch,
+            commit,
+            token: Some(&forge.token),
+        };
+        Ok(match self.means.repository.push(pushing, &self.means.lock)? {
+            Pushed::Done | Pushed::Already => done("pushed", [("pushed", json!(commit))]),
+            Pushed::Rejected { said } => done("push-rejected", [("why", json!(said))]),
+            Pushed::Unknown { said } => {
+                let reason = format!("unknown: whether `{}` was pushed: {said}", self.assignment.branch);
+                Outcome::Waiting { reason }
+            }
+        })
+    }
+
+    /// Whether the branch holds another tree than the one that was shown (I-43).
+    pub(super) fn has_moved(&self, tree: &str) -> Result<bool, Broken> {
+        let now = self.means.repository.tree_of(&self.assignment.branch)?;
+        Ok(now.as_deref() != Some(tree))
+    }
+
+    pub(super) fn merge_here(
+        &self,
+        deed: &Deed,
+        on: &Handle,
+        stop: &CancellationToken,
+    ) -> Result<Outcome, Broken> {
+        let (commit, tree) = agreed(deed)?;
+        if self.has_moved(tree)? {
+            return Ok(done("moved", []));
+        }
+        let assignment = &self.assignment;
+        let merging = Merging {
+            item: &assignment.item(),
+            base: &assignment.base.branch,
+            commit,
+            title: &assignment.title,
+            run: &deed.run,
+        };
+        let mut said = None;
+        let mut verify = |directory: &Path| {
+            let (works, output) = on.block_on(self.verified(deed, directory, stop.clone()));
+            said = Some(output);
+            works
+        };
+        let verify: Option<repository::Verify<'_>> =
+            if assignment.verify.is_some() { Some(&mut verify) } else { None };
+        let merged = self.means.repository.merge(merging, verify, &self.means.lock)?;
+        Ok(match merged {
+            Merged::Done { onto, .. } | Merged::Already { onto } => {
+                let into = match &onto {
+                    repository::Onto::Base => assignment.base.branch.clone(),
+                    repository::Onto::Beside { branch } => branch.clone(),
+                };
+                done("merged", [("merged", json!(true)), ("into", json!(into)), ("hint", json!(onto.hint()))])
+            }
+            Merged::Conflict { files, into } => {
+                let files: Vec<String> = files.iter().map(|file| format!("`{}`", file.display())).collect();
+                let base = &assignment.base.branch;
+                let reason = format!("conflict: {} ({commit} with {base} at {into})", files.join(", "));
+                Outcome::Waiting { reason }
+            }
+            Merged::NotVerified if stop.is_cancelled() => failed(FailureClass::Cancelled, "it was stopped"),
+            Merged::NotVerified => done("verify", [("why", json!(said.unwrap_or_default()))]),
+            // Somebody else is at it, or was quicker: what is merged into is looked at again.
+            Merged::Busy | Merged::Moved => Outcome::NotYet,
+            Merged::CheckedOut { branch, path } => Outcome::Waiting {
+                reason: format!(
+                    "`{branch}` is checked out in `{}`; check out another branch there",
+                    path.display()
+                ),
+            },
+        })
+    }
+
+    /// Whether the command of the settings is content with a merged tree, and what it said.
+    async fn verified(&self, deed: &Deed, directory: &Path, stop: CancellationToken) -> (bool, String) {
+        let argv = self.assignment.verify.clone().unwrap_or_default();
+        let call = CallId { stage: stage::MERGE.into(), visit: 1, round: 1, n: 1 };
+        let line = CommandLine {
+            argv,
+            directory: directory.to_owned(),
+            input: String::new(),
+            timeout: VERIFY,
+            run: deed.run.clone(),
+            run_directory: self.means.runs.directory().join(&deed.run),
+            call,
+        };
+        match line.run(self.means.around.clone(), stop).await {
+            Ok(came) => {
+                let said = format!("{}\n{}", came.output.trim_end(), came.complaints.trim_end());
+                (came.end == CommandEnd::Code(0), last(said.trim()))
+            }
+            Err(failure) => (false, failure.message),
+        }
+    }
+
+    pub(super) fn clean_up(&self, deed: &Deed) -> Result<Outcome, Broken> {
+        let there = told(deed, stage::PULL_REQUEST, "merged").is_some();
+        let merged = there || told(deed, stage::MERGE, "merged").is_some();
+        let label = if merged {
+            "merged"
+        } else if told(deed, stage::PULL_REQUEST, "url").is_some() {
+            "pr-created"
+        } else if told(deed, stage::FINALIZE, "commit").is_some() {
+            "branch-ready"
+        } else {
+            "no-changes"
+        };
+        let found =
+            self.means.repository.worktree(&self.assignment.item(), &self.assignment.worktree_root)?;
+        let (Some(worktree), false) = (found, self.assignment.keep) else { return Ok(done(label, [])) };
+        let into = told(deed, stage::MERGE, "into").and_then(|into| into.as_str());
+        let into = into.map(|into| format!("refs/heads/{into}"));
+        // Where there is nothing on the branch beyond its base, the base holds all of it.
+        let nothing = (label == "no-changes").then(|| format!("refs/heads/{}", self.assignment.base.branch));
+        let into = into.or(nothing).filter(|_| !there);
+        let cleaning = CleaningUp {
+            worktree: &worktree,
+            base: &self.assignment.base,
+            copied: &self.assignment.copy_files,
+            merged_into: into.as_deref(),
+        };
+        Ok(match self.means.repository.clean_up(cleaning, &self.means.lock)? {
+            CleanedUp::Removed { rescued, .. } => {
+                let hint = rescued.map(|reference| format!("git worktree add DIR {reference}"));
+                done(label, [("rescued", json!(hint))])
+            }
+            CleanedUp::Kept(kept) => {
+                done(label, [("kept", json!(format!("{}: {kept}", worktree.path().display())))])
+            }
+        })
+    }
+}
+
+/// The commit and the tree that were agreed to.
+pub(super) fn agreed(deed: &Deed) -> Result<(&str, &str), Broken> {
+    let text = |key| told(deed, stage::FINALIZE, key).and_then(|value| value.as_str());
+    text("commit").zip(text("tree")).ok_or(Broken::Untold("the commit"))
+}
+
+/// What a person is shown of a commit (I-40).
+fn shown(commit: &str, files: &[String], spent: Cost, changed: &str) -> String {
+    let turns = if spent.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", spent.turns) };
+    let mut lines = vec![format!("commit {commit}, {turns}, {}", spent.usd)];
+    lines.extend(files.iter().take(SHOWN).map(|file| format!("  {file}")));
+    if let Some(more) = files.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        lines.push(format!("  and {more} more"));
+    }
+    if !changed.is_empty() {
+        lines.push(changed.to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The end of what a command printed.
+fn last(said: &str) -> String {
+    const MOST: usize = 4_000;
+    let skipped = said.chars().count().saturating_sub(MOST);
+    said.chars().skip(skipped).collect()
+}

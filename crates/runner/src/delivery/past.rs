@@ -1,0 +1,194 @@
+//! What was done about an issue before.
+
+use std::collections::BTreeMap;
+
+use saihai_config::delivery::stage;
+use saihai_model::{
+    Cost, Ending, Entry, Fact, Hold, IssueNumber, IssueSource, Json, Millis, Moment, Outcome, StageId,
+    WorkOutcome,
+};
+
+use super::Assignment;
+use crate::{Error, RunDirectory, Runs, State};
+
+/// A run on an issue, and how far it has come.
+#[derive(Debug, Clone)]
+pub struct Past {
+    /// The run.
+    pub directory: RunDirectory,
+    /// What it is to deliver.
+    pub assignment: Assignment,
+    /// Whether it delivers anything; else it only works in the issue's worktree.
+    pub delivers: bool,
+    /// How it stands.
+    pub state: State,
+    /// What the stages around its definition said last.
+    pub deeds: Deeds,
+    /// What it cost so far.
+    pub cost: Cost,
+    /// How long it was driven, so far.
+    pub time: Millis,
+}
+
+/// What the stages around a definition said last, by stage and key.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Deeds(BTreeMap<(StageId, String), Json>);
+
+impl Deeds {
+    /// What a stage said under a key, where that is a text.
+    pub fn text(&self, stage: &str, key: &str) -> Option<&str> {
+        self.0.get(&(StageId::from(stage), key.to_owned())).and_then(Json::as_str)
+    }
+
+    /// Whether a stage has come to its end.
+    pub fn has(&self, stage: &str) -> bool {
+        self.0.contains_key(&(StageId::from(stage), String::new()))
+    }
+
+    /// Why the last of them ended as it did, in its own words.
+    pub fn why(&self) -> Option<&str> {
+        let stages = [stage::WORKTREE, stage::FINALIZE, stage::PUSH, stage::CHECKS, stage::MERGE];
+        stages.iter().rev().find_map(|stage| self.text(stage, "why"))
+    }
+
+    fn see(&mut self, stage: &StageId, output: &BTreeMap<String, Json>) {
+        self.0.retain(|(of, _), _| of != stage);
+        self.0.insert((stage.clone(), String::new()), Json::Null);
+        self.0.extend(output.iter().map(|(key, value)| ((stage.clone(), key.clone()), value.clone())));
+    }
+}
+
+/// What came of the work on an issue, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Came {
+    /// In one word.
+    pub outcome: WorkOutcome,
+    /// Why, for people: a word first where there is one.
+    pub reason: Option<String>,
+}
+
+impl Past {
+    /// All runs on an issue, the newest first. One that cannot be read is left out: its branch then counts by what stands on it.
+    ///
+    /// # Errors
+    /// The directory of runs cannot be read.
+    pub fn of(runs: &Runs, source: IssueSource, issue: IssueNumber) -> Result<Vec<Self>, Error> {
+        let slug = format!("-{}", issue.slug());
+        let mut found = Vec::new();
+        for directory in runs.named(&slug)? {
+            let read = Self::read(&directory).ok().flatten();
+            found.extend(
+                read.filter(|past| past.assignment.source == source && past.assignment.issue == issue),
+            );
+        }
+        Ok(found)
+    }
+
+    /// The run, if it is one on an issue.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(directory: &RunDirectory) -> Result<Option<Self>, Error> {
+        let (mut assignment, mut deeds, mut cost) = (None, Deeds::default(), Cost::default());
+        let mut driven = Driven::default();
+        directory.read(&mut |record| {
+            driven.see(record.at, &record.entry);
+            match &record.entry {
+                Entry::Fact(Fact::Started(start)) => {
+                    let frozen =
+                        start.delivery.clone().and_then(|frozen| serde_json::from_value(frozen).ok());
+                    assignment = frozen;
+                }
+                Entry::Fact(Fact::Performed { call, outcome: Outcome::Done { output, .. } }) => {
+                    deeds.see(&call.stage, output);
+                }
+                Entry::Fact(Fact::Replied(reply)) => {
+                    let (usd, tokens) = (reply.cost.unwrap_or_default(), reply.usage.tokens());
+                    cost = cost.plus(Cost { usd, tokens, turns: 1 });
+                }
+                Entry::Fact(Fact::Failed(failed)) => {
+                    let (usd, tokens) = (failed.cost.unwrap_or_default(), failed.usage.tokens());
+                    cost = cost.plus(Cost { usd, tokens, turns: 0 });
+                }
+                Entry::Fact(_) | Entry::Decision(_) => {}
+            }
+        })?;
+        let Some(assignment) = assignment else { return Ok(None) };
+        let delivers = directory.workflow()?.stages.contains_key(&StageId::from(stage::FINALIZE));
+        let state = directory.summary()?.state;
+        let directory = directory.clone();
+        Ok(Some(Self { directory, assignment, delivers, state, deeds, cost, time: driven.time }))
+    }
+
+    /// What came of it so far; nothing where it can simply go on.
+    pub fn came(&self) -> Option<Came> {
+        let came = |outcome, reason: Option<&str>| Some(Came { outcome, reason: reason.map(str::to_owned) });
+        match &self.state {
+            State::Running { owner } => {
+                let process = owner.map(|process| format!("process {process}"));
+                came(WorkOutcome::Elsewhere, process.as_deref())
+            }
+            State::Interrupted | State::Ready => None,
+            State::Ended { ending } => Some(self.ended(ending)),
+            State::Parked { hold, .. } => self.held(hold),
+        }
+    }
+
+    fn ended(&self, ending: &Ending) -> Came {
+        let (outcome, reason) = match ending {
+            Ending::Completed(word) => (WorkOutcome::named(word).unwrap_or(WorkOutcome::BranchReady), None),
+            Ending::Failed(reason) => {
+                let (code, about) = reason.split_once(' ').unwrap_or((reason, ""));
+                let outcome = if code == "not-ours" { WorkOutcome::Blocked } else { WorkOutcome::Failed };
+                let why = self.deeds.why().filter(|_| about.is_empty()).unwrap_or(about);
+                (outcome, Some(if why.is_empty() { code.to_owned() } else { format!("{code}: {why}") }))
+            }
+            Ending::Declined => (WorkOutcome::Declined, None),
+            Ending::Cancelled => (WorkOutcome::Cancelled, None),
+            Ending::Incomplete(reason) => (WorkOutcome::Limited, Some(reason.clone())),
+            Ending::Undelivered => (WorkOutcome::Failed, Some("undelivered".to_owned())),
+        };
+        Came { outcome, reason }
+    }
+
+    /// What a hold comes to. Nothing where the run goes on by itself when it is driven.
+    fn held(&self, hold: &Hold) -> Option<Came> {
+        let (outcome, reason) = match hold {
+            Hold::Person(call) => {
+                let gate = call.stage.as_str().rsplit('/').next().unwrap_or_default();
+                (WorkOutcome::Waiting, format!("an answer at `{gate}`"))
+            }
+            Hold::Outside(_, why) => match why.split_once(": ") {
+                Some(("conflict", files)) => (WorkOutcome::Conflict, files.to_owned()),
+                Some(("unknown", what)) => (WorkOutcome::Unknown, what.to_owned()),
+                Some(_) | None => (WorkOutcome::Waiting, why.clone()),
+            },
+            Hold::Until(_, class) | Hold::Provider(_, class) => {
+                (WorkOutcome::Provider, class.name().to_owned())
+            }
+            Hold::Storage(path) => (WorkOutcome::Provider, format!("storage: {path}")),
+            Hold::Limit(word) => (WorkOutcome::Limited, word.clone()),
+            Hold::Budget => (WorkOutcome::Limited, "budget".to_owned()),
+            Hold::Interrupted => return None,
+            Hold::Cancelling => (WorkOutcome::Cancelled, "cancelled".to_owned()),
+        };
+        Some(Came { outcome, reason: Some(reason) })
+    }
+}
+
+/// How long a run was driven: from each beginning to the last that was heard of it.
+#[derive(Default)]
+struct Driven {
+    time: Millis,
+    last: Option<Moment>,
+}
+
+impl Driven {
+    fn see(&mut self, at: Moment, entry: &Entry) {
+        let begins = matches!(entry, Entry::Fact(Fact::Started(_) | Fact::Resumed(_) | Fact::Answered(_)));
+        if let Some(last) = self.last.filter(|_| !begins) {
+            self.time = Millis(self.time.0.saturating_add(at.since(last).0));
+        }
+        self.last = Some(at);
+    }
+}

@@ -1,0 +1,180 @@
+//! What is done on the forge.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use saihai_config::delivery::stage;
+use saihai_config::issues::PULL_REQUEST_TITLE;
+use saihai_connect::forge::{
+    ChecksVerdict, ForgeError, NewPullRequest, PullRequest, PullRequestStanding, PullRequestState, marker,
+    rewrite, standing,
+};
+use saihai_model::{FailureClass, IssueSource, Outcome};
+use serde_json::json;
+
+use super::Destination;
+use super::Summary;
+use super::deliverer::{Broken, Delivering, Forge, done, failed, told};
+use super::local::agreed;
+use super::published;
+use crate::Deed;
+
+/// So often is it looked for checks before it is said that there are none: they are begun a moment after the push.
+const LOOKS: u32 = 8;
+
+impl Delivering {
+    fn forge(&self) -> Result<(&Forge, &Destination), Broken> {
+        let forge = self.means.forge.as_ref().ok_or(Broken::Untold("the forge"))?;
+        let destination = self.assignment.forge.as_ref().ok_or(Broken::Untold("the forge"))?;
+        Ok((forge, destination))
+    }
+
+    /// The pull request of the branch: the one there is, or a new one (I-52, I-53).
+    pub(super) async fn pull_request(self: &Arc<Self>, deed: &Deed) -> Result<Outcome, Broken> {
+        let (forge, destination) = self.forge()?;
+        let assignment = &self.assignment;
+        let all = forge.github.pull_requests_of(&assignment.branch).await?;
+        let body = published::request_body(assignment, &self.summary(deed)?);
+        let request = match standing(all, &assignment.base.branch)? {
+            PullRequestStanding::Merged(request) => return Ok(merged(&request)),
+            PullRequestStanding::ClosedByPerson(request) => {
+                let reason = format!("pull request {} was closed by a person", request.address);
+                return Ok(Outcome::Waiting { reason });
+            }
+            PullRequestStanding::Open(request) => {
+                let text = rewrite(&request.body, assignment.issue, &deed.run, &body);
+                if text == request.body {
+                    request
+                } else {
+                    forge.github.set_pull_request_body(request.number, &text).await?
+                }
+            }
+            PullRequestStanding::None => {
+                let new = NewPullRequest {
+                    title: assignment.titled(PULL_REQUEST_TITLE),
+                    body: rewrite("", assignment.issue, &deed.run, &body),
+                    head: assignment.branch.clone(),
+                    base: assignment.base.branch.clone(),
+                    draft: destination.draft,
+                };
+                forge.github.open_pull_request(&new).await?
+            }
+        };
+        Ok(done("created", [("url", json!(request.address)), ("number", json!(request.number))]))
+    }
+
+    /// Whether the pull request can be merged: it is mergeable, and every check is green (I-60).
+    pub(super) async fn checks(&self, deed: &Deed) -> Result<Outcome, Broken> {
+        let (forge, destination) = self.forge()?;
+        let (commit, request) = (text(deed, "commit")?, self.request(deed).await?);
+        if request.state == PullRequestState::Merged {
+            return Ok(done("merged", []));
+        }
+        if let Some(reason) = in_the_way(&request) {
+            return Ok(Outcome::Waiting { reason });
+        }
+        let checks = forge.github.checks(commit).await?;
+        let is_mergeable = request.mergeable == Some(true);
+        Ok(match checks.verdict() {
+            ChecksVerdict::Red => done("red", [("why", json!(checks.red.join(", ")))]),
+            ChecksVerdict::Green if is_mergeable => done("green", []),
+            ChecksVerdict::None if is_mergeable && destination.without_checks => done("green", []),
+            ChecksVerdict::None if self.looks.fetch_add(1, Ordering::Relaxed) >= LOOKS => {
+                Outcome::Waiting { reason: no_checks(&request) }
+            }
+            ChecksVerdict::Green | ChecksVerdict::Pending | ChecksVerdict::None => Outcome::NotYet,
+        })
+    }
+
+    pub(super) async fn merge_there(self: &Arc<Self>, deed: &Deed) -> Result<Outcome, Broken> {
+        let (forge, destination) = self.forge()?;
+        let (commit, tree) = agreed(deed)?;
+        let request = self.request(deed).await?;
+        if request.state == PullRequestState::Merged {
+            return Ok(merged(&request));
+        }
+        let (me, agreed_tree) = (Arc::clone(self), tree.to_owned());
+        let moved = tokio::task::spawn_blocking(move || me.has_moved(&agreed_tree)).await;
+        if moved.unwrap_or(Ok(true))? {
+            return Ok(done("moved", []));
+        }
+        match forge.github.merge(request.number, commit, destination.method).await {
+            Ok(_) => Ok(merged(&request)),
+            Err(ForgeError::HeadMoved { .. }) => Ok(done("moved", [])),
+            // A review is missing, or the method is not allowed here: a person decides.
+            Err(ForgeError::Refused { said, .. }) => {
+                Ok(Outcome::Waiting { reason: format!("{} cannot be merged: {said}", request.address) })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Tells the issue what came of it, once.
+    pub(super) async fn comment(&self, deed: &Deed) -> Result<Outcome, Broken> {
+        let (forge, _) = self.forge()?;
+        let assignment = &self.assignment;
+        if assignment.source != IssueSource::Github {
+            return Ok(failed(FailureClass::BadRequest, "the issue is not on a forge"));
+        }
+        let mark = marker(assignment.issue, &deed.run);
+        if forge.github.own_comment(assignment.issue, &mark).await?.is_none() {
+            let url = told(deed, stage::PULL_REQUEST, "url").and_then(|url| url.as_str());
+            let is_merged = told(deed, stage::MERGE, "merged").is_some();
+            let said = published::comment(assignment, &self.summary(deed)?, url, is_merged);
+            forge.github.comment(assignment.issue, &format!("{said}\n\n{mark}")).await?;
+        }
+        Ok(done("commented", []))
+    }
+
+    /// The pull request as it is now.
+    async fn request(&self, deed: &Deed) -> Result<PullRequest, Broken> {
+        let (forge, _) = self.forge()?;
+        let number = told(deed, stage::PULL_REQUEST, "number").and_then(|number| number.as_u64());
+        Ok(forge.github.pull_request(number.ok_or(Broken::Untold("the pull request"))?).await?)
+    }
+
+    fn summary(&self, deed: &Deed) -> Result<Summary, Broken> {
+        Ok(Summary::of(&self.means.runs.find(&deed.run)?)?)
+    }
+}
+
+fn merged(request: &PullRequest) -> Outcome {
+    let (url, number) = (json!(request.address), json!(request.number));
+    done("merged", [("merged", json!(true)), ("url", url), ("number", number)])
+}
+
+fn text<'a>(deed: &'a Deed, key: &'static str) -> Result<&'a str, Broken> {
+    told(deed, stage::FINALIZE, key).and_then(|value| value.as_str()).ok_or(Broken::Untold("the commit"))
+}
+
+/// What a person has to do before it can be merged.
+fn in_the_way(request: &PullRequest) -> Option<String> {
+    let address = &request.address;
+    if request.state == PullRequestState::Closed {
+        return Some(format!("pull request {address} was closed by a person"));
+    }
+    if request.draft {
+        return Some(format!("pull request {address} is a draft"));
+    }
+    match request.mergeable_state.as_deref() {
+        Some("dirty") => {
+            let head = &request.head_commit;
+            Some(format!("conflict: {address} ({head} with {})", request.base))
+        }
+        // Blocked although its checks may be green: a review, or a rule of the branch.
+        Some("blocked") if request.mergeable == Some(true) => None,
+        Some(_) | None => None,
+    }
+}
+
+/// Why nothing can be said of a commit (I-77).
+fn no_checks(request: &PullRequest) -> String {
+    let address = &request.address;
+    let inside = std::env::var_os("GITHUB_ACTIONS").is_some();
+    let why = if inside {
+        "; pull requests that are opened with the token of GitHub Actions start no checks: give it a token of its own"
+    } else {
+        ""
+    };
+    format!("no check has appeared for {address}{why}; `merge_without_checks` merges all the same")
+}

@@ -1,0 +1,72 @@
+//! What a run says of its work, for those who did not watch it.
+
+use saihai_model::{Cost, Millis, Usd};
+
+use crate::project::{Outcome, Stages};
+use crate::{Error, RunDirectory};
+
+/// What a run says of its work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// The run.
+    pub run: String,
+    /// The last report, else the last reply.
+    pub text: String,
+    /// The stages of the definition, each with its visits, turns, cost and time.
+    pub stages: Vec<(String, StageSum)>,
+    /// All prompts that were answered.
+    pub turns: u64,
+    /// What they cost, where that is known.
+    pub cost: Option<Usd>,
+    /// How long it was at it.
+    pub time: Millis,
+}
+
+/// All visits of a stage together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct StageSum {
+    /// How often it was entered.
+    pub visits: u32,
+    /// What its calls cost.
+    pub cost: Cost,
+    /// How long they took.
+    pub time: Millis,
+}
+
+impl Summary {
+    /// What a run says so far.
+    ///
+    /// # Errors
+    /// The run cannot be read.
+    pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
+        let outcome = Outcome::of(directory)?;
+        let mut stages = Stages::default();
+        let mut last = None;
+        directory.read(&mut |record| {
+            last = Some(record.at);
+            stages.see(&record);
+        })?;
+        let mut sums: Vec<(String, StageSum)> = Vec::new();
+        let mut time = Millis(0);
+        // What is done around the definition is no news to anybody.
+        let told = stages.finish().into_iter().filter(|told| !told.stage.as_str().starts_with("deliver/"));
+        for told in told {
+            let name = told.stage.to_string();
+            let length = told.left.or(last).map_or(Millis(0), |left| left.since(told.entered));
+            time = Millis(time.0.saturating_add(length.0));
+            let index = sums.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                sums.push((name, StageSum::default()));
+                sums.len() - 1
+            });
+            let sum = &mut sums[index].1;
+            sum.visits += 1;
+            sum.cost = sum.cost.plus(told.cost);
+            sum.time = Millis(sum.time.0.saturating_add(length.0));
+        }
+        let report = outcome.reports.last().and_then(|file| {
+            std::fs::read_to_string(std::path::Path::new(&outcome.report_directory).join(file)).ok()
+        });
+        let text = report.or(outcome.output).unwrap_or_default();
+        Ok(Self { run: outcome.run, text, stages: sums, turns: outcome.turns, cost: outcome.cost, time })
+    }
+}
