@@ -35,3 +35,4 @@ mod steps_run;
 mod storage;
 mod support;
 mod waiting;
+mod work;

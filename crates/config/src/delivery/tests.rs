@@ -62,15 +62,16 @@ fn everything_that_can_be_asked_for_stands_around_the_definition() {
     entry deliver/pre-loop, afterwards deliver/finalize
     work: done → COMPLETE
     deliver/pre-loop: yes → deliver/worktree
-    deliver/worktree: ready → work, blocked → failed blocked
+    deliver/worktree: ready → work, not-ours → failed not-ours
     deliver/before-pr: yes → deliver/push
     deliver/post-completion: yes → deliver/before-pr
-    deliver/finalize: committed → deliver/post-completion, no-changes → deliver/clean-up, failed → failed finalize
-    deliver/push: pushed → deliver/pull-request, moved → deliver/finalize, failed → failed push-rejected
-    deliver/pull-request: created → deliver/checks
-    deliver/checks: green → deliver/merge, red → failed checks
-    deliver/merge: merged → deliver/clean-up, moved → deliver/finalize, failed → failed verify
-    deliver/clean-up: merged → completed merged, pr-created → completed pr-created, pushed → completed pushed, branch-ready → completed branch-ready, no-changes → completed no-changes
+    deliver/changed-configuration: yes → deliver/post-completion
+    deliver/finalize: committed → deliver/post-completion, changed → deliver/changed-configuration, no-changes → deliver/clean-up, branch-changed → failed branch-changed, history-rewritten → failed history-rewritten, embedded-repository → failed embedded-repository, large-file → failed large-file, secret → failed secret
+    deliver/push: pushed → deliver/pull-request, moved → deliver/finalize, push-rejected → failed push-rejected
+    deliver/pull-request: created → deliver/checks, merged → deliver/clean-up
+    deliver/checks: green → deliver/merge, merged → deliver/merge, red → failed checks
+    deliver/merge: merged → deliver/clean-up, moved → deliver/finalize, verify → failed verify
+    deliver/clean-up: merged → completed merged, pr-created → completed pr-created, branch-ready → completed branch-ready, no-changes → completed no-changes
     ");
 }
 
@@ -79,9 +80,10 @@ fn a_branch_alone_needs_neither_push_nor_request() {
     assert_snapshot!(ways(&deliver(piece(), &delivery(Handing::Branch, false, &[]))), @"
     entry deliver/worktree, afterwards deliver/finalize
     work: done → COMPLETE
-    deliver/worktree: ready → work, blocked → failed blocked
-    deliver/finalize: committed → deliver/clean-up, no-changes → deliver/clean-up, failed → failed finalize
-    deliver/clean-up: merged → completed merged, pr-created → completed pr-created, pushed → completed pushed, branch-ready → completed branch-ready, no-changes → completed no-changes
+    deliver/worktree: ready → work, not-ours → failed not-ours
+    deliver/changed-configuration: yes → deliver/clean-up
+    deliver/finalize: committed → deliver/clean-up, changed → deliver/changed-configuration, no-changes → deliver/clean-up, branch-changed → failed branch-changed, history-rewritten → failed history-rewritten, embedded-repository → failed embedded-repository, large-file → failed large-file, secret → failed secret
+    deliver/clean-up: merged → completed merged, pr-created → completed pr-created, branch-ready → completed branch-ready, no-changes → completed no-changes
     ");
 }
 

@@ -149,6 +149,15 @@ impl Repository {
         }
         let private = Private::make(self, None)?;
         let beside = format!("saihai/merge/{branch}");
+        if let Some(tip) = &beside_tip
+            && self.contains(&private, &base.commit, tip)?
+        {
+            // The person has taken it in: it has served its purpose, unless somebody stands on it.
+            if self.checked_out(&beside)?.is_none() {
+                self.remove_ref(&format!("refs/heads/{beside}"), tip)?;
+            }
+            return Ok(base);
+        }
         let targets = Targets { base: branch.to_owned(), base_tip: base.commit.clone(), beside, beside_tip };
         // Where the two conflict somebody has to merge them first; work begins with what is really there.
         let commit = self.start(&private, &targets)?.unwrap_or(base.commit);

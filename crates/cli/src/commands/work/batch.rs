@@ -17,7 +17,7 @@ use super::Work;
 use super::answer::{Question, Typed, understood};
 use super::board::Board;
 use super::ground::Ground;
-use super::item::{Job, Over, Seen, Told, text_of, work_on};
+use super::item::{Job, Over, Seen, Told, acts, text_of, work_on};
 use super::labeller::Labeller;
 use super::plan::{Planned, obstacle_words};
 use super::result::{self, ItemResult};
@@ -217,7 +217,7 @@ impl<'a> Batch<'a> {
             let Some(issue) = issues.get(&item.number) else { continue };
             let is_new = !self.issues.contains_key(&item.number);
             self.board.add(item.number, &issue.title);
-            if is_new && item.obstacle.is_none() {
+            if is_new && item.obstacle.is_none() && acts(&self.ground, issue, self.flags.retry) {
                 self.label(item.number, &[StatusLabel::Queued]);
             }
         }

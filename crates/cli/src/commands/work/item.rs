@@ -342,6 +342,13 @@ pub(super) fn deliverer(
     Ok(Deliverer::new(assignment, means, known))
 }
 
+/// Whether something would be done about an issue, and not only told of it.
+pub(super) fn acts(ground: &Ground, issue: &Issue, retry: bool) -> bool {
+    let past = Past::of(&ground.runs(), issue.source, issue.number).unwrap_or_default();
+    let last = past.into_iter().find(|past| past.delivers);
+    last.is_none_or(|past| goes_on(&past, ground) || (retry && can_be_retried(&past)))
+}
+
 /// Whether a run goes on when it is driven (I-72).
 fn goes_on(past: &Past, ground: &Ground) -> bool {
     match past.came().map(|came| came.outcome) {

@@ -13,6 +13,9 @@ use crate::json;
 use crate::terminal::{Stream, Table, visible_line};
 use crate::time;
 
+/// The most characters of a reason in its column.
+const REASON: usize = 48;
+
 /// What came of one issue.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ItemResult {
@@ -157,7 +160,7 @@ pub(super) fn print(results: &[ItemResult], out: &mut Stream) -> io::Result<()> 
         table.row(vec![
             result.issue.to_string(),
             result.outcome.to_owned(),
-            cut(&or_none(shown(&result.reason)), 60),
+            cut(&or_none(shown(&result.reason)), REASON),
             or_none(shown(&result.branch)),
             or_none(shown(&result.pull_request)),
             result.turns.to_string(),
@@ -169,6 +172,10 @@ pub(super) fn print(results: &[ItemResult], out: &mut Stream) -> io::Result<()> 
         out.data(&line)?;
     }
     for result in results {
+        // What did not fit into its column.
+        if let Some(reason) = result.reason.as_ref().filter(|reason| reason.chars().count() > REASON) {
+            out.data(&format!("{}: {}", result.issue, visible_line(reason)))?;
+        }
         for hint in &result.hints {
             out.data(&format!("{}: {}", result.issue, visible_line(hint)))?;
         }

@@ -207,7 +207,7 @@ fn open_pull_request(state: &mut ForgeState, body: &Value) -> Answer {
             && one.base == base
             && one.head_repository.as_deref() == Some("me/tool")
     });
-    let Some(commit) = state.branches.get(&head).cloned().filter(|_| !exists) else {
+    let Some(commit) = state.tip(&head).filter(|_| !exists) else {
         let why = if exists { "A pull request already exists" } else { "head is invalid" };
         return Answer::json(422, &json!({"message": "Validation Failed", "errors": [{"message": why}]}));
     };
@@ -243,11 +243,15 @@ fn merge(state: &mut ForgeState, body: &Value, number: &str) -> Answer {
         return Answer::refusal(409, "Head branch was modified. Review and try the merge again.");
     }
     (kept.merged, kept.closed) = (true, true);
-    Answer::json(200, &json!({"merged": true, "sha": format!("merge-of-{}", kept.commit)}))
+    let (base, commit) = (kept.base.clone(), kept.commit.clone());
+    let merged = state.merge_in_git(&base, &commit).unwrap_or_else(|| format!("merge-of-{commit}"));
+    Answer::json(200, &json!({"merged": true, "sha": merged}))
 }
 
 fn check_runs(state: &ForgeState, request: &Request, commit: &str) -> Answer {
-    let runs = state.checks.get(commit).into_iter().flatten();
+    let green = vec![("test".to_owned(), "completed".to_owned(), Some("success".to_owned()))];
+    let known = state.checks.get(commit).cloned();
+    let runs = known.or_else(|| state.all_green.then_some(green)).unwrap_or_default().into_iter();
     let runs = runs
         .map(|(name, status, conclusion)| json!({"name": name, "status": status, "conclusion": conclusion}));
     page(request, runs.collect(), |items| json!({"total_count": items.len(), "check_runs": items}))

@@ -1,6 +1,8 @@
 //! What the forge keeps.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -29,6 +31,10 @@ pub struct ForgeState {
     pub comments: u64,
     /// A method that is forbidden here.
     pub forbidden_method: Option<String>,
+    /// The repository itself, where branches are pushed to and merged in.
+    pub git: Option<PathBuf>,
+    /// A check is green for every commit that nothing else is said of.
+    pub all_green: bool,
 }
 
 /// An issue.
@@ -121,6 +127,8 @@ impl Default for ForgeState {
             branches: BTreeMap::new(),
             comments: 0,
             forbidden_method: None,
+            git: None,
+            all_green: false,
         }
     }
 }
@@ -156,6 +164,29 @@ impl ForgeState {
         };
         self.pull_requests.insert(number, kept);
         self.pull_requests.get_mut(&number).expect("it was just put there")
+    }
+
+    /// What a branch points to.
+    pub(super) fn tip(&self, branch: &str) -> Option<String> {
+        let known = self.branches.get(branch).cloned();
+        known.or_else(|| self.ask_git(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]))
+    }
+
+    /// Merges a commit into a branch of the repository itself.
+    pub(super) fn merge_in_git(&self, base: &str, commit: &str) -> Option<String> {
+        let into = self.tip(base)?;
+        let tree = self.ask_git(&["merge-tree", "--write-tree", &into, commit])?;
+        let who = ["-c", "user.name=Forge", "-c", "user.email=forge@example.com"];
+        let made = ["commit-tree", &tree, "-p", &into, "-p", commit, "-m", "Merge pull request"];
+        let merged = self.ask_git(&[&who[..], &made[..]].concat())?;
+        self.ask_git(&["update-ref", &format!("refs/heads/{base}"), &merged, &into])?;
+        Some(merged)
+    }
+
+    fn ask_git(&self, arguments: &[&str]) -> Option<String> {
+        let git = self.git.as_ref()?;
+        let said = Command::new("git").arg("--git-dir").arg(git).args(arguments).output().ok()?;
+        said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
     }
 
     /// A number that nothing has yet.
@@ -199,7 +230,11 @@ impl ForgeState {
             },
             "base": {"ref": kept.base},
             "mergeable": kept.mergeable,
-            "mergeable_state": if kept.mergeable == Some(true) { "clean" } else { "unknown" },
+            "mergeable_state": match kept.mergeable {
+                Some(true) => "clean",
+                Some(false) => "dirty",
+                None => "unknown",
+            },
         }))
     }
 }

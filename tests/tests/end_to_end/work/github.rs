@@ -1,0 +1,236 @@
+//! Work that goes to a forge.
+
+use saihai_connect::forge::testing::{ForgeServer, ForgeState, Wrong};
+use saihai_tests::{Invocation, Outcome, Project};
+
+use super::{commit, git, git_in, outcomes, repository, writes};
+
+const CANARY: &str = "canary-token-4711";
+
+/// A repository with a remote, and the forge that keeps it.
+struct Scene {
+    project: Project,
+    server: ForgeServer,
+}
+
+impl Scene {
+    fn new(replies: &str, change: impl FnOnce(&mut ForgeState)) -> Self {
+        let project = repository(replies);
+        commit(&project);
+        let remote = project.root().parent().expect("a parent").join("remote.git");
+        let path = remote.to_str().expect("a path").to_owned();
+        git(&project, &["clone", "--quiet", "--bare", ".", &path]);
+        git(&project, &["remote", "add", "origin", &path]);
+        let mut state = ForgeState { git: Some(remote), all_green: true, ..ForgeState::default() };
+        change(&mut state);
+        let server = ForgeServer::start(state);
+        Self { project, server }
+    }
+
+    fn call(&self, arguments: &[&str]) -> Invocation {
+        let all = [&["work", "--script", "script.yaml", "--repo", "me/tool", "--auto"], arguments].concat();
+        let call = self.project.saihai(all).env("GITHUB_API_URL", self.server.url());
+        call.env("GITHUB_TOKEN", CANARY)
+    }
+
+    fn work(&self, arguments: &[&str]) -> Outcome {
+        self.call(arguments).run()
+    }
+
+    fn remote(&self, arguments: &[&str]) -> String {
+        let directory = self.project.root().parent().expect("a parent").join("remote.git");
+        git_in(&directory, arguments)
+    }
+}
+
+fn one(state: &mut ForgeState) {
+    state.issue(7, "Login fails", &["saihai", "bug"]).body = "For `a+b`.".to_owned();
+}
+
+// I-16, I-52, I-54, I-70, case 43
+#[test]
+fn an_issue_becomes_a_pull_request_once() {
+    let replies =
+        "  - {text: 'I fixed it. Closes #1 @admin [STEP:0]', writes: [{path: fixed.txt, content: x}]}\n";
+    let scene = Scene::new(replies, one);
+    let outcome = scene.work(&["--label", "saihai"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 pr-created"]);
+    assert!(outcome.stdout.contains("https://github.com/me/tool/pull/8"), "{outcome}");
+    let state = scene.server.state();
+    let request = &state.pull_requests[&8];
+    assert_eq!(
+        (request.title.as_str(), request.head.as_str(), request.base.as_str()),
+        ("Login fails (#7)", "feature/issue-7", "main")
+    );
+    for expected in [
+        "Closes #7",
+        "## Summary",
+        "I fixed it. `Closes #1` `@admin`",
+        "| `fix` | 1 | 1 |",
+        "<!-- saihai:issue=7 run=",
+    ] {
+        assert!(request.body.contains(expected), "{expected}: {}", request.body);
+    }
+    assert_eq!(state.issues[&7].labels, ["saihai", "bug", "saihai:completed", "saihai:pr-created"]);
+    assert_eq!(state.issues[&7].comments.len(), 1);
+    assert_eq!(scene.remote(&["log", "-1", "--format=%s", "feature/issue-7"]), "Login fails (#7)");
+    let commits = scene.remote(&["rev-list", "--count", "main..feature/issue-7"]);
+    assert_eq!(commits, "1");
+    let kept = std::process::Command::new("grep")
+        .args(["-r", CANARY, "."])
+        .current_dir(scene.project.root())
+        .output();
+    assert!(kept.expect("grep").stdout.is_empty(), "the token was kept");
+
+    let before = scene.server.writes().len();
+    let again = scene.work(&["--label", "saihai"]).exits(0);
+    assert_eq!(outcomes(&again), ["#7 pr-created"]);
+    assert_eq!(scene.server.writes().len(), before, "{:?}", scene.server.writes());
+}
+
+// I-60, I-5, case 44
+#[test]
+fn a_pull_request_whose_checks_are_green_is_merged_and_then_there_is_nothing_to_do() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        one(state);
+        state.issue(9, "Another", &["saihai"]).body = "Depends on #7".to_owned();
+    });
+    let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 merged", "#9 no-changes"], "what depends on it has its file");
+    assert_eq!(scene.remote(&["show", "main:fixed.txt"]), "fixed.txt");
+    assert_eq!(
+        scene.server.state().issues[&7].labels,
+        ["saihai", "bug", "saihai:completed", "saihai:merged"]
+    );
+    let before = scene.server.writes().len();
+    let again = scene.work(&["--label", "saihai", "--merge"]).exits(0);
+    assert!(again.stderr.contains("nothing to do"), "{again}");
+    assert_eq!(scene.server.writes().len(), before, "{:?}", scene.server.writes());
+}
+
+// I-60
+#[test]
+fn a_red_check_fails_and_what_a_person_must_do_waits() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        one(state);
+        state.all_green = false;
+    });
+    // The commit is known only once it is pushed: nothing is said of it at first.
+    let parked = scene.work(&["--label", "saihai", "--draft", "--merge"]).exits(6);
+    assert!(parked.stdout.contains("is a draft"), "{parked}");
+    let commit = scene.remote(&["rev-parse", "feature/issue-7"]);
+    scene.server.change(|state| {
+        state.pull_requests.get_mut(&8).expect("it").draft = false;
+        state
+            .checks
+            .insert(commit, vec![("test".to_owned(), "completed".to_owned(), Some("failure".to_owned()))]);
+    });
+    let red = scene.work(&["--label", "saihai", "--merge"]).exits(1);
+    assert!(red.stdout.contains("checks: test"), "{red}");
+    assert_eq!(outcomes(&red), ["#7 failed"]);
+}
+
+// I-31, case 15
+#[test]
+fn who_depends_on_an_open_pull_request_waits_until_it_is_merged() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        one(state);
+        state.issue(9, "Another", &["saihai"]).body = "Depends on #7".to_owned();
+    });
+    let outcome = scene.work(&["--label", "saihai"]).exits(6);
+    assert_eq!(outcomes(&outcome), ["#7 pr-created", "#9 waiting"]);
+    assert!(outcome.stdout.contains("https://github.com/me/tool/pull/10"), "{outcome}");
+    scene.server.change(|state| {
+        let request = state.pull_requests.get_mut(&10).expect("it");
+        (request.merged, request.closed) = (true, true);
+    });
+    let after = scene.work(&["--label", "saihai"]).exits(0);
+    assert!(outcomes(&after).contains(&"#9 pr-created".to_owned()), "{after}");
+}
+
+// I-53, cases 31 and 32
+#[test]
+fn a_person_who_closed_it_is_respected_and_a_fork_is_somebody_else() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        one(state);
+        let fork = state.pull_request(3, "feature/issue-7", "0000");
+        fork.head_repository = Some("you/tool".to_owned());
+    });
+    let outcome = scene.work(&["--label", "saihai"]).exits(0);
+    assert!(outcome.stdout.contains("/pull/8"), "{outcome}");
+    let closed = Scene::new(&writes("fixed.txt"), |state| {
+        one(state);
+        state.pull_request(3, "feature/issue-7", "0000").closed = true;
+    });
+    let outcome = closed.work(&["--label", "saihai"]).exits(6);
+    assert!(outcome.stdout.contains("closed by a person"), "{outcome}");
+    assert_eq!(closed.server.state().pull_requests.len(), 1);
+}
+
+// I-51, case 29
+#[test]
+fn a_remote_branch_that_moved_is_never_overwritten() {
+    let scene = Scene::new(&writes("fixed.txt"), one);
+    scene.remote(&["branch", "feature/issue-7", "main"]);
+    let tree = scene.remote(&["rev-parse", "main^{tree}"]);
+    let theirs = scene.remote(&["commit-tree", &tree, "-m", "theirs"]);
+    scene.remote(&["update-ref", "refs/heads/feature/issue-7", &theirs]);
+    let outcome = scene.work(&["--label", "saihai"]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 failed"]);
+    assert!(outcome.stdout.contains("push-rejected"), "{outcome}");
+    assert_eq!(scene.remote(&["rev-parse", "feature/issue-7"]), theirs);
+}
+
+// I-19
+#[test]
+fn strangers_are_not_worked_for() {
+    let scene = Scene::new(&writes("fixed.txt"), one);
+    let outcome = scene.work(&[]).exits(2);
+    assert!(outcome.stderr.contains("--label saihai"), "{outcome}");
+}
+
+// I-30, case 13
+#[test]
+fn a_dependency_that_is_not_there_blocks_and_one_that_may_not_be_seen_stops() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(9, "Another", &["saihai"]).body = "Depends on #404".to_owned();
+    });
+    let outcome = scene.work(&["--label", "saihai"]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#9 blocked"]);
+    scene.server.goes_wrong(
+        "GET",
+        "/repos/me/tool/issues/404",
+        Wrong::Status(401, "Bad credentials".to_owned()),
+        1,
+    );
+    scene.work(&["--label", "saihai"]).exits(4);
+}
+
+// I-54, case 40: labels are shown where they can be and stop nothing.
+#[test]
+fn labels_that_cannot_be_set_stop_nothing() {
+    let scene = Scene::new(&writes("fixed.txt"), one);
+    scene.server.goes_wrong(
+        "GET",
+        "/repos/me/tool/issues/7/labels",
+        Wrong::Status(403, "no".to_owned()),
+        100,
+    );
+    let outcome = scene.work(&["--label", "saihai"]).exits(0);
+    assert!(outcome.stderr.contains("the labels of #7 could not be set"), "{outcome}");
+}
+
+// I-77
+#[test]
+fn an_event_names_its_issue_and_the_results_are_shown_with_the_step() {
+    let scene = Scene::new(&writes("fixed.txt"), one);
+    scene.project.write("event.json", "{\"issue\": {\"number\": 7}}");
+    let summary = scene.project.root().join("summary.md");
+    let call = scene.call(&["--event", "--json"]).env("GITHUB_STEP_SUMMARY", &summary);
+    let outcome = call.env("GITHUB_EVENT_PATH", scene.project.root().join("event.json")).run().exits(0);
+    let item: serde_json::Value =
+        serde_json::from_str(outcome.stdout.lines().next().expect("an item")).expect("JSON");
+    assert_eq!((&item["issue"], &item["outcome"]), (&7.into(), &"pr-created".into()));
+    let shown = std::fs::read_to_string(summary).expect("a summary");
+    assert!(shown.contains("| #7 | Login fails | pr-created |"), "{shown}");
+}

@@ -1,0 +1,234 @@
+//! Work that stays on this machine.
+
+use super::{auto, branches, commit, git, outcomes, repository, work, writes};
+
+// I-1, I-2, case 1
+#[test]
+fn an_issue_has_one_branch_one_worktree_and_one_run_however_often_it_is_asked_for() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/123-login.md", "# Login fails\n");
+    commit(&project);
+    let outcome = auto(&project, &["--keep"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#123 branch-ready"]);
+    assert_eq!(branches(&project), ["feature/issue-123", "main"]);
+    assert_eq!(project.read(".worktrees/issue-123/fixed.txt"), "fixed.txt\n");
+    assert_eq!(
+        project.journal().facts("started").next().expect("a start")["delivery"]["instance"],
+        "agent-123"
+    );
+    assert_eq!(git(&project, &["status", "--porcelain"]), "", "nothing of ours is seen by git");
+
+    let again = auto(&project, &["--keep"]).exits(0);
+    assert_eq!(outcomes(&again), ["#123 branch-ready"]);
+    assert_eq!(branches(&project), ["feature/issue-123", "main"]);
+    assert_eq!(project.runs().len(), 1);
+}
+
+// I-48, I-61
+#[test]
+fn what_an_agent_left_is_committed_by_the_user_and_summed_up_in_a_file() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n\nFor `a+b`.\n");
+    commit(&project);
+    auto(&project, &[]).exits(0);
+    let run = project.runs()[0].clone();
+    let message = git(&project, &["log", "-1", "--format=%an <%ae>%n%B", "feature/issue-7"]);
+    let expected =
+        format!("U Ser <user@example.com>\nLogin fails (issue-7)\n\nSaihai-Issue: 7\nSaihai-Run: {run}");
+    assert_eq!(message.trim_end(), expected);
+    let batches: Vec<_> = std::fs::read_dir(project.root().join(".saihai/batches")).expect("it").collect();
+    let batch = batches[0].as_ref().expect("one").file_name().into_string().expect("a name");
+    let page = project.read(&format!(".saihai/batches/{batch}/issue-7.md"));
+    assert!(
+        page.starts_with("# #7 Login fails\n\nbranch-ready: branch `feature/issue-7` from `main`"),
+        "{page}"
+    );
+    assert!(!project.root().join(".worktrees/issue-7").exists(), "what is delivered is cleaned up");
+}
+
+// I-8: deleting what is kept of an invocation changes nothing but history.
+#[test]
+fn nothing_depends_on_the_summaries_of_invocations() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    auto(&project, &[]).exits(0);
+    std::fs::remove_dir_all(project.root().join(".saihai/batches")).expect("it is there");
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(project.runs().len(), 1);
+}
+
+// I-62, case 33
+#[test]
+fn a_base_that_is_checked_out_and_dirty_is_not_touched_by_a_merge() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    project.write("kept.txt", "changed and not committed\n");
+    let before = (git(&project, &["rev-parse", "main"]), git(&project, &["status", "--porcelain"]));
+    let outcome = auto(&project, &["--merge"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 merged"]);
+    assert!(outcome.stdout.ends_with("git merge --ff-only saihai/merge/main\n"), "{outcome}");
+    let after = (git(&project, &["rev-parse", "main"]), git(&project, &["status", "--porcelain"]));
+    assert_eq!(before, after);
+    assert_eq!(project.read("kept.txt"), "changed and not committed\n");
+    assert_eq!(branches(&project), ["main", "saihai/merge/main"]);
+    assert_eq!(git(&project, &["show", "saihai/merge/main:fixed.txt"]), "fixed.txt");
+    // Once the person has taken it in, the branch beside is not needed any more.
+    git(&project, &["checkout", "--quiet", "--", "kept.txt"]);
+    git(&project, &["merge", "--quiet", "--ff-only", "saihai/merge/main"]);
+    project.write(".saihai/issues/8.md", "# Another\n");
+    auto(&project, &["--merge"]);
+    assert_eq!(branches(&project), ["main"], "8 changed nothing, and 7 is in");
+}
+
+// I-31, case 6
+#[test]
+fn what_is_depended_on_comes_first_and_is_in_what_depends_on_it() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/1.md", "# One\n\nDepends on #2\n");
+    project.write(".saihai/issues/2.md", "# Two\n\nBlocked by: #3\n");
+    project.write(".saihai/issues/3.md", "# Three\n");
+    commit(&project);
+    let outcome = auto(&project, &["--merge"]).exits(0);
+    // The second and third find the file of the first already there.
+    assert_eq!(outcomes(&outcome), ["#3 merged", "#2 no-changes", "#1 no-changes"]);
+    let diamond = repository(&writes("fixed.txt"));
+    for (number, after) in [(1, "2, #3"), (2, "4"), (3, "4")] {
+        diamond.write(&format!(".saihai/issues/{number}.md"), format!("# N\n\nDepends on #{after}\n"));
+    }
+    diamond.write(".saihai/issues/4.md", "# N\n");
+    commit(&diamond);
+    let outcome = auto(&diamond, &["--merge"]).exits(0);
+    assert_eq!(outcomes(&outcome).len(), 4, "{outcome}");
+    assert_eq!(outcomes(&outcome)[0], "#4 merged");
+    assert_eq!(diamond.runs().len(), 4);
+}
+
+// Case 2, I-74
+#[test]
+fn one_that_fails_keeps_its_files_and_no_success_is_claimed() {
+    let project =
+        repository("  - {text: 'No. [STEP:1]', for: fix, writes: [{path: half.txt, content: x}]}\n");
+    project.write(".saihai/issues/1.md", "# One\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#1 failed"]);
+    assert!(!outcome.stdout.contains("all done"), "{outcome}");
+    assert!(outcome.stdout.contains("its files are in `"), "{outcome}");
+    assert_eq!(project.read(".worktrees/issue-1/half.txt"), "x");
+    // Asked again it is only told of; with `--retry` there is another run on the same branch.
+    auto(&project, &[]).exits(1);
+    assert_eq!(project.runs().len(), 1);
+    project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("fixed.txt")));
+    let retried = auto(&project, &["--retry"]).exits(0);
+    assert_eq!(outcomes(&retried), ["#1 branch-ready"]);
+    assert_eq!(project.runs().len(), 2);
+    assert_eq!(git(&project, &["show", "feature/issue-1:half.txt"]), "x");
+}
+
+// I-14, case 14: a dependency that fails stops those who need it and nobody else.
+#[test]
+fn a_dependency_that_fails_blocks_its_dependants_and_nobody_else() {
+    let project = repository(
+        "  - {text: 'No. [STEP:1]', prompt: 'Bad', for: fix}\n  - {text: 'Done. [STEP:0]', for: fix}\n",
+    );
+    project.write(".saihai/issues/1.md", "# Good\n");
+    project.write(".saihai/issues/2.md", "# Bad\n");
+    project.write(".saihai/issues/3.md", "# Needs it\n\nDepends on #2\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(1);
+    let mut all = outcomes(&outcome);
+    all.sort();
+    assert_eq!(all, ["#1 no-changes", "#2 failed", "#3 blocked"], "{outcome}");
+}
+
+// I-64, case 34
+#[test]
+fn a_conflict_leaves_base_checkout_and_branch_as_they_are_and_is_tried_again_when_something_moved() {
+    let project = repository(&writes("kept.txt"));
+    project.write(".saihai/issues/7.md", "# Change it\n");
+    commit(&project);
+    // It branches from main; then main changes the same line.
+    auto(&project, &[]).exits(0);
+    let project = repository(&writes("kept.txt"));
+    project.write(".saihai/issues/7.md", "# Change it\n");
+    commit(&project);
+    git(&project, &["branch", "base"]);
+    let parked = work(&project, &["--base", "base", "--merge"]).run().exits(6);
+    assert_eq!(outcomes(&parked), ["#7 waiting"]);
+    for _ in 0..2 {
+        let run = project.runs()[0].clone();
+        project.saihai(["answer", &run, "yes"]).run().exits(0);
+        work(&project, &["--base", "base", "--merge"]).run();
+    }
+    git(&project, &["checkout", "--quiet", "base"]);
+    project.write("kept.txt", "another line\n");
+    git(&project, &["commit", "--quiet", "--all", "--message", "theirs"]);
+    let base = git(&project, &["rev-parse", "base"]);
+    git(&project, &["checkout", "--quiet", "main"]);
+    let run = project.runs()[0].clone();
+    project.saihai(["answer", &run, "yes"]).run().exits(0);
+    let outcome = work(&project, &["--base", "base", "--merge"]).run().exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 conflict"]);
+    assert!(outcome.stdout.contains("`kept.txt`"), "{outcome}");
+    assert_eq!(git(&project, &["rev-parse", "base"]), base);
+    assert!(branches(&project).contains(&"feature/issue-7".to_owned()));
+    assert_eq!(git(&project, &["status", "--porcelain"]), "");
+    let events = |project: &saihai_tests::Project| project.journal().facts("resumed").count();
+    let before = events(&project);
+    work(&project, &["--base", "base", "--merge"]).run().exits(1);
+    assert_eq!(events(&project), before, "nothing has moved, so nothing is tried");
+    // Somebody takes the other line back.
+    git(&project, &["branch", "--force", "base", "main"]);
+    assert_eq!(outcomes(&work(&project, &["--base", "base", "--merge"]).run().exits(0)), ["#7 merged"]);
+}
+
+// I-63, case 35
+#[test]
+fn what_breaks_together_does_not_land() {
+    let project = repository(
+        "  - {text: 'Done. [STEP:0]', prompt: 'One', for: fix, writes: [{path: one, content: x}]}\n  - {text: 'Done. [STEP:0]', for: fix, writes: [{path: two, content: x}]}\n",
+    );
+    project.write(
+        ".saihai/config.toml",
+        "[work]\ndefinition = \"it\"\nverify = [\"sh\", \"-c\", \"! { test -e one && test -e two; }\"]\n",
+    );
+    project.write(".saihai/issues/1.md", "# One\n");
+    project.write(".saihai/issues/2.md", "# Two\n");
+    commit(&project);
+    git(&project, &["checkout", "--quiet", "-b", "mine"]);
+    let outcome = auto(&project, &["--merge", "--base", "main", "--trust-project"]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#1 merged", "#2 failed"]);
+    assert!(outcome.stdout.contains("verify"), "{outcome}");
+    assert_eq!(git(&project, &["ls-tree", "--name-only", "main", "one", "two"]), "one");
+}
+
+// Case 25, case 26
+#[test]
+fn commits_of_the_agent_are_handed_over_and_nothing_is_nothing() {
+    let project = repository(
+        "  - {text: 'Done. [STEP:0]', for: fix, runs: [{argv: [sh, -c, 'echo x > own && git add own && git commit -qm own']}]}\n",
+    );
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(git(&project, &["log", "-1", "--format=%s", "feature/issue-7"]), "own");
+}
+
+// I-45: many at once, and each its own.
+#[test]
+fn several_issues_are_worked_on_at_the_same_time() {
+    let project = repository(&writes("fixed.txt"));
+    for number in 1..=6 {
+        project.write(&format!(".saihai/issues/{number}.md"), format!("# Issue {number}\n"));
+    }
+    commit(&project);
+    let outcome = auto(&project, &["--jobs", "3", "--json"]).exits(0);
+    let items: Vec<serde_json::Value> =
+        outcome.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(items.len(), 7);
+    assert!(items[..6].iter().all(|item| item["outcome"] == "branch-ready"), "{outcome}");
+    assert_eq!(items[6]["items"], 6);
+    assert_eq!(branches(&project).len(), 7);
+}

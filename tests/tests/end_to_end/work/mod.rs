@@ -1,0 +1,78 @@
+//! From issues to branches, merges and pull requests.
+
+mod gates;
+mod github;
+mod local;
+mod refused;
+
+use std::path::Path;
+use std::process::Command;
+
+use saihai_tests::{Invocation, Outcome, Project};
+
+use crate::support::PROGRAM;
+
+const PIECE: &str = "name: it\nmovements: [{name: fix, edit: true, rules: [{condition: done, next: COMPLETE}, {condition: no, next: ABORT}]}]\n";
+
+/// A repository with one commit on `main`, in which a definition and the replies to it are at hand.
+fn repository(replies: &str) -> Project {
+    let project = Project::new(PROGRAM);
+    git(&project, &["init", "--quiet", "--initial-branch=main"]);
+    let identity = "[user]\n\tname = U Ser\n\temail = user@example.com\n[init]\n\tdefaultBranch = main\n";
+    std::fs::write(project.home().join(".gitconfig"), identity).expect("a configuration");
+    project.write("kept.txt", "kept\n");
+    project.write(".saihai/pieces/it.yaml", PIECE);
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\n");
+    project.write("script.yaml", format!("script: 1\nreplies:\n{replies}"));
+    project
+}
+
+/// The reply of an agent that writes a file and is done.
+fn writes(file: &str) -> String {
+    format!("  - {{text: 'Done. [STEP:0]', writes: [{{path: {file}, content: \"{file}\\n\"}}]}}\n")
+}
+
+fn commit(project: &Project) -> &Project {
+    git(project, &["add", "--all"]);
+    git(project, &["commit", "--quiet", "--message", "first"]);
+    project
+}
+
+/// Works on what there is, with the replies at hand, yes to every gate.
+fn work(project: &Project, arguments: &[&str]) -> Invocation {
+    project.saihai([&["work", "--script", "script.yaml"], arguments].concat())
+}
+
+fn auto(project: &Project, arguments: &[&str]) -> Outcome {
+    work(project, &[&["--auto"], arguments].concat()).run()
+}
+
+/// What git says in the project, untouched by whatever the machine has configured.
+fn git(project: &Project, arguments: &[&str]) -> String {
+    git_in(&project.root(), arguments)
+}
+
+fn git_in(directory: &Path, arguments: &[&str]) -> String {
+    let said = Command::new("git")
+        .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
+        .args(arguments)
+        .current_dir(directory)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("git");
+    assert!(said.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&said.stderr));
+    String::from_utf8_lossy(&said.stdout).trim_end().to_owned()
+}
+
+fn branches(project: &Project) -> Vec<String> {
+    let said = git(project, &["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
+    said.lines().map(str::to_owned).collect()
+}
+
+/// The outcome of each issue, from the table on stdout: `#7 merged`.
+fn outcomes(outcome: &Outcome) -> Vec<String> {
+    let rows = outcome.stdout.lines().skip(1).take_while(|line| line.starts_with('#'));
+    let words = rows.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
+    words.filter(|row| !row.contains(':')).collect()
+}

@@ -1,0 +1,139 @@
+//! What is wrong is said before anything has been changed.
+
+use super::{auto, branches, commit, git, outcomes, repository, work, writes};
+
+/// Nothing was begun.
+#[track_caller]
+fn untouched(project: &saihai_tests::Project) {
+    assert_eq!(branches(project), ["main"]);
+    assert_eq!(project.runs(), [""; 0]);
+    assert!(!project.root().join(".worktrees").exists());
+}
+
+// I-28, cases 8 and 12
+#[test]
+fn circles_and_endless_rows_of_dependencies_are_refused() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/1.md", "# One\n\nDepends on #2\n");
+    project.write(".saihai/issues/2.md", "# Two\n\nDepends on #1\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(2);
+    assert!(outcome.stderr.contains("#1 -> #2 -> #1"), "{outcome}");
+    project.write(".saihai/issues/1.md", "# One\n\nDepends on #1\n");
+    let own = auto(&project, &["--issues", "1"]).exits(2);
+    assert!(own.stderr.contains("#1 -> #1"), "{own}");
+    for number in 1..=21 {
+        let text = format!("# N\n\nDepends on #{}\n", number + 1);
+        project.write(&format!(".saihai/issues/{number}.md"), text);
+    }
+    project.write(".saihai/issues/22.md", "# N\n");
+    let long = auto(&project, &["--issues", "1", "--resolve-deps"]).exits(2);
+    assert!(long.stderr.contains("more than 20 issues"), "{long}");
+    untouched(&project);
+}
+
+// I-6, I-10, case 17
+#[test]
+fn nothing_is_run_that_nobody_named() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/config.toml", "");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(2);
+    assert!(outcome.stderr.contains("nothing says how #7 (`Login fails`) is to be worked on"), "{outcome}");
+    untouched(&project);
+}
+
+// Case 16, and selections that are none.
+#[test]
+fn flags_that_mean_nothing_are_refused() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    auto(&project, &["--resolve-deps", "--ignore-deps"]).exits(2);
+    for bad in ["0", "-1", "1.5", "9-7", "../1"] {
+        auto(&project, &[&format!("--issues={bad}")]).exits(2);
+    }
+    for bad in ["0", "many", "257"] {
+        auto(&project, &["--jobs", bad]).exits(2);
+    }
+    auto(&project, &["--watch", "--every", "1s"]).exits(2);
+    let missing = auto(&project, &["--issues", "9"]).exits(2);
+    assert!(missing.stderr.contains("there is no issue #9"), "{missing}");
+    auto(&project, &["--base", "nowhere"]).exits(2);
+    untouched(&project);
+}
+
+// I-15, case 45
+#[test]
+fn everything_wrong_with_all_files_is_told_at_once() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/1.md", "---\nlables: [bug]\n---\n# One\n");
+    project.write(".saihai/issues/2.md", "---\nlabels: [bug]\n# Two\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(2);
+    for expected in ["error[work/unknown-key]", "did you mean `labels`?", "error[work/syntax]"] {
+        assert!(outcome.stderr.contains(expected), "{expected}: {outcome}");
+    }
+    untouched(&project);
+}
+
+// I-39: with a remedy.
+#[test]
+fn a_repository_that_cannot_be_worked_in_is_refused() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    let empty = auto(&project, &[]).exits(2);
+    assert!(empty.stderr.contains("the repository has no commit yet"), "{empty}");
+    commit(&project);
+    std::fs::write(project.home().join(".gitconfig"), "").expect("a configuration");
+    let nobody = auto(&project, &[]).exits(2);
+    assert!(nobody.stderr.contains("git config --global user.name"), "{nobody}");
+    git(&project, &["checkout", "--quiet", "--detach"]);
+    std::fs::write(project.home().join(".gitconfig"), "[user]\n\tname = U\n\temail = u@example.com\n")
+        .expect("one");
+    let detached = auto(&project, &[]).exits(2);
+    assert!(detached.stderr.contains("name one with `--base`"), "{detached}");
+    git(&project, &["checkout", "--quiet", "main"]);
+    untouched(&project);
+}
+
+// I-34, case 39
+#[test]
+fn what_is_not_ours_stays_as_it_is() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    project.write(".saihai/issues/8.md", "# Another\n");
+    commit(&project);
+    project.write(".worktrees/issue-7/precious.txt", "mine\n");
+    git(&project, &["branch", "feature/issue-8"]);
+    let outcome = auto(&project, &[]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 blocked", "#8 blocked"]);
+    assert_eq!(project.read(".worktrees/issue-7/precious.txt"), "mine\n");
+    assert!(outcome.stdout.contains("exists, not ours"), "{outcome}");
+    assert_eq!(git(&project, &["rev-parse", "feature/issue-8"]), git(&project, &["rev-parse", "main"]));
+    // With the person's word it goes on there.
+    let adopted = auto(&project, &["--issues", "8", "--adopt", "--retry"]).exits(0);
+    assert_eq!(outcomes(&adopted), ["#8 branch-ready"]);
+}
+
+// I-9
+#[test]
+fn a_plan_is_printed_and_nothing_is_done() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "---\nlabels: [bug]\n---\n# Login fails\n\nDepends on #8\n");
+    project.write(".saihai/issues/8.md", "---\ndefinition: it\n---\n# Another\n");
+    commit(&project);
+    let before = project.snapshot();
+    let outcome = work(&project, &["--list"]).run().exits(0);
+    insta::assert_snapshot!(outcome.stdout, @"
+    ISSUE  TITLE        DEFINITION              BASE  AFTER  GATES                               TURNS
+    #8     Another      it (the issue)          main         pre-loop post-completion before-pr  ≤ 20
+    #7     Login fails  it (`work.definition`)  main  #8     pre-loop post-completion before-pr  ≤ 20
+    issues from folder (default)
+    results to local: branches stay in this repository (default); not merged (default)
+    1 issue at a time (default)
+    ");
+    assert_eq!(project.snapshot(), before);
+    untouched(&project);
+}
