@@ -1,0 +1,93 @@
+//! Asking a person, one question at a time.
+
+use saihai::delivery::Past;
+use saihai::{Clock, Given};
+use saihai_engine::work::Standing;
+use saihai_model::WorkOutcome;
+
+use super::Batch;
+use crate::commands::work::answer::{Question, Typed, understood};
+use crate::commands::work::item::Over;
+use crate::driving::{Keyboard, Typed as Keyed};
+use crate::error::Error;
+use crate::time;
+
+impl Batch<'_> {
+    /// Asks the next question, where nobody is being asked.
+    pub(super) fn ask_next(&mut self) {
+        let Some(question) = self.questions.front() else { return };
+        if self.questions.len() == 1 {
+            let text = question.ask();
+            self.take_frame_away();
+            self.streams.err.send(&text);
+        }
+        if self.keyboard.is_none() {
+            self.keyboard = Keyboard::open().ok();
+        }
+    }
+
+    pub(super) async fn typed(&mut self, typed: Keyed) -> Result<(), Error> {
+        let line = match typed {
+            Keyed::Line(line) => line,
+            Keyed::End => {
+                // Nobody is there: whoever waits for a person goes on waiting.
+                self.keyboard = None;
+                self.can_ask = false;
+                self.streams.err.line("");
+                for question in std::mem::take(&mut self.questions) {
+                    self.leave(&question)?;
+                }
+                return Ok(());
+            }
+        };
+        let Some(question) = self.questions.front() else { return Ok(()) };
+        let given = match understood(question.wants, &line) {
+            Typed::Given(given) => given,
+            Typed::YesToAll => {
+                self.yes.insert(question.gate.clone());
+                Given::Yes(None)
+            }
+            Typed::Unclear => {
+                let again = question.ask_again();
+                self.streams.err.send(again);
+                return Ok(());
+            }
+        };
+        self.answer(given).await
+    }
+
+    /// Answers the first question, and those after it that were answered for all.
+    pub(super) async fn answer(&mut self, given: Given) -> Result<(), Error> {
+        let mut given = Some(given);
+        while let Some(question) = self.questions.front() {
+            let answer = match given.take() {
+                Some(answer) => answer,
+                None if self.yes.contains(&question.gate) => Given::Yes(None),
+                None => break,
+            };
+            let Some(question) = self.questions.pop_front() else { break };
+            saihai::answer(&question.directory, answer, Clock::system()).await?;
+            self.standings.insert(question.number, Standing::Parked { until: Some(time::now()) });
+            self.board.state(question.number, "answered");
+        }
+        if let Some(question) = self.questions.front() {
+            let text = question.ask();
+            self.take_frame_away();
+            self.streams.err.send(&text);
+        }
+        Ok(())
+    }
+
+    /// A question that nobody answers now.
+    pub(super) fn leave(&mut self, question: &Question) -> Result<(), Error> {
+        let past = Past::read(&question.directory)?;
+        let came = past.as_ref().and_then(Past::came);
+        let mut over = Over::told(WorkOutcome::Waiting, "");
+        if let Some(came) = came {
+            over.came = came;
+        }
+        over.past = past;
+        self.end(question.number, &over);
+        Ok(())
+    }
+}

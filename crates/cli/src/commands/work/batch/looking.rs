@@ -1,0 +1,86 @@
+//! Looking for issues again and again.
+
+use std::sync::Arc;
+
+use saihai_engine::work::Standing;
+use saihai_model::{Millis, WorkOutcome};
+
+use super::{Batch, LONGEST};
+use crate::commands::work::item::{Told, text_of};
+use crate::commands::work::selection::{Listing, Unlisted};
+use crate::error::Error;
+use crate::report::count;
+use crate::{driving, time};
+
+impl Batch<'_> {
+    /// Looks for issues again, on a thread of its own.
+    pub(super) fn look_again(&mut self) {
+        if let Some(look) = &mut self.look {
+            look.under_way = true;
+        }
+        let (ground, selection, tell) = (Arc::clone(&self.ground), self.selection.clone(), self.tell.clone());
+        std::thread::spawn(move || {
+            let listed = driving::block_on(async { Ok(selection.list(&ground).await) });
+            let listed = listed.unwrap_or_else(|error| Err(Unlisted::Error(error)));
+            tell.send(Told::Listed(Box::new(listed))).unwrap_or(());
+        });
+    }
+
+    pub(super) fn listed(&mut self, listed: Result<Listing, Unlisted>) {
+        let every = self.ground.work.every;
+        let Some(look) = &mut self.look else { return };
+        look.under_way = false;
+        match listed {
+            Err(unlisted) => {
+                look.pause = Millis((look.pause.0 * 2).min(LONGEST.0));
+                look.next = time::now().plus(look.pause);
+                let is_first = !std::mem::replace(&mut look.complained, true);
+                if is_first {
+                    let why = match unlisted {
+                        Unlisted::Wrong(found) => {
+                            format!("{} in files of issues", count(found.len() as u64, "error"))
+                        }
+                        Unlisted::Error(Error::Refused(refusal)) => refusal.message,
+                        Unlisted::Error(Error::ClosedPipe | Error::Said(_)) => {
+                            "it cannot be said why".to_owned()
+                        }
+                    };
+                    self.take_frame_away();
+                    self.streams.warning(&format!("issues cannot be listed: {why}; it is tried again"));
+                }
+            }
+            Ok(listing) => {
+                (look.pause, look.complained) = (every, false);
+                look.next = time::now().plus(every);
+                self.reconsider(&listing);
+                self.take_in(listing);
+            }
+        }
+    }
+
+    /// Whoever waited for something may begin now; whoever failed begins again once the issue was changed (I-76).
+    pub(super) fn reconsider(&mut self, listing: &Listing) {
+        for item in &listing.plan.items {
+            let Some(issue) = listing.issues.get(&item.number) else { continue };
+            if self.planned.ready(item.number).is_none()
+                && let Err(error) = self.planned.plan(issue, &self.ground, self.flags, self.streams)
+            {
+                error.say(self.streams);
+                continue;
+            }
+            let changed = self.issues.get(&item.number).is_some_and(|known| text_of(known) != text_of(issue));
+            match self.standings.get(&item.number) {
+                Some(Standing::Ended(
+                    WorkOutcome::Waiting | WorkOutcome::Blocked | WorkOutcome::Elsewhere,
+                )) => {
+                    self.standings.remove(&item.number);
+                }
+                Some(Standing::Ended(_)) if changed => {
+                    self.standings.remove(&item.number);
+                    self.again.insert(item.number);
+                }
+                Some(Standing::Ended(_) | Standing::Running | Standing::Parked { .. }) | None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! One invocation: issues are begun, watched, asked about and collected.
+
+mod asking;
+mod looking;
+mod telling;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use saihai::Control;
+use saihai::delivery::Past;
+use saihai::repository::ItemLock;
+use saihai_engine::work::{Plan, Scene, Standing, Step, schedule};
+use saihai_model::{
+    Budget, Cost, Issue, IssueNumber, Millis, Moment, ProviderName, StageId, StatusLabel, WorkOutcome,
+    WorkReason,
+};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::Work;
+use super::answer::Question;
+use super::board::Board;
+use super::ground::Ground;
+use super::item::{Job, Over, Told, acts, work_on};
+use super::labeller::Labeller;
+use super::plan::{Planned, obstacle_words};
+use super::result::ItemResult;
+use super::selection::{Listing, Selection};
+use super::summary_file::Batches;
+use crate::driving::{Keyboard, Signals, Typed as Keyed};
+use crate::error::{Error, exit};
+use crate::report::Live;
+use crate::terminal::Streams;
+use crate::time;
+
+/// How often the table is redrawn.
+const REDRAW: Duration = Duration::from_millis(200);
+/// The longest pause between two looks at a source that does not answer.
+const LONGEST: Millis = Millis(15 * 60_000);
+
+/// One invocation.
+pub(super) struct Batch<'a> {
+    ground: Arc<Ground>,
+    flags: &'a Work,
+    selection: Selection,
+    streams: &'a mut Streams,
+    live: Option<Live>,
+    board: Board,
+    files: Batches,
+    labeller: Labeller,
+    tell: UnboundedSender<Told>,
+    hear: UnboundedReceiver<Told>,
+    plan: Plan,
+    planned: Planned,
+    issues: BTreeMap<IssueNumber, Issue>,
+    standings: BTreeMap<IssueNumber, Standing>,
+    paused: BTreeMap<ProviderName, Moment>,
+    controls: BTreeMap<IssueNumber, Control>,
+    locks: BTreeMap<IssueNumber, Arc<ItemLock>>,
+    /// What those may cost that are at work.
+    allotted: BTreeMap<IssueNumber, Budget>,
+    /// What those cost that are not at work any more.
+    spent: BTreeMap<IssueNumber, (Cost, Millis)>,
+    results: Vec<ItemResult>,
+    questions: VecDeque<Question>,
+    keyboard: Option<Keyboard>,
+    can_ask: bool,
+    /// Gates that were answered for everybody.
+    yes: BTreeSet<StageId>,
+    /// Issues whose text has changed since they failed.
+    again: BTreeSet<IssueNumber>,
+    interrupts: u8,
+    look: Option<Look>,
+}
+
+/// Looking for issues again and again.
+struct Look {
+    next: Moment,
+    pause: Millis,
+    under_way: bool,
+    complained: bool,
+}
+
+enum Happened {
+    Told(Box<Told>),
+    Signal(&'static str),
+    Keyed(Keyed),
+    Redraw,
+    Time,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(
+        ground: Ground,
+        flags: &'a Work,
+        selection: Selection,
+        streams: &'a mut Streams,
+    ) -> Result<Self, Error> {
+        let json = flags.flags.json;
+        let live = (streams.err.is_styled() && !(json && streams.out.is_terminal())).then(Live::default);
+        let can_ask = streams.can_ask() && !json && !flags.flags.presence.auto;
+        let (tell, hear) = unbounded_channel();
+        let ground = Arc::new(ground);
+        let every = ground.work.every;
+        let look = flags.watch.then(|| Look {
+            next: time::now().plus(every),
+            pause: every,
+            under_way: false,
+            complained: false,
+        });
+        Ok(Self {
+            files: Batches::new(&ground.project),
+            labeller: Labeller::start(&ground),
+            ground,
+            flags,
+            selection,
+            streams,
+            live,
+            board: Board::default(),
+            tell,
+            hear,
+            plan: Plan::default(),
+            planned: Planned::none(),
+            issues: BTreeMap::new(),
+            standings: BTreeMap::new(),
+            paused: BTreeMap::new(),
+            controls: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            allotted: BTreeMap::new(),
+            spent: BTreeMap::new(),
+            results: Vec::new(),
+            questions: VecDeque::new(),
+            keyboard: None,
+            can_ask,
+            yes: BTreeSet::new(),
+            again: BTreeSet::new(),
+            interrupts: 0,
+            look,
+        })
+    }
+
+    /// Works on everything that was listed; the exit code comes back.
+    pub(super) async fn work(mut self, listing: Listing, planned: Planned) -> Result<u8, Error> {
+        let mut signals =
+            Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
+        self.exclude()?;
+        self.planned = planned;
+        self.take_in(listing);
+        let mut ticks = tokio::time::interval(REDRAW);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        loop {
+            let wake = self.step().await?;
+            if self.is_over() {
+                break;
+            }
+            let wait = wake.map(|at| Duration::from_millis(at.since(time::now()).0));
+            let happened = {
+                let timer = async {
+                    match wait {
+                        Some(wait) => tokio::time::sleep(wait).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let keyed = async {
+                    match &mut self.keyboard {
+                        Some(keyboard) => keyboard.next().await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    Some(told) = self.hear.recv() => Happened::Told(Box::new(told)),
+                    by = signals.next() => Happened::Signal(by),
+                    typed = keyed => Happened::Keyed(typed),
+                    () = timer => Happened::Time,
+                    _ = ticks.tick(), if self.live.is_some() => Happened::Redraw,
+                }
+            };
+            match happened {
+                Happened::Told(told) => self.told(*told).await?,
+                Happened::Signal(by) => {
+                    if self.interrupted(by) {
+                        self.streams.error("ended at once", &["`saihai work` goes on with it".to_owned()]);
+                        return Ok(exit::INTERRUPTED);
+                    }
+                }
+                Happened::Keyed(typed) => self.typed(typed).await?,
+                Happened::Redraw => self.redraw(),
+                Happened::Time => {}
+            }
+        }
+        self.finish()
+    }
+
+    /// Has git look past what is ours (I-35).
+    fn exclude(&self) -> Result<(), Error> {
+        let work = &self.ground.work;
+        let own = [".saihai/runs", ".saihai/batches", ".saihai/cache"].map(std::path::Path::new);
+        let others = [work.worktree_root.as_path(), self.ground.settings.reports_dir.as_path()];
+        let roots = self.planned_roots();
+        let all: Vec<&std::path::Path> =
+            own.into_iter().chain(others).chain(roots.iter().map(std::path::PathBuf::as_path)).collect();
+        self.ground.repository.exclude(&all).map_err(super::ground::refused_by_git)
+    }
+
+    fn planned_roots(&self) -> Vec<std::path::PathBuf> {
+        self.planned.definitions.values().map(|ready| ready.work.worktree_root.clone()).collect()
+    }
+
+    /// Takes in what there is to do.
+    fn take_in(&mut self, listing: Listing) {
+        let Listing { plan, issues, over, .. } = listing;
+        for (number, outcome) in over {
+            let is_news = !self.standings.contains_key(&number);
+            if let Some(issue) = issues.get(&number).filter(|_| is_news) {
+                let title = issue.title.clone();
+                self.issues.insert(number, issue.clone());
+                self.collect(number, &title, &self.before(issue, outcome));
+            }
+        }
+        for item in &plan.items {
+            let Some(issue) = issues.get(&item.number) else { continue };
+            let is_new = !self.issues.contains_key(&item.number);
+            self.board.add(item.number, &issue.title);
+            if is_new && item.obstacle.is_none() && acts(&self.ground, issue, self.flags.retry) {
+                self.label(item.number, &[StatusLabel::Queued]);
+            }
+        }
+        self.issues.extend(issues);
+        self.plan = plan;
+    }
+
+    /// What is known of an issue that is done already.
+    fn before(&self, issue: &Issue, outcome: WorkOutcome) -> Over {
+        let past = Past::of(&self.ground.runs(), issue.source, issue.number).unwrap_or_default();
+        let past = past.into_iter().find(|past| past.delivers);
+        let why = if outcome == WorkOutcome::Closed { "" } else { "before" };
+        Over { past, ..Over::told(outcome, why) }
+    }
+
+    /// Does whatever is to be done now; when there may be more to do comes back.
+    async fn step(&mut self) -> Result<Option<Moment>, Error> {
+        if self.interrupts > 0 {
+            return Ok(None);
+        }
+        loop {
+            let providers = self.providers();
+            let now = time::now();
+            let next = schedule(&Scene {
+                plan: &self.plan,
+                standings: &self.standings,
+                providers: &providers,
+                paused: &self.paused,
+                jobs: self.ground.work.jobs as usize,
+                now,
+            });
+            if next.steps.is_empty() {
+                let look = self.look.as_ref().filter(|look| !look.under_way).map(|look| look.next);
+                if look.is_some_and(|at| at <= now) {
+                    self.look_again();
+                    continue;
+                }
+                return Ok(next.wake.into_iter().chain(look).min());
+            }
+            for step in next.steps {
+                self.perform(step);
+            }
+        }
+    }
+
+    fn perform(&mut self, step: Step) {
+        match step {
+            Step::Start(number) | Step::Continue(number) => self.start(number),
+            Step::Obstructed(number, obstacle) => {
+                let reason = format!("{}: {}", WorkReason::Dependency.word(), obstacle_words(obstacle));
+                let hint = "; `--resolve-deps` works on it as well, `--ignore-deps` does not look";
+                self.end(number, &Over::told(WorkOutcome::Blocked, format!("{reason}{hint}")));
+            }
+            Step::Without { number, because_of, outcome } => {
+                let of = self.results.iter().find(|result| result.issue == because_of);
+                let where_ =
+                    of.and_then(|result| result.pull_request.clone().or_else(|| result.branch.clone()));
+                let how = of.map_or("", |result| result.outcome);
+                let place = where_.map(|place| format!(" ({place})")).unwrap_or_default();
+                let reason = format!("{}: {because_of} is {how}{place}", WorkReason::Dependency.word());
+                self.end(number, &Over::told(outcome, reason));
+            }
+        }
+    }
+
+    fn start(&mut self, number: IssueNumber) {
+        let Some((item, ready)) = self.planned.ready(number) else {
+            return self.end(number, &Over::told(WorkOutcome::Failed, "it was not planned"));
+        };
+        let (base, ready) = (item.base.clone(), ready.clone());
+        let Some(issue) = self.issues.get(&number).cloned() else { return };
+        let Some(budget) = self.allot() else {
+            return self.end(number, &Over::told(WorkOutcome::Limited, "budget"));
+        };
+        self.allotted.insert(number, budget.clone());
+        let job = Job {
+            ground: Arc::clone(&self.ground),
+            issue,
+            ready,
+            base,
+            budget,
+            batch: self.files.id.clone(),
+            retry: self.flags.retry || self.again.remove(&number),
+            adopt: self.flags.adopt,
+            lock: self.locks.remove(&number),
+        };
+        let tell = self.tell.clone();
+        let thread = std::thread::Builder::new().name(number.slug());
+        if let Err(error) = thread.spawn(move || work_on(job, &tell)) {
+            return self.end(number, &Over::told(WorkOutcome::Failed, error.to_string()));
+        }
+        self.standings.insert(number, Standing::Running);
+        self.board.begin(number);
+    }
+
+    /// What the next one may cost; nothing where nothing is left. Those that work at the same time have equal parts.
+    fn allot(&self) -> Option<Budget> {
+        let whole = &self.ground.work.budget;
+        if whole.is_unlimited() {
+            return Some(Budget::default());
+        }
+        let sum = |(cost, time): (Cost, Millis), (more, longer): &(Cost, Millis)| {
+            (cost.plus(*more), Millis(time.0.saturating_add(longer.0)))
+        };
+        let (cost, driven) = self.spent.values().fold((Cost::default(), Millis(0)), sum);
+        let mut left = whole.less(cost, driven);
+        for taken in self.allotted.values() {
+            let cost = Cost {
+                usd: taken.usd.unwrap_or_default(),
+                tokens: taken.tokens.unwrap_or(0),
+                turns: taken.turns.unwrap_or(0),
+            };
+            left = left.less(cost, taken.time.unwrap_or(Millis(0)));
+        }
+        let free = (self.ground.work.jobs as usize).saturating_sub(self.allotted.len()).max(1);
+        let waiting =
+            self.plan.items.iter().filter(|item| !self.standings.contains_key(&item.number)).count();
+        let part = left.divided(free.min(waiting.max(1)) as u64);
+        let nothing = part.usd.is_some_and(|usd| usd.0 == 0)
+            || part.tokens == Some(0)
+            || part.turns == Some(0)
+            || part.time == Some(Millis(0));
+        (!nothing).then_some(part)
+    }
+
+    fn providers(&self) -> BTreeMap<IssueNumber, ProviderName> {
+        let of = |number: &IssueNumber| Some((*number, self.planned.ready(*number)?.1.provider()?));
+        self.plan.items.iter().filter_map(|item| of(&item.number)).collect()
+    }
+
+    /// Takes in a signal; `true` where the process must end at once.
+    fn interrupted(&mut self, by: &'static str) -> bool {
+        self.interrupts += 1;
+        self.take_frame_away();
+        for control in self.controls.values() {
+            control.interrupt(by);
+        }
+        match self.interrupts {
+            1 => {
+                self.streams.err.line("stopping; once more to end at once");
+                let waiting: Vec<Question> = std::mem::take(&mut self.questions).into();
+                for question in waiting {
+                    // What cannot be read now is found again the next time.
+                    self.leave(&question).unwrap_or(());
+                }
+                false
+            }
+            2 => false,
+            _ => true,
+        }
+    }
+
+    /// Whether there is nothing more to wait for.
+    fn is_over(&self) -> bool {
+        let running = self.standings.values().any(|standing| matches!(standing, Standing::Running));
+        let driven = running || !self.controls.is_empty() || !self.allotted.is_empty();
+        if self.interrupts > 0 {
+            return !driven;
+        }
+        let over = self
+            .plan
+            .items
+            .iter()
+            .all(|item| matches!(self.standings.get(&item.number), Some(Standing::Ended(_))));
+        over && !driven && self.look.is_none()
+    }
+}

@@ -1,0 +1,212 @@
+//! What is heard of issues, kept and said.
+
+use saihai::{Clock, Given, open_gate};
+use saihai_config::delivery::stage;
+use saihai_engine::work::Standing;
+use saihai_model::{FailureClass, Hold, IssueNumber, StatusLabel, WorkOutcome};
+
+use super::Batch;
+use crate::commands::work::answer::Question;
+use crate::commands::work::item::{Over, Seen, Told, text_of};
+use crate::commands::work::result::{self, ItemResult};
+use crate::commands::work::summary_file::show_in_actions;
+use crate::error::{Error, exit};
+use crate::terminal::visible_line;
+use crate::time;
+
+impl Batch<'_> {
+    pub(super) async fn told(&mut self, told: Told) -> Result<(), Error> {
+        match told {
+            Told::Begun { number, run, control } => {
+                if self.interrupts > 0 {
+                    control.interrupt("ctrl-c");
+                }
+                self.controls.insert(number, control);
+                self.say(&format!("{number} run {run}"));
+            }
+            Told::Seen { number, seen } => self.seen(number, &seen),
+            Told::Over { number, over } => self.over(number, *over).await?,
+            Told::Listed(listed) => self.listed(*listed),
+        }
+        Ok(())
+    }
+
+    pub(super) fn seen(&mut self, number: IssueNumber, seen: &Seen) {
+        self.board.see(number, seen);
+        match seen {
+            Seen::Stage(stage) if self.live.is_none() => {
+                self.say(&format!("{number} {}", visible_line(stage)))
+            }
+            Seen::FirstTurn => self.label(number, &[StatusLabel::Running]),
+            // Whoever only waits for checks keeps nobody from working.
+            Seen::Waiting(Some(_)) => {
+                self.standings.insert(number, Standing::Parked { until: None });
+            }
+            Seen::Waiting(None) => {
+                self.standings.insert(number, Standing::Running);
+            }
+            Seen::Warning(warning) => {
+                self.take_frame_away();
+                self.streams.warning(&format!("{number}: {warning}"));
+            }
+            Seen::Stage(_) | Seen::Turn(_) => {}
+        }
+    }
+
+    /// An issue is not driven any more: it is over, or it pauses.
+    pub(super) async fn over(&mut self, number: IssueNumber, mut over: Over) -> Result<(), Error> {
+        self.controls.remove(&number);
+        self.allotted.remove(&number);
+        if let Some(past) = &over.past {
+            self.spent.insert(number, (past.cost, past.time));
+        }
+        let hold = over.finish.as_ref().and_then(|finish| finish.hold.clone());
+        let directory = over.past.as_ref().map(|past| past.directory.clone());
+        if let (Some(hold), Some(directory), 0) = (hold, directory, self.interrupts) {
+            match hold {
+                Hold::Person(call) if self.yes.contains(&call.stage) => {
+                    saihai::answer(&directory, Given::Yes(None), Clock::system()).await?;
+                    self.locks.extend(over.lock.take().map(|lock| (number, lock)));
+                    self.standings.insert(number, Standing::Parked { until: Some(time::now()) });
+                    return Ok(());
+                }
+                Hold::Person(call) if self.can_ask => {
+                    let (_, text, wants) = open_gate(&directory)?;
+                    self.locks.extend(over.lock.take().map(|lock| (number, lock)));
+                    self.standings.insert(number, Standing::Parked { until: None });
+                    self.board.state(number, "waits for you");
+                    self.questions.push_back(Question { number, directory, gate: call.stage, text, wants });
+                    self.ask_next();
+                    return Ok(());
+                }
+                Hold::Until(at, class) => {
+                    let provider = self.planned.ready(number).and_then(|(_, ready)| ready.provider());
+                    if let Some(provider) = provider.filter(|_| class == FailureClass::Quota) {
+                        self.paused.insert(provider, at);
+                    }
+                    self.locks.extend(over.lock.take().map(|lock| (number, lock)));
+                    self.standings.insert(number, Standing::Parked { until: Some(at) });
+                    self.board.state(number, &format!("waits until {}", time::local_until(at, time::now())));
+                    return Ok(());
+                }
+                Hold::Person(_)
+                | Hold::Outside(..)
+                | Hold::Provider(..)
+                | Hold::Limit(_)
+                | Hold::Budget
+                | Hold::Storage(_)
+                | Hold::Interrupted
+                | Hold::Cancelling => {}
+            }
+        }
+        self.end(number, &over);
+        Ok(())
+    }
+
+    /// An issue is over, for now.
+    pub(super) fn end(&mut self, number: IssueNumber, over: &Over) {
+        self.locks.remove(&number);
+        let title = self.issues.get(&number).map(|issue| issue.title.clone()).unwrap_or_default();
+        let completed = over.past.as_ref().is_some_and(|past| past.deeds.has(stage::FINALIZE));
+        // An issue that was only told of keeps the labels it has.
+        let acted = over.finish.is_some() || over.past.is_none();
+        if let Some(labels) = over.came.outcome.labels(completed).filter(|_| acted) {
+            self.label(number, labels);
+        }
+        self.say_edited(number, over);
+        self.collect(number, &title, over);
+    }
+
+    /// Says that somebody has edited an issue since its run began (I-72).
+    pub(super) fn say_edited(&mut self, number: IssueNumber, over: &Over) {
+        let is_edited = over.past.as_ref().zip(self.issues.get(&number));
+        if is_edited.is_some_and(|(past, issue)| past.assignment.text != text_of(issue)) {
+            self.take_frame_away();
+            self.streams.note(&format!("{number} was edited since; its run keeps the text it began with"));
+        }
+    }
+
+    /// Keeps what came of an issue, and says it.
+    pub(super) fn collect(&mut self, number: IssueNumber, title: &str, over: &Over) {
+        let result = ItemResult::new(number, title, over);
+        self.standings.insert(number, Standing::Ended(over.came.outcome));
+        self.board.state(number, result.outcome);
+        let same = |one: &ItemResult| {
+            one.issue == number && one.outcome == result.outcome && one.reason == result.reason
+        };
+        let is_news = !self.results.iter().any(same);
+        self.results.retain(|one| one.issue != number);
+        self.results.push(result.clone());
+        if !is_news {
+            return;
+        }
+        let reason = result.reason.as_deref().map(|reason| format!(" ({})", visible_line(reason)));
+        self.say(&format!("{number} {}{}", result.outcome, reason.unwrap_or_default()));
+        if self.flags.flags.json {
+            self.take_frame_away();
+            // Where nobody reads it any more the files still have it.
+            result::write_item(&result, &mut self.streams.out).unwrap_or(());
+        }
+        if let Err(error) = self.files.write(&self.results, over.past.as_ref()) {
+            self.streams.warning(&format!("what came of it could not be kept: {error}"));
+        }
+    }
+
+    pub(super) fn label(&self, number: IssueNumber, labels: &[StatusLabel]) {
+        let work = self.planned.ready(number).map_or(&self.ground.work, |(_, ready)| &ready.work);
+        if work.labels {
+            self.labeller.set(number, labels, &work.label_prefix);
+        }
+    }
+
+    /// Says what came of everything.
+    pub(super) fn finish(mut self) -> Result<u8, Error> {
+        self.take_frame_away();
+        let order: Vec<IssueNumber> = self.plan.items.iter().map(|item| item.number).collect();
+        let place = |number: IssueNumber| order.iter().position(|one| *one == number).unwrap_or(usize::MAX);
+        self.results.sort_by_key(|result| (place(result.issue), result.issue));
+        for warning in self.labeller.finish() {
+            self.streams.warning(&visible_line(&warning));
+        }
+        if let Err(error) = show_in_actions(&self.ground.project, &self.results) {
+            self.streams.warning(&format!("the summary of the step cannot be written: {error}"));
+        }
+        let code = result::exit_code(&self.results);
+        let code = if self.interrupts > 0 && code == 0 { exit::INTERRUPTED } else { code };
+        if self.flags.flags.json {
+            result::write_batch(&self.files.id, &self.results, &mut self.streams.out)?;
+        } else {
+            result::print(&self.results, &mut self.streams.out)?;
+        }
+        let nothing = self
+            .results
+            .iter()
+            .all(|result| result.reason.as_deref() == Some("before") || result.word == WorkOutcome::Closed);
+        if nothing {
+            self.streams.note("nothing to do");
+        }
+        Ok(code)
+    }
+
+    pub(super) fn say(&mut self, line: &str) {
+        if self.flags.flags.json && self.live.is_none() {
+            return;
+        }
+        match &mut self.live {
+            Some(live) => live.keep(&[line.to_owned()], &mut self.streams.err),
+            None => self.streams.err.line(line),
+        }
+    }
+
+    pub(super) fn redraw(&mut self) {
+        let Some(live) = self.live.as_mut().filter(|_| self.questions.is_empty()) else { return };
+        let frame = self.board.frame(self.streams.err.columns(), self.streams.err.rows());
+        live.draw(frame, &mut self.streams.err);
+    }
+
+    pub(super) fn take_frame_away(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.clear(&mut self.streams.err);
+        }
+    }
+}
