@@ -1,11 +1,14 @@
 //! `saihai resume`.
 
+use std::sync::Arc;
+
 use clap::Args;
 use saihai::review::changed_files;
-use saihai::{Clock, Driver, RunDirectory, State};
+use saihai::{Clock, Driver, Outside, RunDirectory, State, delivery};
 use saihai_model::{Limits, Raise, Workflow};
 
 use super::flags::{LimitFlags, PresenceFlags};
+use super::work::one;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
 use crate::own_programs;
@@ -75,7 +78,12 @@ impl Resume {
             let outside = match directory.summary()?.state {
                 State::Ended { .. } => None,
                 State::Running { .. } | State::Interrupted | State::Ready | State::Parked { .. } => {
-                    outside::reach(&workflow, &project, &settings, &with, streams).await?
+                    match delivery::Past::read(&directory)? {
+                        Some(past) => {
+                            Some(Arc::new(one::again(past, &project, &settings).await?) as Arc<dyn Outside>)
+                        }
+                        None => outside::reach(&workflow, &project, &settings, &with, streams).await?,
+                    }
                 }
             };
             let driver = Driver::resume(directory, raise, with, Clock::system())?;

@@ -2,16 +2,19 @@
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
+use saihai::delivery::Assignment;
 use saihai::rehearse::way_to_completion;
-use saihai::{Beginning, Clock, Driver};
+use saihai::{Beginning, Clock, Driver, Outside};
 use saihai_config::check::most_calls;
-use saihai_config::{Dialect, Options, Settings, find};
+use saihai_config::{Dialect, Options, Settings, ValidatedDefinition, delivery, find};
 use saihai_model::{Action, Issue, IssueNumber, Script, Workflow, slug};
 
 use super::flags::RunFlags;
 use super::review::Review;
+use super::work::one;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
 use crate::issue::Closed;
@@ -94,13 +97,23 @@ impl Run {
             return Err(self.needs_task());
         }
         let rehearsal = prepared.rehearsal;
+        let says_off = prepared.wishes.worktree == Some(false);
+        let own = issue.as_ref().filter(|_| !self.no_worktree && !says_off && !rehearsal);
+        let assignment = own.map(|issue| one::assigned(issue, &project, &settings)).transpose()?;
         let mut beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
         beginning.subject = issue.as_ref().map(issue::subject).unwrap_or_default();
+        if let Some(assignment) = &assignment {
+            beginning = placed(beginning, assignment)?;
+        }
         let workflow = beginning.workflow.clone();
         block_on(async {
-            let outside = match rehearsal {
-                true => None,
-                false => outside::reach(&workflow, &project, &settings, &with, streams).await?,
+            let outside: Option<Arc<dyn Outside>> = match assignment {
+                Some(assignment) => {
+                    streams.note(&format!("working in `{}`", project.shown(&assignment.worktree)));
+                    Some(Arc::new(one::outside(assignment, &workflow, &project, &settings).await?))
+                }
+                None if rehearsal => None,
+                None => outside::reach(&workflow, &project, &settings, &with, streams).await?,
             };
             let driver = Driver::start(&project.runs(), beginning, with, Clock::system())?;
             announce(&workflow, streams);
@@ -141,10 +154,6 @@ impl Run {
         settings: &Settings,
         streams: &mut Streams,
     ) -> Result<Option<(String, Issue)>, Error> {
-        if !self.no_worktree {
-            let error = Error::usage("a worktree of an issue's own is not part of this version yet");
-            return Err(error.hint("`--no-worktree` works on the issue in this directory"));
-        }
         let looks = prepared.workflow.completion.actions().iter().any(|one| one.does == Action::IssueState);
         let closed = if looks { Closed::IsLookedAt } else { Closed::IsDone };
         block_on(issue::task_of(number, closed, project, settings, &connections(settings), streams))
@@ -204,6 +213,18 @@ impl Run {
             texts: prepared.texts,
         }
     }
+}
+
+/// The same in a worktree of its issue's own.
+fn placed(beginning: Beginning, assignment: &Assignment) -> Result<Beginning, Error> {
+    let workflow = delivery::place(beginning.workflow.into_workflow());
+    let frozen = serde_json::to_value(assignment).map_err(|error| Error::unavailable(error.to_string()))?;
+    Ok(Beginning {
+        workflow: ValidatedDefinition::validate(workflow).map_err(saihai::Error::from)?,
+        directory: assignment.worktree.clone(),
+        delivery: Some(frozen),
+        ..beginning
+    })
 }
 
 /// Says what a run with a budget may cost before anything is asked: the budget, and the most calls

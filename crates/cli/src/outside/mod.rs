@@ -5,7 +5,7 @@ mod issues;
 use std::sync::Arc;
 
 use saihai::{Driver, Outside};
-use saihai_config::{Settings, Use};
+use saihai_config::{Settings, Use, delivery};
 use saihai_connect::Connections;
 use saihai_model::Workflow;
 
@@ -24,12 +24,24 @@ pub(crate) async fn reach(
     with: &Connections,
     streams: &mut Streams,
 ) -> Result<Option<Arc<dyn Outside>>, Error> {
-    if !workflow.actions().iter().any(|action| action.does.is_about_issue()) {
+    if !is_about_issue(workflow) {
         return Ok(None);
     }
     diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
     let tracker = Tracker::of(project, settings, with).await?;
     Ok(Some(Arc::new(Issues::new(tracker, workflow.issue))))
+}
+
+/// The same where it is known who keeps the issues.
+pub(crate) fn with_issues(workflow: &Workflow, tracker: Tracker) -> Option<Arc<dyn Outside>> {
+    is_about_issue(workflow).then(|| Arc::new(Issues::new(tracker, workflow.issue)) as Arc<dyn Outside>)
+}
+
+/// Whether it itself wants something of an issue; what a delivery around it does is another matter.
+fn is_about_issue(workflow: &Workflow) -> bool {
+    let delivers = delivery::comments(workflow);
+    let own = workflow.actions().into_iter().filter(|action| action.does.is_about_issue()).count();
+    own > delivers
 }
 
 /// The driver, with somebody who does that for it.

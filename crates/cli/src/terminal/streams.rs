@@ -26,6 +26,12 @@ pub(crate) struct Stream {
 }
 
 impl Streams {
+    /// Those of nobody: whatever is said is lost.
+    pub(crate) fn silent() -> Self {
+        let nowhere = || Stream::new(io::sink(), false);
+        Self { out: nowhere(), err: nowhere(), ..Self::of_process() }
+    }
+
     /// Those of the process.
     pub(crate) fn of_process() -> Self {
         let out = io::stdout();

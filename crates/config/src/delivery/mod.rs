@@ -83,10 +83,32 @@ pub fn deliver(mut workflow: Workflow, delivery: &Delivery) -> Workflow {
     if let Target::Stage(first) = around.gate(WorkGate::PreLoop, to(stage::WORKTREE)) {
         workflow.entry = first;
     }
-    let labels = [("ready", Target::Stage(begins)), ("not-ours", failed("not-ours"))];
-    around.action(stage::WORKTREE, Deed::new(Action::Worktree, Once::LookUpFirst, &[]), &labels);
+    around.worktree(begins);
     around.hand_over();
     lead_on(&mut workflow, stage::FINALIZE);
+    workflow.stages.extend(around.stages);
+    workflow
+}
+
+/// How many actions of a workflow tell an issue of its delivery.
+pub fn comments(workflow: &Workflow) -> usize {
+    usize::from(workflow.stages.contains_key(stage::COMMENT))
+}
+
+/// The definition in a worktree of its issue's own, without any delivery.
+pub fn place(mut workflow: Workflow) -> Workflow {
+    let begins = std::mem::replace(&mut workflow.entry, stage::WORKTREE.into());
+    let nothing = Delivery {
+        about: String::new(),
+        gates: Vec::new(),
+        mode: GateMode::Person,
+        gate_timeout: None,
+        handing: Handing::Branch,
+        merge: false,
+        comment: false,
+    };
+    let mut around = Around { delivery: &nothing, stages: Vec::new() };
+    around.worktree(begins);
     workflow.stages.extend(around.stages);
     workflow
 }
@@ -110,6 +132,12 @@ struct Around<'a> {
 }
 
 impl Around<'_> {
+    /// The worktree, before the stage with which the definition begins.
+    fn worktree(&mut self, begins: StageId) {
+        let labels = [("ready", Target::Stage(begins)), ("not-ours", failed("not-ours"))];
+        self.action(stage::WORKTREE, Deed::new(Action::Worktree, Once::LookUpFirst, &[]), &labels);
+    }
+
     /// Everything after the work is done.
     fn hand_over(&mut self) {
         let Delivery { handing, merge, comment, .. } = *self.delivery;

@@ -232,3 +232,56 @@ fn several_issues_are_worked_on_at_the_same_time() {
     assert_eq!(items[6]["items"], 6);
     assert_eq!(branches(&project).len(), 7);
 }
+
+// I-9, K-23: a run by hand has the branch, the worktree and the lock of its issue, and delivers nothing.
+#[test]
+fn a_run_on_an_issue_works_in_the_worktree_of_the_issue_and_delivers_nothing() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let run = || project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]).run();
+    let outcome = run().exits(0);
+    assert!(outcome.stderr.contains("working in `.worktrees/issue-7`"), "{outcome}");
+    assert_eq!(project.read(".worktrees/issue-7/fixed.txt"), "fixed.txt\n");
+    assert!(!project.root().join("fixed.txt").exists());
+    let at = |name: &str| git(&project, &["rev-parse", name]);
+    assert_eq!(at("feature/issue-7"), at("main"), "nothing is committed");
+    // Work goes on with what is there.
+    let outcome = auto(&project, &[]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
+    assert_eq!(git(&project, &["show", "feature/issue-7:fixed.txt"]), "fixed.txt");
+}
+
+// A run of `work` is a run like any other: `resume` goes on with it and delivers.
+#[test]
+fn resume_goes_on_with_a_run_of_work_and_delivers_it() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    work(&project, &["--merge"]).run().exits(6);
+    let run = project.runs()[0].clone();
+    for _ in 0..3 {
+        project.saihai(["answer", &run, "yes"]).run().exits(0);
+        project.saihai(["resume", &run]).run();
+    }
+    let told = project.saihai(["resume", &run]).run().exits(0);
+    assert!(told.stdout.contains("merged"), "{told}");
+    assert_eq!(git(&project, &["show", "saihai/merge/main:fixed.txt"]), "fixed.txt");
+}
+
+// I-66
+#[test]
+fn leftovers_are_listed_and_those_that_are_handed_over_are_removed() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    auto(&project, &["--keep"]).exits(0);
+    let worktree = project.root().join(".worktrees/issue-7");
+    std::fs::write(worktree.join("later.txt"), "not committed\n").expect("a file");
+    let outcome = project.saihai(["work", "--clean"]).run().exits(0);
+    assert!(outcome.stdout.contains("removed; what no branch held"), "{outcome}");
+    assert!(!worktree.exists());
+    assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-7/1:later.txt"]), "not committed");
+    let again = project.saihai(["work", "--clean"]).run().exits(0);
+    assert_eq!(again.stderr, "note: nothing is left over\n");
+}

@@ -1,12 +1,12 @@
 //! The definitions that issues are worked on with.
 
-use std::collections::BTreeMap;
-
 use saihai_config::check::most_calls;
 use saihai_config::delivery::{Delivery, Handing, Wishes, deliver};
 use saihai_config::issues::{ChosenBy, ChosenDefinition, choose_definition};
 use saihai_config::{ForgeKind, Language, ValidatedDefinition, WorkGate, WorkSettings};
-use saihai_model::{GateMode, Issue, IssueSource, Limits, ProviderName, Script, TextFile, Workflow};
+use saihai_model::{
+    GateMode, Issue, IssueNumber, IssueSource, Limits, ProviderName, Script, TextFile, Workflow,
+};
 
 use super::ground::Ground;
 use crate::commands::flags::RunFlags;
@@ -33,9 +33,6 @@ pub(super) struct Ready {
     pub(super) resolve: bool,
 }
 
-/// All of them, by name.
-pub(super) type Definitions = BTreeMap<String, Ready>;
-
 /// Which definition an issue is worked on with.
 pub(super) fn chosen(issue: &Issue, ground: &Ground, flag: Option<&str>) -> Result<ChosenDefinition, Error> {
     choose_definition(issue, flag, &ground.work).ok_or_else(|| {
@@ -59,6 +56,7 @@ impl Ready {
     /// Finds and reads a definition; whatever forbids to run it is said.
     pub(super) fn load(
         name: &str,
+        issue: IssueNumber,
         ground: &Ground,
         flags: &RunFlags,
         streams: &mut Streams,
@@ -68,7 +66,7 @@ impl Ready {
         // What all may cost together is shared out when each begins.
         let mut options = flags.options(false)?;
         options.budget = saihai_model::Budget::default();
-        options.delivers = true;
+        (options.delivers, options.issue) = (true, Some(issue));
         let wanted = Wanted { definition: name, options: &options, settings, strict };
         let prepared = Prepared::new(project, wanted, streams)?;
         if prepared.rehearsal {

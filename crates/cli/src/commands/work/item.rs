@@ -12,7 +12,7 @@ use saihai_config::{CleanUp, Comments, ForgeKind};
 use saihai_connect::Surroundings;
 use saihai_model::{
     Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, Raise, WorkOutcome,
-    WorkReason,
+    WorkReason, Workflow,
 };
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -21,6 +21,8 @@ use super::ground::{Ground, refused_by_forge};
 use super::selection::patiently;
 use crate::driving::block_on;
 use crate::error::Error;
+use crate::issue::Tracker;
+use crate::outside;
 use crate::terminal::visible_line;
 
 /// What is to be done with an issue now.
@@ -176,7 +178,7 @@ impl Job {
         let workflow = Ready::limited(around, &budget)?;
         let frozen =
             serde_json::to_value(&assignment).map_err(|error| Error::unavailable(error.to_string()))?;
-        let deliverer = self.deliverer(assignment.clone(), lock, known)?;
+        let deliverer = deliverer(ground, &workflow, assignment.clone(), lock, known)?;
         let beginning = Beginning {
             workflow,
             script: self.ready.script.clone(),
@@ -190,7 +192,7 @@ impl Job {
             patience: ground.settings.short_wait,
             directory: assignment.worktree,
             reports: ground.settings.reports_dir.clone(),
-            subject: std::collections::BTreeMap::new(),
+            subject: crate::issue::subject(&self.issue),
             delivery: Some(frozen),
             texts: self.ready.texts.clone(),
         };
@@ -262,18 +264,10 @@ impl Job {
         })
     }
 
-    fn deliverer(
-        &self,
-        assignment: Assignment,
-        lock: &Arc<ItemLock>,
-        known: bool,
-    ) -> Result<Deliverer, Error> {
-        deliverer(&self.ground, assignment, lock, known)
-    }
-
     fn resume(&self, past: Past, lock: &Arc<ItemLock>) -> Result<Driver, Error> {
         let placed = past.deeds.has(saihai_config::delivery::stage::WORKTREE);
-        let deliverer = self.deliverer(past.assignment, lock, true)?;
+        let workflow = past.directory.workflow()?;
+        let deliverer = deliverer(&self.ground, &workflow, past.assignment, lock, true)?;
         if placed && !past.deeds.has(saihai_config::delivery::stage::CLEAN_UP) {
             deliverer.restore().map_err(Error::usage)?;
         }
@@ -322,6 +316,7 @@ fn over(directory: &RunDirectory, finish: Finish, lock: Arc<ItemLock>) -> Result
 /// Whoever hands the work on an issue over.
 pub(super) fn deliverer(
     ground: &Ground,
+    workflow: &Workflow,
     assignment: Assignment,
     lock: &Arc<ItemLock>,
     known: bool,
@@ -330,6 +325,11 @@ pub(super) fn deliverer(
     let secrets = connections.redactor().values();
     let github = ground.github().map_err(|error| super::ground::refused_by_forge(&error))?;
     let forge = github.zip(ground.push_token()).map(|(github, token)| Forge { github, token });
+    let tracker = match &forge {
+        Some(forge) if ground.source == IssueSource::Github => Tracker::Github(forge.github.clone()),
+        Some(_) | None => Tracker::Folder(ground.work.from.clone()),
+    };
+    let beyond = outside::with_issues(workflow, tracker);
     let means = Means {
         repository: Arc::clone(&ground.repository),
         lock: Arc::clone(lock),
@@ -337,7 +337,7 @@ pub(super) fn deliverer(
         runs: ground.runs(),
         secrets,
         around: Surroundings::of(&connections),
-        beyond: None,
+        beyond,
     };
     Ok(Deliverer::new(assignment, means, known))
 }

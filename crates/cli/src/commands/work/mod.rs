@@ -12,6 +12,7 @@ mod definition;
 pub(crate) mod ground;
 mod item;
 mod labeller;
+pub(crate) mod one;
 mod plan;
 mod result;
 mod selection;

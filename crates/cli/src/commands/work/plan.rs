@@ -9,7 +9,7 @@ use saihai_model::{Issue, IssueNumber};
 use serde::Serialize;
 
 use super::Work;
-use super::definition::{Definitions, Ready, chosen, origin};
+use super::definition::{Ready, chosen, origin};
 use super::ground::{Ground, refused_by_git};
 use super::selection::Listing;
 use crate::error::Error;
@@ -19,7 +19,6 @@ use crate::terminal::{Stream, Streams, Table, visible_line};
 
 /// How the items of a plan are worked on.
 pub(super) struct Planned {
-    pub(super) definitions: Definitions,
     pub(super) items: BTreeMap<IssueNumber, PlannedItem>,
 }
 
@@ -30,6 +29,8 @@ pub(super) struct PlannedItem {
     /// Who named it.
     pub(super) by: String,
     pub(super) base: String,
+    /// The definition itself, as it is for this issue.
+    pub(super) ready: Ready,
 }
 
 #[derive(Serialize)]
@@ -56,7 +57,7 @@ impl Planned {
         flags: &Work,
         streams: &mut Streams,
     ) -> Result<Self, Error> {
-        let mut planned = Self { definitions: Definitions::new(), items: BTreeMap::new() };
+        let mut planned = Self::none();
         for item in &listing.plan.items {
             if let Some(issue) = listing.issues.get(&item.number) {
                 planned.plan(issue, ground, flags, streams)?;
@@ -67,7 +68,7 @@ impl Planned {
 
     /// Nothing yet.
     pub(super) fn none() -> Self {
-        Self { definitions: Definitions::new(), items: BTreeMap::new() }
+        Self { items: BTreeMap::new() }
     }
 
     /// Finds out how one more issue is worked on.
@@ -87,24 +88,24 @@ impl Planned {
                 visible_line(label)
             ));
         }
-        if !self.definitions.contains_key(&chosen.name) {
-            let ready = Ready::load(&chosen.name, ground, &flags.flags, streams)?;
-            self.definitions.insert(chosen.name.clone(), ready);
-        }
+        // What is odd about a definition is said once.
+        let is_known = self.items.values().any(|item| item.definition == chosen.name);
+        let mut silent = Streams::silent();
+        let said = if is_known { &mut silent } else { streams };
+        let ready = Ready::load(&chosen.name, issue.number, ground, &flags.flags, said)?;
         let base = base(issue, ground, flags)?;
-        let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base };
+        let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base, ready };
         self.items.insert(issue.number, item);
         Ok(())
     }
 
     /// Whether a definition says that dependencies are worked on as well.
     pub(super) fn wants_dependencies(&self) -> bool {
-        self.definitions.values().any(|ready| ready.resolve)
+        self.items.values().any(|item| item.ready.resolve)
     }
 
     pub(super) fn ready(&self, number: IssueNumber) -> Option<(&PlannedItem, &Ready)> {
-        let item = self.items.get(&number)?;
-        Some((item, self.definitions.get(&item.definition)?))
+        self.items.get(&number).map(|item| (item, &item.ready))
     }
 
     /// Says what will be done, and by whose word (I-6, I-9).

@@ -204,7 +204,7 @@ impl<'a> Batch<'a> {
     }
 
     fn planned_roots(&self) -> Vec<std::path::PathBuf> {
-        self.planned.definitions.values().map(|ready| ready.work.worktree_root.clone()).collect()
+        self.planned.items.values().map(|item| item.ready.work.worktree_root.clone()).collect()
     }
 
     /// Takes in what there is to do.

@@ -1,0 +1,122 @@
+//! One run on an issue that no invocation of `saihai work` drives: begun by `run`, gone on with by `resume`.
+
+use std::sync::Arc;
+
+use saihai::delivery::{Assignment, Deliverer, Forge, Means, Past};
+use saihai::repository::{self, ItemLock, Repository, Taken};
+use saihai::{Clock, Environment, Outside};
+use saihai_config::Settings;
+use saihai_config::delivery::stage;
+use saihai_config::issues::clean_title;
+use saihai_connect::Surroundings;
+use saihai_connect::forge::{Access, Address, Github, find_token};
+use saihai_model::{Issue, Workflow};
+
+use super::ground::{refused_by_forge, refused_by_git};
+use super::item::text_of;
+use crate::error::Error;
+use crate::issue::Tracker;
+use crate::outside;
+use crate::prepared::connections;
+use crate::project::Project;
+
+/// The worktree of an issue, where a definition works without delivering anything (I-9, K-23).
+pub(crate) fn assigned(issue: &Issue, project: &Project, settings: &Settings) -> Result<Assignment, Error> {
+    let (work, number) = (&settings.work, issue.number);
+    let repository = open(project)?;
+    let base = issue.base.clone().or_else(|| work.base.clone()).or_else(|| repository.current_branch());
+    let base = base.ok_or_else(|| {
+        Error::usage("no branch is checked out, so it is not known where the work begins")
+            .hint("check a branch out, or write `base` into `[work]`")
+    })?;
+    let title =
+        clean_title(&issue.title).map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
+    let root = repository.root().join(&work.worktree_root);
+    let own = [".saihai/runs", ".saihai/cache"].map(std::path::Path::new);
+    let all = [own[0], own[1], work.worktree_root.as_path(), settings.reports_dir.as_path()];
+    let base = repository.beginning(&base).map_err(refused_by_git)?;
+    repository.exclude(&all).map_err(refused_by_git)?;
+    Ok(Assignment {
+        batch: None,
+        source: issue.source,
+        issue: number,
+        title,
+        text: text_of(issue),
+        instance: number.instance(),
+        branch: number.branch(&work.branch_prefix),
+        branch_prefix: work.branch_prefix.clone(),
+        base,
+        worktree: root.canonicalize().unwrap_or(root).join(number.slug()),
+        worktree_root: work.worktree_root.clone(),
+        copy_files: work.copy_files.clone(),
+        adopt: false,
+        forge: None,
+        verify: None,
+        keep: true,
+        language: settings.language.name().to_owned(),
+    })
+}
+
+/// Whoever does what a run on an issue asks for, having made sure that nobody else works on it.
+pub(crate) async fn outside(
+    assignment: Assignment,
+    workflow: &Workflow,
+    project: &Project,
+    settings: &Settings,
+) -> Result<Deliverer, Error> {
+    let repository = Arc::new(open(project)?);
+    let (item, number) = (assignment.item(), assignment.issue);
+    let lock = match ItemLock::take(&repository, &item, "", &Clock::system()).map_err(refused_by_git)? {
+        Taken::Ours(lock) => Arc::new(lock),
+        Taken::Elsewhere { process, .. } => {
+            let who =
+                process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"));
+            return Err(Error::usage(format!("{number} is being worked on by {who}")));
+        }
+    };
+    let with = connections(settings);
+    let forge = match &assignment.forge {
+        None => None,
+        Some(destination) => {
+            let bad = |error: &dyn std::fmt::Display| Error::usage(error.to_string());
+            let address = Address::parse(&destination.api).map_err(|error| bad(&error))?;
+            let token = find_token(address.host(), &with.environment).await.map_err(|error| bad(&error))?;
+            let shown = repository::Token::new(token.secret());
+            let github = Github::open(Access::new(address, destination.repository.clone(), token));
+            Some(Forge { github: github.map_err(|error| refused_by_forge(&error))?, token: shown })
+        }
+    };
+    let beyond: Option<Arc<dyn Outside>> = match Tracker::of(project, settings, &with).await {
+        Ok(tracker) => outside::with_issues(workflow, tracker),
+        // Only a definition that wants something of the issue minds.
+        Err(_) => None,
+    };
+    let known = !Past::of(&project.runs(), assignment.source, number)?.is_empty();
+    let (runs, secrets, around) = (project.runs(), with.redactor().values(), Surroundings::of(&with));
+    let means = Means { repository, lock, forge, runs, secrets, around, beyond };
+    Ok(Deliverer::new(assignment, means, known))
+}
+
+/// The same for a run that goes on.
+pub(crate) async fn again(past: Past, project: &Project, settings: &Settings) -> Result<Deliverer, Error> {
+    let workflow = past.directory.workflow()?;
+    let is_placed = past.deeds.has(stage::WORKTREE) && !past.deeds.has(stage::CLEAN_UP);
+    let deliverer = outside(past.assignment, &workflow, project, settings).await?;
+    if is_placed {
+        deliverer.restore().map_err(Error::usage)?;
+    }
+    Ok(deliverer)
+}
+
+fn open(project: &Project) -> Result<Repository, Error> {
+    let opened = Repository::open(&project.places.root, &Environment::of_process());
+    opened.map_err(|error| {
+        let is_outside = matches!(error, repository::Error::NotARepository { .. });
+        let refused = refused_by_git(error);
+        if is_outside {
+            refused.hint("`--no-worktree` works on the issue in this directory")
+        } else {
+            refused
+        }
+    })
+}
