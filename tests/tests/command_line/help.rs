@@ -50,6 +50,7 @@ fn the_help_lists_every_command_and_exit_code() {
       run          Run a definition on a task
       rehearse     Try a definition on scripted replies
       review       Have specialised agents review a change
+      work         Work on issues: each on a branch of its own, to a pull request or a merge
       check        Report everything that is wrong with definitions and settings
       prompt       Print exactly the text that would be sent to an agent first
       graph        Draw a definition, or the way a run took through it
