@@ -12,7 +12,7 @@ use crate::error::{Error, exit};
 use crate::terminal::Streams;
 
 /// Commands that later versions have.
-const LATER_COMMANDS: [&str; 4] = ["work", "export", "serve", "worker"];
+const LATER_COMMANDS: [&str; 3] = ["export", "serve", "worker"];
 
 /// Flags that later versions have, with the commands that have them.
 const LATER_FLAGS: [(&str, &[&str]); 5] = [
