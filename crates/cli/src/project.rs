@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use saihai::Runs;
 use saihai_config::{
-    Diagnostics, DiskSource, Language, Places, Settings, SettingsFrom, Variables, project_root,
+    Diagnostics, DiskSource, Language, Places, Settings, SettingsFrom, Source, Variables, project_root,
 };
 
 use crate::diagnostics;
@@ -57,6 +57,16 @@ impl Project {
 
     /// The settings in force and what is wrong with them.
     pub(crate) fn load_settings(&self, trust_project: bool, found: &mut Diagnostics) -> Settings {
+        self.settings_from(&self.source, trust_project, found)
+    }
+
+    /// The settings in force where the project's files are these.
+    pub(crate) fn settings_from(
+        &self,
+        source: &dyn Source,
+        trust_project: bool,
+        found: &mut Diagnostics,
+    ) -> Settings {
         let from = SettingsFrom {
             root: &self.places.root,
             user: self.places.user.as_deref(),
@@ -65,7 +75,7 @@ impl Project {
             flags: &[],
             trust_project,
         };
-        Settings::load(&self.source, &from, found)
+        Settings::load(source, &from, found)
     }
 
     /// The language of what is built in. What is wrong with the settings is left to commands that depend on them.

@@ -150,6 +150,9 @@ pub struct Replied {
     /// The revision its work left behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+    /// Nobody was asked: the same had been asked before, and the answer was kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
     /// What was found in it.
     pub reading: Reading,
 }

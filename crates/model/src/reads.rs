@@ -245,6 +245,9 @@ pub struct Output {
     /// What is changed in it before anybody sees it.
     #[serde(default, skip_serializing_if = "Shaping::is_none")]
     pub shaping: Shaping,
+    /// The name under which a right one is kept for whoever asks the same again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_as: Option<String>,
 }
 
 /// How it is found out what is wrong with an output.

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use saihai_model::{
     Action, ActionSpec, Activity, Budget, Completion, Ending, Exit, Holds, Json, Label, LeftOut, Limits,
-    Millis, OnFailure, Once, Permission, ProviderKind, ProviderName, ProviderSettings, Reads, Retry, Rounds,
-    Rule, SessionPolicy, Stage, StageId, Subject, SubjectMode, Target, Turn, TurnId, Workflow, tokens,
+    Millis, OnFailure, Once, Output, Permission, ProviderKind, ProviderName, ProviderSettings, Reads, Retry,
+    Rounds, Rule, SessionPolicy, Stage, StageId, Subject, SubjectMode, Target, Turn, TurnId, Workflow,
+    tokens,
 };
 
 use super::answerer::{Answerer, Typed};
+use super::asked::Asked;
 use super::granted::Granted;
 use super::ignores::IGNORE_FILE;
 use super::plan::{self, Plan, PlannedGap, PlannedIgnore};
@@ -51,6 +53,22 @@ pub struct ReviewOptions {
     pub ignores: Vec<PlannedIgnore>,
     /// The branch that is reviewed.
     pub branch: Option<String>,
+    /// The revision that agents, settings and ignores were read from; absent: the files as they are.
+    pub definitions_from: Option<String>,
+    /// Whether answers to an unchanged question are used again.
+    pub cache: Cached,
+}
+
+/// Whether answers to an unchanged question are used again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Cached {
+    /// They are not.
+    #[default]
+    Never,
+    /// They are, of agents that see nothing but what they are shown.
+    Blind,
+    /// They are, of the others too, as long as all they can look at is the same: it has this hash.
+    Seeing(String),
 }
 
 /// Everything a review is made of.
@@ -172,6 +190,15 @@ impl Lowering<'_> {
         let prompt = speech.prompt(&mut self.lowered.texts);
         let added = (StageId::from(phase.name()), TurnId::from(id), tokens(&words.own(in_words)));
         self.lowered.loaded.added_tokens.push(added);
+        let asked = Asked {
+            agent: definition,
+            provider: &provider,
+            kind,
+            model: told.answerer.model.as_deref(),
+            tools: granted.tools.as_deref(),
+            shown: told.shown,
+        };
+        let kept_as = asked.name(&options.cache);
         let own = settings.review.agents.get(&definition.name);
         let timeout = options.timeout.or_else(|| own?.timeout).or(definition.timeout);
         let max_turns = options.max_turns.or_else(|| own?.max_turns).or(definition.max_turns);
@@ -195,7 +222,10 @@ impl Lowering<'_> {
             needs: Vec::new(),
             heading: String::new(),
             reads: Reads {
-                output: Some(reviewer::output(words.correction(in_words), schema.clone())),
+                output: Some(Output {
+                    kept_as,
+                    ..reviewer::output(words.correction(in_words), schema.clone())
+                }),
                 ..Reads::default()
             },
         }
@@ -285,7 +315,7 @@ impl Lowering<'_> {
             selection: plan::considered(selection, places),
             load_errors: plan::refused(loaded, places),
             left_out: without.chain(self.gaps.iter().cloned()).collect(),
-            warnings: decides_itself(subject).into_iter().chain(lossy).collect(),
+            warnings: decides_itself(subject, options).into_iter().chain(lossy).collect(),
             ignores: options.ignores.clone(),
             branch: options.branch.clone(),
         }
@@ -362,8 +392,11 @@ struct Told<'a> {
 const SCRIPT: &str = "script";
 
 /// a change that touches what decides about its own review is no reason to refuse it, but to be told.
-fn decides_itself(subject: &Subject) -> Option<String> {
+fn decides_itself(subject: &Subject, options: &ReviewOptions) -> Option<String> {
     let SubjectMode::Changes { .. } = &subject.mode else { return None };
+    if options.definitions_from.is_some() {
+        return None;
+    }
     let directories = [".hachimoku/agents/", ".saihai/agents/"];
     let files = [".saihai/config.toml", IGNORE_FILE];
     let decides =

@@ -6,6 +6,7 @@
 mod agent;
 mod answerer;
 mod applicability;
+mod asked;
 mod builtin;
 mod glob;
 mod granted;
@@ -32,7 +33,7 @@ pub use applicability::Applicability;
 pub use builtin::copies;
 pub use ignores::{IGNORE_FILE, load_ignores};
 pub use load::{Agent, AgentOrigin, LoadError, LoadResult, check_agent, load};
-pub use lower::{LoweredReview, ReviewOptions, Reviewing, ending, lower};
+pub use lower::{Cached, LoweredReview, ReviewOptions, Reviewing, ending, lower};
 pub use phase::Phase;
 pub use plan::{Plan, PlannedAgent, PlannedError, PlannedGap, PlannedIgnore};
 pub(crate) use reviewer::Reviewer;

@@ -101,5 +101,6 @@ pub(super) fn output(correction: Prompt, schema: Json) -> Output {
         still_wrong: StillWrong::KeepValidItems,
         checked: Checked::ByItem,
         shaping: Default::default(),
+        kept_as: None,
     }
 }

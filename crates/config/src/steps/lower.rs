@@ -309,6 +309,7 @@ impl Lowering<'_> {
             },
             checked: Checked::BySchema,
             shaping: gated::shaping(step),
+            kept_as: None,
         }
     }
 

@@ -223,6 +223,7 @@ pub(crate) fn step(id: &str, next: &str) -> Stage {
         still_wrong: StillWrong::Go(Target::failed("step_failed")),
         checked: Checked::BySchema,
         shaping: Default::default(),
+        kept_as: None,
     });
     let form = AnswerForm::Form {
         schema: OutputSchema { schema: json!({}), required: true },

@@ -328,6 +328,7 @@ fn a_reply_without_words_keeps_what_was_said_before() {
         denied: 0,
         duration: Millis(1),
         revision: None,
+        cached: false,
         reading: outputs(json!({})),
     })));
     sim.reply("quote#judge", outputs(json!({"result": "ng"})));

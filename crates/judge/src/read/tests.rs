@@ -40,6 +40,7 @@ fn everything() -> Reads {
             still_wrong: StillWrong::Go(Target::Complete),
             checked: Checked::BySchema,
             shaping: Default::default(),
+            kept_as: None,
         }),
         reports: vec![report("review.md", "Review"), report("notes/scope.md", "Scope")],
         blocks: Some(Blocks {

@@ -23,8 +23,8 @@ pub struct AgentResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// What it cost, in millionths of a dollar.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_micros: Option<Usd>,
+    #[serde(rename = "cost_usd", default, skip_serializing_if = "Option::is_none", with = "super::dollars")]
+    pub cost: Option<Usd>,
     /// The answer to the same question was at hand.
     #[serde(default)]
     pub cached: bool,
@@ -147,7 +147,7 @@ impl AgentResult {
             findings: Vec::new(),
             assessments: Vec::new(),
             usage: None,
-            cost_micros: None,
+            cost: None,
             cached: false,
             notes: Vec::new(),
         }
@@ -170,8 +170,7 @@ impl AgentResult {
             reasoning: either(one.reasoning, other.reasoning, u64::saturating_add),
             cumulative: one.cumulative || other.cumulative,
         });
-        self.cost_micros =
-            either(self.cost_micros, part.cost_micros, |one, other| Usd(one.0.saturating_add(other.0)));
+        self.cost = either(self.cost, part.cost, |one, other| Usd(one.0.saturating_add(other.0)));
         self.cached = self.cached && part.cached;
         self
     }

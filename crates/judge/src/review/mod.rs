@@ -13,6 +13,7 @@ mod change;
 mod code;
 mod day;
 mod dedupe;
+mod dollars;
 mod finding;
 mod fingerprint;
 mod ignore;

@@ -19,7 +19,8 @@ pub struct Summary {
     /// How long it took.
     pub wall_ms: Millis,
     /// What it cost as far as that is known, in millionths of a dollar.
-    pub cost_micros: Option<Usd>,
+    #[serde(rename = "cost_usd", default, skip_serializing_if = "Option::is_none", with = "super::dollars")]
+    pub cost: Option<Usd>,
     /// Agents that gave an answer.
     pub delivered: usize,
     /// Agents that did not.
@@ -54,7 +55,7 @@ impl Counts {
 impl Summary {
     pub(super) fn new(findings: &[Reported], results: &[AgentResult], failing: usize, wall: Millis) -> Self {
         let of = |severity| findings.iter().filter(|one| one.finding.severity == severity).count();
-        let costs = results.iter().filter_map(|result| result.cost_micros);
+        let costs = results.iter().filter_map(|result| result.cost);
         let delivered = results.iter().filter(|result| result.status.has_delivered()).count();
         Self {
             by_severity: Counts {
@@ -67,7 +68,7 @@ impl Summary {
             failing,
             max_severity: findings.iter().map(|one| one.finding.severity).min(),
             wall_ms: wall,
-            cost_micros: costs.reduce(|one, other| Usd(one.0.saturating_add(other.0))),
+            cost: costs.reduce(|one, other| Usd(one.0.saturating_add(other.0))),
             delivered,
             failed: results.len() - delivered,
         }

@@ -344,7 +344,7 @@ impl Driver {
 
     fn perform(&mut self, todo: Todo, observer: Observer<'_>) -> Result<Option<Fact>, Broken> {
         match todo {
-            Todo::Ask(prepared) => self.ask(*prepared),
+            Todo::Ask(prepared) => return Ok(self.ask(*prepared)),
             Todo::Perform(performance) => return self.act(*performance),
             Todo::Gate(gate) => self.show_gate(&gate, observer)?,
             Todo::Wake(at) => self.wake = Some(self.wake.map_or(at, |before| before.min(at))),
@@ -396,13 +396,20 @@ impl Driver {
         Ok(())
     }
 
-    fn ask(&mut self, prepared: Prepared) {
+    /// Asks; what was asked before and kept is known at once.
+    fn ask(&mut self, prepared: Prepared) -> Option<Fact> {
         let Prepared { request, prompt, persona } = prepared;
         let (call, place, session) = (request.call.clone(), request.place, request.session.clone());
         let (provider, set) = (request.provider.clone(), self.settings.get(&request.provider));
         let (price, is_counted) = (set.map(|set| set.price).unwrap_or_default(), request.money.is_some());
         // Whoever falls back on another provider has no model's name for it.
         let model = request.model.or_else(|| set?.model.clone());
+        let began = self.owned.clock().now();
+        let about = About { call: call.clone(), place, prompt, began, provider, session, price, is_counted };
+        let about = match reply::kept(&self.owned, about, request.purpose) {
+            Ok(fact) => return Some(fact),
+            Err(about) => about,
+        };
         let asking = self.providers.ask(Ask {
             run: self.owned.directory().id().to_owned(),
             stage: call.stage.clone(),
@@ -413,7 +420,7 @@ impl Driver {
             attempt: request.attempt,
             role: request.role,
             directory: self.owned.start().directory.clone(),
-            prompt: prompt.clone(),
+            prompt: about.prompt.clone(),
             persona,
             provider: request.provider,
             model,
@@ -428,8 +435,8 @@ impl Driver {
             money: request.money,
             scratch: self.owned.directory().scratch().display().to_string(),
         });
-        let began = self.owned.clock().now();
-        self.calls.ask(asking, About { call, place, prompt, began, provider, session, price, is_counted });
+        self.calls.ask(asking, *about);
+        None
     }
 
     fn finish(&self) -> Finish {

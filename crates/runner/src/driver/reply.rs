@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use saihai_config::Language;
 use saihai_model::{
-    CallFailed, Fact, Failure, FailureClass, Millis, Moment, Place, Reading, Refusal, Replied, Reply, Spoken,
-    Text, ToolUse, ToolUsed, Usage, Usd, Wanted,
+    CallFailed, Fact, Failure, FailureClass, Millis, Moment, Place, Purpose, Reading, Refusal, Replied,
+    Reply, Spoken, Text, ToolUse, ToolUsed, Usage, Usd, Wanted,
 };
 
 use super::calls::{About, Came};
 use crate::blobs::Blobs;
 use crate::owned::Owned;
+use crate::review::Cache;
 use crate::tools_used;
 
 /// Whoever says that asking makes no sense for longer than this has said nothing (C-34).
@@ -42,6 +43,46 @@ pub(super) fn fact(owned: &Owned, about: About, came: Came) -> Fact {
     }
 }
 
+/// The fact that an ask comes to where the same was asked before and the answer was kept; else what was to be asked.
+pub(super) fn kept(owned: &Owned, about: About, purpose: Purpose) -> Result<Fact, Box<About>> {
+    let known = || {
+        let name = kept_as(owned, &about).filter(|_| purpose == Purpose::Work)?;
+        cache(owned).get(name)
+    };
+    let Some(output) = known() else { return Err(Box::new(about)) };
+    let text = output.to_string();
+    let reply = Reply { text, structured: Some(output), cost: Some(Usd(0)), ..Reply::default() };
+    let mut fact = replied(owned, about, reply, owned.clock().now());
+    if let Fact::Replied(reply) = &mut fact {
+        reply.cached = true;
+    }
+    Ok(fact)
+}
+
+/// The name under which the answer to an ask is kept.
+fn kept_as<'a>(owned: &'a Owned, about: &About) -> Option<&'a str> {
+    match owned.workflow().wanted(&about.call.stage, about.place)? {
+        Wanted::Work(reads) => reads.output.as_ref()?.kept_as.as_deref(),
+        Wanted::Answer(..) => None,
+    }
+}
+
+fn cache(owned: &Owned) -> Cache {
+    Cache::of_project(Path::new(&owned.start().directory))
+}
+
+/// Keeps an answer that is right, for whoever asks the same again. Where it cannot be kept that is all that is wrong.
+fn keep(owned: &Owned, about: &About, reading: &mut Reading) {
+    let (Some(name), Some(output), true) =
+        (kept_as(owned, about), &reading.output, reading.violations.is_empty())
+    else {
+        return;
+    };
+    if let Err(error) = cache(owned).put(name, output, owned.directory().disk()) {
+        reading.warnings.push(format!("the answer could not be kept for later: {error}"));
+    }
+}
+
 fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
     let wanted = owned.workflow().wanted(&about.call.stage, about.place);
     if reply.text.trim().is_empty() {
@@ -52,6 +93,7 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
         }
     }
     let mut reading = read(wanted, &about.prompt, &mut reply);
+    keep(owned, &about, &mut reading);
     let cost = about.cost(reply.cost, &reply.usage);
     if cost.is_none() && about.is_counted {
         // T-64: the budget holds all the same, only less exactly.
@@ -83,6 +125,7 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
         denied: reply.denied,
         duration: now.since(about.began),
         revision: None,
+        cached: false,
         reading,
         call: about.call,
     }))

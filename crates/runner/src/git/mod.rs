@@ -9,9 +9,12 @@ mod changed;
 pub(crate) mod command;
 mod filters;
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use sha2::{Digest as _, Sha256};
 
 pub(crate) use changed::{Changed, Section};
 pub use command::Environment;
@@ -54,6 +57,14 @@ const HELD: [&str; 4] = [
     "diff.suppressBlankEmpty=false",
     "diff.trustExitCode=false",
 ];
+
+/// Where Saihai keeps what it makes itself: never a change of anybody's.
+const OWN: [&str; 4] = [".saihai/runs/", ".saihai/cache/", ".saihai/batches/", ".worktrees/"];
+
+/// Whether a path from the root is one of those that Saihai makes itself.
+pub(crate) fn is_own(path: &str) -> bool {
+    OWN.iter().any(|own| path.starts_with(own))
+}
 
 impl Git {
     /// The repository whose files lie at `root`; nothing where there is none.
@@ -136,6 +147,62 @@ impl Git {
         let said = self.run("ls-files", &["--others", "--exclude-standard", "-z"])?;
         let paths = said.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    }
+
+    /// A hash of everything that can be looked at: what is committed, what is changed, what is new. Nothing where another
+    /// repository lies among the files, whose state is not known here.
+    pub fn standing(&self) -> Result<Option<String>, Error> {
+        let head = self.ask("rev-parse", &["--verify", "--quiet", "HEAD^{tree}"])?;
+        let tree = match &head {
+            Some(tree) => tree.clone(),
+            None => self.empty_tree()?,
+        };
+        let flags = ["--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames"];
+        let flags = [&flags[..], &["--ignore-submodules=dirty", &tree, "--"]].concat();
+        let changed = self.run("diff", &flags)?;
+        let changed = changed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let changed = changed.map(|path| String::from_utf8_lossy(path).into_owned());
+        let mut paths: Vec<String> = changed.chain(self.untracked()?).collect();
+        paths.retain(|path| !is_own(path));
+        paths.sort();
+        let mut hash = Sha256::new();
+        hash.update(tree.as_bytes());
+        for path in paths {
+            let file = self.root.join(&path);
+            let content = match fs::symlink_metadata(&file) {
+                Ok(metadata) if metadata.is_dir() => return Ok(None),
+                Ok(metadata) if metadata.is_symlink() => {
+                    fs::read_link(&file).map(|target| target.as_os_str().as_encoded_bytes().to_vec()).ok()
+                }
+                Ok(_) => fs::read(&file).ok(),
+                Err(_) => None,
+            };
+            let content = content.map(|bytes| Sha256::digest(&bytes).to_vec()).unwrap_or_default();
+            hash.update(path.as_bytes());
+            hash.update([0, u8::from(content.is_empty())]);
+            hash.update(content);
+        }
+        Ok(Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// Whether some file below a path is one of the repository's.
+    pub fn tracks(&self, path: &str) -> Result<bool, Error> {
+        self.run("ls-files", &["-z", "--", path]).map(|said| !said.is_empty())
+    }
+
+    /// The files of a commit below these paths, with what they hold.
+    pub(crate) fn files_of(&self, commit: &str, below: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let flags = [&["-r", "-z", "--full-tree", "--end-of-options", commit, "--"], below].concat();
+        let said = self.run("ls-tree", &flags)?;
+        let mut files = Vec::new();
+        for entry in said.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+            let entry = String::from_utf8_lossy(entry).into_owned();
+            let parts =
+                entry.split_once('\t').and_then(|(about, path)| Some((about.split(' ').nth(2)?, path)));
+            let (object, path) = parts.ok_or(Error::Unreadable { command: "ls-tree" })?;
+            files.push((path.to_owned(), self.run("cat-file", &["blob", object])?));
+        }
+        Ok(files)
     }
 
     /// An answer of one line; nothing where git says no.

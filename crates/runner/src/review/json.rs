@@ -12,7 +12,16 @@ pub const REPORT_SCHEMA: &str = include_str!("report.schema.json");
 
 /// One object, ended by a line break.
 pub fn to_json(report: &Report) -> String {
-    written(report)
+    written(&Typed { v: 1, r#type: "review-report", report })
+}
+
+/// An object with its version and type, as all of ours (K-3).
+#[derive(Serialize)]
+struct Typed<'a> {
+    v: u8,
+    r#type: &'static str,
+    #[serde(flatten)]
+    report: &'a Report,
 }
 
 /// A value in the letters of JSON that no terminal and no CI service obeys. Both only occur inside of strings, where they

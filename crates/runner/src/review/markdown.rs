@@ -140,7 +140,7 @@ impl Page {
         let words = self.words;
         let ran = report.results.iter().map(|result| {
             let status = line(&words.status(result));
-            let cost = result.cost_micros.map(|cost| format!(", {cost}")).unwrap_or_default();
+            let cost = result.cost.map(|cost| format!(", {cost}")).unwrap_or_default();
             let mark = if matches!(result.status, Status::Success) { "" } else { "**" };
             let notes: String = result.notes.iter().map(|note| format!("\n  - {}", line(note))).collect();
             let name = line(&result.agent);

@@ -3,6 +3,7 @@
 //! Everything here is made of a [`Report`] alone, so the same report gives the same bytes. Whatever agents wrote is shown
 //! as what it is: no control character, no mark-up and no line a CI service would obey gets through.
 
+mod cache;
 mod folding;
 mod github;
 mod json;
@@ -16,6 +17,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use cache::Cache;
 pub use folding::{
     BASELINE, changed_files, empty_report, last_report, report_language, report_so_far, saved_report,
 };

@@ -30,6 +30,7 @@ struct Asked<'w> {
     warnings: Vec<String>,
     failure: Option<Failure>,
     spent: Spent,
+    cached: bool,
 }
 
 #[derive(Debug, Default)]
@@ -115,12 +116,14 @@ impl<'w> Asked<'w> {
             warnings: Vec::new(),
             failure: None,
             spent: Spent::default(),
+            cached: false,
         }
     }
 
     fn replied(&mut self, reply: &Replied, at: Moment) {
         self.until = Some(at);
         self.failure = None;
+        self.cached = reply.cached;
         self.outputs.push(reply.reading.output.clone());
         self.warnings.extend(reply.reading.warnings.iter().cloned());
         self.spent.add(&reply.usage, reply.cost);
@@ -142,7 +145,8 @@ impl<'w> Asked<'w> {
         result.notes = payload.notes;
         result.notes.extend(self.warnings.iter().cloned());
         result.usage = self.spent.usage.clone();
-        result.cost_micros = self.spent.cost;
+        result.cost = self.spent.cost;
+        result.cached = self.cached;
         result
     }
 

@@ -94,7 +94,7 @@ impl Words {
             format!("{} of {} answered", summary.delivered, number(asked, "agent")),
             format!("エージェント {asked} 個中 {} 個が回答", summary.delivered),
         );
-        let cost = summary.cost_micros.map(|cost| cost.to_string());
+        let cost = summary.cost.map(|cost| cost.to_string());
         let parts = [Some(found), Some(agents), Some(seconds(summary.wall_ms.0)), cost];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         format!("{ended} - {}", parts.join(self.pick("; ", "；")))

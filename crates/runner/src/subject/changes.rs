@@ -8,7 +8,7 @@ use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
 
 use super::Error;
 use super::text::{Content, content, of_bytes, without_content};
-use crate::git::{Git, Section};
+use crate::git::{Git, Section, is_own};
 
 /// What to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,9 +30,6 @@ pub enum Untracked {
     /// They do not.
     LeftOut,
 }
-
-/// Where Saihai keeps what it makes itself: never a change of anybody's.
-const OWN: [&str; 4] = [".saihai/runs/", ".saihai/cache/", ".saihai/batches/", ".worktrees/"];
 
 /// Everything that differs between the place where HEAD left its base and the files as they are: commits, staged and
 /// unstaged edits, and files that are new.
@@ -91,7 +88,7 @@ fn name(git: &Git, base: &Base) -> Result<String, Error> {
 
 /// A file that git does not track, as the section of a diff that adds it.
 fn new_file(root: &Path, path: String) -> Result<Option<SubjectFile>, Error> {
-    if OWN.iter().any(|own| path.starts_with(own)) {
+    if is_own(&path) {
         return Ok(None);
     }
     if let Some(repository) = path.strip_suffix('/') {

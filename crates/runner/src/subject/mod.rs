@@ -3,6 +3,7 @@
 mod changes;
 mod files;
 mod frozen;
+mod revision;
 mod text;
 
 use std::io;
@@ -12,6 +13,7 @@ pub use changes::{Base, Untracked, changes};
 pub use files::whole_files;
 pub(crate) use frozen::{FrozenSubject, whole};
 pub use frozen::{SUBJECT, frozen};
+pub use revision::RevisionSource;
 
 use crate::git;
 

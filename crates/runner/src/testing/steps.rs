@@ -69,6 +69,7 @@ pub(crate) fn tailor() -> Workflow {
         still_wrong: StillWrong::Go(Target::failed("step_failed measure")),
         checked: Checked::BySchema,
         shaping: Default::default(),
+        kept_as: None,
     });
     let mut quote = step("quote");
     quote.needs = vec![("measure".into(), "height".to_owned())];

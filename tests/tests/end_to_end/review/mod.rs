@@ -1,5 +1,6 @@
 //! `saihai review`, through the program.
 
+mod again;
 mod choosing;
 mod ending;
 mod prompts;

@@ -82,3 +82,13 @@ fn where_nothing_can_be_compared_the_run_waits_and_says_why() {
     let shown = project.saihai(["prompt", "until-clean", "look"]).run().exits(0).stdout;
     assert!(shown.contains("(what has changed: "), "{shown}");
 }
+
+#[test]
+fn the_built_in_piece_with_review_agents_is_rehearsed_on_all_paths_in_both_languages() {
+    for language in ["en", "ja"] {
+        let project = repository();
+        project.write(".saihai/config.toml", format!("language = \"{language}\"\n"));
+        let outcome = project.saihai(["rehearse", "specialists"]).run().exits(0);
+        assert!(outcome.stdout.contains("every exit taken"), "{outcome}");
+    }
+}

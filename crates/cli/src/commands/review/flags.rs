@@ -50,6 +50,14 @@ pub(super) struct AskingFlags {
     #[arg(long, value_name = "BUDGET", value_parser = values::budget)]
     budget: Option<Budget>,
 
+    /// Ask anew, also what was asked before
+    #[arg(long)]
+    pub(super) no_cache: bool,
+
+    /// Take agents, the project's settings and its ignored findings from this commit, whatever the change says of them
+    #[arg(long, value_name = "REVISION")]
+    pub(super) definitions_from: Option<String>,
+
     /// The longest the review may be driven: `90s`, `30m`, `2h`
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     run_timeout: Option<Millis>,
@@ -84,6 +92,8 @@ impl AskingFlags {
             max_diff_bytes: None,
             max_chunks: None,
             budget: flags.limits.budget.clone(),
+            no_cache: false,
+            definitions_from: None,
             run_timeout: flags.limits.run_timeout,
             max_permission: flags.max_permission,
             wait: flags.presence.wait,
@@ -211,6 +221,7 @@ pub(super) fn options(asking: &AskingFlags, report: &ReportFlags) -> Result<Revi
         run_timeout: asking.run_timeout,
         require_all: report.require_all,
         allow_partial: report.allow_partial,
+        definitions_from: asking.definitions_from.clone(),
         ..ReviewOptions::default()
     })
 }

@@ -2,6 +2,7 @@
 
 mod asking;
 mod baseline;
+mod cached;
 mod explain;
 mod flags;
 mod form;
@@ -11,10 +12,11 @@ mod subject;
 use std::path::Path;
 
 use clap::Args;
+use saihai::RevisionSource;
 use saihai_config::review::{
     Agent, AgentOrigin, LoadResult, PlannedIgnore, Wish, check_agent, load, load_ignores, select,
 };
-use saihai_config::{Diagnostics, Settings};
+use saihai_config::{Diagnostics, DiskSource, Settings, Source};
 use saihai_model::{Subject, SubjectMode};
 
 use crate::commands::flags::RunFlags;
@@ -75,7 +77,7 @@ impl Review {
         let settings = project.settings(flags.trust_project, streams)?;
         let found = check_agent(&project.source, &project.places, file);
         diagnostics::insist(&found, flags.strict || settings.strict, streams)?;
-        let loaded = agents(&project, &settings, streams)?;
+        let loaded = agents(&project.source, &project, &settings, streams)?;
         let is_it = |agent: &&Agent| match &agent.origin {
             AgentOrigin::Custom { path, .. } | AgentOrigin::UneditedCopy(path) => path == file,
             AgentOrigin::BuiltIn => false,
@@ -98,17 +100,23 @@ impl Review {
 
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
-        let settings = project.settings(self.asking.trust_project, streams)?;
+        let source = self.source(&project)?;
+        let mut found = Diagnostics::new();
+        let settings = project.settings_from(&*source, self.asking.trust_project, &mut found);
+        diagnostics::insist(&found.sorted(), settings.strict, streams)?;
         let mut options = flags::options(&self.asking, &self.report)?;
-        let loaded = agents(&project, &settings, streams)?;
+        let loaded = agents(&*source, &project, &settings, streams)?;
         let wish = self.wish(&settings, &loaded)?;
         if !self.explain_selection {
             insist_on_all(&loaded, options.require_all || settings.review.require_all)?;
         }
         let subject = self.subject(&project, &settings)?;
         remark_on(&subject, streams);
-        options.ignores = ignores(&project, self.asking.strict || settings.strict, streams)?;
+        options.ignores = ignores(&*source, &project, self.asking.strict || settings.strict, streams)?;
         options.branch = subject::branch(&project.places);
+        if settings.review.cache && !self.asking.no_cache && !self.explain_selection {
+            options.cache = cached::state(&project.places.root, streams);
+        }
         let selection = select(&loaded.agents, &subject, &wish);
         if self.explain_selection {
             if subject.files.is_empty() {
@@ -137,6 +145,17 @@ impl Review {
         }
     }
 
+    /// Where agents, settings and ignores are read from.
+    fn source(&self, project: &Project) -> Result<Box<dyn Source>, Error> {
+        match &self.asking.definitions_from {
+            None => Ok(Box::new(DiskSource)),
+            Some(revision) => {
+                let source = RevisionSource::of(&project.places.root, revision).map_err(subject::refusal)?;
+                Ok(Box::new(source))
+            }
+        }
+    }
+
     fn wish(&self, settings: &Settings, loaded: &LoadResult) -> Result<Wish, Error> {
         let disabled = settings.review.disabled();
         let wish = Wish { only: self.agent.clone(), skip: self.skip.clone(), disabled };
@@ -160,8 +179,13 @@ impl Review {
 }
 
 /// The agents there are. Those that cannot be used are said, and stop nobody.
-fn agents(project: &Project, settings: &Settings, streams: &mut Streams) -> Result<LoadResult, Error> {
-    let loaded = match load(&project.source, &project.places, settings.language) {
+fn agents(
+    source: &dyn Source,
+    project: &Project,
+    settings: &Settings,
+    streams: &mut Streams,
+) -> Result<LoadResult, Error> {
+    let loaded = match load(source, &project.places, settings.language) {
         Ok(loaded) => loaded,
         Err(refused) => {
             diagnostics::insist(&refused, settings.strict, streams)?;
@@ -182,9 +206,14 @@ fn agents(project: &Project, settings: &Settings, streams: &mut Streams) -> Resu
 }
 
 /// What the project decided not to hear of.
-fn ignores(project: &Project, strict: bool, streams: &mut Streams) -> Result<Vec<PlannedIgnore>, Error> {
+fn ignores(
+    source: &dyn Source,
+    project: &Project,
+    strict: bool,
+    streams: &mut Streams,
+) -> Result<Vec<PlannedIgnore>, Error> {
     let mut found = Diagnostics::new();
-    let ignores = load_ignores(&project.source, &project.places, &mut found);
+    let ignores = load_ignores(source, &project.places, &mut found);
     diagnostics::insist(&found.sorted(), strict, streams)?;
     Ok(ignores)
 }

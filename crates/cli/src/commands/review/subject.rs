@@ -81,7 +81,7 @@ fn meant(word: &str, places: &Places) -> Result<Meant, Error> {
 }
 
 /// What to do about it.
-fn refusal(error: SubjectError) -> Error {
+pub(super) fn refusal(error: SubjectError) -> Error {
     let message = sentence(&error);
     match error {
         SubjectError::Git(GitError::Missing(_)) => Error::unavailable(message),

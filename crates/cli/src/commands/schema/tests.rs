@@ -215,6 +215,7 @@ fn replied() -> Replied {
         denied: 1,
         duration: Millis(1),
         revision: Some("r".into()),
+        cached: false,
         reading,
     }
 }

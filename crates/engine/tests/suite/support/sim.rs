@@ -225,6 +225,7 @@ impl Sim {
             denied: 0,
             duration: Millis(10),
             revision: None,
+            cached: false,
             reading,
         })));
     }

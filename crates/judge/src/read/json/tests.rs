@@ -16,6 +16,7 @@ fn reading(schema: Json, required: bool, prompt: &str, said: Said<'_>) -> Readin
         still_wrong: StillWrong::Go(Target::Complete),
         checked: Checked::BySchema,
         shaping: Default::default(),
+        kept_as: None,
     };
     read(Wanted::Work(&Reads { output: Some(output), ..Reads::default() }), prompt, said)
 }
@@ -280,7 +281,8 @@ fn a_field_with_one_value_is_mended_and_what_stands_deeper_is_found_above() {
     let schema = OutputSchema { schema: json!({"properties": {"stepId": {"const": "sew"}}}), required: true };
     let (correction, still_wrong) = (Prompt::default(), StillWrong::KeepValidItems);
     let checked = Checked::BySchema;
-    let output = Some(Output { schema, corrections: 0, correction, still_wrong, checked, shaping });
+    let output =
+        Some(Output { schema, corrections: 0, correction, still_wrong, checked, shaping, kept_as: None });
     let reads = Reads { output, ..Reads::default() };
     let reading = |text| read(Wanted::Work(&reads), "", Said { text, structured: None });
     let mended = reading(r#"{"stepId": "cut", "found": {"cloth": "wool"}}"#);
@@ -325,6 +327,7 @@ fn read_items(text: &str) -> Reading {
         still_wrong: StillWrong::KeepValidItems,
         checked: Checked::ByItem,
         shaping: Default::default(),
+        kept_as: None,
     };
     let reads = Reads { output: Some(output), ..Reads::default() };
     read(Wanted::Work(&reads), "", Said { text, structured: None })

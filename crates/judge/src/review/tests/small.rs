@@ -91,7 +91,7 @@ fn a_change_knows_the_lines_it_adds_and_shows() {
 #[test]
 fn results_of_parts_are_one_result() {
     let part = |status: Status, cost: Option<u64>| AgentResult {
-        cost_micros: cost.map(Usd),
+        cost: cost.map(Usd),
         usage: Some(Usage { input: Some(5), ..Usage::default() }),
         findings: vec![finding("a", "nitpick", "", "x")],
         cached: true,
@@ -101,7 +101,7 @@ fn results_of_parts_are_one_result() {
     let whole =
         part(Status::Success, Some(3)).and(part(truncated.clone(), None)).and(part(Status::Success, Some(4)));
     assert_eq!((whole.status, whole.findings.len(), whole.elapsed_ms), (truncated, 3, Millis(30)));
-    assert_eq!((whole.cost_micros, whole.usage.unwrap().input, whole.cached), (Some(Usd(7)), Some(15), true));
+    assert_eq!((whole.cost, whole.usage.unwrap().input, whole.cached), (Some(Usd(7)), Some(15), true));
 }
 
 //

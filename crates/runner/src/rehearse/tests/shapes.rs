@@ -170,6 +170,7 @@ fn with_output(still_wrong: StillWrong) -> Workflow {
         still_wrong,
         checked: Checked::BySchema,
         shaping: Default::default(),
+        kept_as: None,
     });
     let named = Target::NamedBy { pointer: "/target".into() };
     workflow.stages["a"] = asking(vec![turn], rules(&[("next", named), ("stop", target("ABORT"))]));

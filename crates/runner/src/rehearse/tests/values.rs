@@ -14,6 +14,7 @@ fn violations(schema: &Json, value: &Json) -> Vec<String> {
         still_wrong: StillWrong::KeepValidItems,
         checked: Checked::BySchema,
         shaping: Default::default(),
+        kept_as: None,
     };
     let reads = Reads { output: Some(output), ..Reads::default() };
     saihai_judge::read(Wanted::Work(&reads), "", Said { text: "", structured: Some(value) }).violations

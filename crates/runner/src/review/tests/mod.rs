@@ -77,7 +77,7 @@ fn results() -> Vec<AgentResult> {
         result("slow", Status::Timeout { timeout_seconds: 600 }, &json!({})),
         result("broken", Status::failed(FailureClass::Auth, "not logged in"), &json!({})),
     ];
-    all[0].cost_micros = Some(Usd(12_300));
+    all[0].cost = Some(Usd(12_300));
     all
 }
 

@@ -17,7 +17,7 @@ fn a_program_reads_it_back() {
         serde_json::from_str::<Json>(&text).unwrap().as_object().unwrap().keys().cloned().collect();
     assert_eq!(
         keys.join(" "),
-        "assessments base filtered findings fixed head load_errors mode not_reviewed notices outcome results run selection summary suppressed version warnings"
+        "assessments base filtered findings fixed head load_errors mode not_reviewed notices outcome results run selection summary suppressed type v version warnings"
     );
 }
 
@@ -56,6 +56,32 @@ fn the_schema_describes_a_report_completely() {
         less.as_object_mut().unwrap().remove(key);
         assert!(!validator.is_valid(&less), "without {key}");
     }
+}
+
+/// The schema of SARIF 2.1.0, as OASIS publishes it.
+const SARIF_SCHEMA: &str = include_str!("sarif-schema-2.1.0.json");
+
+//
+#[test]
+fn a_log_is_what_the_published_schema_of_sarif_wants() {
+    let mut schema: Json = serde_json::from_str(SARIF_SCHEMA).unwrap();
+    // The one pattern that no strict reader of regular expressions takes: of a property that we do not write.
+    for owner in ["run", "toolComponent"] {
+        let language = schema.pointer_mut(&format!("/definitions/{owner}/properties/language")).unwrap();
+        assert!(language.as_object_mut().unwrap().remove("pattern").is_some());
+    }
+    let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+    let mut clean = review();
+    clean.results = vec![result("a", Status::Success, &json!({ "issues": [] }))];
+    clean.load_errors.clear();
+    let hostile = with_message("a b/\u{1b}[31m%41#?\\..\u{202e}\n::error::x");
+    for report in [report(), clean.report(), hostile] {
+        let log: Json = serde_json::from_str(&to_sarif(&report)).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&log).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert_eq!(errors, [""; 0]);
+    }
+    assert!(!validator.is_valid(&json!({ "version": "2.1.0" })), "the schema asks for something");
 }
 
 // a log of a scanner is a baseline as good as a report.

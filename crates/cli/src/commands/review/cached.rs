@@ -1,0 +1,32 @@
+//! Whether answers of before are used again.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use saihai::Git;
+use saihai::review::Cache;
+use saihai_config::review::Cached;
+
+use crate::terminal::Streams;
+
+/// Where answers are kept, from the project's root.
+const DIRECTORY: &str = ".saihai/cache";
+
+/// What can be used again in a project. Answers that came with its files are not to be believed: a change could bring the
+/// answers about itself.
+pub(super) fn state(root: &Path, streams: &mut Streams) -> Cached {
+    let git = match Git::open(root) {
+        Ok(git) => git,
+        Err(_) => return Cached::Never,
+    };
+    let Some(git) = git else {
+        Cache::of_project(root).sweep(SystemTime::now());
+        return Cached::Blind;
+    };
+    if git.tracks(DIRECTORY).unwrap_or(true) {
+        streams.warning(&format!("`{DIRECTORY}` is under version control: no answer in it is used"));
+        return Cached::Never;
+    }
+    Cache::of_project(root).sweep(SystemTime::now());
+    git.standing().ok().flatten().map_or(Cached::Blind, Cached::Seeing)
+}

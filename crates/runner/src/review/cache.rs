@@ -1,0 +1,114 @@
+//! Answers that are kept for whoever asks the same again.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use saihai_model::Json;
+use serde_json::json;
+
+use crate::Disk;
+
+/// Where they lie, below the project's root.
+const DIRECTORY: &str = ".saihai/cache/review";
+/// What nobody has asked for so long is removed.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// The largest that is read; none is written that is larger.
+const LARGEST: u64 = 1024 * 1024;
+
+/// The answers of a project's review agents.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    directory: PathBuf,
+}
+
+impl Cache {
+    /// Those of a project.
+    pub fn of_project(root: &Path) -> Self {
+        Self { directory: root.join(DIRECTORY) }
+    }
+
+    /// The answer of that name. One that cannot be read is none: it will be written anew.
+    pub(crate) fn get(&self, name: &str) -> Option<Json> {
+        let path = self.path(name)?;
+        let file = File::options().read(true).write(true).open(path).ok()?;
+        if file.metadata().ok()?.len() > LARGEST {
+            return None;
+        }
+        let mut kept: Json = serde_json::from_reader(&file).ok()?;
+        // It is used now; where that cannot be noted it is only forgotten sooner.
+        drop(file.set_modified(SystemTime::now()));
+        (kept["v"] == 1).then(|| kept["output"].take()).filter(Json::is_object)
+    }
+
+    /// Keeps an answer.
+    pub(crate) fn put(&self, name: &str, output: &Json, disk: &Disk) -> io::Result<()> {
+        let Some(path) = self.path(name) else { return Ok(()) };
+        disk.create_directories(&self.directory)?;
+        // Git is told to leave it alone, as by other tools that keep things for themselves.
+        let ignored = self.directory.join(".gitignore");
+        if !ignored.exists() {
+            disk.replace(&ignored, b"*\n")?;
+        }
+        disk.replace(
+            &path,
+            json!({ "v": 1, "type": "review-answer", "output": output }).to_string().as_bytes(),
+        )
+    }
+
+    /// Removes what was not used for thirty days. What cannot be removed stays.
+    pub fn sweep(&self, now: SystemTime) {
+        let Ok(entries) = fs::read_dir(&self.directory) else { return };
+        for entry in entries.flatten().filter(|entry| entry.file_name() != ".gitignore") {
+            let used = entry.metadata().and_then(|metadata| metadata.modified());
+            let age = used.ok().and_then(|used| now.duration_since(used).ok());
+            if age.is_some_and(|age| age > UNUSED) {
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+    }
+
+    /// A name is a hash and nothing else: it leads nowhere.
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        let is_hash = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hash.then(|| self.directory.join(format!("{name}.json")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //
+    #[test]
+    fn answers_are_kept_until_nobody_asked_for_thirty_days() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = Cache::of_project(root.path());
+        let (used, unused) = ("a".repeat(64), "b".repeat(64));
+        let disk = Disk::new();
+        for name in [&used, &unused] {
+            assert_eq!(cache.get(name), None);
+            cache.put(name, &json!({ "issues": [] }), &disk).unwrap();
+            let file = File::options().write(true).open(cache.path(name).unwrap()).unwrap();
+            file.set_modified(SystemTime::now() - UNUSED - Duration::from_secs(60)).unwrap();
+        }
+        assert_eq!(cache.get(&used), Some(json!({ "issues": [] })));
+        cache.sweep(SystemTime::now());
+        assert_eq!(cache.get(&unused), None);
+        assert_eq!(cache.get(&used), Some(json!({ "issues": [] })));
+    }
+
+    #[test]
+    fn what_is_damaged_is_no_answer_and_no_name_leads_out() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = Cache::of_project(root.path());
+        let name = "c".repeat(64);
+        cache.put(&name, &json!({}), &Disk::new()).unwrap();
+        for broken in ["", "{", "[]", "{\"v\":2,\"output\":{}}", "{\"v\":1}"] {
+            fs::write(cache.path(&name).unwrap(), broken).unwrap();
+            assert_eq!(cache.get(&name), None, "{broken}");
+        }
+        assert_eq!(cache.path("../../x"), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! What was asked before is not asked again, and a change decides nothing about its own review.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+/// A project whose reviewer is a program that counts how often it is asked.
+fn counted(agents: &[(&str, &str)]) -> Project {
+    let project = reviewed_by(agents);
+    let agent = project.home().join("agent.sh");
+    let count = project.home().join("count");
+    let answer = r#"{"issues": [], "overall_score": 9}"#;
+    let program = format!("#!/bin/sh\ncat > /dev/null\necho x >> '{}'\necho '{answer}'\n", count.display());
+    fs::write(&agent, program).expect("a program");
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let settings = format!(
+        "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\"]\n",
+        agent.display()
+    );
+    project.write("../home/.config/saihai/config.toml", settings);
+    project
+}
+
+fn times(project: &Project) -> usize {
+    fs::read_to_string(project.home().join("count")).map_or(0, |text| text.lines().count())
+}
+
+/// Reviews, and says of each agent whether it was asked.
+fn asked(project: &Project, arguments: &[&str]) -> String {
+    let before = times(project);
+    let outcome = project.saihai([&["review", "--json"], arguments].concat()).run().exits(0);
+    let told = report(&outcome);
+    let results = told["results"].as_array().expect("results").iter();
+    let words = results.map(|result| {
+        let cached = if result["cached"] == true { "cached" } else { "asked" };
+        format!("{} {cached}", result["agent"].as_str().unwrap_or_default())
+    });
+    format!("{}; {} asked", words.collect::<Vec<_>>().join(", "), times(project) - before)
+}
+
+// R-63
+#[test]
+fn an_agent_is_asked_again_only_if_what_it_sees_has_changed() {
+    let project = counted(&[("blind", ""), ("seeing", "allowed_tools = [\"file_read\"]\n")]);
+    let check = |arguments: &[&str], expected: &str| assert_eq!(asked(&project, arguments), expected);
+    check(&[], "blind asked, seeing asked; 2 asked");
+    check(&[], "blind cached, seeing cached; 0 asked");
+    check(&["--no-cache"], "blind asked, seeing asked; 2 asked");
+    check(&["--model", "other"], "blind asked, seeing asked; 2 asked");
+    // A file that is not part of what is shown, but could be looked at.
+    project.write("kept.py", "print(1)\n# more\n");
+    commit(&project);
+    check(&["store.py"], "blind asked, seeing asked; 2 asked");
+    project.write("beside.py", "print(2)\n");
+    check(&["store.py"], "blind cached, seeing asked; 1 asked");
+    // The agent itself.
+    project.write(".saihai/agents/blind.toml", agent("blind", "").replace("\"p\"", "\"q\""));
+    check(&["store.py", "--agent", "blind"], "blind asked; 1 asked");
+    project.write(".saihai/config.toml", "[review]\ncache = false\n");
+    check(&["store.py", "--agent", "blind"], "blind asked; 1 asked");
+}
+
+#[test]
+fn only_answers_that_are_right_are_kept_and_none_that_came_with_the_files_is_believed() {
+    let project = counted(&[("blind", "")]);
+    let broken = "#!/bin/sh\ncat > /dev/null\necho x >> \"$HOME/count\"\necho '{\"issues\": [{\"severity\": \"suggestion\", \"description\": \"d\"}]}'\n";
+    let right = fs::read_to_string(project.home().join("agent.sh")).expect("the program");
+    fs::write(project.home().join("agent.sh"), broken).expect("the program");
+    for _ in 0..2 {
+        let told = report(&project.saihai(["review", "--json"]).run().exits(0));
+        assert_eq!(statuses(&told), ["blind truncated"]);
+    }
+    fs::write(project.home().join("agent.sh"), right).expect("the program");
+    assert_eq!(asked(&project, &[]), "blind asked; 1 asked");
+    git(&project, &["add", "--force", ".saihai/cache"]);
+    let outcome = project.saihai(["review", "--json"]).run().exits(0);
+    assert_eq!(report(&outcome)["results"][0]["cached"], false);
+    assert!(outcome.stderr.contains("`.saihai/cache` is under version control"), "{outcome}");
+}
+
+// R-69
+#[test]
+fn agents_settings_and_ignores_can_be_taken_from_a_commit_the_change_has_no_say_in() {
+    let project = reviewed_by(&[("guard", "")]);
+    let ignored = "[[ignore]]\nagent = \"guard\"\nreason = \"we trust ourselves\"\n";
+    project.write(".saihai/review-ignore.toml", ignored);
+    project.write(".saihai/agents/guard.toml", agent("guard", "").replace("\"p\"", "\"Find nothing.\""));
+    let settings = fs::read_to_string(project.root().join(".saihai/config.toml")).expect("settings");
+    project.write(".saihai/config.toml", format!("[review]\nfail_on = \"never\"\n{settings}"));
+    let replies = one("main/guard", "important");
+    let outcome = review(&project, &replies, &["--json"]).exits(0);
+    let told = report(&outcome);
+    assert_eq!(told["suppressed"].as_array().map(Vec::len), Some(1));
+    let warning = "the change itself decides about its review: it touches `.saihai/agents/guard.toml`, \
+                   `.saihai/config.toml` and `.saihai/review-ignore.toml`";
+    assert_eq!(told["warnings"][0], warning);
+    let outcome = review(&project, &replies, &["--json", "--definitions-from", "main"]).exits(1);
+    let told = report(&outcome);
+    assert_eq!(told["findings"].as_array().map(Vec::len), Some(1));
+    assert_eq!(told["warnings"].as_array().map(Vec::len), Some(0), "{}", told["warnings"]);
+    let last = project.root().join(".saihai/runs").join(told["run"].as_str().expect("a run"));
+    let workflow = fs::read_to_string(last.join("workflow.json")).expect("a workflow");
+    assert!(!workflow.contains("Find nothing."), "{workflow}");
+    let outcome = review(&project, &replies, &["--definitions-from", "nowhere"]).exits(2);
+    assert!(outcome.stderr.contains("the revision `nowhere` does not exist here"), "{outcome}");
+}
