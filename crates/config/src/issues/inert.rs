@@ -21,10 +21,9 @@ static ACTED_ON: LazyLock<Regex> = LazyLock::new(|| {
 /// The same text in which every `@name`, every closing word before `#1`, every HTML comment and every image is code, so that
 /// it closes no issue, calls nobody, hides nothing and loads nothing. What is code already stays as it is.
 pub fn inert(text: &str) -> String {
-    let places = places(text);
     let fence = "`".repeat(longest_run(text) + 1);
     let (mut inert, mut at) = (String::with_capacity(text.len()), 0);
-    for place in places {
+    for place in places(text) {
         inert.push_str(&text[at..place.start]);
         // Marks of the text itself must not run together with ours.
         if inert.ends_with('`') {
@@ -40,7 +39,14 @@ pub fn inert(text: &str) -> String {
         at = place.end;
     }
     inert.push_str(&text[at..]);
-    inert
+    // Marks that had no partner may have found one in what was added; then all of it is code.
+    if places(&inert).is_empty() { inert } else { as_block(text) }
+}
+
+/// A text as one block of code, whatever is in it.
+fn as_block(text: &str) -> String {
+    let fence = "`".repeat((longest_run(text) + 1).max(3));
+    format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
 /// What has to become code, in order, none within another.

@@ -28,6 +28,7 @@ fn names_closing_words_comments_and_images_become_code() {
     );
     check("\\@admin &#64;admin", "`\\@admin` `&#64;`admin");
     check("a ` @admin", "a ` ``@admin``");
+    check("``\n<!-- x -->``<!-- x -->", "```\n``\n<!-- x -->``<!-- x -->\n```");
     check("x`@admin", "x` ``@admin``");
     check("", "");
 }
