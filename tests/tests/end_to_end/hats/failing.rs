@@ -20,7 +20,7 @@ fn with_agent(top: &str, script: &str) -> Project {
     let program = project.home().join("bin/mine");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("an executable");
     let settings = format!(
-        "[providers.mine]\nkind = \"command\"\nprogram = {program:?}\nprotocol = \"text\"\nhonours = [\"edit\"]\n"
+        "[providers.mine]\nkind = \"command\"\nprogram = {program:?}\nprotocol = \"text\"\nhonours = [\"edit\"]\nprice = {{ turn = 0.05 }}\n"
     );
     project.write("../home/.config/saihai/config.toml", settings);
     project
@@ -140,16 +140,34 @@ fn goes_on(project: &Project) -> Outcome {
     outcome
 }
 
-// Ctrl-C; that what was spent is the same afterwards is not looked at here.
+/// The same as [`STAYS`], of an agent that nobody interrupts.
+const UNDISTURBED: &str = "case $n in
+0) echo 'EVENT: tests.failing two red';;
+1) echo 'EVENT: code.written all done';;
+2) echo 'EVENT: tests.passing';;
+*) echo LOOP_COMPLETE;;
+esac
+";
+
+// H-56, HC-35: the same hat, event, counters and cost as if nobody had interrupted it.
 #[test]
 fn after_ctrl_c_no_child_is_left_and_resume_begins_at_the_same_turn() {
+    let calm = with_agent("", UNDISTURBED);
+    let calm =
+        calm.saihai(["run", "orch", "The task.", "--json"]).env("PATH", "/usr/bin:/bin").run().exits(0);
     let project = with_agent("", STAYS);
     let (live, agent) = in_turn_three(&project);
     live.signal(Signal::INT);
-    live.finish().exits(3);
+    let parked = live.finish().exits(3);
     assert!(!is_alive(agent), "it is ended before the run is parked");
+    let spent = &parked.result()["cost_usd"];
+    assert_eq!(*spent, 0.1, "two turns were finished: {parked}");
     let outcome = goes_on(&project);
-    assert_eq!(outcome.result()["iterations"], 4, "{outcome}");
+    for counted in ["iterations", "turns", "cost_usd", "outcome", "reason"] {
+        assert_eq!(outcome.result()[counted], calm.result()[counted], "{counted}: {outcome}");
+    }
+    assert_eq!(outcome.result()["cost_usd"], 0.2, "{outcome}");
+    assert_eq!(calls(&project), 5, "only the third was called twice");
 }
 
 // HC-39
@@ -164,7 +182,32 @@ fn a_killed_run_is_shown_as_interrupted_and_goes_on() {
     goes_on(&project);
 }
 
-// Four journals at once; that a second process is refused is shown where ownership is tested.
+// H-62: owned by one, refused to others by its name, free after a kill, mended where it was torn, refused where damaged.
+#[test]
+fn a_run_of_hats_has_one_owner_and_one_whole_journal() {
+    let project = with_agent("", STAYS);
+    let (live, _) = in_turn_three(&project);
+    let refused = project.saihai(["resume", "last"]).run().exits(2);
+    let owner = format!("owned by process {}", live.pid());
+    assert!(refused.stderr.contains(&owner), "{owner}: {refused}");
+    live.signal(Signal::KILL);
+    assert_eq!(live.finish().signal, Some(9));
+    let listed = project.saihai(["runs", "--json"]).run().exits(0).json();
+    assert_eq!(listed[0]["state"], "interrupted", "{listed:?}");
+    let path = project.run_directory().join("journal.ndjson");
+    let whole = fs::read(&path).expect("a journal");
+    fs::write(&path, &whole[..whole.len() - 9]).expect("a journal");
+    let mended = project.saihai(["resume", "last"]).env("PATH", "/usr/bin:/bin").run().exits(0);
+    assert!(mended.stderr.contains("the last append was never finished; dropped "), "{mended}");
+    let mut bytes = fs::read(&path).expect("a journal");
+    let third = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("a line").0 + 10;
+    bytes[third] ^= 1;
+    fs::write(&path, &bytes).expect("a journal");
+    let refused = project.saihai(["show", "last"]).run().exits(2);
+    assert!(refused.stderr.contains("journal.ndjson`:3: "), "{refused}");
+}
+
+// HC-37
 #[test]
 fn four_runs_at_once_of_a_thousand_events_are_four_whole_journals() {
     let ring = "max_iterations: 1001\nhats:\n  a: {name: A, triggers: [task.start, b.done], publishes: [a.done, LOOP_COMPLETE], instructions: x}\n  b: {name: B, triggers: [a.done], publishes: [b.done], instructions: x}\n";
@@ -189,6 +232,13 @@ fn four_runs_at_once_of_a_thousand_events_are_four_whole_journals() {
         project.saihai(["show", &name]).run().exits(0);
     }
     assert_eq!(routed, 4 * 1_001);
+    project.write("hanging.yaml", "script: 1\nreplies:\n  - {hang: true}\n");
+    let mut owner = project.saihai(["run", "orch", "T", "--script", "hanging.yaml", "--json"]).start();
+    owner.wait_for("\"asked\"");
+    let second = project.saihai(["resume", "last"]).run().exits(2);
+    assert!(second.stderr.contains(&format!("owned by process {}", owner.pid())), "{second}");
+    owner.signal(Signal::INT);
+    owner.finish().exits(3);
 }
 
 // HC-38
@@ -216,7 +266,7 @@ fn a_torn_journal_is_mended_and_a_damaged_one_is_refused_by_line() {
     assert!(outcome.stderr.contains("journal.ndjson`:2: "), "{outcome}");
 }
 
-// One journal of the engine is all there is of an event bus.
+// H-4: the journal is the event bus, the topic table the hats, and the engine the loop.
 #[test]
 fn a_run_of_hats_is_kept_like_every_other() {
     let project = project(RING, &["EVENT: tests.passing", "LOOP_COMPLETE"]);
@@ -227,4 +277,15 @@ fn a_run_of_hats_is_kept_like_every_other() {
     assert!(kept.iter().any(|name| name == "journal.ndjson"), "{kept:?}");
     assert!(kept.iter().all(|name| !name.to_string_lossy().contains("event")), "{kept:?}");
     assert!(story(&project.journal()).contains("leave tester by directive"), "{}", story(&project.journal()));
+    let directory = saihai::Runs::of_project(&project.root()).find("last").expect("a run");
+    let workflow = directory.workflow().expect("it is frozen");
+    let topics = workflow.topics.as_ref().expect("a table");
+    let routes: Vec<String> =
+        topics.routes.iter().map(|route| format!("{} {}", route.pattern.as_str(), route.to)).collect();
+    let hats = ["task.start tester", "code.written tester", "tests.failing coder", "tests.passing closer"];
+    assert_eq!(routes, hats);
+    let mut records = Vec::new();
+    directory.read(&mut |record| records.push(record)).expect("it is whole");
+    let replayed = saihai_engine::replay(&workflow, &records).expect("the engine would do the same again");
+    assert!(matches!(replayed.ending(), Some(saihai_model::Ending::Completed(_))), "{:?}", replayed.ending());
 }

@@ -308,7 +308,7 @@ fn the_log_lists_every_event_for_programs() {
     assert!(explained.contains("closing word `LOOP_COMPLETE` in the reply"), "{explained}");
 }
 
-// H-29, H-57: a gate on its way does not make somebody take it.
+// H-29: a gate on its way does not make somebody take it.
 #[test]
 fn a_gated_topic_that_nobody_takes_is_orphaned_all_the_same() {
     let hats =

@@ -206,7 +206,7 @@ fn an_unknown_provider_is_never_replaced_by_another() {
     assert!(flag.said().starts_with("error provider/unknown-provider"), "{}", flag.said());
 }
 
-// H-57
+// What is wrong with a gate, and where an alias asks.
 #[test]
 fn a_gate_at_which_nobody_would_be_asked_is_an_error() {
     insta::assert_snapshot!(Project::new(&format!("gates: [tests.faling, LOOP_COMPLETE, nothing]\n{RING}")).said(), @r"

@@ -157,7 +157,7 @@ fn gates_ask_where_they_are_listed_or_where_auto_is_off() {
     );
 }
 
-// H-57, H-59
+// A no ends the run as declined at each of them.
 #[test]
 fn a_gate_stands_before_the_hat_that_takes_its_topic() {
     let workflow =
