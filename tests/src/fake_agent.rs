@@ -99,6 +99,11 @@ impl FakeCall {
         self.0["persona"].as_str()
     }
 
+    /// The directory it was called in.
+    pub fn directory(&self) -> PathBuf {
+        self.0["directory"].as_str().map(PathBuf::from).unwrap_or_default()
+    }
+
     /// The number of its process.
     ///
     /// # Panics

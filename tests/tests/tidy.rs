@@ -17,7 +17,7 @@ fn the_sources_are_found() {
     assert!(SOURCES.iter().any(|source| source.path.ends_with("tests/tests/tidy.rs")));
 }
 
-// C-1, C-3, S-22; C-5: what knows providers does not know definitions
+// C-1, C-3; C-5: what knows providers does not know definitions
 #[test]
 fn crates_depend_on_each_other_as_drawn() {
     let architecture = std::fs::read_to_string(source::root().join("ARCHITECTURE.md")).unwrap();

@@ -199,7 +199,9 @@ impl Run {
                     return self.finish(Ending::Completed("complete".to_owned()), out);
                 }
                 saihai_model::Alarm::Go(Target::Stage(id)) => return self.enter(workflow, id, out),
-                saihai_model::Alarm::Go(Target::NamedBy { .. } | Target::Again(_)) => {}
+                saihai_model::Alarm::Go(
+                    Target::NamedBy { .. } | Target::ByPhase { .. } | Target::Again(_),
+                ) => {}
             }
         }
     }

@@ -1,9 +1,11 @@
 //! What the round says: which way its stage is left, before anything is committed.
 
+use std::collections::BTreeMap;
+
 use saihai_judge::{Labels, Ruled};
 use saihai_model::{
-    Activity, Again, By, Destination, Ending, Exit, Label, Place, Published, Remark, Stage, StillWrong,
-    Target, Topic, Workflow,
+    Activity, Again, By, Destination, Ending, Exit, Label, Place, Published, Remark, Stage, StageId,
+    StillWrong, Target, Topic, Workflow,
 };
 
 use crate::{Done, Run};
@@ -127,6 +129,7 @@ impl Run {
                 Target::Complete => return (Destination::Complete, None, limited),
                 Target::End(ending) => return (Destination::End(ending.clone()), None, limited),
                 Target::NamedBy { pointer } => return (self.named(workflow, pointer), None, limited),
+                Target::ByPhase { stages } => return (self.in_phase(workflow, stages), None, limited),
                 Target::Again(again) => {
                     let visit = self.visit.as_ref().expect("an exit is only judged during a visit");
                     let exhausted = again.at_most.is_some_and(|most| visit.agains >= most);
@@ -140,6 +143,15 @@ impl Run {
             }
         }
         (Destination::End(Ending::Failed("endless_exit".to_owned())), None, limited)
+    }
+
+    fn in_phase(&self, workflow: &Workflow, stages: &BTreeMap<String, StageId>) -> Destination {
+        let here = self.visit.as_ref().map(|visit| &visit.stage);
+        match self.phase_of(workflow).and_then(|phase| stages.get(phase)) {
+            Some(id) if here != Some(id) => Destination::Stage(id.clone()),
+            // Nothing else belongs to a phase in which the work is done.
+            Some(_) | None => Destination::Again,
+        }
     }
 
     fn named(&self, workflow: &Workflow, pointer: &str) -> Destination {

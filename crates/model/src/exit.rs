@@ -1,5 +1,7 @@
 //! How a stage is left.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Choice, Ending, Label, Prompt, StageId, Topic};
@@ -73,6 +75,11 @@ pub enum Target {
     NamedBy {
         /// The pointer.
         pointer: String,
+    },
+    /// To the stage of the phase the completion has come to; where that is this one, its next round.
+    ByPhase {
+        /// Stages by phase.
+        stages: BTreeMap<String, StageId>,
     },
     /// The same stage, next round of the same visit.
     Again(Box<Again>),

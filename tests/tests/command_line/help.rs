@@ -410,7 +410,8 @@ fn commands_about_settings_explain_themselves() {
     Usage: saihai-faulty config [OPTIONS] [KEY]
 
     Arguments:
-      [KEY]  Only this setting, or those below it: `retry.max_wait`, `budget`
+      [KEY]  Only this setting, or those below it: `retry.max_wait`, `budget`; `steps`: the defaults of
+             step agents
 
     Options:
           --explain  Say where each value comes from

@@ -1,7 +1,7 @@
 //! `saihai config`.
 
 use clap::Args;
-use saihai_config::{Diagnostics, ListedSetting};
+use saihai_config::{Diagnostics, ListedSetting, format_defaults};
 use saihai_model::Json;
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::terminal::{Streams, Table, visible_line};
                         `config.toml`. Secrets are masked."
 )]
 pub(crate) struct Config {
-    /// Only this setting, or those below it: `retry.max_wait`, `budget`
+    /// Only this setting, or those below it: `retry.max_wait`, `budget`; `steps`: the defaults of step agents
     #[arg(value_name = "KEY")]
     key: Option<String>,
 
@@ -45,10 +45,13 @@ impl Config {
             None => settings.list(),
             Some(key) => match settings.find(key) {
                 Ok(listed) => listed,
-                Err(unknown) => {
-                    diagnostics::insist(&Diagnostics::from_iter([*unknown]), false, streams)?;
-                    Vec::new()
-                }
+                Err(unknown) => match format_defaults(key) {
+                    Some(listed) => listed,
+                    None => {
+                        diagnostics::insist(&Diagnostics::from_iter([*unknown]), false, streams)?;
+                        Vec::new()
+                    }
+                },
             },
         };
         if self.json {

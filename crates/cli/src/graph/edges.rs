@@ -34,6 +34,14 @@ fn lead(graph: &mut Graph, from: usize, target: &Target, label: String, kind: Wa
             Some(from)
         }
         Target::NamedBy { .. } => None,
+        Target::ByPhase { stages } => {
+            for (phase, id) in stages {
+                if let Some(to) = graph.index(id.as_str()) {
+                    graph.connect(from, to, format!("phase {phase}"), kind);
+                }
+            }
+            None
+        }
     };
     if let Some(to) = to {
         graph.connect(from, to, label, kind);

@@ -206,6 +206,7 @@ fn leads<'a>(target: &'a Target, push: &mut impl FnMut(Leads<'a>)) {
     match target {
         Target::Stage(id) => push(Leads::To(id)),
         Target::NamedBy { .. } => push(Leads::ToAny),
+        Target::ByPhase { stages } => stages.values().for_each(|id| push(Leads::To(id))),
         Target::Again(again) => leads(&again.exhausted, push),
         Target::Complete | Target::End(_) => push(Leads::ToTheEnd),
     }

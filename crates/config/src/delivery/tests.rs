@@ -41,7 +41,7 @@ fn ways(workflow: &Workflow) -> String {
         Target::Stage(id) => id.to_string(),
         Target::Complete => "COMPLETE".to_owned(),
         Target::End(ending) => format!("{} {}", ending.outcome(), ending.reason()),
-        Target::NamedBy { .. } | Target::Again(_) => "…".to_owned(),
+        Target::NamedBy { .. } | Target::ByPhase { .. } | Target::Again(_) => "…".to_owned(),
     };
     let stages = workflow.stages.iter().map(|(id, stage)| {
         let Exit::Rules { rules, .. } = &stage.exit else { return format!("{id}: topics") };

@@ -1,6 +1,8 @@
 //! A registry with `agentId` lists prompts. Without a flow it becomes two steps: the first prompt once, then another one
 //! until the work is done (S-13). With one, its steps say themselves what follows them (S-14).
 
+mod phased;
+
 use super::agent::Agent;
 use super::behavior::note_idle;
 use super::completion::Condition;
@@ -130,6 +132,9 @@ impl<'d> Catalogue<'_, 'd> {
 
     /// The first step and the one that follows it for ever.
     fn steps(&self, schemas: &mut Schemas<'_>, diagnostics: &mut Diagnostics) -> Vec<Step> {
+        if let Some(prompts) = self.prompts_by_phase() {
+            return self.phased(&prompts, schemas, diagnostics);
+        }
         let Some(First { initial, continuation }) = self.first(diagnostics) else { return Vec::new() };
         let first = initial.value;
         let follows = continuation.map_or_else(
@@ -141,28 +146,40 @@ impl<'d> Catalogue<'_, 'd> {
             return Vec::new();
         };
         self.note_unused(&[&first, &follows], diagnostics);
-        let mut steps: Vec<Step> = Vec::new();
-        let most = self.agent.completion.as_ref().and_then(|own| own.max_iterations.as_ref());
-        let once = most.is_some_and(|most| most.value == 1);
         let continued = self.entry(&follows).filter(|_| follows != first);
-        if self.entry(&follows).is_none() && !once {
+        if self.entry(&follows).is_none() && !self.is_asked_once() {
             self.missing(&follows, diagnostics);
         }
         let leave = match continued {
             Some((id, _)) => Leave::Next(id.clone()),
             None => Leave::Repeat,
         };
-        let mut add = |id: &Located<String>, value: &Cursor<'d>, leave| {
-            if let Some(fields) = Fields::read(value, &tables::ENTRY, diagnostics) {
-                note_idle(&gate::idle(&fields), diagnostics);
-                steps.push(self.step(id, &fields, Some(leave), schemas, diagnostics));
-            }
-        };
-        add(initial, value, leave);
+        let mut steps: Vec<Step> = Vec::new();
+        steps.extend(self.plain(initial, value, leave, schemas, diagnostics));
         if let Some((id, value)) = continued {
-            add(id, value, Leave::Repeat);
+            steps.extend(self.plain(id, value, Leave::Repeat, schemas, diagnostics));
         }
         steps
+    }
+
+    /// Whether nothing follows the first prompt.
+    fn is_asked_once(&self) -> bool {
+        let most = self.agent.completion.as_ref().and_then(|own| own.max_iterations.as_ref());
+        most.is_some_and(|most| most.value == 1)
+    }
+
+    /// A step that is left in the same way whatever is replied.
+    fn plain(
+        &self,
+        id: &Located<String>,
+        value: &Cursor<'d>,
+        leave: Leave,
+        schemas: &mut Schemas<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Step> {
+        let fields = Fields::read(value, &tables::ENTRY, diagnostics)?;
+        note_idle(&gate::idle(&fields), diagnostics);
+        Some(self.step(id, &fields, Some(leave), schemas, diagnostics))
     }
 
     /// The first step, by the completion type.
@@ -175,19 +192,9 @@ impl<'d> Catalogue<'_, 'd> {
             Condition::Checks(_) => Some("check_budget"),
             Condition::Signal { .. } => Some("structured_signal"),
             Condition::Composite(..) => Some("composite"),
-            Condition::Phase(_) if self.has_flow() => None,
-            Condition::Phase(_) => {
-                let message = "a prompt for each phase is not supported";
-                let hint = "write the steps with their flow, and use `{uv-phase}`";
-                diagnostics.push(own.at.error("not-supported", message).hint(hint));
-                return None;
-            }
-            Condition::Flow { .. } | Condition::Custom(_) => None,
+            Condition::Phase(_) | Condition::Flow { .. } | Condition::Custom(_) => None,
         };
-        let names: Vec<&str> = own.types.iter().copied().chain(mode).collect();
-        let mapped = self.fields.map("entryStepMapping").into_iter();
-        let mut mapped = mapped.filter(|(kind, _)| names.contains(&kind.value.as_str()));
-        if let Some((_, written)) = mapped.next() {
+        if let Some(written) = self.mapped(mode) {
             if let Some(initial) = written.text() {
                 return Some(First { initial, continuation: None });
             }
@@ -208,6 +215,14 @@ impl<'d> Catalogue<'_, 'd> {
         }
         let initial = Located::new(format!("initial.{}", mode?), self.fields.location());
         Some(First { initial, continuation: None })
+    }
+
+    /// What `entryStepMapping` says for the completion type or its mode.
+    fn mapped(&self, mode: Option<&str>) -> Option<Cursor<'d>> {
+        let types = self.agent.completion.iter().flat_map(|own| own.types.iter().copied());
+        let names: Vec<&str> = types.chain(mode).collect();
+        let mut mapped = self.fields.map("entryStepMapping").into_iter();
+        mapped.find(|(kind, _)| names.contains(&kind.value.as_str())).map(|(_, written)| written)
     }
 
     fn entry(&self, id: &str) -> Option<(&Located<String>, &Cursor<'d>)> {

@@ -1,5 +1,7 @@
 //! `config.json`: what stands above an agent's own words on this machine (S-18).
 
+use super::behavior::note_idle;
+use super::setup;
 use super::tables;
 use super::version;
 use crate::{Diagnostics, Document, Fields};
@@ -27,8 +29,13 @@ impl Overrides {
         if let Some(at) = logging.as_ref().and_then(|fields| fields.key("verbose")) {
             diagnostics.push(at.note("no-effect", "`verbose` has no effect: the journal has everything"));
         }
-        fields.object("github", &tables::CONFIG_GITHUB, diagnostics);
+        if let Some(github) = fields.object("github", &tables::CONFIG_GITHUB, diagnostics) {
+            let idle = ["apiVersion", "labels"].into_iter();
+            let idle = idle.filter_map(|name| Some((name, github.key(name)?.clone())));
+            note_idle(&idle.collect::<Vec<_>>(), diagnostics);
+        }
         if let Some(worktree) = fields.object("worktree", &tables::CONFIG_WORKTREE, diagnostics) {
+            setup::refuse_worktree(&worktree, diagnostics);
             for name in ["enabled", "root"] {
                 let spelling = worktree.spelling(name).filter(|spelling| *spelling != name);
                 if let (Some(spelling), Some(at)) = (spelling, worktree.key(name)) {

@@ -12,6 +12,9 @@ use super::actions::SIGNALS;
 use super::completion::{Completion, Condition, Operator};
 use super::lower::Lowering;
 
+/// The phases of the work, in the order they come to; behind a review that did not pass comes another one.
+pub(super) const PHASES: [&str; 4] = ["preparation", "processing", "review", "again"];
+
 /// How long a program may take to say whether the work is done (S-62).
 const HANDLER: Millis = Millis(60_000);
 

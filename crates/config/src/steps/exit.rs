@@ -13,6 +13,7 @@ use super::gated;
 use super::registry::Registry;
 use super::step::{Leave, Step};
 use super::transition::Transition;
+use crate::Located;
 
 /// The label of a check that passed.
 const PASSED: &str = "ok";
@@ -31,6 +32,12 @@ pub(super) fn of_step(step: &Step, registry: &Registry) -> Exit {
             always(Target::Again(Box::new(again)))
         }
         Some(Leave::Gate(gate)) => gated::rules(id, gate, registry),
+        Some(Leave::Phase(steps)) => {
+            let stage = |(phase, step): &(&str, Located<String>)| {
+                ((*phase).to_owned(), entrance(&step.value, registry))
+            };
+            always(Target::ByPhase { stages: steps.iter().map(stage).collect() })
+        }
         Some(Leave::Check(check)) => {
             let rule = |label: &str, way: &Option<Transition>| {
                 let then = way.as_ref().map(|way| target(id, way, registry));

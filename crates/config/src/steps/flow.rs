@@ -119,7 +119,7 @@ fn check_key(from: &Step, input: &super::input::Input, diagnostics: &mut Diagnos
 fn completes(step: &Step) -> bool {
     match &step.leave {
         Some(Leave::Terminal) => true,
-        Some(Leave::Next(_) | Leave::Repeat) | None => false,
+        Some(Leave::Next(_) | Leave::Repeat | Leave::Phase(_)) | None => false,
         Some(Leave::Gate(gate)) => gate.completes(),
         Some(Leave::Check(check)) => {
             check.pass.iter().chain(&check.fail).any(|way| matches!(way, Transition::Complete))

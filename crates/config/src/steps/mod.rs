@@ -12,6 +12,7 @@ mod catalogue;
 mod check;
 mod completion;
 mod config;
+mod defaults;
 mod done;
 mod exit;
 mod files;
@@ -44,6 +45,7 @@ use std::path::Path;
 
 use saihai_model::TextFile;
 
+pub use self::defaults::format_defaults;
 use self::files::Files;
 pub use self::tables::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use crate::definition::BuiltIn;

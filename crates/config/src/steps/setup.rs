@@ -30,6 +30,9 @@ pub(super) struct Closure {
 /// Checks what is said beside `behavior`, and tells what has no effect or cannot be done; whether GitHub may be reached.
 pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> bool {
     let github = agent.object("github", &tables::GITHUB, diagnostics);
+    if let Some(at) = github.as_ref().and_then(|github| github.key("labels")) {
+        diagnostics.push(at.note("no-effect", "`labels` has no effect: a block names its own labels"));
+    }
     read_worktree(agent, diagnostics);
     github.is_some_and(|github| is_on(&github))
 }
@@ -66,8 +69,14 @@ fn read_closure(github: &Fields<'_>, diagnostics: &mut Diagnostics) -> Closure {
 }
 
 fn read_worktree(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
-    let worktree = fields.object("worktree", &tables::WORKTREE, diagnostics);
-    if let Some(on) = worktree.and_then(|fields| fields.bool("enabled")).filter(|on| on.value) {
+    if let Some(worktree) = fields.object("worktree", &tables::WORKTREE, diagnostics) {
+        refuse_worktree(&worktree, diagnostics);
+    }
+}
+
+/// A working tree that is wanted and cannot be had.
+pub(super) fn refuse_worktree(worktree: &Fields<'_>, diagnostics: &mut Diagnostics) {
+    if let Some(on) = worktree.bool("enabled").filter(|on| on.value) {
         let message = "a working tree of a run's own is not supported yet";
         let hint = "make one with `git worktree add` and run the agent there";
         diagnostics.push(on.error("not-supported", message).hint(hint));

@@ -67,6 +67,8 @@ pub(super) enum Leave {
     Repeat,
     /// As its reply says.
     Gate(Box<Gate>),
+    /// To the step of the phase the work has come to.
+    Phase(Vec<(&'static str, Located<String>)>),
 }
 
 /// A variable that is written without `uv-`.
@@ -117,7 +119,8 @@ impl Step {
     pub(super) fn check(&self) -> Option<&Check> {
         match &self.leave {
             Some(Leave::Check(check)) => Some(check),
-            Some(Leave::Next(_) | Leave::Terminal | Leave::Repeat | Leave::Gate(_)) | None => None,
+            Some(Leave::Next(_) | Leave::Terminal | Leave::Repeat | Leave::Gate(_) | Leave::Phase(_))
+            | None => None,
         }
     }
 
@@ -125,7 +128,8 @@ impl Step {
     pub(super) fn gate(&self) -> Option<&Gate> {
         match &self.leave {
             Some(Leave::Gate(gate)) => Some(gate),
-            Some(Leave::Next(_) | Leave::Terminal | Leave::Repeat | Leave::Check(_)) | None => None,
+            Some(Leave::Next(_) | Leave::Terminal | Leave::Repeat | Leave::Check(_) | Leave::Phase(_))
+            | None => None,
         }
     }
 
@@ -149,6 +153,7 @@ impl Step {
             }
             Some(Leave::Next(next)) => vec![next],
             Some(Leave::Gate(gate)) => gate.targets(),
+            Some(Leave::Phase(steps)) => steps.iter().map(|(_, step)| step).collect(),
             Some(Leave::Terminal | Leave::Repeat) | None => Vec::new(),
         }
     }

@@ -248,6 +248,38 @@ fn a_look_that_was_under_way_when_the_process_died_is_made_again() {
 }
 
 #[test]
+fn whether_the_work_is_done_is_judged_anew_each_time_and_judging_changes_nothing() {
+    // S-59: what held once and does not hold now is no reason any more; the check of a step is another question
+    let both = Completion::All(vec![outside(file()), keyword("DONE")]);
+    let mut sim = Sim::started(looping(both));
+    sim.perform("open");
+    sim.reply("work", Reading::default());
+    sim.perform("reached");
+    assert_eq!(sim.outcome(), "running: work.2.1.1 Work", "only one of the two holds");
+    sim.reply("work", says(&["DONE"]));
+    let before = sim.run.clone();
+    let call = sim.performs[0].call.clone();
+    let fact = |label: &str| {
+        let outcome = Outcome::Done { label: Some(label.into()), output: BTreeMap::new() };
+        Event { at: before.now(), fact: Fact::Performed { call: call.clone(), outcome } }
+    };
+    let judged = |label: &str| {
+        let mut run = before.clone();
+        let effects = run.apply(&sim.workflow, &fact(label));
+        (run, format!("{effects:?}"))
+    };
+    assert_eq!(judged("open"), judged("open"), "twice the same");
+    assert!(judged("reached").0.ending().is_some() && judged("open").0.ending().is_none());
+    assert_eq!(sim.run, before, "whoever only judged has changed nothing");
+    sim.perform("open");
+    assert_eq!(sim.outcome(), "running: work.3.1.1 Work", "the file was there, and is not");
+    sim.reply("work", Reading::default());
+    sim.perform("reached");
+    assert_eq!((sim.outcome().as_str(), sim.run.iteration()), ("completed: reached; keyword DONE", 3));
+    sim.prove_replay();
+}
+
+#[test]
 fn a_look_that_fails_for_ever_parks_the_run_and_is_never_not_yet() {
     // S-60, S-69, case 33
     let mut sim = Sim::started(looping(outside(Action::IssueState)));

@@ -272,7 +272,7 @@ fn a_session_is_the_last_one_received_and_lost_twice_it_parks() {
 
 #[test]
 fn a_time_out_is_tried_again_in_the_same_iteration_and_at_most_four_times() {
-    // S-68, S-69, case 28
+    // S-68, case 28
     let mut sim = Sim::started(tailor());
     sim.fail("measure", FailureClass::Transient);
     sim.sleep();
@@ -295,8 +295,42 @@ fn a_time_out_is_tried_again_in_the_same_iteration_and_at_most_four_times() {
 }
 
 #[test]
+fn each_class_of_failure_is_tried_again_as_often_as_makes_sense() {
+    // S-69: calls in all, how the run then stands, and with which exit code
+    let fails = |class: FailureClass| {
+        let mut sim = Sim::started(tailor());
+        while sim.run.hold().is_none() {
+            sim.fail("measure", class);
+            if sim.run.hold().is_none() && sim.open().is_empty() {
+                sim.sleep();
+            }
+        }
+        assert_eq!(sim.run.iteration(), 1, "{class:?}");
+        (sim.log.len(), sim.outcome(), exit_code(None, sim.run.hold()))
+    };
+    let parked = |calls: usize| (calls, "parked: provider".to_owned(), 4);
+    assert_eq!(fails(FailureClass::Transient), parked(4));
+    assert_eq!(fails(FailureClass::Crashed), parked(2));
+    for class in [FailureClass::Auth, FailureClass::Missing, FailureClass::BadRequest, FailureClass::Refused]
+    {
+        assert_eq!(fails(class), parked(1), "{class:?}");
+    }
+    assert_eq!(fails(FailureClass::SessionLost), parked(2), "S-58: once anew");
+    let mut sim = Sim::started(tailor());
+    let request = sim.take_ask("measure");
+    let until = Moment(sim.at + 3 * 60 * 60 * 1_000);
+    let failure = Failure { until: Some(until), ..Failure::new(FailureClass::Quota, "used up") };
+    sim.fail_to(&request, failure);
+    assert_eq!((sim.outcome().as_str(), exit_code(None, sim.run.hold())), ("parked: quota", 4));
+    let mut sim = Sim::started(tailor());
+    sim.fact(Fact::Interrupted { by: "ctrl-c".to_owned() });
+    sim.fail("measure", FailureClass::Cancelled);
+    assert_eq!((sim.outcome().as_str(), exit_code(None, sim.run.hold())), ("parked: interrupt", 3));
+}
+
+#[test]
 fn a_rate_limit_is_waited_for_as_long_as_it_says() {
-    // S-69, case 29
+    // Case 29
     let mut sim = Sim::started(tailor());
     let request = sim.take_ask("measure");
     let until = Moment(sim.at + 10 + 7_000);
@@ -377,7 +411,7 @@ fn a_lost_check_is_asked_again_and_the_work_is_not() {
 
 #[test]
 fn a_stopped_run_stays_as_it_is() {
-    // S-25, case 42: a second start and a second end change nothing
+    // A second start and a second end change nothing
     let mut sim = Sim::started(flow("work: always -> COMPLETE"));
     sim.start();
     assert_eq!(sim.open(), ["work.1.1.1 Work"]);

@@ -122,7 +122,10 @@ impl Map {
             Alarm::Go(Target::Stage(id)) => To::Stage(id.clone()),
             Alarm::Go(Target::Complete) => To::Completion,
             Alarm::Go(Target::End(_)) => To::End,
-            Alarm::Go(Target::Again(_) | Target::NamedBy { .. }) | Alarm::Hold(_) => return None,
+            Alarm::Go(Target::Again(_) | Target::NamedBy { .. } | Target::ByPhase { .. })
+            | Alarm::Hold(_) => {
+                return None;
+            }
         };
         let around = stages.iter().zip(stages.iter().cycle().skip(1));
         let step = |(from, next): (&StageId, &StageId)| -> Option<Step> {

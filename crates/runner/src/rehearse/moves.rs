@@ -78,6 +78,10 @@ impl Here<'_> {
                     self.plain(Way::Rule(index), saying, To::Stage(stage.clone()))
                 }));
             }
+            // Which one is the completion's to say, and one is enough to go on.
+            Target::ByPhase { .. } => {
+                offered.moves.push(self.plain(Way::Rule(index), saying, To::Stage(self.id.clone())));
+            }
             Target::Stage(_) | Target::Complete | Target::End(_) => {
                 offered.moves.push(self.plain(Way::Rule(index), saying, self.leads(then)));
             }
@@ -184,7 +188,7 @@ impl Here<'_> {
     fn leads(self, target: &Target) -> To {
         match target {
             Target::Stage(id) => To::Stage(id.clone()),
-            Target::Again(_) => To::Stage(self.id.clone()),
+            Target::Again(_) | Target::ByPhase { .. } => To::Stage(self.id.clone()),
             Target::Complete if honours_flow(&self.workflow.completion) => To::Completion,
             Target::Complete | Target::End(_) | Target::NamedBy { .. } => To::End,
         }

@@ -16,7 +16,7 @@ fn a_name_of_two_dialects_is_asked_for_by_dialect_or_path() {
     ");
     for asked in ["steps:tailor", ".agent/tailor", ".agent/tailor/agent.json", "./.agent/tailor/"] {
         let outcome = project.saihai(["check", asked]).run().exits(0);
-        assert!(outcome.stdout.starts_with("tailor: at most 36 calls\n"), "{asked}");
+        assert!(outcome.stdout.starts_with("tailor: at most 12 iterations, 36 calls\n"), "{asked}");
     }
 }
 
@@ -38,7 +38,7 @@ fn an_agent_that_is_not_there_is_told_with_those_that_are() {
 fn an_agent_is_drawn_rehearsed_and_its_prompts_are_shown() {
     let project = tailor();
     assert_snapshot!(project.saihai(["check", "tailor"]).run().exits(0).stdout, @r"
-    tailor: at most 36 calls
+    tailor: at most 12 iterations, 36 calls
       measure: .agent/tailor/prompts/order/measure/text/f_default.md
         customer: the parameter `customer`
       quote: .agent/tailor/prompts/order/quote/text/f_default.md
@@ -78,4 +78,56 @@ fn a_built_in_agent_names_its_prompts_by_their_place_in_it() {
     let told = project.saihai(["check", "iterator", "--json"]).run().exits(0).stdout;
     assert!(!shown.contains(".agent/") && !told.contains(".agent/"), "{shown}{told}");
     assert!(told.contains(r#""file":"prompts/iterate/verify/task/f_default.md""#), "{told}");
+}
+
+// What holds where an agent says nothing can be looked up.
+#[test]
+fn the_defaults_of_the_format_are_listed_with_their_places() {
+    let shown = tailor().saihai(["config", "steps"]).run().exits(0).stdout;
+    assert_snapshot!(shown, @r#"
+    agent.json: behavior.completionConfig.match = "contains"
+    agent.json: behavior.completionConfig.resourceType = "github-issue"
+    agent.json: behavior.completionConfig.terminalPhases = ["complete"]
+    agent.json: behavior.completionConfig.conditions.config.match = "contains"
+    agent.json: behavior.completionConfig.conditions.config.resourceType = "github-issue"
+    agent.json: behavior.completionConfig.conditions.config.terminalPhases = ["complete"]
+    agent.json: behavior.sandboxConfig.enabled = true
+    agent.json: parameters = {}
+    agent.json: parameters.required = false
+    agent.json: actions.types = []
+    agent.json: actions.outputFormat = "action"
+    agent.json: actions.handlers = {}
+    agent.json: runner.flow.schemas.base = "schemas/"
+    agent.json: runner.verdict.config.match = "contains"
+    agent.json: runner.verdict.config.resourceType = "github-issue"
+    agent.json: runner.verdict.config.terminalPhases = ["complete"]
+    agent.json: runner.verdict.config.conditions.config.match = "contains"
+    agent.json: runner.verdict.config.conditions.config.resourceType = "github-issue"
+    agent.json: runner.verdict.config.conditions.config.terminalPhases = ["complete"]
+    agent.json: runner.boundaries.sandbox.enabled = true
+    agent.json: runner.integrations.github.defaultClosureAction = "close"
+    agent.json: runner.actions.types = []
+    agent.json: runner.actions.outputFormat = "action"
+    agent.json: runner.actions.handlers = {}
+    steps_registry.json: steps.prompt.edition = "default"
+    steps_registry.json: steps.iterations.min = 1
+    steps_registry.json: steps.check.prompt.edition = "default"
+    steps_registry.json: steps.check.onPass.maxRetries = 3
+    steps_registry.json: steps.check.onFail.maxRetries = 3
+    steps_registry.json: steps.customVariables = []
+    steps_registry.json: steps.customVariables.required = false
+    steps_registry.json: steps.usesStdin = false
+    steps_registry.json (agentId): pathTemplate = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md"
+    steps_registry.json (agentId): pathTemplateNoAdaptation = "{c1}/{c2}/{c3}/f_{edition}.md"
+    steps_registry.json (agentId): userPromptsBase = ".agent/{agentId}/prompts"
+    steps_registry.json (agentId): steps.edition = "default"
+    steps_registry.json (agentId): steps.address.edition = "default"
+    steps_registry.json (agentId): steps.usesStdin = false
+    steps_registry.json (agentId): steps.structuredGate.failFast = true
+    steps_registry.json (agentId): failurePatterns.params = []
+    steps_registry.json (agentId): validationSteps.onFailure.action = "retry"
+    steps_registry.json (agentId): validationSteps.onFailure.maxAttempts = 3
+    "#);
+    let explained = tailor().saihai(["config", "steps", "--explain"]).run().exits(0).stdout;
+    assert!(explained.lines().skip(1).all(|line| line.ends_with("default")), "{explained}");
 }

@@ -108,7 +108,7 @@ fn prompts(project: &Project) -> Vec<String> {
 fn replies_say_what_follows_and_hand_on_what_they_found() {
     let project = coat(|_| {});
     assert_snapshot!(project.saihai(["check", "coat"]).run().exits(0).stdout, @r"
-    coat: at most 24 calls
+    coat: at most 12 iterations, 24 calls
       close: .agent/coat/prompts/steps/closure/coat/f_default.md
       close: .agent/coat/prompts/steps/closure/coat/f_failed_unsewn.md
         report: what a validator printed
@@ -131,7 +131,9 @@ fn replies_say_what_follows_and_hand_on_what_they_found() {
         n2 ==>|"repeat"| n2
     "#);
     project.saihai(["rehearse", "coat"]).run().exits(0);
-    run(&project, &[CUT, SEWN, CLOSED], &["--trust-project"]).exits(0);
+    let done = run(&project, &[CUT, SEWN, CLOSED], &["--trust-project"]).exits(0);
+    let mended = r#"warning: `cut`: /stepId: "sew" was replaced by "cut""#;
+    assert!(done.stderr.contains(mended), "a reply speaks for the running step: {done}");
     assert_eq!(prompts(&project), ["Cut a coat.", "Sew the wool.", "Close."]);
     let shown = project.saihai(["show", "last", "--json"]).run().exits(0).json();
     assert_eq!(shown[0]["loop"]["completionReason"], json!("Flow completed at close"));

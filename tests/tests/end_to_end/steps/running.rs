@@ -120,6 +120,7 @@ fn a_gate_waits_for_a_person_before_its_step() {
     let project = gated();
     project.saihai(["answer", "last", "no"]).run().exits(0);
     assert!(story(&project.journal()).ends_with("finished: declined\n"), "{}", story(&project.journal()));
+    project.saihai(["resume", "last"]).run().exits(3);
 }
 
 // S-4, case 27

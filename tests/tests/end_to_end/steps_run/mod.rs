@@ -1,6 +1,8 @@
 //! Step agents while they run: limits, retries, outputs, completion, actions. S-24–S-73.
 
 mod issues;
+mod programs;
+mod returning;
 
 use saihai_tests::{Outcome, Project};
 use serde_json::{Value, json};

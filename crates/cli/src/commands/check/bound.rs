@@ -2,7 +2,7 @@
 
 use saihai_config::check::{Charge, Money, most_calls, most_money};
 use saihai_config::{Definition, Settings, TextUse};
-use saihai_model::{Budget, Usd, Workflow};
+use saihai_model::{Budget, Limits, Usd, Workflow};
 use serde::Serialize;
 
 use crate::project::Project;
@@ -13,6 +13,8 @@ use crate::terminal::visible_line;
 pub(super) struct Bound {
     definition: String,
     file: Option<String>,
+    /// The most iterations, where they have a hard limit (S-10).
+    iterations: Option<u32>,
     calls: Option<u64>,
     money: Option<Money>,
     budget: Budget,
@@ -29,6 +31,7 @@ impl Bound {
         Self {
             definition: definition.name.clone(),
             file: definition.path.as_ref().map(|path| project.shown(path)),
+            iterations: most_iterations(&workflow.limits),
             calls: most_calls(workflow),
             money: most_money(workflow, settings),
             budget: workflow.limits.budget.clone(),
@@ -65,6 +68,13 @@ impl Bound {
             || "no upper bound on calls".to_owned(),
             |most| format!("at most {}", count(most, "call")),
         );
+        let calls = match self.iterations {
+            Some(most) => {
+                let calls = calls.strip_prefix("at most ").unwrap_or(&calls);
+                format!("at most {}, {calls}", count(most.into(), "iteration"))
+            }
+            None => calls,
+        };
         let mut line = format!("{}: {calls}", visible_line(&self.definition));
         if let Some(money) = &self.money {
             line.push_str(&money_words(money));
@@ -93,6 +103,7 @@ impl Bound {
         BoundObject {
             definition: &self.definition,
             file: self.file.as_deref(),
+            most_iterations: self.iterations,
             most_calls: self.calls,
             most_usd,
             most_usd_within_budget: within,
@@ -103,12 +114,20 @@ impl Bound {
     }
 }
 
+/// The most iterations of a workflow that has a hard limit on them.
+fn most_iterations(limits: &Limits) -> Option<u32> {
+    let hard = limits.hard_rounds?;
+    Some(limits.rounds.map_or(hard, |own| own.min(hard)))
+}
+
 /// A bound in JSON.
 #[derive(Serialize)]
 pub(super) struct BoundObject<'a> {
     definition: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_iterations: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     most_calls: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -39,7 +39,9 @@ fn target(target: &Target) -> String {
         Target::Stage(id) => id.to_string(),
         Target::Complete => "Complete".to_owned(),
         Target::End(ending) => format!("{ending:?}"),
-        Target::NamedBy { .. } | Target::Again(_) => panic!("a piece has none of these"),
+        Target::NamedBy { .. } | Target::ByPhase { .. } | Target::Again(_) => {
+            panic!("a piece has none of these")
+        }
     }
 }
 

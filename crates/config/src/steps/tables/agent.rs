@@ -131,7 +131,7 @@ pub(in crate::steps) static GITHUB: Object = Object {
     title: "`github`",
     fields: &[
         Field::required("enabled", Kind::Bool).about("whether actions may reach GitHub"),
-        Field::new("labels", Kind::Map(&Kind::Text)).about("labels by their use"),
+        Field::new("labels", Kind::Map(&Kind::Text)).about("without effect: a block names its own labels"),
     ],
 };
 

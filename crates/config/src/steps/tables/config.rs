@@ -30,8 +30,8 @@ pub(in crate::steps) static OVERRIDES: Object = Object {
 pub(in crate::steps) static CONFIG_GITHUB: Object = Object {
     title: "`github` of `config.json`",
     fields: &[
-        Field::new("apiVersion", Kind::Text).about("the version of GitHub's interface"),
-        Field::new("labels", Kind::Map(&Kind::Text)).about("labels by their use"),
+        Field::new("apiVersion", Kind::Text).about("without effect"),
+        Field::new("labels", Kind::Map(&Kind::Text)).about("without effect"),
     ],
 };
 

@@ -77,7 +77,7 @@ fn a_step_can_have_options_of_its_own() {
     let (measure, quote) = (turn(&workflow, "measure"), turn(&workflow, "quote"));
     assert_eq!((measure.permission, quote.permission), (Permission::ReadOnly, Permission::Full));
     assert_eq!(measure.tools.as_deref(), Some(&["Read".to_owned()][..]));
-    assert_eq!(quote.tools.as_deref(), Some(&[][..]), "S-56: an empty list is a value");
+    assert_eq!(quote.tools.as_deref(), Some(&[][..]), "an empty list is a value");
     assert_eq!((measure.model.as_deref(), quote.model.as_deref()), (None, Some("large")));
     assert_eq!(measure.persona, Some("You are a tailor.\n".into()));
     assert_eq!(quote.persona, Some("You are strict.".into()));
@@ -105,6 +105,18 @@ fn config_json_stands_above_the_agent_and_flags_above_both() {
 // S-18
 #[test]
 fn older_names_in_config_json_are_told() {
+    let idle = r#"{"github": {"apiVersion": "2022-11-28", "labels": {"done": "done"}}}"#;
+    let idle = Project::tailor().file("config.json", idle);
+    let idle = idle.agent("/github", json!({"enabled": true, "labels": {"done": "done"}}));
+    insta::assert_snapshot!(idle.said(), @r"
+    note steps/no-effect agent.json:15:5 `labels` has no effect: a block names its own labels
+    note steps/no-effect config.json:1:13 `apiVersion` and `labels` have no effect here
+    ");
+    let wanted = r#"{"worktree": {"forceWorktree": true}}"#;
+    insta::assert_snapshot!(Project::tailor().file("config.json", wanted).said(), @r"
+    note steps/other-name config.json:1:15 `forceWorktree` is another name of `enabled`
+    error steps/not-supported config.json:1:32 a working tree of a run's own is not supported yet (make one with `git worktree add` and run the agent there)
+    ");
     let config = r#"{"worktree": {"forceWorktree": false, "worktreeRoot": "../trees"}, "frobs": 1}"#;
     insta::assert_snapshot!(Project::tailor().file("config.json", config).said(), @r"
     note steps/other-name config.json:1:15 `forceWorktree` is another name of `enabled`
@@ -113,7 +125,7 @@ fn older_names_in_config_json_are_told() {
     ");
 }
 
-// S-7, S-14, S-17
+// Keys of a newer shape in an older file
 #[test]
 fn keys_of_the_later_format_are_named_with_their_places() {
     insta::assert_snapshot!(Project::tailor().agent("/runner", json!({})).said(), @r"
@@ -139,6 +151,47 @@ fn keys_of_the_later_format_are_named_with_their_places() {
     error steps/not-supported steps_registry.json:23:7 `c1` does not stand in a step itself: put it into `prompt`
     error steps/not-supported steps_registry.json:51:7 `structuredGate` belongs to a registry of the later format, which has `agentId`
     error steps/not-supported steps_registry.json:54:3 `validationSteps` belongs to a registry of the later format, which has `agentId`
+    ");
+}
+
+// S-17
+#[test]
+fn what_is_known_and_cannot_be_done_is_refused_by_name_with_the_way_out() {
+    let agent = |pointer: &str, value| Project::tailor().agent(pointer, value).said();
+    let step =
+        |pointer: &str, value| Project::tailor().registry(&format!("/steps/quote/{pointer}"), value).said();
+    let external = |resource: &str| {
+        let config = json!({"resourceType": resource});
+        let project = Project::tailor().agent("/behavior/completionType", json!("externalState"));
+        project.agent("/behavior/completionConfig", config).said()
+    };
+    let handler = json!({"enabled": true, "types": ["note"], "handlers": {"note": "handlers/note.ts"}});
+    let all = [
+        step("runner", json!({"command": "make"})),
+        Project::tailor().registry("/preflightConditions", json!([{"validator": "clean"}])).said(),
+        step("customVariables", json!([{"name": "x", "source": "computed"}])),
+        external("github-project"),
+        external("api"),
+        agent("/actions", handler),
+        step("path", json!("quote.md")),
+        step("c1", json!("order")),
+    ];
+    insta::assert_snapshot!(all.join("\n---\n"), @r"
+    error steps/not-supported steps_registry.json:50:7 `runner` belongs to a registry of the later format, which has `agentId`
+    ---
+    error steps/not-supported steps_registry.json:4:3 `preflightConditions` belongs to a registry of the later format, which has `agentId`
+    ---
+    error steps/not-supported steps_registry.json:45:21 a variable that is computed is not supported (compute it before and give it as a parameter)
+    ---
+    error steps/not-supported agent.json:7:23 the state of `github-project` cannot be looked at (there is `github-issue` and `file`; a program can look at others with `custom`)
+    ---
+    error steps/not-supported agent.json:7:23 the state of `api` cannot be looked at (there is `github-issue` and `file`; a program can look at others with `custom`)
+    ---
+    error steps/not-supported agent.json:5:15 the handler `handlers/note.ts` is not supported (there is `builtin:log`, `file`, `completion-signal`, `github-issue` and `github-comment`)
+    ---
+    error steps/not-supported steps_registry.json:45:7 `path` does not stand in a step itself: put it into `prompt`
+    ---
+    error steps/not-supported steps_registry.json:23:7 `c1` does not stand in a step itself: put it into `prompt`
     ");
 }
 

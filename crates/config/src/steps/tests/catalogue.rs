@@ -90,12 +90,65 @@ fn what_is_wrong_with_a_catalogue_is_told() {
     insta::assert_snapshot!(flow.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says with which prompt `stepMachine` begins (name it in `entryStepMapping`)");
     let phases = catalogue(|_| {})
         .agent("/behavior/completionType", json!("phaseCompletion"))
-        .agent("/behavior/completionConfig", json!({}));
-    insta::assert_snapshot!(phases.said(), @"error steps/not-supported agent.json:7:23 a prompt for each phase is not supported (write the steps with their flow, and use `{uv-phase}`)");
+        .agent("/behavior/completionConfig", json!({"terminalPhases": ["review"]}))
+        .agent("/actions", json!({"enabled": true, "types": ["phase-advance"]}));
+    insta::assert_snapshot!(phases.said(), @r"
+    error steps/unknown-step steps_registry.json:4:12 the prompt `initial.project.preparation` does not exist (add it, or name another one in `entryStepMapping`)
+    error steps/unknown-step steps_registry.json:4:12 the prompt `continuation.project.preparation` does not exist (add it, or name another one in `entryStepMapping`)
+    error steps/unknown-step steps_registry.json:4:12 the prompt `initial.project.processing` does not exist (add it, or name another one in `entryStepMapping`)
+    error steps/unknown-step steps_registry.json:4:12 the prompt `continuation.project.processing` does not exist (add it, or name another one in `entryStepMapping`)
+    ");
     let unnamed = catalogue(|catalogue| {
         catalogue["steps"]["initial.iterate"].as_object_mut().unwrap().remove("c2");
     });
     insta::assert_snapshot!(unnamed.said(), @"error steps/prompt-ref steps_registry.json:10:24 a prompt needs `c2`, or `promptPath`");
+}
+
+// S-13, S-63
+#[test]
+fn each_phase_has_prompts_of_its_own() {
+    let phases = catalogue(|catalogue| {
+        catalogue["steps"] = json!({});
+        for phase in ["preparation", "processing", "review", "again"] {
+            for (part, name) in [("initial", "Begin"), ("continuation", "Go on with")] {
+                let id = format!("{part}.project.{phase}");
+                catalogue["steps"][&id] = json!({"promptPath": format!("{name} {phase}.md")});
+            }
+        }
+    });
+    let phases = phases
+        .agent("/behavior/completionType", json!("project"))
+        .agent("/behavior/completionConfig", json!({}))
+        .agent("/actions", json!({"enabled": true, "types": ["phase-advance", "review-result"]}));
+    let prompts = ["preparation", "processing", "review", "again"].into_iter();
+    let phases = prompts.fold(phases, |project, phase| {
+        let project = project.file(&format!("prompts/Begin {phase}.md"), "x");
+        project.file(&format!("prompts/Go on with {phase}.md"), "x")
+    });
+    insta::assert_snapshot!(phases.said(), @"note steps/other-name agent.json:14:23 `project` is another name of `phaseCompletion`");
+    let workflow = phases.workflow();
+    assert_eq!(workflow.entry.as_str(), "initial.project.preparation");
+    let exits = workflow.stages.iter().map(|(id, stage)| {
+        let saihai_model::Exit::Rules { rules, .. } = &stage.exit else { panic!("{id}") };
+        let saihai_model::Target::ByPhase { stages } = &rules[0].then else { panic!("{id}") };
+        let to: Vec<String> = stages.iter().map(|(phase, id)| format!("{phase}: {id}")).collect();
+        format!("{id} => {}", to.join(", "))
+    });
+    insta::assert_snapshot!(exits.collect::<Vec<_>>().join("\n"), @r"
+    initial.project.preparation => again: initial.project.again, preparation: continuation.project.preparation, processing: initial.project.processing, review: initial.project.review
+    continuation.project.preparation => again: initial.project.again, preparation: continuation.project.preparation, processing: initial.project.processing, review: initial.project.review
+    initial.project.processing => again: initial.project.again, preparation: initial.project.preparation, processing: continuation.project.processing, review: initial.project.review
+    continuation.project.processing => again: initial.project.again, preparation: initial.project.preparation, processing: continuation.project.processing, review: initial.project.review
+    initial.project.review => again: initial.project.again, preparation: initial.project.preparation, processing: initial.project.processing, review: continuation.project.review
+    continuation.project.review => again: initial.project.again, preparation: initial.project.preparation, processing: initial.project.processing, review: continuation.project.review
+    initial.project.again => again: continuation.project.again, preparation: initial.project.preparation, processing: initial.project.processing, review: initial.project.review
+    continuation.project.again => again: continuation.project.again, preparation: initial.project.preparation, processing: initial.project.processing, review: initial.project.review
+    ");
+    let mapped = catalogue(|catalogue| catalogue["entryStepMapping"] = json!({"project": "initial.iterate"}))
+        .agent("/behavior/completionType", json!("project"))
+        .agent("/behavior/completionConfig", json!({}))
+        .agent("/actions", json!({"enabled": true, "types": ["phase-advance"]}));
+    assert_eq!(mapped.workflow().entry.as_str(), "initial.iterate", "a mapping wins");
 }
 
 // S-13

@@ -111,7 +111,25 @@ fn older_names_are_read_with_a_note() {
     same("manual", "keywordSignal", json!({"completionKeyword": "x"}));
     same("detect:graph", "stepMachine", json!({}));
     same("stepFlow", "stepMachine", json!({}));
-    same("facilitator", "composite", json!({"operator": "or", "conditions": [{"type": "stepMachine"}]}));
+    same("detect:keyword", "keywordSignal", json!({"completionKeyword": "x"}));
+    same("issue", "externalState", json!({}));
+    same("poll:state", "externalState", json!({}));
+    same("count:check", "checkBudget", json!({"maxChecks": 2}));
+    same("detect:structured", "structuredSignal", json!({"signalType": "x"}));
+    let both = json!({"operator": "or", "conditions": [{"type": "stepMachine"}]});
+    same("facilitator", "composite", both.clone());
+    same("meta:composite", "composite", both);
+    let phased = |kind| {
+        let actions = json!({"enabled": true, "types": ["phase-advance"]});
+        lowered(&done(kind, json!({})).agent("/actions", actions))
+    };
+    assert_eq!(phased("project"), phased("phaseCompletion"));
+    let custom = |kind| {
+        let mut project = done(kind, json!({"handlerPath": "h.sh"}));
+        project.source.add_program(format!("{}/h.sh", super::HOME), "#!/bin/sh");
+        lowered(&project)
+    };
+    assert_eq!(custom("meta:custom"), custom("custom"));
 }
 
 // S-60

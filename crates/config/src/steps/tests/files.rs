@@ -42,6 +42,13 @@ fn no_path_leads_out_of_the_project() {
             project.said()
         );
     }
+    let nul = Project::tailor().registry("/steps/quote/prompt", json!({"path": "x\u{0}.md"})).said();
+    assert!(nul.starts_with("error steps/path-escape steps_registry.json:"), "{nul}");
+    let logging = json!({"directory": "../logs", "format": "text", "maxFiles": 1});
+    let logging = Project::tailor().agent("/logging", logging).said();
+    assert!(logging.starts_with("error steps/path-escape agent.json:"), "{logging}");
+    let worktree = Project::tailor().agent("/worktree", json!({"enabled": false, "root": "../trees"}));
+    assert_eq!(worktree.said(), "", "working trees alone may stand elsewhere");
     let project = Project::tailor().agent("/prompts/registry", json!("../registry.json"));
     insta::assert_snapshot!(project.said(), @"error steps/path-escape agent.json:23:17 `../registry.json` leads upwards with `..` (write a path below the agent's own directory, with `/`)");
 }

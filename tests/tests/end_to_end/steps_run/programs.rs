@@ -1,0 +1,63 @@
+//! Step agents on agent programs, each played by the fake agent.
+
+use std::path::Path;
+
+use saihai_tests::{FakeAgent, Project};
+use serde_json::{Value, json};
+
+use super::{agent, completes, summaries};
+
+const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
+
+fn two_steps(more: &Value) -> Project {
+    let mut steps = json!({"a": {"next": "b"}, "b": {"terminal": true}});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        steps["b"][key] = value.clone();
+    }
+    agent(&completes("stepMachine", &json!({})), &json!({}), &steps, "")
+}
+
+// S-22: a provider's own way to say things reaches nobody behind the connection; the tidy test holds the layers apart.
+#[test]
+fn two_programs_that_speak_differently_come_to_one_summary() {
+    let summaries = ["claude", "codex"].map(|name| {
+        let project = two_steps(&json!({}));
+        let answers = json!([{"text": "first"}, {"text": "second"}]);
+        let fake = FakeAgent::install(&project, Path::new(FAKE_AGENT), &[name], &answers);
+        fake.saihai(["run", "it", "--provider", name]).run().exits(0);
+        let mut told = summaries(&project);
+        for one in told.as_array_mut().into_iter().flatten() {
+            let fields = one.as_object_mut().expect("an object");
+            fields.retain(|key, _| !["sessionId", "timestamp", "durationMs"].contains(&key.as_str()));
+        }
+        told
+    });
+    assert_eq!(summaries[0], summaries[1]);
+    assert_eq!(summaries[0][1]["assistantResponses"], json!(["second"]));
+}
+
+// S-56, S-57: where it works, who it is and what it may use are said with every query, and its own words win.
+#[test]
+fn every_query_is_told_where_it_works_and_what_holds_for_it() {
+    let project = two_steps(&json!({"systemPromptPath": "prompts/own.md", "allowedTools": []}));
+    project.write(".agent/it/prompts/own.md", "You check.\n");
+    let file = project.root().join(".agent/it/agent.json");
+    let text = std::fs::read_to_string(&file).expect("it is there");
+    let mut written: Value = serde_json::from_str(&text).expect("JSON");
+    written["behavior"]["allowedTools"] = json!(["Read", "Grep"]);
+    project.write(".agent/it/agent.json", written.to_string());
+    project.write("below/x", "");
+    let answers = json!([{"text": "first"}, {"text": "second"}]);
+    let fake = FakeAgent::install(&project, Path::new(FAKE_AGENT), &["claude"], &answers);
+    let call = fake.saihai(["run", "it", "--provider", "claude"]);
+    call.directory(&project.root().join("below")).run().exits(0);
+    let calls = fake.calls();
+    let told = |index: usize| {
+        let call = &calls[index];
+        (call.persona().map(str::trim).map(str::to_owned), call.after("--tools"), call.directory())
+    };
+    let (root, of) = (project.root(), |text: &str| Some(text.to_owned()));
+    assert_eq!(told(0), (of("You work."), of("Read,Grep"), root.clone()));
+    assert_eq!(told(1), (of("You check."), of(""), root), "an empty list is a value");
+    assert_eq!(calls[1].after("--resume"), calls[0].after("--session-id"), "the last session received");
+}
