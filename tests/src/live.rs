@@ -1,10 +1,10 @@
 //! A call that is still going on.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,37 +18,34 @@ pub struct Live {
     shown: String,
     child: Child,
     stdin: Option<ChildStdin>,
-    lines: Receiver<String>,
-    seen: Vec<String>,
-    errors: Option<JoinHandle<String>>,
+    output: Lines,
+    errors: Lines,
 }
 
-impl Live {
-    pub(crate) fn new(shown: String, mut child: Child) -> Self {
-        let stdin = child.stdin.take();
-        let stdout = child.stdout.take().expect("it is a pipe");
-        let mut stderr = child.stderr.take().expect("it is a pipe");
+/// What is written to one of its streams, line by line.
+#[derive(Debug)]
+struct Lines {
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Lines {
+    fn of(stream: impl Read + Send + 'static) -> Self {
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
+            let mut reader = BufReader::new(stream);
+            let mut line = Vec::new();
+            while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+                let text = String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned();
+                if sender.send(text).is_err() {
                     break;
                 }
             }
         });
-        let errors = thread::spawn(move || {
-            let mut bytes = Vec::new();
-            drop(stderr.read_to_end(&mut bytes));
-            String::from_utf8_lossy(&bytes).into_owned()
-        });
-        Self { shown, child, stdin, lines, seen: Vec::new(), errors: Some(errors) }
+        Self { lines, seen: Vec::new() }
     }
 
-    /// Waits until it writes a line that contains this.
-    ///
-    /// # Panics
-    /// It ends without one, or hangs.
-    pub fn wait_for(&mut self, part: &str) -> String {
+    fn wait_for(&mut self, part: &str, shown: &str) -> String {
         let begun = Instant::now();
         loop {
             let left = WATCHDOG.saturating_sub(begun.elapsed());
@@ -56,17 +53,54 @@ impl Live {
                 Ok(line) => {
                     self.seen.push(line.clone());
                     if line.contains(part) {
-                        return line;
+                        return line.trim_end_matches('\n').to_owned();
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    panic!("`{}` never wrote {part:?}: {:#?}", self.shown, self.seen)
+                    panic!("`{shown}` never wrote {part:?}: {:#?}", self.seen)
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    panic!("`{}` ended without {part:?}: {:#?}", self.shown, self.seen)
+                    panic!("`{shown}` ended without {part:?}: {:#?}", self.seen)
                 }
             }
         }
+    }
+
+    /// All of it, once nothing more comes.
+    fn all(&mut self, shown: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            match self.lines.recv_timeout(WATCHDOG.saturating_sub(begun.elapsed())) {
+                Ok(line) => self.seen.push(line),
+                Err(RecvTimeoutError::Disconnected) => return self.seen.concat(),
+                Err(RecvTimeoutError::Timeout) => panic!("`{shown}` hangs: {:#?}", self.seen),
+            }
+        }
+    }
+}
+
+impl Live {
+    pub(crate) fn new(shown: String, mut child: Child) -> Self {
+        let stdin = child.stdin.take();
+        let output = Lines::of(child.stdout.take().expect("it is a pipe"));
+        let errors = Lines::of(child.stderr.take().expect("it is a pipe"));
+        Self { shown, child, stdin, output, errors }
+    }
+
+    /// Waits until it writes a line to stdout that contains this.
+    ///
+    /// # Panics
+    /// It ends without one, or hangs.
+    pub fn wait_for(&mut self, part: &str) -> String {
+        self.output.wait_for(part, &self.shown)
+    }
+
+    /// The same on stderr.
+    ///
+    /// # Panics
+    /// It ends without one, or hangs.
+    pub fn wait_for_note(&mut self, part: &str) -> String {
+        self.errors.wait_for(part, &self.shown)
     }
 
     /// Its process.
@@ -88,17 +122,9 @@ impl Live {
     /// It hangs.
     pub fn finish(mut self) -> Outcome {
         drop(self.stdin.take());
-        let begun = Instant::now();
-        loop {
-            match self.lines.recv_timeout(WATCHDOG.saturating_sub(begun.elapsed())) {
-                Ok(line) => self.seen.push(line),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("`{}` hangs: {:#?}", self.shown, self.seen),
-            }
-        }
+        let stdout = self.output.all(&self.shown);
+        let stderr = self.errors.all(&self.shown);
         let status = self.child.wait().expect("its end");
-        let stderr = self.errors.take().expect("only taken here").join().expect("the reader of stderr");
-        let stdout = self.seen.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         Outcome { call: self.shown.clone(), code: status.code(), signal: status.signal(), stdout, stderr }
     }
 }

@@ -8,13 +8,13 @@ use super::{commit, git, git_in, outcomes, repository, writes};
 const CANARY: &str = "canary-token-4711";
 
 /// A repository with a remote, and the forge that keeps it.
-struct Scene {
-    project: Project,
-    server: ForgeServer,
+pub(super) struct Scene {
+    pub(super) project: Project,
+    pub(super) server: ForgeServer,
 }
 
 impl Scene {
-    fn new(replies: &str, change: impl FnOnce(&mut ForgeState)) -> Self {
+    pub(super) fn new(replies: &str, change: impl FnOnce(&mut ForgeState)) -> Self {
         let project = repository(replies);
         commit(&project);
         let remote = project.root().parent().expect("a parent").join("remote.git");
@@ -27,17 +27,17 @@ impl Scene {
         Self { project, server }
     }
 
-    fn call(&self, arguments: &[&str]) -> Invocation {
+    pub(super) fn call(&self, arguments: &[&str]) -> Invocation {
         let all = [&["work", "--script", "script.yaml", "--repo", "me/tool", "--auto"], arguments].concat();
         let call = self.project.saihai(all).env("GITHUB_API_URL", self.server.url());
         call.env("GITHUB_TOKEN", CANARY)
     }
 
-    fn work(&self, arguments: &[&str]) -> Outcome {
+    pub(super) fn work(&self, arguments: &[&str]) -> Outcome {
         self.call(arguments).run()
     }
 
-    fn remote(&self, arguments: &[&str]) -> String {
+    pub(super) fn remote(&self, arguments: &[&str]) -> String {
         let directory = self.project.root().parent().expect("a parent").join("remote.git");
         git_in(&directory, arguments)
     }

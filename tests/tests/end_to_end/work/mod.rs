@@ -1,9 +1,13 @@
 //! From issues to branches, merges and pull requests.
 
+mod again;
+mod agents;
 mod gates;
 mod github;
+mod hats;
 mod local;
 mod refused;
+mod watching;
 
 use std::path::Path;
 use std::process::Command;

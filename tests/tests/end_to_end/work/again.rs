@@ -1,0 +1,163 @@
+//! Once only, again and again: crashes, kills, and many at the same time.
+
+use rustix::process::Signal;
+use saihai_tests::{At, Fault};
+
+use super::github::Scene;
+use super::{auto, branches, commit, git, outcomes, repository, work, writes};
+use crate::support::Chance;
+
+/// How many crashes each of four suites tries: 200 in all.
+const SEEDS: u64 = 50;
+
+/// A crash somewhere in the work on an issue of a forge, then the same call until it is done: everything happened once.
+fn crashes(suite: u64) {
+    let scene = Scene::new(&writes("f"), |state| {
+        for number in 1..=SEEDS + 1 {
+            state.issue(number, &format!("Issue {number}"), &["saihai"]);
+        }
+    });
+    scene.project.write("script.yaml", "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, 'basename $PWD > $(basename $PWD)']}]}\n");
+    let issue = |number: u64| number.to_string();
+    let log = scene.project.home().join("operations.log");
+    let first = issue(SEEDS + 1);
+    scene.call(&["--issues", &first, "--merge"]).fault(&Fault::note(&log)).run().exits(0);
+    let noted: Vec<At> = At::noted(&log);
+    assert!(noted.len() > 40, "{} operations", noted.len());
+    let mut chance = Chance::new(suite);
+    for number in 1..=SEEDS {
+        let at = &noted[chance.below(noted.len())];
+        let moments = at.moments();
+        let fault = Fault::kill(moments[chance.below(moments.len())], at.number);
+        let call = || scene.call(&["--issues", &issue(number), "--merge"]);
+        call().fault(&fault).run();
+        let again = call().run();
+        assert_eq!(again.code, Some(0), "seed {suite}/{number}, {fault}: {again}");
+        let state = scene.server.state();
+        let head = format!("feature/issue-{number}");
+        let requests: Vec<bool> =
+            state.pull_requests.values().filter(|one| one.head == head).map(|one| one.merged).collect();
+        assert_eq!(requests, [true], "seed {suite}/{number}, {fault}");
+        assert_eq!(state.issues[&number].comments.len(), 1, "seed {suite}/{number}, {fault}");
+        let trailer = format!("--grep=^Saihai-Issue: {number}$");
+        let made = scene.remote(&["log", "--oneline", &trailer, "main"]);
+        assert_eq!(made.lines().count(), 1, "seed {suite}/{number}, {fault}: {made}");
+        // An id that a crash has left unused is not used again; the next has a number behind it.
+        let begun = scene.project.begun();
+        let runs =
+            begun.iter().filter(|run| format!("{run}-").contains(&format!("-issue-{number}-"))).count();
+        assert_eq!(runs, 1, "seed {suite}/{number}, {fault}");
+    }
+}
+
+// I-70, I-71, I-72, case 30: a crash after any single step leads to one branch, one pull request, one comment, one merge.
+#[test]
+fn nothing_happens_twice_wherever_it_crashes_1() {
+    crashes(1);
+}
+
+#[test]
+fn nothing_happens_twice_wherever_it_crashes_2() {
+    crashes(2);
+}
+
+#[test]
+fn nothing_happens_twice_wherever_it_crashes_3() {
+    crashes(3);
+}
+
+#[test]
+fn nothing_happens_twice_wherever_it_crashes_4() {
+    crashes(4);
+}
+
+// I-3, I-7, I-32, case 3
+#[test]
+fn fifty_processes_at_once_make_one_run() {
+    let project = repository("  - {text: 'Done. [STEP:0]', delay: 6s, writes: [{path: f, content: x}]}\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let call = || work(&project, &["--auto", "--issues", "7"]);
+    let mut owner = call().start();
+    owner.wait_for_note("#7 fix");
+    let others: Vec<_> = (0..49).map(|_| call().start()).collect();
+    for other in others {
+        let outcome = other.finish().exits(0);
+        assert_eq!(outcomes(&outcome), ["#7 elsewhere"], "{outcome}");
+        assert!(outcome.stdout.contains(&format!("process {}", owner.pid())), "{outcome}");
+    }
+    assert_eq!(outcomes(&owner.finish().exits(0)), ["#7 branch-ready"]);
+    assert_eq!(project.runs().len(), 1);
+    assert_eq!(branches(&project), ["feature/issue-7", "main"]);
+}
+
+// Case 4
+#[test]
+fn an_owner_that_was_killed_is_followed_at_once_and_no_turn_is_asked_again() {
+    let two = "name: it\nmovements:\n  - {name: plan, rules: [{condition: on, next: fix}]}\n  - {name: fix, edit: true, rules: [{condition: done, next: COMPLETE}]}\n";
+    let project = repository(
+        "  - {text: 'Planned. [STEP:0]', for: plan}\n  - {text: 'Done. [STEP:0]', for: fix, delay: 3s, writes: [{path: f, content: x}]}\n",
+    );
+    project.write(".saihai/pieces/it.yaml", two);
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let mut owner = work(&project, &["--auto"]).start();
+    owner.wait_for_note("#7 fix");
+    owner.signal(Signal::KILL);
+    owner.finish();
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(project.runs().len(), 1);
+    let asked = project.journal().asked();
+    assert_eq!(
+        asked.iter().filter(|(call, _)| call.starts_with("plan")).map(|(_, times)| times).sum::<usize>(),
+        1,
+        "{asked:?}"
+    );
+}
+
+// Fifty issues, eight at a time, killed in the middle: the second call continues, and nothing is there twice.
+#[test]
+fn fifty_issues_survive_a_kill_in_the_middle() {
+    let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n");
+    for number in 1..=50 {
+        project.write(&format!(".saihai/issues/{number}.md"), format!("# Issue {number}\n"));
+    }
+    commit(&project);
+    let mut first = work(&project, &["--auto", "--jobs", "8"]).start();
+    for _ in 0..10 {
+        first.wait_for_note("branch-ready");
+    }
+    first.signal(Signal::KILL);
+    first.finish();
+    let outcome = auto(&project, &["--jobs", "8"]).exits(0);
+    assert_eq!(
+        outcomes(&outcome).iter().filter(|row| row.ends_with("branch-ready")).count(),
+        50,
+        "{outcome}"
+    );
+    assert_eq!(project.runs().len(), 50);
+    assert_eq!(branches(&project).len(), 51);
+    for number in 1..=50 {
+        let range = format!("main..feature/issue-{number}");
+        assert_eq!(git(&project, &["rev-list", "--count", &range]), "1", "{number}");
+    }
+}
+
+// I-46
+#[test]
+fn ctrl_c_parks_everything_and_the_next_call_goes_on() {
+    let project = repository("  - {text: 'Done. [STEP:0]', delay: 2s, writes: [{path: f, content: x}]}\n");
+    for number in 1..=3 {
+        project.write(&format!(".saihai/issues/{number}.md"), "# N\n");
+    }
+    commit(&project);
+    let mut call = work(&project, &["--auto", "--jobs", "2"]).start();
+    call.wait_for_note("#2 fix");
+    call.signal(Signal::INT);
+    let outcome = call.finish().exits(3);
+    assert_eq!(outcomes(&outcome), ["#1 cancelled", "#2 cancelled"], "{outcome}");
+    assert!(outcome.stdout.contains("`saihai work` goes on with it"), "{outcome}");
+    let outcome = auto(&project, &["--jobs", "2"]).exits(0);
+    assert_eq!(outcomes(&outcome).len(), 3);
+    assert_eq!(project.runs().len(), 3);
+}

@@ -1,0 +1,116 @@
+//! Agents and issues that mean no good, or only do as they please.
+
+use super::{auto, commit, git, outcomes, repository, writes};
+use saihai_tests::Project;
+
+fn with(argv: &str) -> Project {
+    let project =
+        repository(&format!("  - {{text: 'Done. [STEP:0]', runs: [{{argv: [sh, -c, '{argv}']}}]}}\n"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    project
+}
+
+// I-22, I-23, case 21
+#[test]
+fn a_title_is_text_wherever_it_goes() {
+    let project = repository(&writes("fixed.txt"));
+    project
+        .write(".saihai/issues/7.md", "---\ntitle: \"$(touch x) `y` \\\"z\\\" ; \\n --force\"\n---\nBody.\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
+    let subject = git(&project, &["log", "-1", "--format=%s", "feature/issue-7"]);
+    assert_eq!(subject, "$(touch x) `y` \"z\" ; --force (issue-7)");
+    assert!(!project.root().join("x").exists() && !project.root().join(".worktrees/issue-7/x").exists());
+}
+
+// I-23, case 23
+#[test]
+fn a_very_long_issue_is_cut_for_the_agent() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", format!("# Long\n\n{}", "word ".repeat(60_000)));
+    commit(&project);
+    auto(&project, &[]).exits(0);
+    let prompt = project.journal().prompt("fix");
+    assert!(prompt.contains("[The text of this issue goes on for "), "{}", prompt.len());
+}
+
+// I-47, case 27
+#[test]
+fn an_agent_that_left_its_branch_is_not_delivered_and_its_commits_are_kept() {
+    let project =
+        with("git checkout -q -b elsewhere; echo x > lost.txt; git add lost.txt; git commit -qm lost");
+    let outcome = auto(&project, &[]).exits(1);
+    assert!(outcome.stdout.contains("branch-changed"), "{outcome}");
+    assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-7/1:lost.txt"]), "x");
+}
+
+// I-50, case 28
+#[test]
+fn a_repository_in_the_repository_is_refused_and_stays() {
+    let project = with("git init -q inner; echo x > inner/file");
+    let outcome = auto(&project, &[]).exits(1);
+    assert!(outcome.stdout.contains("embedded-repository"), "{outcome}");
+    assert_eq!(project.read(".worktrees/issue-7/inner/file"), "x\n");
+}
+
+// I-50: the value of a secret that Saihai knows does not leave the machine.
+#[test]
+fn a_secret_among_the_files_is_refused() {
+    let project = with("echo a-very-secret-value-4711 > f");
+    let call = super::work(&project, &["--auto"]).env("MY_API_KEY", "a-very-secret-value-4711");
+    let outcome = call.run().exits(1);
+    assert!(outcome.stdout.contains("secret: a secret is in `f`"), "{outcome}");
+}
+
+// I-65, case 36
+#[test]
+fn what_an_agent_hid_from_git_is_rescued_before_its_worktree_goes() {
+    let project = with("echo /notes/ >> .gitignore; mkdir notes; echo x > notes/plan.md");
+    let outcome = auto(&project, &[]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
+    assert!(outcome.stdout.contains("git worktree add DIR refs/saihai/rescue/issue-7/1"), "{outcome}");
+    assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-7/1:notes/plan.md"]), "x");
+}
+
+// I-37, case 37: what one agent sets up in the repository runs nowhere while another's issue is worked on.
+#[test]
+fn nothing_that_an_agent_configures_is_ever_run_by_us() {
+    let project = repository(
+        "  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, hostile.sh]}], writes: [{path: f, content: x}]}\n",
+    );
+    let hostile = "C=$(git rev-parse --git-common-dir)\nP=\"touch $C/canary\"\n\
+        git config core.fsmonitor \"$P; false\"\ngit config core.sshCommand \"$P\"\ngit config diff.external \"$P\"\n\
+        git config filter.x.clean \"$P; cat\"\ngit config filter.x.smudge \"$P; cat\"\ngit config merge.x.driver \"$P\"\n\
+        git config remote.origin.url \"ext::sh -c '$P'\"\ngit config core.hooksPath \"$C/evil\"\nmkdir -p $C/evil $C/info\n\
+        echo '* filter=x merge=x diff=x' > $C/info/attributes\n\
+        for h in pre-commit post-checkout reference-transaction post-merge pre-push; do printf '#!/bin/sh\\n%s\\n' \"$P\" > $C/evil/$h; \
+        chmod +x $C/evil/$h; cp $C/evil/$h $C/hooks/$h; done\nrm -f $C/canary\n";
+    project.write("hostile.sh", hostile);
+    project.write(".saihai/issues/1.md", "# One\n");
+    project.write(".saihai/issues/2.md", "# Two\n");
+    commit(&project);
+    let outcome = auto(&project, &["--merge"]).exits(6);
+    // What could start a program is a person's to agree to, for each.
+    assert!(outcome.stdout.contains("changed-configuration"), "{outcome}");
+    for run in project.runs() {
+        project.saihai(["answer", &run, "yes"]).run();
+    }
+    auto(&project, &["--merge"]);
+    assert!(!project.root().join(".git/canary").exists(), "something of it ran");
+}
+
+// I-45: one panic, or whatever else happens to one, is that one's alone.
+#[test]
+fn files_that_are_copied_for_the_agent_are_never_committed() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".gitignore", ".env\n");
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ncopy_files = [\".env\"]\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    project.write(".env", "KEY=1\n");
+    auto(&project, &["--keep", "--trust-project"]).exits(0);
+    assert_eq!(project.read(".worktrees/issue-7/.env"), "KEY=1\n");
+    assert_eq!(git(&project, &["ls-tree", "-r", "--name-only", "feature/issue-7", ".env"]), "");
+}
