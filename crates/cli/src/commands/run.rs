@@ -99,7 +99,11 @@ impl Run {
         let rehearsal = prepared.rehearsal;
         let says_off = prepared.wishes.worktree == Some(false);
         let own = issue.as_ref().filter(|_| !self.no_worktree && !says_off && !rehearsal);
-        let assignment = own.map(|issue| one::assigned(issue, &project, &settings)).transpose()?;
+        let mut placed_by = settings.clone();
+        if let Some(root) = &prepared.wishes.worktree_root {
+            placed_by.work.worktree_root = root.into();
+        }
+        let assignment = own.map(|issue| one::assigned(issue, &project, &placed_by)).transpose()?;
         let mut beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
         beginning.subject = issue.as_ref().map(issue::subject).unwrap_or_default();
         if let Some(assignment) = &assignment {

@@ -7,7 +7,7 @@ use super::behavior::Behavior;
 use super::completion::Completion;
 use super::config::Overrides;
 use super::parameter::Parameter;
-use super::setup::{Closure, Logging};
+use super::setup::{Closure, Logging, Worktree};
 use super::tables;
 use super::version;
 use crate::{Diagnostics, Document, Fields, Located, quoted};
@@ -47,6 +47,8 @@ pub(super) struct Agent {
     pub(super) logging: Option<Logging>,
     /// What `closing` does to the issue of a run.
     pub(super) closure: Option<Closure>,
+    /// Whether a run has a working tree of its own.
+    pub(super) worktree: Worktree,
 }
 
 impl Agent {
@@ -80,6 +82,7 @@ impl Agent {
             schemas: behavior.schemas,
             actions: behavior.actions,
             closure: behavior.closure,
+            worktree: overrides.worktree.clone().over(behavior.worktree),
             logging: behavior
                 .logging
                 .map(|own| Logging { keep: overrides.max_files.unwrap_or(own.keep), ..own }),

@@ -2,7 +2,7 @@
 
 use super::actions::Actions;
 use super::completion::Completion;
-use super::setup::{self, Closure, Logging};
+use super::setup::{self, Closure, Logging, Worktree};
 use super::tables;
 use crate::{Diagnostics, Fields, Located, Location, list_of};
 
@@ -31,6 +31,8 @@ pub(super) struct Behavior {
     pub(super) logging: Option<Logging>,
     /// What `closing` does to the issue of a run.
     pub(super) closure: Option<Closure>,
+    /// Whether a run has a working tree of its own.
+    pub(super) worktree: Worktree,
 }
 
 /// Keys that stand beside `behavior`, and inside `runner`.
@@ -68,6 +70,7 @@ fn of_behavior(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
         fallback: prompts.as_ref().and_then(|prompts| prompts.text("fallbackDir")),
         actions,
         logging: setup::read_logging(agent, diagnostics),
+        worktree: Worktree::read(agent, &tables::WORKTREE, diagnostics),
         ..Behavior::default()
     };
     let Some(behavior) = behavior else { return told };
@@ -100,6 +103,8 @@ fn of_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
     note_idle(&idle, diagnostics);
     let (github, closure) = setup::read_runner(runner, diagnostics);
     let actions = Actions::read(runner, github, diagnostics);
+    let execution = runner.object("execution", &tables::EXECUTION, diagnostics);
+    let worktree = execution.map(|fields| Worktree::read(&fields, &tables::WORKTREE, diagnostics));
     if let Some(boundaries) = &boundaries {
         setup::read_sandbox(boundaries, "sandbox", diagnostics);
     }
@@ -117,6 +122,7 @@ fn of_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) -> Behavior {
         actions,
         logging: setup::read_logging(runner, diagnostics),
         closure,
+        worktree: worktree.unwrap_or_default(),
     }
 }
 

@@ -1,13 +1,13 @@
 //! `config.json`: what stands above an agent's own words on this machine (S-18).
 
 use super::behavior::note_idle;
-use super::setup;
+use super::setup::Worktree;
 use super::tables;
 use super::version;
 use crate::{Diagnostics, Document, Fields};
 
 /// What stands above an agent's own words.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Overrides {
     /// What it may do.
     pub(super) permission: Option<String>,
@@ -15,6 +15,8 @@ pub(super) struct Overrides {
     pub(super) tools: Option<Vec<String>>,
     /// How many logs are kept.
     pub(super) max_files: Option<u32>,
+    /// Whether a run has a working tree of its own.
+    pub(super) worktree: Worktree,
 }
 
 impl Overrides {
@@ -35,7 +37,6 @@ impl Overrides {
             note_idle(&idle.collect::<Vec<_>>(), diagnostics);
         }
         if let Some(worktree) = fields.object("worktree", &tables::CONFIG_WORKTREE, diagnostics) {
-            setup::refuse_worktree(&worktree, diagnostics);
             for name in ["enabled", "root"] {
                 let spelling = worktree.spelling(name).filter(|spelling| *spelling != name);
                 if let (Some(spelling), Some(at)) = (spelling, worktree.key(name)) {
@@ -48,6 +49,7 @@ impl Overrides {
         Self {
             permission: overrides.and_then(|fields| fields.text("permissionMode")).map(|mode| mode.value),
             tools: tools.map(|tools| tools.into_iter().map(|tool| tool.value).collect()),
+            worktree: Worktree::read(&fields, &tables::CONFIG_WORKTREE, &mut Diagnostics::new()),
             max_files: logging.and_then(|fields| fields.count("maxFiles")).map(|count| count.value),
         }
     }

@@ -129,7 +129,7 @@ impl Files {
             description: meaning.agent.description.clone().or_else(|| meaning.agent.display_name.clone()),
             task: None,
             rehearsal,
-            wishes: crate::delivery::Wishes::default(),
+            wishes: meaning.agent.worktree.wishes(),
             texts: lowering.said,
             needs_task: meaning.registry.steps.iter().any(|step| step.uses_stdin.is_some()),
         }
@@ -163,6 +163,7 @@ impl Files {
         let entry = registry.entry(&types, diagnostics);
         let values = Values::read(&agent.parameters, &registry, options, diagnostics);
         values.issue.check(agent.completion.as_ref(), diagnostics);
+        agent.worktree.check(options, diagnostics);
         let variables = Variables::new(&agent, &registry, &values, diagnostics);
         let (texts, mut uses, language) = read_texts(&paths, &agent, &registry, diagnostics)?;
         let entry = entry.filter(|entry| registry.step(&entry.value).is_some())?;

@@ -3,7 +3,8 @@
 use saihai_model::LogFormat;
 
 use super::tables;
-use crate::{Diagnostics, Fields, Located};
+use crate::delivery::Wishes;
+use crate::{Diagnostics, Fields, Located, Object, Options};
 
 /// Where the log of a run is also written.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +34,6 @@ pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> bool {
     if let Some(at) = github.as_ref().and_then(|github| github.key("labels")) {
         diagnostics.push(at.note("no-effect", "`labels` has no effect: a block names its own labels"));
     }
-    read_worktree(agent, diagnostics);
     github.is_some_and(|github| is_on(&github))
 }
 
@@ -41,9 +41,6 @@ pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> bool {
 pub(super) fn read_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) -> (bool, Option<Closure>) {
     let integrations = runner.object("integrations", &tables::INTEGRATIONS, diagnostics);
     let github = integrations.and_then(|fields| fields.object("github", &tables::LATER_GITHUB, diagnostics));
-    if let Some(execution) = runner.object("execution", &tables::EXECUTION, diagnostics) {
-        read_worktree(&execution, diagnostics);
-    }
     let on = github.filter(is_on);
     (on.is_some(), on.map(|github| read_closure(&github, diagnostics)))
 }
@@ -68,18 +65,43 @@ fn read_closure(github: &Fields<'_>, diagnostics: &mut Diagnostics) -> Closure {
     }
 }
 
-fn read_worktree(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
-    if let Some(worktree) = fields.object("worktree", &tables::WORKTREE, diagnostics) {
-        refuse_worktree(&worktree, diagnostics);
-    }
+/// Whether a run has a working tree of its own, and where; from `agent.json` or `config.json`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Worktree {
+    /// Whether, where that is said.
+    pub(super) enabled: Option<Located<bool>>,
+    /// Where they are kept, from the project root or elsewhere.
+    pub(super) root: Option<String>,
 }
 
-/// A working tree that is wanted and cannot be had.
-pub(super) fn refuse_worktree(worktree: &Fields<'_>, diagnostics: &mut Diagnostics) {
-    if let Some(on) = worktree.bool("enabled").filter(|on| on.value) {
-        let message = "a working tree of a run's own is not supported yet";
-        let hint = "make one with `git worktree add` and run the agent there";
-        diagnostics.push(on.error("not-supported", message).hint(hint));
+impl Worktree {
+    /// Reads `worktree`, if it is there.
+    pub(super) fn read(fields: &Fields<'_>, table: &'static Object, diagnostics: &mut Diagnostics) -> Self {
+        let Some(worktree) = fields.object("worktree", table, diagnostics) else { return Self::default() };
+        let root = worktree.text("root").map(|root| root.value);
+        Self { enabled: worktree.bool("enabled"), root }
+    }
+
+    /// The same, and where it says nothing what another says.
+    pub(super) fn over(self, below: Self) -> Self {
+        Self { enabled: self.enabled.or(below.enabled), root: self.root.or(below.root) }
+    }
+
+    /// Refuses a working tree that nobody can make: each belongs to an issue.
+    pub(super) fn check(&self, options: &Options, diagnostics: &mut Diagnostics) {
+        let wanted = self.enabled.as_ref().filter(|enabled| enabled.value);
+        if let Some(on) = wanted.filter(|_| options.starts && options.issue.is_none()) {
+            let message = "a run that is about no issue has no working tree of its own";
+            let hint =
+                "add `--issue N`, or make one with `git worktree add` and run the agent there without this";
+            diagnostics.push(on.error("not-supported", message).hint(hint));
+        }
+    }
+
+    /// As a run hears it.
+    pub(super) fn wishes(&self) -> Wishes {
+        let worktree = self.enabled.as_ref().map(|enabled| enabled.value);
+        Wishes { worktree, worktree_root: self.root.clone(), ..Wishes::default() }
     }
 }
 

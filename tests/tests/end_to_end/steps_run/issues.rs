@@ -201,3 +201,50 @@ fn a_prompt_can_show_the_issue_the_run_is_about() {
     let prompt = project.journal().prompt("a");
     assert!(prompt.starts_with("12: Sew a coat (doing)\nOf wool.\n# Issue"), "{prompt}");
 }
+
+fn git(project: &Project, arguments: &[&str]) {
+    let identity = ["-c", "user.name=me", "-c", "user.email=me@example.com"];
+    let mut git = std::process::Command::new("git");
+    let done = git.args(identity).args(arguments).current_dir(project.root()).output().expect("git");
+    assert!(done.status.success(), "{arguments:?}: {done:?}");
+}
+
+/// An agent that writes a file, in a repository, with an issue in a folder.
+fn in_a_repository(worktree: &Value) -> Project {
+    let more = json!({
+        "worktree": worktree,
+        "actions": {"enabled": true, "types": ["note"], "handlers": {"note": "file"}},
+    });
+    let once = completes("iterationBudget", &json!({"maxIterations": 1}));
+    let project = agent(&once, &more, &for_ever(), &blocks(&[json!({"type": "note", "content": "sewn"})]));
+    project.write(".saihai/issues/12.md", "# Sew a coat\n");
+    let identity = "[user]\n\tname = U Ser\n\temail = user@example.com\n";
+    std::fs::write(project.home().join(".gitconfig"), identity).expect("a configuration");
+    for arguments in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-q", "-m", "first"]] {
+        git(&project, arguments);
+    }
+    project
+}
+
+// K-23, I-2
+#[test]
+fn an_agent_says_whether_it_works_in_a_working_tree_of_its_own_and_where() {
+    let on_issue = ["run", "it", "--issue", "12", "--script", "script.yaml"];
+    let check = |worktree: Value, place: &str| {
+        let project = in_a_repository(&worktree);
+        project.saihai(on_issue).run().exits(0);
+        let written = std::fs::read_to_string(project.root().join(place).join("output.md"));
+        assert_eq!(written.expect("it works there"), "sewn", "{worktree}");
+        assert_eq!(project.root().join("output.md").exists(), place == ".", "{worktree}");
+    };
+    check(json!({"enabled": true}), ".worktrees/issue-12");
+    check(json!({"enabled": true, "root": "trees"}), "trees/issue-12");
+    check(json!({"enabled": false}), ".");
+    let project = in_a_repository(&json!({"enabled": true}));
+    let refused = project.saihai(["run", "it", "--script", "script.yaml"]).run().exits(2);
+    assert!(
+        refused.stderr.contains("a run that is about no issue has no working tree of its own"),
+        "{refused}"
+    );
+    assert!(project.runs().is_empty());
+}

@@ -112,11 +112,6 @@ fn older_names_in_config_json_are_told() {
     note steps/no-effect agent.json:15:5 `labels` has no effect: a block names its own labels
     note steps/no-effect config.json:1:13 `apiVersion` and `labels` have no effect here
     ");
-    let wanted = r#"{"worktree": {"forceWorktree": true}}"#;
-    insta::assert_snapshot!(Project::tailor().file("config.json", wanted).said(), @r"
-    note steps/other-name config.json:1:15 `forceWorktree` is another name of `enabled`
-    error steps/not-supported config.json:1:32 a working tree of a run's own is not supported yet (make one with `git worktree add` and run the agent there)
-    ");
     let config = r#"{"worktree": {"forceWorktree": false, "worktreeRoot": "../trees"}, "frobs": 1}"#;
     insta::assert_snapshot!(Project::tailor().file("config.json", config).said(), @r"
     note steps/other-name config.json:1:15 `forceWorktree` is another name of `enabled`
@@ -209,9 +204,26 @@ fn what_no_provider_can_be_held_to_is_told() {
     let project = Project::tailor().agent("/behavior/sandboxConfig", off);
     assert_eq!(project.said(), "");
     assert_eq!(turn(&project.workflow(), "measure").permission, Permission::ReadOnly, "it widens nothing");
-    let project = Project::tailor().agent("/worktree", json!({"enabled": true})).agent("/github", json!({}));
-    insta::assert_snapshot!(project.said(), @r"
-    error steps/missing-key agent.json:13:13 `github` needs `enabled`
-    error steps/not-supported agent.json:28:16 a working tree of a run's own is not supported yet (make one with `git worktree add` and run the agent there)
-    ");
+    let project = Project::tailor().agent("/github", json!({}));
+    insta::assert_snapshot!(project.said(), @"error steps/missing-key agent.json:13:13 `github` needs `enabled`");
+}
+
+// A working tree of a run's own: `config.json` stands above `agent.json`, and each belongs to an issue.
+#[test]
+fn a_working_tree_is_wished_for_and_needs_an_issue() {
+    let project = Project::tailor().agent("/worktree", json!({"enabled": true, "root": "../trees"}));
+    let wishes = |project: &Project| {
+        let wishes = project.load().wishes;
+        (wishes.worktree, wishes.worktree_root)
+    };
+    let elsewhere = Some("../trees".to_owned());
+    assert_eq!(wishes(&project), (Some(true), elsewhere.clone()));
+    assert_eq!(wishes(&Project::tailor()), (None, None));
+    let off = project.file("config.json", r#"{"worktree": {"forceWorktree": false}}"#);
+    assert_eq!(wishes(&off), (Some(false), elsewhere));
+    let on = Project::tailor().file("config.json", r#"{"worktree": {"enabled": true}}"#);
+    let on = on.given(&[("customer", "Sato")]);
+    insta::assert_snapshot!(on.said(), @"error steps/not-supported config.json:1:26 a run that is about no issue has no working tree of its own (add `--issue N`, or make one with `git worktree add` and run the agent there without this)");
+    let about = on.options(|options| options.issue = saihai_model::IssueNumber::new(7));
+    assert_eq!(about.said(), "");
 }

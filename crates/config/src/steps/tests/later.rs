@@ -467,9 +467,7 @@ fn what_is_wrong_with_validators_and_schemas_is_told() {
 fn what_cannot_be_done_is_refused_by_name() {
     let all = [
         told(|later| later.registry["steps"]["sew"]["runner"] = json!({"command": "make"})),
-        told(|later| {
-            later.agent["runner"]["execution"] = json!({"worktree": {"enabled": true}, "finalize": {}})
-        }),
+        told(|later| later.agent["runner"]["execution"] = json!({"finalize": {}})),
         told(|later| later.agent["behavior"] = json!({})),
         told(|later| {
             later.registry["steps"]["sew"]["transitions"]["next"] =
@@ -480,7 +478,6 @@ fn what_cannot_be_done_is_refused_by_name() {
     error steps/not-supported steps_registry.json:82:7 `runner` makes a program of a step, which is not supported: run it in a validator, or before Saihai
     ---
     error steps/not-supported agent.json:20:7 `finalize` is not supported: push and merge what a run has done yourself
-    error steps/not-supported agent.json:22:20 a working tree of a run's own is not supported yet (make one with `git worktree add` and run the agent there)
     ---
     error steps/mixed-shapes agent.json:12:3 an agent has either `behavior` or `runner`, not both
     ---
