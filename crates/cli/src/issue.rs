@@ -142,7 +142,12 @@ fn of_folder(
         .ok_or_else(|| Error::usage(format!("there is no issue {number} in `{}`", visible_line(&shown))))
 }
 
-async fn open(settings: &Settings, remote: Option<Repository>, with: &Connections) -> Result<Github, Error> {
+/// The forge that the project's issues and pull requests are on.
+pub(crate) async fn open(
+    settings: &Settings,
+    remote: Option<Repository>,
+    with: &Connections,
+) -> Result<Github, Error> {
     let address = Address::parse(&settings.work.api).map_err(|error| {
         Error::usage(error.to_string()).hint("the setting `work.api` or `GITHUB_API_URL` says so")
     })?;
@@ -158,7 +163,7 @@ async fn open(settings: &Settings, remote: Option<Repository>, with: &Connection
 }
 
 /// What a forge would not give, as the person hears it.
-fn refused(error: ForgeError) -> Error {
+pub(crate) fn refused(error: ForgeError) -> Error {
     match &error {
         ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_) => Error::usage(error.to_string()),
         ForgeError::NoRights { .. }

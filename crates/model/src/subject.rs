@@ -25,6 +25,9 @@ pub enum SubjectMode {
         /// The commit that was checked out; absent where there was none yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head: Option<String>,
+        /// The pull request they are proposed by.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pull_request: Option<u64>,
     },
     /// Whole files.
     Files,

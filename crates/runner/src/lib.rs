@@ -77,7 +77,7 @@ pub use runs::{Listed, Runs};
 pub use script_file::{script_file, script_yaml};
 pub use state::{State, Summary};
 pub use subject::{
-    Base, Error as SubjectError, RevisionSource, SUBJECT, Untracked, changes, frozen, whole_files,
+    Base, Error as SubjectError, RevisionSource, SUBJECT, Untracked, changes, frozen, proposed, whole_files,
 };
 pub use visible::{visible_line, visible_text};
 pub use writable::can_create_directory;

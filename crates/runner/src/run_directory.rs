@@ -168,7 +168,7 @@ impl RunDirectory {
     }
 
     /// What the run began with.
-    pub(crate) fn start(&self) -> Result<Box<Start>, Error> {
+    pub fn start(&self) -> Result<Box<Start>, Error> {
         let first = Reader::open(&self.journal())?.next_records()?.unwrap_or_default();
         match first.into_iter().next().map(|record| record.entry) {
             Some(Entry::Fact(Fact::Started(start))) => Ok(start),

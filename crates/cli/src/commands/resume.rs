@@ -8,6 +8,7 @@ use saihai::{Clock, Driver, Outside, RunDirectory, State, delivery};
 use saihai_model::{Limits, Raise, Workflow};
 
 use super::flags::{LimitFlags, PresenceFlags};
+use super::review;
 use super::work::one;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
@@ -58,6 +59,7 @@ impl Resume {
         // It is asked about again: a program may have changed since the run began.
         found.append(own_programs::untrusted(&project, &workflow, false));
         diagnostics::insist(&found, settings.strict, streams)?;
+        review::check_out_again(&directory, &workflow)?;
         say_changes(&directory, streams)?;
         let patience = if self.presence.wait { workflow.retry.max_wait } else { settings.short_wait };
         let raise = Raise {

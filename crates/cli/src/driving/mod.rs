@@ -112,6 +112,9 @@ async fn go(
                 }
             }
             unexpected.complain(streams);
+            if finish.ending.is_some() {
+                review::clean_up(&directory, workflow, streams)?;
+            }
             Ok(code)
         }
         Ended::Unheard(finish) => Ok(finish.exit_code()),

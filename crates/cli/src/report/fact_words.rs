@@ -119,7 +119,7 @@ fn performed(place: Option<Place>, call: &str, outcome: &Outcome) -> Vec<Line> {
         }
         Outcome::Done { label, output } => {
             let label = label.as_ref().map(|label| format!(": {}", visible_line(label.as_str())));
-            let output = if output.is_empty() { String::new() } else { format!(" {}", compact(output)) };
+            let output = if output.is_empty() { String::new() } else { format!(" {}", told(output)) };
             vec![Line::step(format!("`{call}` done{}{output}", label.unwrap_or_default()))]
         }
         Outcome::NotYet => vec![Line::detail(format!("`{call}`: not yet"))],
@@ -130,6 +130,16 @@ fn performed(place: Option<Place>, call: &str, outcome: &Outcome) -> Vec<Line> {
             visible_line(&failure.message)
         ))],
     }
+}
+
+/// What an action came to beside its label: numbers as people write them, everything else as it is.
+fn told(output: &BTreeMap<String, Json>) -> String {
+    if !output.values().all(Json::is_number) {
+        return compact(output);
+    }
+    let counts: Vec<String> =
+        output.iter().map(|(name, count)| format!("{count} {}", visible_line(name))).collect();
+    format!("({})", counts.join(", "))
 }
 
 /// Whether a validator is satisfied, and else what it found first.

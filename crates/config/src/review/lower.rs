@@ -53,6 +53,8 @@ pub struct ReviewOptions {
     pub ignores: Vec<PlannedIgnore>,
     /// The branch that is reviewed.
     pub branch: Option<String>,
+    /// The commit whose files are put into a directory of their own, in which agents look.
+    pub checkout: Option<String>,
     /// The revision that agents, settings and ignores were read from; absent: the files as they are.
     pub definitions_from: Option<String>,
     /// Whether answers to an unchanged question are used again.
@@ -318,6 +320,7 @@ impl Lowering<'_> {
             warnings: decides_itself(subject, options).into_iter().chain(lossy).collect(),
             ignores: options.ignores.clone(),
             branch: options.branch.clone(),
+            checkout: options.checkout.clone(),
         }
     }
 

@@ -37,6 +37,9 @@ pub struct Plan {
     /// The branch that was reviewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The commit whose files were put into a directory of their own, in which agents look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkout: Option<String>,
 }
 
 /// An agent that was considered.

@@ -93,10 +93,14 @@ impl Speech<'_> {
     /// Mode, base, head and the files.
     fn about(&self) -> String {
         let mut lines = match &self.subject.mode {
-            SubjectMode::Changes { base, merge_base, head } => {
+            SubjectMode::Changes { base, merge_base, head, pull_request } => {
                 let parted = merge_base.as_ref().map(|commit| format!(" ({commit})")).unwrap_or_default();
                 let head = head.as_deref().unwrap_or("-");
-                vec!["mode: diff".to_owned(), format!("base: {base}{parted}"), format!("head: {head}")]
+                let mode = match pull_request {
+                    Some(number) => format!("mode: pull request {number}"),
+                    None => "mode: diff".to_owned(),
+                };
+                vec![mode, format!("base: {base}{parted}"), format!("head: {head}")]
             }
             SubjectMode::Files => vec!["mode: files".to_owned()],
         };

@@ -55,7 +55,12 @@ mod tests {
 
     #[test]
     fn changes_are_told_as_a_review_tells_them_without_what_is_excluded() {
-        let mode = SubjectMode::Changes { base: "main".into(), merge_base: None, head: Some("abc".into()) };
+        let mode = SubjectMode::Changes {
+            base: "main".into(),
+            merge_base: None,
+            head: Some("abc".into()),
+            pull_request: None,
+        };
         let files = vec![
             file("docs/x.md", "diff --git a/docs/x.md b/docs/x.md\n+doc\n", None),
             file("logo.png", "", Some(LeftOut::Binary)),

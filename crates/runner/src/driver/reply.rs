@@ -68,7 +68,7 @@ fn kept_as<'a>(owned: &'a Owned, about: &About) -> Option<&'a str> {
 }
 
 fn cache(owned: &Owned) -> Cache {
-    Cache::of_project(Path::new(&owned.start().directory))
+    Cache::of_run(owned.directory().path())
 }
 
 /// Keeps an answer that is right, for whoever asks the same again. Where it cannot be kept that is all that is wrong.

@@ -6,7 +6,9 @@
 //! is also kept from refreshing the index.
 
 mod changed;
+mod checkout;
 pub(crate) mod command;
+mod fetch;
 mod filters;
 
 use std::fs;
@@ -114,6 +116,15 @@ impl Git {
 
     /// Everything that differs between a tree and the files at the root; what git does not track is not among it.
     pub(crate) fn changed_since(&self, tree: &str) -> Result<Vec<Changed>, Error> {
+        self.changed(&[tree])
+    }
+
+    /// Everything that differs between two trees.
+    pub(crate) fn changed_between(&self, tree: &str, later: &str) -> Result<Vec<Changed>, Error> {
+        self.changed(&[tree, later])
+    }
+
+    fn changed(&self, trees: &[&str]) -> Result<Vec<Changed>, Error> {
         let flags = [
             "--raw",
             "--patch",
@@ -136,9 +147,8 @@ impl Git {
             "--submodule=short",
             // Looking whether one is dirty would run git by the configuration of that other repository.
             "--ignore-submodules=dirty",
-            tree,
-            "--",
         ];
+        let flags = [&flags[..], trees, &["--"]].concat();
         changed::read(&self.run("diff", &flags)?).ok_or(Error::Unreadable { command: "diff" })
     }
 

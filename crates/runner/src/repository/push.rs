@@ -37,7 +37,7 @@ impl Token {
     }
 
     /// Has git show it to the server of an address, if that is spoken to in secret, and to no other.
-    pub(super) fn lend(&self, git: &mut Command, url: &str) {
+    pub(crate) fn lend(&self, git: &mut Command, url: &str) {
         let Some(rest) = url.strip_prefix("https://") else { return };
         let host = rest.split('/').next().unwrap_or_default();
         let host = host.rsplit('@').next().unwrap_or(host);

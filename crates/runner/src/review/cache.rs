@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::Disk;
 
-/// Where they lie, below the project's root.
-const DIRECTORY: &str = ".saihai/cache/review";
+/// Where they lie, beside the runs of the project.
+const DIRECTORY: &str = "cache/review";
 /// What nobody has asked for so long is removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// The largest that is read; none is written that is larger.
@@ -26,7 +26,13 @@ pub struct Cache {
 impl Cache {
     /// Those of a project.
     pub fn of_project(root: &Path) -> Self {
-        Self { directory: root.join(DIRECTORY) }
+        Self { directory: root.join(".saihai").join(DIRECTORY) }
+    }
+
+    /// Those of the project that a run belongs to, wherever its agents work.
+    pub(crate) fn of_run(directory: &Path) -> Self {
+        let beside = directory.parent().and_then(Path::parent).unwrap_or(directory);
+        Self { directory: beside.join(DIRECTORY) }
     }
 
     /// The answer of that name. One that cannot be read is none: it will be written anew.

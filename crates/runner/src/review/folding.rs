@@ -212,7 +212,10 @@ fn nothing() -> FrozenSubject {
 
 fn named(mode: &SubjectMode) -> (Mode, Option<String>, Option<String>) {
     match mode {
-        SubjectMode::Changes { base, head, .. } => (Mode::Diff, Some(base.clone()), head.clone()),
+        SubjectMode::Changes { base, head, pull_request, .. } => {
+            let mode = if pull_request.is_some() { Mode::Pr } else { Mode::Diff };
+            (mode, Some(base.clone()), head.clone())
+        }
         SubjectMode::Files => (Mode::Files, None, None),
     }
 }

@@ -8,7 +8,7 @@ use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
 
 use super::Error;
 use super::text::{Content, content, of_bytes, without_content};
-use crate::git::{Git, Section, is_own};
+use crate::git::{Changed, Git, Section, is_own};
 
 /// What to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,25 +42,18 @@ pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject
             let of_base = git.commit(&base)?.ok_or_else(|| Error::NoRevision(base.clone()))?;
             let parted = git.merge_base(&of_base, commit)?.ok_or_else(|| Error::NoMergeBase(base.clone()))?;
             let (merge_base, head) = (Some(parted.clone()), head.clone());
-            (SubjectMode::Changes { base, merge_base, head }, parted)
+            (SubjectMode::Changes { base, merge_base, head, pull_request: None }, parted)
         }
         None => {
             if let Base::Named(revision) = base {
                 return Err(Error::NoRevision(revision.clone()));
             }
             let base = "the empty tree".to_owned();
-            (SubjectMode::Changes { base, merge_base: None, head: None }, git.empty_tree()?)
+            let mode = SubjectMode::Changes { base, merge_base: None, head: None, pull_request: None };
+            (mode, git.empty_tree()?)
         }
     };
-    let mut files: Vec<SubjectFile> = Vec::new();
-    for changed in git.changed_since(&tree)? {
-        let (path, previous) = (changed.path, changed.previous);
-        files.push(match changed.section {
-            Section::Text(bytes) => of_bytes(path, previous, bytes),
-            Section::Binary => without_content(path, previous, LeftOut::Binary),
-            Section::Submodule => without_content(path, previous, LeftOut::Submodule),
-        });
-    }
+    let mut files = files(git.changed_since(&tree)?);
     if untracked == Untracked::Counted {
         for path in git.untracked()? {
             files.extend(new_file(root, path)?);
@@ -68,6 +61,34 @@ pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject
     }
     files.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(Subject { mode, files })
+}
+
+/// Everything a pull request changes: what differs between where it left its base and its head, both of them fetched.
+pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Result<Subject, Error> {
+    let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
+    let (name, commit) = base;
+    let parted = git.merge_base(commit, head)?.ok_or_else(|| Error::NoMergeBase(name.to_owned()))?;
+    let mut files = files(git.changed_between(&parted, head)?);
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    let mode = SubjectMode::Changes {
+        base: name.to_owned(),
+        merge_base: Some(parted),
+        head: Some(head.to_owned()),
+        pull_request: Some(number),
+    };
+    Ok(Subject { mode, files })
+}
+
+fn files(changed: Vec<Changed>) -> Vec<SubjectFile> {
+    let file = |changed: Changed| {
+        let (path, previous) = (changed.path, changed.previous);
+        match changed.section {
+            Section::Text(bytes) => of_bytes(path, previous, bytes),
+            Section::Binary => without_content(path, previous, LeftOut::Binary),
+            Section::Submodule => without_content(path, previous, LeftOut::Submodule),
+        }
+    };
+    changed.into_iter().map(file).collect()
 }
 
 fn name(git: &Git, base: &Base) -> Result<String, Error> {

@@ -9,7 +9,7 @@ mod text;
 use std::io;
 use std::path::PathBuf;
 
-pub use changes::{Base, Untracked, changes};
+pub use changes::{Base, Untracked, changes, proposed};
 pub use files::whole_files;
 pub(crate) use frozen::{FrozenSubject, whole};
 pub use frozen::{SUBJECT, frozen};

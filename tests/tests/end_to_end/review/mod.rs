@@ -4,6 +4,7 @@ mod again;
 mod choosing;
 mod ending;
 mod prompts;
+mod proposed;
 mod reading;
 mod reporting;
 mod running;

@@ -161,9 +161,10 @@ fn nobody_reviews_where_no_provider_is_configured() {
       = help: did you mean `claude`?
     ? 2
     ");
-    insta::assert_snapshot!(seen(&project.saihai(["review", "--pr", "12"]).run()), @"
-    error: `--pr` is not part of this version yet
+    insta::assert_snapshot!(seen(&project.saihai(["review", "--pr", "12"]).run()), @r#"
+    error: it is not known which repository is meant
+      = help: write `repo = "OWNER/NAME"` into `[work]`
     ? 2
-    ");
+    "#);
     assert!(project.begun().is_empty());
 }

@@ -25,7 +25,7 @@ fn one_word_is_a_revision_or_a_file_and_never_guessed() {
     ");
     insta::assert_snapshot!(told(&["123"], &project), @"
     error: `123` is neither a revision nor a file here
-      = help: pull requests cannot be reviewed by their number yet: fetch the branch and name it
+      = help: a pull request is reviewed by `saihai review --pr 123`
     ? 2
     ");
     for right in [&["--base", "main"][..], &["./main"], &["only"], &["HEAD"], &["main", "only"], &["*.py"]] {

@@ -11,6 +11,7 @@ use saihai_model::{Script, Subject, Workflow};
 use super::baseline;
 use super::flags::{AskingFlags, ReportFlags};
 use super::form::{Form, Said};
+use super::pull_request;
 use crate::driving::{Past, Showing, block_on, drive_and};
 use crate::error::{Error, exit};
 use crate::prepared::{connections, unusable};
@@ -43,7 +44,8 @@ impl Asking<'_> {
         diagnostics::insist(&unusable(&workflow, self.settings), strict, streams)?;
         let script = self.script(&workflow, strict, streams)?;
         let mut subject = texts;
-        subject.insert(SUBJECT.to_owned(), frozen(&self.project.places.root, self.subject));
+        let place = pull_request::place(&self.project.places.root, self.options)?;
+        subject.insert(SUBJECT.to_owned(), frozen(&place, self.subject));
         if let Some(baseline) =
             baseline::read(self.project, self.report, self.options.branch.as_deref(), streams)?
         {
@@ -61,7 +63,7 @@ impl Asking<'_> {
             interactive: false,
             rehearsal: false,
             patience: self.settings.short_wait,
-            directory: self.project.places.root.clone(),
+            directory: place,
             reports: runs.directory().to_owned(),
             subject,
             delivery: None,

@@ -13,8 +13,8 @@ use crate::terminal::Streams;
 const DIRECTORY: &str = ".saihai/cache";
 
 /// What can be used again in a project. Answers that came with its files are not to be believed: a change could bring the
-/// answers about itself.
-pub(super) fn state(root: &Path, streams: &mut Streams) -> Cached {
+/// answers about itself. Where a commit is looked at, what can be seen is its files.
+pub(super) fn state(root: &Path, head: Option<&str>, streams: &mut Streams) -> Cached {
     let git = match Git::open(root) {
         Ok(git) => git,
         Err(_) => return Cached::Never,
@@ -28,5 +28,9 @@ pub(super) fn state(root: &Path, streams: &mut Streams) -> Cached {
         return Cached::Never;
     }
     Cache::of_project(root).sweep(SystemTime::now());
-    git.standing().ok().flatten().map_or(Cached::Blind, Cached::Seeing)
+    let seen = match head {
+        Some(commit) => git.tree_of(commit),
+        None => git.standing(),
+    };
+    seen.ok().flatten().map_or(Cached::Blind, Cached::Seeing)
 }

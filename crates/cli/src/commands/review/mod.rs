@@ -7,6 +7,7 @@ mod explain;
 mod flags;
 mod form;
 mod painted;
+mod pull_request;
 mod subject;
 
 use std::path::Path;
@@ -30,6 +31,7 @@ use subject::Wanted;
 
 pub(crate) use asking::report;
 pub(crate) use form::{Form, Said};
+pub(crate) use pull_request::{check_out_again, clean_up};
 
 /// Have specialised agents review a change
 #[derive(Debug, Args)]
@@ -46,6 +48,10 @@ pub(crate) struct Review {
     /// Compare with this revision
     #[arg(long, value_name = "REVISION", conflicts_with = "what")]
     base: Option<String>,
+
+    /// Review this pull request, as it is on the forge
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["what", "base", "no_untracked"])]
+    pr: Option<u64>,
 
     /// Leave out files that git does not track yet
     #[arg(long)]
@@ -89,6 +95,7 @@ impl Review {
         Ok(Self {
             what: Vec::new(),
             base: None,
+            pr: None,
             no_untracked: false,
             agent: vec![agent.definition.name.clone()],
             skip: Vec::new(),
@@ -110,12 +117,22 @@ impl Review {
         if !self.explain_selection {
             insist_on_all(&loaded, options.require_all || settings.review.require_all)?;
         }
-        let subject = self.subject(&project, &settings)?;
+        let proposed =
+            self.pr.map(|number| pull_request::fetch(number, &project, &settings, streams)).transpose()?;
+        let subject = match &proposed {
+            Some(proposed) => proposed.subject.clone(),
+            None => self.subject(&project, &settings)?,
+        };
         remark_on(&subject, streams);
         options.ignores = ignores(&*source, &project, self.asking.strict || settings.strict, streams)?;
-        options.branch = subject::branch(&project.places);
+        options.branch = match self.pr {
+            Some(number) => Some(format!("#{number}")),
+            None => subject::branch(&project.places),
+        };
+        options.checkout = proposed.as_ref().map(|proposed| proposed.head.clone());
         if settings.review.cache && !self.asking.no_cache && !self.explain_selection {
-            options.cache = cached::state(&project.places.root, streams);
+            let head = proposed.as_ref().map(|proposed| proposed.head.as_str());
+            options.cache = cached::state(&project.places.root, head, streams);
         }
         let selection = select(&loaded.agents, &subject, &wish);
         if self.explain_selection {

@@ -70,9 +70,7 @@ fn meant(word: &str, places: &Places) -> Result<Meant, Error> {
         (false, false) => {
             let error = Error::usage(format!("`{word}` is neither a revision nor a file here"));
             Err(if word.bytes().all(|byte| byte.is_ascii_digit()) {
-                error.hint(
-                    "pull requests cannot be reviewed by their number yet: fetch the branch and name it",
-                )
+                error.hint(format!("a pull request is reviewed by `saihai review --pr {word}`"))
             } else {
                 error.hint("`git fetch` brings revisions that only the remote has")
             })

@@ -49,7 +49,8 @@ mod tests {
     //
     #[test]
     fn lines_of_a_diff_are_those_of_the_new_version_and_headers_have_none() {
-        let changes = SubjectMode::Changes { base: "main".into(), merge_base: None, head: None };
+        let changes =
+            SubjectMode::Changes { base: "main".into(), merge_base: None, head: None, pull_request: None };
         let diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -3,3 +10,4 @@ fn main\n same\n-old\n+new\n+newer\n last\n";
         let check = |word, expected| check(&changes, diff, word, expected);
         check("a/x", (None, "diff --git a/x b/x"));

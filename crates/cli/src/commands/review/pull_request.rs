@@ -1,0 +1,115 @@
+//! `--pr`: a pull request, fetched as objects and looked at in a directory of its own.
+
+use std::path::{Path, PathBuf};
+
+use saihai::repository::Token;
+use saihai::{Git, GitError, RunDirectory, proposed};
+use saihai_config::review::{Plan, ReviewOptions};
+use saihai_config::{Settings, Use};
+use saihai_connect::forge::{Address, find_token};
+use saihai_model::{Subject, Workflow};
+
+use super::subject::refusal;
+use crate::driving::block_on;
+use crate::error::Error;
+use crate::prepared::connections;
+use crate::project::Project;
+use crate::repository::Repository;
+use crate::terminal::Streams;
+use crate::{diagnostics, issue};
+
+/// A pull request whose commits are here.
+#[derive(Debug)]
+pub(super) struct Proposed {
+    /// What it changes.
+    pub(super) subject: Subject,
+    /// Its last commit.
+    pub(super) head: String,
+}
+
+/// Fetches a pull request. Nothing is checked out, and no branch is made.
+pub(super) fn fetch(
+    number: u64,
+    project: &Project,
+    settings: &Settings,
+    streams: &mut Streams,
+) -> Result<Proposed, Error> {
+    diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
+    let root = &project.places.root;
+    let git = open(root)?
+        .ok_or_else(|| Error::usage(format!("`{}` is not in a git repository", root.display())))?;
+    let with = connections(settings);
+    let (pull_request, token) = block_on(async {
+        let remote = Repository::of_project(root, &with).await;
+        let github = issue::open(settings, remote, &with).await?;
+        let found = github.pull_request(number).await.map_err(issue::refused)?;
+        let host = Address::parse(&settings.work.api).map_err(|error| Error::usage(error.to_string()))?;
+        let token = find_token(host.host(), &with.environment).await;
+        Ok((found, token.map_err(|error| Error::usage(error.to_string()))?))
+    })?;
+    let remote = &settings.work.remote;
+    let url = git.remote_url(remote).map_err(failed)?;
+    let url = url.ok_or_else(|| Error::usage(format!("there is no remote `{remote}` to fetch from")))?;
+    let references = [format!("refs/pull/{number}/head"), format!("refs/heads/{}", pull_request.base)];
+    let tips = git.fetch(&url, &references, &Token::new(token.secret())).map_err(failed)?;
+    let [head, base] = tips.as_slice() else { return Err(Error::unavailable("git fetched something else")) };
+    let subject = proposed(root, number, (&pull_request.base, base), head).map_err(refusal)?;
+    Ok(Proposed { subject, head: head.clone() })
+}
+
+/// Where agents look: the project itself, or the files of the commit that is reviewed, put into a new directory.
+pub(super) fn place(root: &Path, options: &ReviewOptions) -> Result<PathBuf, Error> {
+    let Some(commit) = &options.checkout else { return Ok(root.to_owned()) };
+    let short = commit.get(..12).unwrap_or(commit);
+    let directory = root.join(".worktrees").join(format!("review-{short}-{}", std::process::id()));
+    check_out(root, commit, &directory)?;
+    Ok(directory)
+}
+
+/// Puts the files of a commit back where a review that goes on looks for them.
+pub(crate) fn check_out_again(directory: &RunDirectory, workflow: &Workflow) -> Result<(), Error> {
+    let Some(commit) = Plan::of(workflow).and_then(|plan| plan.checkout) else { return Ok(()) };
+    let place = PathBuf::from(directory.start()?.directory);
+    if place.exists() {
+        return Ok(());
+    }
+    // Git may still believe that it is there.
+    drop(open(root_of(directory))?.map(|git| git.remove_checkout(&place)));
+    check_out(root_of(directory), &commit, &place)
+}
+
+/// Removes the directory of a review that is over. What is in it is the commit's.
+pub(crate) fn clean_up(
+    directory: &RunDirectory,
+    workflow: &Workflow,
+    streams: &mut Streams,
+) -> Result<(), Error> {
+    if Plan::of(workflow).and_then(|plan| plan.checkout).is_none() {
+        return Ok(());
+    }
+    let place = PathBuf::from(directory.start()?.directory);
+    let removed = open(root_of(directory))?.map(|git| git.remove_checkout(&place)).transpose();
+    if let (true, Err(error)) = (place.exists(), removed) {
+        streams.warning(&format!("`{}` could not be removed: {error}", place.display()));
+    }
+    Ok(())
+}
+
+fn check_out(root: &Path, commit: &str, directory: &Path) -> Result<(), Error> {
+    let git = open(root)?
+        .ok_or_else(|| Error::usage(format!("`{}` is not in a git repository", root.display())))?;
+    git.check_out(commit, directory).map_err(failed)
+}
+
+/// The project of a run.
+fn root_of(directory: &RunDirectory) -> &Path {
+    directory.path().ancestors().nth(3).unwrap_or(directory.path())
+}
+
+fn open(root: &Path) -> Result<Option<Git>, Error> {
+    Git::open(root).map_err(failed)
+}
+
+fn failed(error: GitError) -> Error {
+    Error::unavailable(error.to_string())
+}

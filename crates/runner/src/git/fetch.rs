@@ -1,0 +1,42 @@
+//! Objects of a remote, and nothing else of it.
+
+use super::{Error, Git};
+use crate::repository::Token;
+
+/// What git may be asked to speak.
+const PROTOCOLS: &str = "https:ssh:file";
+
+impl Git {
+    /// Where a remote is.
+    pub fn remote_url(&self, remote: &str) -> Result<Option<String>, Error> {
+        self.ask("config", &["--get", &format!("remote.{remote}.url")])
+    }
+
+    /// Fetches what these refs of a remote are and returns their commits. No ref of the repository is made or moved.
+    ///
+    /// # Errors
+    /// The remote cannot be reached, or has no such ref.
+    pub fn fetch(&self, url: &str, references: &[String], token: &Token) -> Result<Vec<String>, Error> {
+        let names: Vec<&str> = references.iter().map(String::as_str).collect();
+        let said = self.speak("ls-remote", &[&["--quiet", "--", url], &names[..]].concat(), url, token)?;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let tip = |name: &&str| {
+            let mut lines = said.lines().filter_map(|line| line.split_once('\t'));
+            let found = lines.find(|(_, known)| known == name).map(|(commit, _)| commit.to_owned());
+            let missing = format!("the remote has no `{name}`");
+            found.ok_or(Error::Refused { command: "ls-remote".to_owned(), said: missing })
+        };
+        let tips = names.iter().map(tip).collect::<Result<Vec<String>, Error>>()?;
+        let flags = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", url];
+        self.speak("fetch", &[&flags[..], &names[..]].concat(), url, token)?;
+        Ok(tips)
+    }
+
+    fn speak(&self, command: &str, arguments: &[&str], url: &str, token: &Token) -> Result<Vec<u8>, Error> {
+        let mut git = self.command(command);
+        // A command for it could stand in the repository's own configuration.
+        git.env("GIT_ALLOW_PROTOCOL", PROTOCOLS).env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
+        token.lend(&mut git, url);
+        super::command::output(git.args(arguments), command)
+    }
+}

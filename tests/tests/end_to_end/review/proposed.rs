@@ -1,0 +1,122 @@
+//! Pull requests: fetched as objects, looked at in a directory of their own, and nothing is left behind.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+use saihai_connect::forge::testing::{ForgeServer, ForgeState, Wrong};
+use saihai_tests::{Invocation, Terminal};
+
+use super::*;
+
+const CANARY: &str = "canary-token-0815";
+
+/// What git says in a directory.
+fn said(directory: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
+        .args(arguments)
+        .current_dir(directory)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("git");
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A project whose remote has pull request 7, of which nothing is here yet; and the forge that knows of it.
+fn proposed(agents: &[(&str, &str)]) -> (Project, ForgeServer, String) {
+    let project = reviewed_by(agents);
+    fs::remove_file(project.root().join("store.py")).expect("a file");
+    let [remote, other] = ["remote.git", "other"].map(|name| project.root().join("..").join(name));
+    said(&project.root(), &["clone", "--quiet", "--bare", ".", "../remote.git"]);
+    said(&project.root(), &["remote", "add", "origin", &remote.display().to_string()]);
+    said(&project.root(), &["clone", "--quiet", "../remote.git", "../other"]);
+    fs::write(other.join("store.py"), "def run(query):\n    return db.execute(query)\n").expect("a file");
+    said(&other, &["add", "--all"]);
+    said(&other, &["commit", "--quiet", "--message", "proposed"]);
+    said(&other, &["push", "--quiet", "origin", "HEAD:refs/pull/7/head"]);
+    let head = said(&other, &["rev-parse", "HEAD"]);
+    let mut state = ForgeState::default();
+    state.pull_request(7, "topic", &head);
+    let settings = project.read(".saihai/config.toml");
+    project.write(".saihai/config.toml", format!("{settings}[work]\nrepo = \"me/tool\"\n"));
+    // What lies here uncommitted is no part of it.
+    project.write("local.py", "print(3)\n");
+    (project, ForgeServer::start(state), head)
+}
+
+fn asked(project: &Project, server: &ForgeServer, replies: &str, arguments: &[&str]) -> Invocation {
+    project.write("script.yaml", format!("script: 1\nreplies:\n{replies}"));
+    let arguments = [&["review", "--script", "script.yaml"], arguments].concat();
+    project.saihai(arguments).env("GITHUB_API_URL", server.url()).env("GITHUB_TOKEN", CANARY)
+}
+
+/// Everything a review must not leave behind.
+fn left(project: &Project) -> String {
+    let root = project.root();
+    let worktrees = said(&root, &["worktree", "list", "--porcelain"]).matches("worktree ").count();
+    format!("{}\n{}\n{worktrees}", said(&root, &["for-each-ref"]), said(&root, &["status", "--porcelain"]))
+}
+
+//
+#[test]
+fn a_pull_request_is_reviewed_at_its_head_and_nothing_of_it_stays() {
+    let (project, server, head) = proposed(&[("guard", "")]);
+    let before = left(&project);
+    let outcome =
+        asked(&project, &server, &one("main/guard", "important"), &["--pr", "7", "--json"]).run().exits(1);
+    let told = report(&outcome);
+    assert_eq!((&told["mode"], &told["base"], &told["head"]), (&"pr".into(), &"main".into(), &head.into()));
+    let found = &told["findings"][0];
+    assert_eq!((&found["file"], &found["anchor"]), (&"store.py".into(), &"added".into()));
+    assert_eq!(found["excerpt"]["lines"][0], "    return db.execute(query)");
+    let prompt = project.journal().prompt("main");
+    assert!(
+        prompt.contains("mode: pull request 7\nbase: main (") && !prompt.contains("local.py"),
+        "{prompt}"
+    );
+    assert_eq!(left(&project), before);
+    assert_eq!(server.writes(), [""; 0]);
+    assert!(!project.snapshot_contains(CANARY), "the token was kept");
+}
+
+#[test]
+fn a_review_of_a_pull_request_that_was_stopped_goes_on_where_its_files_are() {
+    let (project, server, _) = proposed(&[("a", ""), ("b", "")]);
+    let before = left(&project);
+    let replies =
+        format!("{}  - {{for: main/b, hang: true}}\n{}", one("main/a", "important"), none("main/b"));
+    let mut terminal = Terminal::start(asked(&project, &server, &replies, &["--pr", "7", "--jobs", "1"]));
+    terminal.wait_for("`main/a` replied");
+    terminal.signal(Signal::INT);
+    let (code, screen) = terminal.finish();
+    assert_eq!(code, Some(3), "{screen}");
+    fs::remove_dir_all(project.root().join(".worktrees")).expect("the directory of the review");
+    let resumed = project.saihai(["resume", "last"]).env("GITHUB_TOKEN", CANARY).run().exits(1);
+    assert!(resumed.stdout.contains("2 |     return db.execute(query)"), "{resumed}");
+    assert_eq!(left(&project), before);
+}
+
+//
+#[test]
+fn a_pull_request_that_cannot_be_had_is_refused_by_what_is_missing() {
+    let (project, server, _) = proposed(&[("guard", "")]);
+    let check = |invocation: Invocation, code: i32, expected: &str| {
+        let outcome = invocation.run().exits(code);
+        assert!(outcome.stderr.contains(expected), "{outcome}");
+    };
+    let ask = |arguments: &[&str]| asked(&project, &server, &none("main/guard"), arguments);
+    check(ask(&["--pr", "7"]).env("GITHUB_TOKEN", ""), 2, "there is no token");
+    check(ask(&["--pr", "8"]), 2, "was not found");
+    check(ask(&["7"]), 2, "`saihai review --pr 7`");
+    check(ask(&["--pr", "7", "--base", "main"]), 2, "exclude each other");
+    server.goes_wrong("GET", "/repos/me/tool/pulls/7", Wrong::Status(401, "Bad credentials".to_owned()), 1);
+    check(ask(&["--pr", "7"]), 4, "Bad credentials");
+    fs::remove_dir_all(project.root().join("../remote.git")).expect("the remote");
+    check(ask(&["--pr", "7"]), 4, "`git ls-remote` failed");
+    let nowhere = Project::new(PROGRAM);
+    check(asked(&nowhere, &server, &none("main/guard"), &["--pr", "7"]), 2, "is not in a git repository");
+    assert_eq!(project.runs(), [""; 0]);
+}
