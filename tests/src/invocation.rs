@@ -60,7 +60,9 @@ impl Invocation {
             .env("TZ", "UTC")
             .env("NO_COLOR", "1");
         let words: Vec<String> = arguments.iter().map(|one| one.to_string_lossy().into_owned()).collect();
-        Self { command, shown: format!("saihai {}", words.join(" ")), input: None, patience: WATCHDOG }
+        // Ours is built under several names.
+        let named = if program == Path::new("git") { "git" } else { "saihai" };
+        Self { command, shown: format!("{named} {}", words.join(" ")), input: None, patience: WATCHDOG }
     }
 
     /// Sets a variable.

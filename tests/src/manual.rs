@@ -1,7 +1,8 @@
 //! A page of the manual, whose examples can be run.
 //!
-//! A fenced block with the info string `console tested` holds commands and their output. A block whose info string ends
-//! in `file=PATH` is written to that file of the project first. All blocks of a page share one project, in order.
+//! A fenced block with the info string `console tested` holds commands and their output: calls of saihai and of git. A block
+//! whose info string ends in `file=PATH` is written to that file of the project first. All blocks of a page share one project,
+//! in order.
 
 use crate::Project;
 
@@ -100,7 +101,7 @@ pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
 /// The page with the output its commands really have. What differs each time becomes `[..]`.
 ///
 /// # Errors
-/// A command is no call of saihai.
+/// A command is no call of saihai or git.
 pub fn updated(text: &str, project: &Project) -> Result<String, String> {
     let mut lines = text.lines();
     let mut page = String::new();
@@ -207,11 +208,11 @@ impl Step {
     /// What a person sees who types it.
     fn seen(&self, project: &Project) -> Result<String, String> {
         let words = words(&self.command);
-        let arguments = match words.split_first() {
-            Some((program, arguments)) if program == "saihai" => arguments,
-            _ => return Err(format!("`{}` is no call of saihai", self.command)),
+        let outcome = match words.split_first() {
+            Some((program, arguments)) if program == "saihai" => project.saihai(arguments).run(),
+            Some((program, arguments)) if program == "git" => project.git(arguments).run(),
+            _ => return Err(format!("`{}` is no call of saihai or git", self.command)),
         };
-        let outcome = project.saihai(arguments).run();
         let end = match outcome.code {
             Some(0) => String::new(),
             Some(code) => format!("? {code}\n"),

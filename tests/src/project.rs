@@ -85,6 +85,24 @@ impl Project {
         Invocation::new(&self.program, &self.root(), &self.home(), arguments)
     }
 
+    /// A call of git in the project's root, by the person whose home it is: somebody with a name, as commits need one.
+    ///
+    /// # Panics
+    /// Their configuration cannot be written.
+    pub fn git<I>(&self, arguments: I) -> Invocation
+    where
+        I: IntoIterator,
+        I::Item: AsRef<OsStr>,
+    {
+        let configuration = self.home().join(".gitconfig");
+        if !configuration.exists() {
+            let text = "[user]\n\tname = A Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n";
+            fs::write(configuration, text).expect("a configuration of git");
+        }
+        let call = Invocation::new(Path::new("git"), &self.root(), &self.home(), arguments);
+        call.env("GIT_CONFIG_NOSYSTEM", "1")
+    }
+
     /// The ids of the runs that have begun: something of them was acknowledged.
     pub fn begun(&self) -> Vec<String> {
         let journal = |run: &String| self.root().join(".saihai/runs").join(run).join("journal.ndjson");
