@@ -96,7 +96,8 @@ impl Project {
     {
         let configuration = self.home().join(".gitconfig");
         if !configuration.exists() {
-            let text = "[user]\n\tname = A Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n";
+            let text =
+                "[user]\n\tname = A Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n";
             fs::write(configuration, text).expect("a configuration of git");
         }
         let call = Invocation::new(Path::new("git"), &self.root(), &self.home(), arguments);
