@@ -129,6 +129,14 @@ fn fifty_issues_survive_a_kill_in_the_middle() {
     }
     first.signal(Signal::KILL);
     first.finish();
+    let batch = std::fs::read_dir(project.root().join(".saihai/batches"))
+        .expect("it")
+        .next()
+        .expect("one")
+        .expect("it");
+    let kept = std::fs::read_to_string(batch.path().join("result.json")).expect("what had come of it");
+    let kept: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
+    assert!(kept["items"].as_array().expect("items").len() >= 10, "results are written as each item ends");
     let outcome = auto(&project, &["--jobs", "8"]).exits(0);
     assert_eq!(
         outcomes(&outcome).iter().filter(|row| row.ends_with("branch-ready")).count(),

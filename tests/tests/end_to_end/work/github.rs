@@ -234,3 +234,71 @@ fn an_event_names_its_issue_and_the_results_are_shown_with_the_step() {
     let shown = std::fs::read_to_string(summary).expect("a summary");
     assert!(shown.contains("| #7 | Login fails | pr-created |"), "{shown}");
 }
+
+// Case 30: a forge that dies once it has done what it was asked for.
+#[test]
+fn an_effect_whose_answer_was_lost_is_looked_up_and_not_repeated() {
+    let scene = Scene::new(&writes("fixed.txt"), one);
+    for path in ["/repos/me/tool/pulls", "/repos/me/tool/issues/7/comments"] {
+        scene.server.goes_wrong("POST", path, Wrong::CutAfter, 1);
+    }
+    scene.server.goes_wrong("PUT", "/repos/me/tool/pulls/8/merge", Wrong::CutAfter, 1);
+    scene.server.goes_wrong("GET", "/repos/me/tool/pulls", Wrong::Status(502, "bad gateway".to_owned()), 2);
+    let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 merged"]);
+    let state = scene.server.state();
+    assert_eq!((state.pull_requests.len(), state.issues[&7].comments.len()), (1, 1));
+}
+
+// I-20: a rate limit is sat out and said; what is not there and what may not be seen differ.
+#[test]
+fn a_rate_limit_is_sat_out_and_other_errors_are_told_apart() {
+    let scene = Scene::new(&writes("fixed.txt"), one);
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    scene.server.goes_wrong("GET", "/repos/me/tool/issues", Wrong::RateLimit { reset: now + 2 }, 1);
+    let outcome = scene.work(&["--label", "saihai"]).exits(0);
+    assert!(outcome.stderr.contains("the forge's rate limit is reached; waiting"), "{outcome}");
+    let missing = scene.work(&["--issues", "404"]).exits(2);
+    assert!(missing.stderr.contains("issue #404 was not found"), "{missing}");
+    scene.server.goes_wrong(
+        "GET",
+        "/repos/me/tool/issues/7",
+        Wrong::Body("{\"number\": \"x\"}".to_owned()),
+        1,
+    );
+    let odd = scene.work(&["--issues", "7"]).exits(4);
+    assert!(odd.stderr.contains("cannot be understood at `number`"), "{odd}");
+    scene.server.change(|state| state.issues.get_mut(&7).expect("it").closed = true);
+    let closed = scene.work(&["--issues", "7"]).exits(0);
+    assert_eq!(outcomes(&closed), ["#7 closed"]);
+    assert!(closed.stderr.contains("nothing to do"), "{closed}");
+}
+
+// I-12, case 42
+#[test]
+fn a_token_is_not_sent_in_the_clear() {
+    let scene = Scene::new(&writes("fixed.txt"), one);
+    let call = scene.call(&["--label", "saihai"]).env("GITHUB_API_URL", "http://example.org");
+    let outcome = call.run().exits(2);
+    assert!(outcome.stderr.contains("is not encrypted"), "{outcome}");
+    scene.server.goes_wrong(
+        "GET",
+        "/repos/me/tool",
+        Wrong::Redirect(302, "http://127.0.0.1:9/elsewhere".to_owned()),
+        1,
+    );
+    assert_ne!(scene.work(&["--label", "saihai"]).code, Some(0));
+}
+
+// I-16, case 41
+#[test]
+fn every_page_is_read_and_pull_requests_are_no_issues() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        for number in 1..=250 {
+            state.issue(number, &format!("Issue {number}"), &["saihai"]).is_pull_request = number <= 40;
+        }
+    });
+    let outcome = scene.work(&["--label", "saihai", "--list", "--json"]).exits(0);
+    assert_eq!(outcome.stdout.lines().count(), 210);
+}

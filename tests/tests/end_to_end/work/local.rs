@@ -204,7 +204,7 @@ fn what_breaks_together_does_not_land() {
     assert_eq!(git(&project, &["ls-tree", "--name-only", "main", "one", "two"]), "one");
 }
 
-// Case 25, case 26
+// I-49, case 25, case 26
 #[test]
 fn commits_of_the_agent_are_handed_over_and_nothing_is_nothing() {
     let project = repository(
@@ -214,6 +214,11 @@ fn commits_of_the_agent_are_handed_over_and_nothing_is_nothing() {
     commit(&project);
     assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
     assert_eq!(git(&project, &["log", "-1", "--format=%s", "feature/issue-7"]), "own");
+    let project = repository("  - {text: 'Nothing to do. [STEP:0]'}\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 no-changes"]);
+    assert_eq!(branches(&project), ["main"]);
 }
 
 // I-45: many at once, and each its own.
@@ -284,4 +289,47 @@ fn leftovers_are_listed_and_those_that_are_handed_over_are_removed() {
     assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-7/1:later.txt"]), "not committed");
     let again = project.saihai(["work", "--clean"]).run().exits(0);
     assert_eq!(again.stderr, "note: nothing is left over\n");
+}
+
+// I-4: the same prompts and the same decisions as under `run`.
+#[test]
+fn an_agent_is_told_the_same_under_work_as_under_run() {
+    let told = |arguments: &[&str]| {
+        let project = repository(&writes("fixed.txt"));
+        project.write(".saihai/issues/7.md", "# Login fails\n\nFor `a+b`.\n");
+        commit(&project);
+        project.saihai([arguments, &["--script", "script.yaml", "--auto"]].concat()).run().exits(0);
+        let journal = project.journal();
+        let place = project.root().display().to_string();
+        let own: Vec<String> = journal
+            .path_taken()
+            .into_iter()
+            .filter(|stage| !stage.contains('/'))
+            .map(str::to_owned)
+            .collect();
+        (journal.prompt("fix").replace(&place, "."), own)
+    };
+    assert_eq!(told(&["work"]), told(&["run", "it", "--issue", "7"]));
+}
+
+// I-29, case 7: what is closed is done, with all that only it needed; a label shows nothing.
+#[test]
+fn a_dependency_that_is_closed_is_done_and_one_that_only_says_so_is_not() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/1.md", "# One\n\nDepends on #2\n");
+    project.write(".saihai/issues/2.md", "---\nstate: closed\n---\n# Two\n\nDepends on #3\n");
+    project.write(".saihai/issues/3.md", "---\nlabels: [other]\n---\n# Three\n");
+    project.write(".saihai/issues/4.md", "# Four\n\nDepends on #5\n");
+    project.write(".saihai/issues/5.md", "---\nlabels: ['saihai:completed']\n---\n# Five\n");
+    commit(&project);
+    let outcome = auto(&project, &["--issues", "1"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#1 branch-ready"]);
+    let outcome = auto(&project, &["--issues", "4"]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#4 blocked"]);
+    assert!(outcome.stdout.contains("--resolve-deps"), "{outcome}");
+    // Once the branch of the one is merged by hand, those who need it can begin.
+    auto(&project, &["--issues", "5"]).exits(0);
+    assert_eq!(outcomes(&auto(&project, &["--issues", "4"]).exits(1)), ["#4 blocked"], "it is not merged");
+    git(&project, &["merge", "--quiet", "feature/issue-5"]);
+    assert_eq!(outcomes(&auto(&project, &["--issues", "4"]).exits(0)), ["#4 no-changes"]);
 }

@@ -193,7 +193,11 @@ impl Work {
             planned = Planned::new(&listing, &ground, self, streams)?;
         }
         if self.list {
-            planned.print(&listing, &ground, self.flags.json, &mut streams.out)?;
+            if self.flags.json {
+                planned.write(&listing, &mut streams.out)?;
+            } else {
+                planned.print(&listing, &ground, self, &mut streams.out)?;
+            }
             return Ok(exit::DONE);
         }
         if listing.plan.items.is_empty() && listing.over.is_empty() && !self.watch {
@@ -204,7 +208,7 @@ impl Work {
             return Ok(exit::DONE);
         }
         if !self.flags.json {
-            planned.print(&listing, &ground, false, &mut streams.err)?;
+            planned.print(&listing, &ground, self, &mut streams.err)?;
         }
         Batch::new(ground, self, selection, streams)?.work(listing, planned).await
     }

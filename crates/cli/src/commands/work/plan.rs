@@ -113,12 +113,9 @@ impl Planned {
         &self,
         listing: &Listing,
         ground: &Ground,
-        json: bool,
+        flags: &Work,
         out: &mut Stream,
     ) -> io::Result<()> {
-        if json {
-            return self.write(listing, out);
-        }
         if listing.plan.items.is_empty() {
             out.data("nothing to do")?;
             return out.flush();
@@ -148,13 +145,14 @@ impl Planned {
         for line in table.lines() {
             out.data(&line)?;
         }
-        for line in self.settings(ground) {
+        for line in self.settings(ground, flags) {
             out.data(&line)?;
         }
         out.flush()
     }
 
-    fn write(&self, listing: &Listing, out: &mut Stream) -> io::Result<()> {
+    /// The same for programs.
+    pub(super) fn write(&self, listing: &Listing, out: &mut Stream) -> io::Result<()> {
         for item in &listing.plan.items {
             let Some((planned, ready)) = self.ready(item.number) else { continue };
             let object = PlanObject {
@@ -175,9 +173,17 @@ impl Planned {
     }
 
     /// What else counts for all of them, each with who says so.
-    fn settings(&self, ground: &Ground) -> Vec<String> {
+    fn settings(&self, ground: &Ground, flags: &Work) -> Vec<String> {
         let work = &ground.work;
+        let flagged = [
+            ("source", flags.from.is_some() || flags.names_github()),
+            ("merge", flags.merge),
+            ("jobs", flags.jobs.is_some()),
+        ];
         let origin = |key: &str| {
+            if flagged.contains(&(key, true)) {
+                return format!("`--{key}`").replace("`--source`", "flags");
+            }
             let found =
                 ground.settings.find(&format!("work.{key}")).ok().and_then(|found| found.into_iter().next());
             found.map_or_else(|| "default".to_owned(), |found| found.origin.to_string())

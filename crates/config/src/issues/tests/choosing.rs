@@ -41,6 +41,7 @@ fn the_flag_the_issue_its_labels_and_the_settings_name_a_definition_in_this_orde
     assert_eq!(choose_definition(&issue(&[], None), None, &WorkSettings::default()), None);
 }
 
+// I-11
 #[test]
 fn issues_come_from_where_flags_say_or_settings_or_the_only_source_there_is() {
     let none = SourcesAtHand::default();

@@ -10,6 +10,7 @@ fn check(body: &str, expected: &str) {
     assert_eq!(mentioned(body, Some(HOME)).issues, numbers(expected), "{body}");
 }
 
+// I-26, cases 10 and 11
 #[test]
 fn a_line_that_only_names_issues_behind_its_words_names_dependencies() {
     check("Blocked by #3", "3");

@@ -75,6 +75,7 @@ impl Batch<'_> {
             self.take_frame_away();
             self.streams.err.send(&text);
         }
+        self.say_held();
         Ok(())
     }
 

@@ -72,6 +72,10 @@ pub(super) struct Batch<'a> {
     again: BTreeSet<IssueNumber>,
     interrupts: u8,
     look: Option<Look>,
+    /// The runs that were told of.
+    begun: BTreeSet<String>,
+    /// What is said once nobody is being asked.
+    held: Vec<String>,
 }
 
 /// Looking for issues again and again.
@@ -137,6 +141,8 @@ impl<'a> Batch<'a> {
             again: BTreeSet::new(),
             interrupts: 0,
             look,
+            begun: BTreeSet::new(),
+            held: Vec::new(),
         })
     }
 

@@ -22,7 +22,9 @@ impl Batch<'_> {
                     control.interrupt("ctrl-c");
                 }
                 self.controls.insert(number, control);
-                self.say(&format!("{number} run {run}"));
+                if self.begun.insert(run.clone()) {
+                    self.say(&format!("{number} run {run}"));
+                }
             }
             Told::Seen { number, seen } => self.seen(number, &seen),
             Told::Over { number, over } => self.over(number, *over).await?,
@@ -192,9 +194,23 @@ impl Batch<'_> {
         if self.flags.flags.json && self.live.is_none() {
             return;
         }
+        // Nothing is written into the line a person types in.
+        if !self.questions.is_empty() {
+            self.held.push(line.to_owned());
+            return;
+        }
         match &mut self.live {
             Some(live) => live.keep(&[line.to_owned()], &mut self.streams.err),
             None => self.streams.err.line(line),
+        }
+    }
+
+    /// Says what had to wait for an answer.
+    pub(super) fn say_held(&mut self) {
+        if self.questions.is_empty() {
+            for line in std::mem::take(&mut self.held) {
+                self.say(&line);
+            }
         }
     }
 
