@@ -62,6 +62,16 @@ impl FailureClass {
     ];
 }
 
+/// A limit on what one turn may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnLimit {
+    /// On model calls.
+    Calls,
+    /// On what a model writes.
+    Output,
+}
+
 /// One failure of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
@@ -75,6 +85,9 @@ pub struct Failure {
     /// It was what is left of the run's own budget that ended it: asking again would cost more than there is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_budget: bool,
+    /// It was a limit on what one turn may do that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<TurnLimit>,
     /// When asking again makes sense, if the provider said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Moment>,
@@ -83,6 +96,13 @@ pub struct Failure {
 impl Failure {
     /// A failure of a class with a message and nothing else known.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), by_deadline: false, by_budget: false, until: None }
+        Self {
+            class,
+            message: message.into(),
+            by_deadline: false,
+            by_budget: false,
+            limit: None,
+            until: None,
+        }
     }
 }

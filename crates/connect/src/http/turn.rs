@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use saihai_model::{
-    Ask, Failure, FailureClass, Permission, Progress, ProviderAnswer, Refusal, Reply, ToolUse, Usage,
+    Ask, Failure, FailureClass, Permission, Progress, ProviderAnswer, Refusal, Reply, ToolUse, TurnLimit,
+    Usage,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -118,7 +119,8 @@ impl Turn {
             conversation.messages.extend(self.service.api.results(&done));
         }
         let most = self.ask.max_calls.unwrap_or(CALLS).max(1);
-        Err(bad_request(format!("the model still asked for tools after {most} calls")).into())
+        let failure = bad_request(format!("the model still asked for tools after {most} calls"));
+        Err(Failure { limit: Some(TurnLimit::Calls), ..failure }.into())
     }
 
     /// What can be known to be wrong before anything is sent.
@@ -299,7 +301,8 @@ impl Conversation {
             Stop::Complete => {}
             Stop::Limit(limit) => {
                 let after = spent.output.map(|output| format!(" after {output} tokens")).unwrap_or_default();
-                return Err(bad_request(format!("the answer was cut off by the limit `{limit}`{after}")));
+                let failure = bad_request(format!("the answer was cut off by the limit `{limit}`{after}"));
+                return Err(Failure { limit: Some(TurnLimit::Output), ..failure });
             }
             Stop::Declined(words) if words.trim().is_empty() => {
                 return Err(Failure::new(FailureClass::Refused, "the model declined to answer"));

@@ -105,6 +105,7 @@ impl Performance {
                     message: fail.message.clone(),
                     by_deadline: false,
                     by_budget: false,
+                    limit: None,
                     until: fail.until,
                 },
                 retry_after: fail.retry_after,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use saihai_judge::review::{AgentResult, Payload, Status, TruncatedBy};
 use saihai_model::{
     CallFailed, CallId, Decision, Entry, Fact, Failure, FailureClass, Json, Millis, Moment, Place, Record,
-    Replied, StageId, Turn, Usage, Usd, Workflow,
+    Replied, StageId, Turn, TurnLimit, Usage, Usd, Workflow,
 };
 
 /// A fold over the records of a run: what each of its agents was asked, said and cost.
@@ -176,6 +176,13 @@ impl<'w> Asked<'w> {
                 Status::Timeout { timeout_seconds: whole.0.div_ceil(1_000) }
             }
             Some(failure) if failure.by_budget => Status::error(Status::BUDGET, failure.message.as_str()),
+            Some(Failure { limit: Some(limit), .. }) => {
+                let reason = match limit {
+                    TurnLimit::Calls => TruncatedBy::MaxTurns,
+                    TurnLimit::Output => TruncatedBy::OutputLimit,
+                };
+                Status::Truncated { reason }
+            }
             Some(failure) => Status::failed(failure.class, failure.message.as_str()),
             None if !self.outputs.is_empty() => {
                 let why = problems.unwrap_or_else(|| "the reply holds no JSON object".to_owned());
@@ -208,5 +215,26 @@ impl Spent {
             (Some(one), Some(more)) => Some(both(one, more)),
             (one, more) => one.or(more),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::turn;
+
+    #[test]
+    fn a_limit_on_the_turn_cuts_an_answer_off_and_is_no_failure_of_the_agent() {
+        let (stage, turn) = (StageId::from("main"), turn("a", Vec::new()));
+        let status = |limit: Option<TurnLimit>| {
+            let call = CallId { stage: stage.clone(), visit: 1, round: 1, n: 1 };
+            let failure = Failure { limit, ..Failure::new(FailureClass::BadRequest, "cut off") };
+            let mut asked = Asked::new(&stage, 0, &turn);
+            asked.failed(&CallFailed::new(call, failure), Moment(1));
+            asked.result(true).status
+        };
+        assert_eq!(status(Some(TurnLimit::Calls)), Status::Truncated { reason: TruncatedBy::MaxTurns });
+        assert_eq!(status(Some(TurnLimit::Output)), Status::Truncated { reason: TruncatedBy::OutputLimit });
+        assert_eq!(status(None), Status::failed(FailureClass::BadRequest, "cut off"));
     }
 }

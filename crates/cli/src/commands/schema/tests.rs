@@ -4,7 +4,8 @@ use std::path::Path;
 use saihai_model::{
     Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Entry, Fact, Failure,
     FailureClass, Found, Hold, How, Meter, Millis, Moment, Outcome, Place, Published, Purpose, Raise,
-    Reading, Remark, Replied, Start, Tag, Text, TextFile, TextSource, ToolUsed, Usage, Usd, Verdict,
+    Reading, Remark, Replied, Start, Tag, Text, TextFile, TextSource, ToolUsed, TurnLimit, Usage, Usd,
+    Verdict,
 };
 use serde_json::{Value as Json, json};
 
@@ -137,6 +138,7 @@ fn failure() -> Failure {
         message: "m".into(),
         by_deadline: true,
         by_budget: true,
+        limit: Some(TurnLimit::Calls),
         until: Some(Moment(1)),
     }
 }

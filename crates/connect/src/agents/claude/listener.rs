@@ -1,7 +1,8 @@
 //! What is heard of Claude Code, and what has come of it.
 
 use saihai_model::{
-    Ask, Failure, FailureClass, Meter, Moment, Progress, ProviderAnswer, Refusal, Reply, Usage, Usd,
+    Ask, Failure, FailureClass, Meter, Moment, Progress, ProviderAnswer, Refusal, Reply, TurnLimit, Usage,
+    Usd,
 };
 
 use super::event::{Block, Event, Outcome, Spoken, System};
@@ -185,6 +186,11 @@ impl Ears {
         failure.until = self.spent_until.filter(|_| class == FailureClass::Quota);
         // What it was told to keep to is what is left of the run's own budget.
         failure.by_budget = outcome.subtype == "error_max_budget_usd";
+        failure.limit = match (outcome.subtype.as_str(), outcome.api_error.as_deref()) {
+            ("error_max_turns", _) => Some(TurnLimit::Calls),
+            (_, Some("max_output_tokens")) => Some(TurnLimit::Output),
+            (_, _) => None,
+        };
         self.refusal(failure, outcome)
     }
 

@@ -231,6 +231,18 @@ fn what_counts_of_an_end_is_whether_it_is_an_error_and_with_which_status() {
     "#);
 }
 
+#[test]
+fn an_end_by_a_limit_says_which() {
+    let limit = |fields: &str| {
+        let line =
+            format!(r#"{{"type":"result","session_id":"s-1","is_error":true,"result":"words",{fields}}}"#);
+        hear(&Claude, &ask(), &settings(), &said(&line)).answer.unwrap_err().failure.limit
+    };
+    assert_eq!(limit(r#""subtype":"error_max_turns""#), Some(saihai_model::TurnLimit::Calls));
+    assert_eq!(limit(r#""api_error":"max_output_tokens""#), Some(saihai_model::TurnLimit::Output));
+    assert_eq!(limit(r#""api_error_status":401"#), None);
+}
+
 // C-42, C-60, Connections case 11
 #[test]
 fn a_process_that_may_do_more_than_was_asked_is_ended() {

@@ -167,6 +167,7 @@ async fn a_model_that_only_looks_around_is_stopped() {
     usage: {"input":15,"output":6}
     "#);
     assert_eq!(server.seen().len(), 3);
+    assert_eq!(answer.unwrap_err().failure.limit, Some(saihai_model::TurnLimit::Calls));
 }
 
 // C-82: with a schema the model looks around and then gives its answer by the tool for it.
