@@ -86,7 +86,6 @@ impl Cache {
 mod tests {
     use super::*;
 
-    //
     #[test]
     fn answers_are_kept_until_nobody_asked_for_thirty_days() {
         let root = tempfile::tempdir().unwrap();

@@ -99,7 +99,7 @@ fn a_review_of_a_pull_request_that_was_stopped_goes_on_where_its_files_are() {
     assert_eq!(left(&project), before);
 }
 
-//
+// What is missing decides the exit code: ours, or the forge.
 #[test]
 fn a_pull_request_that_cannot_be_had_is_refused_by_what_is_missing() {
     let (project, server, _) = proposed(&[("guard", "")]);
