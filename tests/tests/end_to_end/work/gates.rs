@@ -28,6 +28,10 @@ fn without_a_person_the_run_parks_at_each_gate_in_turn_and_goes_on_when_answered
         let parked = work(&project, &[]).run().exits(6);
         assert_eq!(outcomes(&parked), ["#7 waiting"], "{parked}");
         gates.push(at(&parked));
+        assert!(parked.stdout.contains("#7 | #7 Login fails, from `main` at "), "{parked}");
+        let shows_commit =
+            parked.stdout.contains("#7 | commit ") && parked.stdout.contains("#7 |   fixed.txt");
+        assert_eq!(shows_commit, gates.len() > 1, "{parked}");
         answer(&project, "yes");
     }
     assert_eq!(gates, ["pre-loop", "post-completion", "before-pr"]);

@@ -3,6 +3,7 @@
 use std::io;
 
 use saihai::delivery::Past;
+use saihai::open_gate;
 use saihai_config::delivery::stage;
 use saihai_config::issues::cut;
 use saihai_model::{Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
@@ -36,6 +37,9 @@ pub(super) struct ItemResult {
     pub(super) turns: u64,
     pub(super) cost_usd: f64,
     pub(super) seconds: f64,
+    /// What a person is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) asks: Option<String>,
     /// What a person can do now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) hints: Vec<String>,
@@ -94,6 +98,7 @@ impl ItemResult {
             turns: cost.turns,
             cost_usd: cost.usd.dollars(),
             seconds: std::time::Duration::from_millis(time.0).as_secs_f64(),
+            asks: past.and_then(asks),
             hints: hints(outcome, past),
             exit: if over.panicked { 70 } else { outcome.exit_code() },
             way: text(stage::MERGE, "hint"),
@@ -102,6 +107,12 @@ impl ItemResult {
             time,
         }
     }
+}
+
+/// What a person is asked at the gate that a run waits at (I-40).
+fn asks(past: &Past) -> Option<String> {
+    let at_gate = past.state.reason() == Some("person");
+    at_gate.then(|| open_gate(&past.directory).ok()).flatten().map(|(_, text, _)| text)
 }
 
 /// What a person can do now.
@@ -175,6 +186,9 @@ pub(super) fn print(results: &[ItemResult], out: &mut Stream) -> io::Result<()> 
         // What did not fit into its column.
         if let Some(reason) = result.reason.as_ref().filter(|reason| reason.chars().count() > REASON) {
             out.data(&format!("{}: {}", result.issue, visible_line(reason)))?;
+        }
+        for line in result.asks.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty()) {
+            out.data(&format!("{} | {}", result.issue, visible_line(line)))?;
         }
         for hint in &result.hints {
             out.data(&format!("{}: {}", result.issue, visible_line(hint)))?;
