@@ -30,6 +30,18 @@ impl Repository {
         Ok(Base { branch: branch.to_owned(), commit })
     }
 
+    /// The base of a branch that may be there already: where the two parted. One that has nothing in common with it is left to
+    /// whoever looks at it later.
+    pub fn forked(&self, base: Base, branch: &str) -> Result<Base, Error> {
+        let Some(tip) = self.tip(&format!("refs/heads/{branch}"))? else { return Ok(base) };
+        let private = Private::make(self, None)?;
+        match private.line("merge-base", [&base.commit, &tip]) {
+            Ok(commit) => Ok(Base { commit, ..base }),
+            Err(Error::Git(crate::git::Error::Refused { .. })) => Ok(base),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether one commit is another or comes before it.
     pub(super) fn contains(&self, private: &Private<'_>, later: &str, earlier: &str) -> Result<bool, Error> {
         private.holds("merge-base", ["--is-ancestor", earlier, later])

@@ -120,7 +120,9 @@ fn one_that_fails_keeps_its_files_and_no_success_is_claimed() {
     // Asked again it is only told of; with `--retry` there is another run on the same branch.
     auto(&project, &[]).exits(1);
     assert_eq!(project.runs().len(), 1);
+    // The base may have moved meanwhile: the branch still began where it began.
     project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("fixed.txt")));
+    commit(&project);
     let retried = auto(&project, &["--retry"]).exits(0);
     assert_eq!(outcomes(&retried), ["#1 branch-ready"]);
     assert_eq!(project.runs().len(), 2);

@@ -78,5 +78,5 @@ fn branches(project: &Project) -> Vec<String> {
 fn outcomes(outcome: &Outcome) -> Vec<String> {
     let rows = outcome.stdout.lines().skip(1).take_while(|line| line.starts_with('#'));
     let words = rows.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
-    words.filter(|row| !row.contains(':')).collect()
+    words.filter(|row| !row.contains(':') && !row.ends_with('|')).collect()
 }

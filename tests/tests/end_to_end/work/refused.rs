@@ -112,7 +112,8 @@ fn what_is_not_ours_stays_as_it_is() {
     assert_eq!(project.read(".worktrees/issue-7/precious.txt"), "mine\n");
     assert!(outcome.stdout.contains("exists, not ours"), "{outcome}");
     assert_eq!(git(&project, &["rev-parse", "feature/issue-8"]), git(&project, &["rev-parse", "main"]));
-    // With the person's word it goes on there.
+    // Not even where it is begun again; with the person's word it goes on there.
+    assert_eq!(outcomes(&auto(&project, &["--issues", "8", "--retry"]).exits(1)), ["#8 blocked"]);
     let adopted = auto(&project, &["--issues", "8", "--adopt", "--retry"]).exits(0);
     assert_eq!(outcomes(&adopted), ["#8 branch-ready"]);
 }

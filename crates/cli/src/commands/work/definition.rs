@@ -69,7 +69,8 @@ impl Ready {
         (options.delivers, options.issue) = (true, Some(issue));
         let wanted = Wanted { definition: name, options: &options, settings, strict };
         let prepared = Prepared::new(project, wanted, streams)?;
-        if prepared.rehearsal {
+        // Whoever only looks at the plan needs nobody.
+        if prepared.rehearsal && !ground.only_lists {
             let error = Error::usage(format!("nobody is configured who could work with `{name}`"));
             return Err(error.hint("name a provider with `--provider`, or in the settings; `saihai doctor` lists those there are"));
         }

@@ -31,6 +31,8 @@ pub(crate) struct Ground {
     pub(crate) access: Option<Access>,
     /// The branch that work goes to where nothing else is said.
     pub(crate) default_base: Option<String>,
+    /// Nothing is done: it is only said what would be.
+    pub(crate) only_lists: bool,
     /// A flag forbids pull requests.
     pub(crate) no_pull_request: bool,
 }
@@ -72,6 +74,7 @@ impl Ground {
             forge,
             access,
             default_base: None,
+            only_lists: flags.list,
             no_pull_request: flags.no_pr,
         };
         ground.default_base = match forge {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use saihai::delivery::{Assignment, Came, Deliverer, Destination, Forge, Means, Past};
 use saihai::repository::{Base, ItemLock, Taken};
 use saihai::{Beginning, Clock, Control, Driver, Finish, Going, Observed, RunDirectory};
+use saihai_config::delivery::stage;
 use saihai_config::issues::{clean_title, task};
 use saihai_config::{CleanUp, Comments, ForgeKind};
 use saihai_connect::Surroundings;
@@ -121,7 +122,8 @@ impl Job {
         };
         // Looked at again, now that it is ours: somebody may have been here meanwhile.
         let all = Past::of(&self.ground.runs(), self.issue.source, self.issue.number)?;
-        let known = !all.is_empty();
+        // A run that was refused its branch says nothing of whose it is.
+        let known = all.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
         let last = all.into_iter().find(|past| past.delivers);
         let driver = match last {
             Some(past) if goes_on(&past, &self.ground) => self.resume(past, &lock)?,
@@ -160,6 +162,9 @@ impl Job {
             return Ok(Err(Over::told(WorkOutcome::Failed, WorkReason::BlankTitle.word())));
         };
         let base = self.base()?;
+        // A branch that is there began where it began, whatever has been added to its base since.
+        let branch = self.issue.number.branch(&self.ready.work.branch_prefix);
+        let base = ground.repository.forked(base, &branch).map_err(super::ground::refused_by_git)?;
         let assignment = self.assignment(title.clone(), base)?;
         let about = format!(
             "{} {title}, from `{}` at {}",
@@ -265,10 +270,10 @@ impl Job {
     }
 
     fn resume(&self, past: Past, lock: &Arc<ItemLock>) -> Result<Driver, Error> {
-        let placed = past.deeds.has(saihai_config::delivery::stage::WORKTREE);
+        let placed = past.deeds.has(stage::WORKTREE);
         let workflow = past.directory.workflow()?;
         let deliverer = deliverer(&self.ground, &workflow, past.assignment, lock, true)?;
-        if placed && !past.deeds.has(saihai_config::delivery::stage::CLEAN_UP) {
+        if placed && !past.deeds.has(stage::CLEAN_UP) {
             deliverer.restore().map_err(Error::usage)?;
         }
         let raise = Raise {

@@ -130,7 +130,7 @@ pub(crate) struct Work {
 
     /// Say what would be done, and do nothing
     #[arg(long, conflicts_with_all = ["watch", "clean"])]
-    list: bool,
+    pub(crate) list: bool,
 
     /// List leftovers of work on issues, and remove those nothing would be lost with
     #[arg(long, conflicts_with = "watch")]

@@ -35,6 +35,7 @@ pub(crate) fn assigned(issue: &Issue, project: &Project, settings: &Settings) ->
     let own = [".saihai/runs", ".saihai/cache"].map(std::path::Path::new);
     let all = [own[0], own[1], work.worktree_root.as_path(), settings.reports_dir.as_path()];
     let base = repository.beginning(&base).map_err(refused_by_git)?;
+    let base = repository.forked(base, &number.branch(&work.branch_prefix)).map_err(refused_by_git)?;
     repository.exclude(&all).map_err(refused_by_git)?;
     Ok(Assignment {
         batch: None,
@@ -91,7 +92,8 @@ pub(crate) async fn outside(
         // Only a definition that wants something of the issue minds.
         Err(_) => None,
     };
-    let known = !Past::of(&project.runs(), assignment.source, number)?.is_empty();
+    let known = Past::of(&project.runs(), assignment.source, number)?;
+    let known = known.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
     let (runs, secrets, around) = (project.runs(), with.redactor().values(), Surroundings::of(&with));
     let means = Means { repository, lock, forge, runs, secrets, around, beyond };
     Ok(Deliverer::new(assignment, means, known))

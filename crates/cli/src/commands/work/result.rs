@@ -36,7 +36,7 @@ pub(super) struct ItemResult {
     pub(super) worktree: Option<String>,
     pub(super) turns: u64,
     pub(super) cost_usd: f64,
-    pub(super) seconds: f64,
+    pub(super) time_ms: u64,
     /// What a person is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) asks: Option<String>,
@@ -97,7 +97,7 @@ impl ItemResult {
             worktree: worktree.map(|path| path.display().to_string()),
             turns: cost.turns,
             cost_usd: cost.usd.dollars(),
-            seconds: std::time::Duration::from_millis(time.0).as_secs_f64(),
+            time_ms: time.0,
             asks: past.and_then(asks),
             hints: hints(outcome, past),
             exit: if over.panicked { 70 } else { outcome.exit_code() },
@@ -198,7 +198,8 @@ pub(super) fn print(results: &[ItemResult], out: &mut Stream) -> io::Result<()> 
             out.data(&format!("{}: its files are in `{}`", result.issue, visible_line(worktree)))?;
         }
     }
-    if exit_code(results) == 0 && !results.is_empty() {
+    let is_done = |result: &ItemResult| result.exit == 0 && result.word != WorkOutcome::Elsewhere;
+    if results.iter().all(is_done) && !results.is_empty() {
         out.data("all done")?;
     }
     // What is left to do for the person whose branch must not move under their feet (I-62).

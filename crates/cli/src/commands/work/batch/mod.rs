@@ -11,7 +11,7 @@ use std::time::Duration;
 use saihai::Control;
 use saihai::delivery::Past;
 use saihai::repository::ItemLock;
-use saihai_engine::work::{Plan, Scene, Standing, Step, schedule};
+use saihai_engine::work::{Obstacle, Plan, Scene, Standing, Step, schedule};
 use saihai_model::{
     Budget, Cost, Issue, IssueNumber, Millis, Moment, ProviderName, StageId, StatusLabel, WorkOutcome,
     WorkReason,
@@ -279,7 +279,12 @@ impl<'a> Batch<'a> {
             Step::Start(number) | Step::Continue(number) => self.start(number),
             Step::Obstructed(number, obstacle) => {
                 let reason = format!("{}: {}", WorkReason::Dependency.word(), obstacle_words(obstacle));
-                let hint = "; `--resolve-deps` works on it as well, `--ignore-deps` does not look";
+                let hint = match obstacle {
+                    Obstacle::NotSelected(_) => {
+                        "; `--resolve-deps` works on it as well, `--ignore-deps` does not look"
+                    }
+                    Obstacle::NotFound(_) => "; `--ignore-deps` does not look",
+                };
                 self.end(number, &Over::told(WorkOutcome::Blocked, format!("{reason}{hint}")));
             }
             Step::Without { number, because_of, outcome } => {
