@@ -134,6 +134,9 @@ fn performed(place: Option<Place>, call: &str, outcome: &Outcome) -> Vec<Line> {
 
 /// What an action came to beside its label: numbers as people write them, everything else as it is.
 fn told(output: &BTreeMap<String, Json>) -> String {
+    // What is kept for later stages to compare is nothing to read.
+    let told = output.iter().filter(|(_, value)| !value.is_object() && !value.is_null());
+    let output: &BTreeMap<String, Json> = &told.map(|(name, value)| (name.clone(), value.clone())).collect();
     if !output.values().all(Json::is_number) {
         return compact(output);
     }
