@@ -24,7 +24,7 @@ impl Run {
         let mut reasons = done.reading.near_misses.clone();
         let mut missing = Vec::new();
         if let Some(word) = closing(directives, &done.reading) {
-            missing = self.lacking(word, &done.reading);
+            missing = self.lacking(word, directives, &done.reading);
             if missing.is_empty() {
                 return Ruling { directive: true, ..Ruling::new(By::Directive, word.then.clone()) };
             }
@@ -54,8 +54,10 @@ impl Run {
         Ruling { reasons, missing, ..ruling }
     }
 
-    fn lacking(&self, word: &EndWord, reading: &Reading) -> Vec<Topic> {
-        let now: BTreeSet<&Topic> = reading.events.iter().map(|event| &event.topic).collect();
+    /// The events a closing word lacks. One outside the scope of whoever publishes it counts for nothing.
+    fn lacking(&self, word: &EndWord, directives: Option<&Directives>, reading: &Reading) -> Vec<Topic> {
+        let counted = reading.events.iter().filter(|event| !out_of_scope(directives, event));
+        let now: BTreeSet<&Topic> = counted.map(|event| &event.topic).collect();
         let lacking = word
             .requires
             .iter()

@@ -131,6 +131,17 @@ impl Budget {
         }
     }
 
+    /// It, and as much as was spent before.
+    #[must_use]
+    pub fn more(&self, cost: Cost, driven: Millis) -> Self {
+        Self {
+            usd: self.usd.map(|most| Usd(most.0.saturating_add(cost.usd.0))),
+            tokens: self.tokens.map(|most| most.saturating_add(cost.tokens)),
+            turns: self.turns.map(|most| most.saturating_add(cost.turns)),
+            time: self.time.map(|most| Millis(most.0.saturating_add(driven.0))),
+        }
+    }
+
     /// The part of each of so many who spend it at the same time.
     #[must_use]
     pub fn divided(&self, by: u64) -> Self {

@@ -113,8 +113,10 @@ impl Run {
         block_on(async {
             let outside: Option<Arc<dyn Outside>> = match assignment {
                 Some(assignment) => {
-                    streams.note(&format!("working in `{}`", project.shown(&assignment.worktree)));
-                    Some(Arc::new(one::outside(assignment, &workflow, &project, &settings).await?))
+                    let place = project.shown(&assignment.worktree);
+                    let outside = one::outside(assignment, &workflow, &project, &settings).await?;
+                    streams.note(&format!("working in `{place}`"));
+                    Some(Arc::new(outside))
                 }
                 None if rehearsal => None,
                 None => outside::reach(&workflow, &project, &settings, &with, streams).await?,

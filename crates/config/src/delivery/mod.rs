@@ -216,8 +216,8 @@ impl Around<'_> {
     fn action(&mut self, id: &str, deed: Deed, labels: &[(&str, Target)]) {
         let inputs = deed.told.iter().map(|(stage, key)| ((*stage).into(), (*key).to_owned())).collect();
         let spec = ActionSpec { does: deed.does, inputs, once: deed.once, poll: deed.poll };
-        let rules = labels.iter();
-        let rules = rules.map(|(label, then)| Rule { when: Holds::Is((*label).into()), then: then.clone() });
+        let rules = labels.iter().cloned().chain(BROKEN.map(|word| (word, failed(word))));
+        let rules = rules.map(|(label, then)| Rule { when: Holds::Is(label.into()), then });
         let exit = Exit::Rules { rules: rules.collect(), question: None, otherwise: failed("delivery") };
         self.stages.push((id.into(), plain(id, Activity::Action(spec), exit)));
     }
@@ -231,6 +231,9 @@ impl Around<'_> {
         }
     }
 }
+
+/// Why any of them may fail: the issue is not ours any more, git would not, the forge would not.
+const BROKEN: [&str; 3] = ["lock-lost", "git", "forge"];
 
 /// Why a commit is not made (I-47, I-50).
 const PROBLEMS: [&str; 5] =

@@ -168,7 +168,8 @@ impl Variables {
             let declared = |first: &&Known| {
                 !same(first) && !self.declared.contains(&(input.step.clone(), input.key.clone()))
             };
-            match self.shared.get(&name).filter(declared) {
+            let other = own.get(&name).filter(|first| !same(first));
+            match other.or_else(|| self.shared.get(&name).filter(declared)) {
                 Some(first) => collide(&name, first, &known, diagnostics),
                 None => {
                     own.insert(name, known.clone());

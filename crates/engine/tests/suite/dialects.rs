@@ -104,6 +104,22 @@ fn completion_is_refused_until_the_required_events_were_published() {
     sim.prove_replay();
 }
 
+// An event that its stage may not publish does not satisfy what completion requires, also in the same reply.
+#[test]
+fn an_event_outside_its_scope_completes_nothing() {
+    let mut workflow = ring(&["tests.other"]);
+    let stage = workflow.stages.get_mut("tester").unwrap();
+    let saihai_model::Activity::Turns { turns, .. } = &mut stage.does else { unreachable!("it asks") };
+    turns[0].reads.directives.as_mut().unwrap().enforce = true;
+    let mut sim = Sim::started(workflow);
+    let both = Reading { end_word: Some("LOOP_COMPLETE".to_owned()), ..publishes("tests.other", None) };
+    sim.reply("tester", both);
+    assert!(sim.outcome().starts_with("running"), "{}", sim.outcome());
+    let refused = Decision::Refused { missing: vec!["tests.other".into()] };
+    assert!(sim.decisions().contains(&&refused));
+    sim.prove_replay();
+}
+
 #[test]
 fn silence_is_reminded_of_and_then_stalls_until_a_person_resumes() {
     // H-48, H-49

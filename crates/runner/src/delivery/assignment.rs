@@ -17,6 +17,9 @@ pub struct Assignment {
     pub batch: Option<String>,
     /// Who keeps the issue.
     pub source: IssueSource,
+    /// The repository it is an issue of, where it is one of a repository's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<RepositoryName>,
     /// Which issue.
     pub issue: IssueNumber,
     /// Its title, on one line.

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU32;
 use saihai_connect::Surroundings;
 use saihai_connect::forge::{ForgeError, Github};
 use saihai_model::{Action, Failure, FailureClass, Given, Json, Label, Outcome};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Assignment;
@@ -93,7 +94,7 @@ impl Outside for Deliverer {
         Box::pin(async move {
             // Whoever has lost the issue does nothing more to it (I-32).
             if let Err(lost) = delivering.means.lock.check() {
-                return failed(FailureClass::Crashed, &lost.to_string());
+                return done("lock-lost", [("why", json!(lost.to_string()))]);
             }
             delivering.perform(deed, stop).await
         })
@@ -167,7 +168,12 @@ impl Broken {
         };
         let class = match &self {
             Self::Repository(repository::Error::Moved { .. }) => FailureClass::Transient,
-            Self::Repository(_) | Self::Run(_) | Self::Untold(_) => FailureClass::BadRequest,
+            Self::Repository(repository::Error::LockLost { .. }) => {
+                return done("lock-lost", [("why", json!(message))]);
+            }
+            Self::Repository(_) | Self::Run(_) | Self::Untold(_) => {
+                return done("git", [("why", json!(message))]);
+            }
             Self::Forge(error) => match error {
                 // Nobody can say which one is meant, or what the forge said: a person looks (I-71).
                 ForgeError::Ambiguous { .. } | ForgeError::Malformed { .. } => {
@@ -182,7 +188,7 @@ impl Broken {
                 ForgeError::NotFound { .. }
                 | ForgeError::Refused { .. }
                 | ForgeError::HeadMoved { .. }
-                | ForgeError::IsPullRequest(_) => FailureClass::BadRequest,
+                | ForgeError::IsPullRequest(_) => return done("forge", [("why", json!(message))]),
             },
         };
         failed(class, &message)

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use saihai_config::delivery::stage;
 use saihai_model::{
-    Cost, Ending, Entry, Fact, Hold, IssueNumber, IssueSource, Json, Millis, Moment, Outcome, StageId,
-    WorkOutcome,
+    Cost, Ending, Entry, Fact, Hold, IssueNumber, IssueSource, Json, Millis, Moment, Outcome, RepositoryName,
+    StageId, WorkOutcome,
 };
 
 use super::Assignment;
@@ -47,7 +47,16 @@ impl Deeds {
 
     /// Why the last of them ended as it did, in its own words.
     pub fn why(&self) -> Option<&str> {
-        let stages = [stage::WORKTREE, stage::FINALIZE, stage::PUSH, stage::CHECKS, stage::MERGE];
+        let stages = [
+            stage::WORKTREE,
+            stage::FINALIZE,
+            stage::PUSH,
+            stage::PULL_REQUEST,
+            stage::CHECKS,
+            stage::MERGE,
+            stage::COMMENT,
+            stage::CLEAN_UP,
+        ];
         stages.iter().rev().find_map(|stage| self.text(stage, "why"))
     }
 
@@ -72,14 +81,22 @@ impl Past {
     ///
     /// # Errors
     /// The directory of runs cannot be read.
-    pub fn of(runs: &Runs, source: IssueSource, issue: IssueNumber) -> Result<Vec<Self>, Error> {
+    pub fn of(
+        runs: &Runs,
+        source: IssueSource,
+        issue: IssueNumber,
+        home: Option<&RepositoryName>,
+    ) -> Result<Vec<Self>, Error> {
+        // Issues of one number in two repositories are two issues.
+        let is_meant = |assignment: &Assignment| {
+            let elsewhere = home.zip(assignment.home.as_ref()).is_some_and(|(home, of)| home != of);
+            assignment.source == source && assignment.issue == issue && !elsewhere
+        };
         let slug = format!("-{}", issue.slug());
         let mut found = Vec::new();
         for directory in runs.named(&slug)? {
             let read = Self::read(&directory).ok().flatten();
-            found.extend(
-                read.filter(|past| past.assignment.source == source && past.assignment.issue == issue),
-            );
+            found.extend(read.filter(|past| is_meant(&past.assignment)));
         }
         Ok(found)
     }

@@ -50,7 +50,7 @@ fn crashes(suite: u64) {
     }
 }
 
-// I-70, I-71, I-72, case 30: a crash after any single step leads to one branch, one pull request, one comment, one merge.
+// case 30: a crash after any single step leads to one branch, one pull request, one comment, one merge.
 #[test]
 fn nothing_happens_twice_wherever_it_crashes_1() {
     crashes(1);
@@ -71,7 +71,7 @@ fn nothing_happens_twice_wherever_it_crashes_4() {
     crashes(4);
 }
 
-// I-3, I-7, I-32, case 3
+// I-3, case 3
 #[test]
 fn fifty_processes_at_once_make_one_run() {
     let project = repository("  - {text: 'Done. [STEP:0]', delay: 6s, writes: [{path: f, content: x}]}\n");
@@ -151,7 +151,6 @@ fn fifty_issues_survive_a_kill_in_the_middle() {
     }
 }
 
-// I-46
 #[test]
 fn ctrl_c_parks_everything_and_the_next_call_goes_on() {
     let project = repository("  - {text: 'Done. [STEP:0]', delay: 2s, writes: [{path: f, content: x}]}\n");

@@ -11,7 +11,7 @@ fn with(argv: &str) -> Project {
     project
 }
 
-// I-22, I-23, case 21
+// case 21
 #[test]
 fn a_title_is_text_wherever_it_goes() {
     let project = repository(&writes("fixed.txt"));
@@ -25,7 +25,7 @@ fn a_title_is_text_wherever_it_goes() {
     assert!(!project.root().join("x").exists() && !project.root().join(".worktrees/issue-7/x").exists());
 }
 
-// I-23, case 23
+// case 23
 #[test]
 fn a_very_long_issue_is_cut_for_the_agent() {
     let project = repository(&writes("fixed.txt"));
@@ -36,7 +36,7 @@ fn a_very_long_issue_is_cut_for_the_agent() {
     assert!(prompt.contains("[The text of this issue goes on for "), "{}", prompt.len());
 }
 
-// I-47, case 27
+// case 27
 #[test]
 fn an_agent_that_left_its_branch_is_not_delivered_and_its_commits_are_kept() {
     let project =
@@ -46,7 +46,7 @@ fn an_agent_that_left_its_branch_is_not_delivered_and_its_commits_are_kept() {
     assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-7/1:lost.txt"]), "x");
 }
 
-// I-50, case 28
+// case 28
 #[test]
 fn a_repository_in_the_repository_is_refused_and_stays() {
     let project = with("git init -q inner; echo x > inner/file");
@@ -55,7 +55,7 @@ fn a_repository_in_the_repository_is_refused_and_stays() {
     assert_eq!(project.read(".worktrees/issue-7/inner/file"), "x\n");
 }
 
-// I-50: the value of a secret that Saihai knows does not leave the machine.
+// The value of a secret that Saihai knows does not leave the machine.
 #[test]
 fn a_secret_among_the_files_is_refused() {
     let project = with("echo a-very-secret-value-4711 > f");
@@ -64,7 +64,7 @@ fn a_secret_among_the_files_is_refused() {
     assert!(outcome.stdout.contains("secret: a secret is in `f`"), "{outcome}");
 }
 
-// I-65, case 36
+// case 36
 #[test]
 fn what_an_agent_hid_from_git_is_rescued_before_its_worktree_goes() {
     let project = with("echo /notes/ >> .gitignore; mkdir notes; echo x > notes/plan.md");
@@ -74,7 +74,7 @@ fn what_an_agent_hid_from_git_is_rescued_before_its_worktree_goes() {
     assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-7/1:notes/plan.md"]), "x");
 }
 
-// I-37, case 37: what one agent sets up in the repository runs nowhere while another's issue is worked on.
+// case 37: what one agent sets up in the repository runs nowhere while another's issue is worked on.
 #[test]
 fn nothing_that_an_agent_configures_is_ever_run_by_us() {
     let project = repository(
@@ -101,7 +101,6 @@ fn nothing_that_an_agent_configures_is_ever_run_by_us() {
     assert!(!project.root().join(".git/canary").exists(), "something of it ran");
 }
 
-// I-45: one panic, or whatever else happens to one, is that one's alone.
 #[test]
 fn files_that_are_copied_for_the_agent_are_never_committed() {
     let project = repository(&writes("fixed.txt"));
@@ -113,4 +112,14 @@ fn files_that_are_copied_for_the_agent_are_never_committed() {
     auto(&project, &["--keep", "--trust-project"]).exits(0);
     assert_eq!(project.read(".worktrees/issue-7/.env"), "KEY=1\n");
     assert_eq!(git(&project, &["ls-tree", "-r", "--name-only", "feature/issue-7", ".env"]), "");
+}
+
+// An issue whose lock somebody took away is not handed over any more, and it is said why.
+#[test]
+fn a_lock_that_is_gone_ends_the_delivery() {
+    let project = with("echo x > f; rm $(git rev-parse --git-common-dir)/saihai/issue-7.lock");
+    let outcome = auto(&project, &[]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 failed"]);
+    assert!(outcome.stdout.contains("lock-lost"), "{outcome}");
+    assert_eq!(git(&project, &["rev-parse", "feature/issue-7"]), git(&project, &["rev-parse", "main"]));
 }

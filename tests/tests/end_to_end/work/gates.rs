@@ -15,7 +15,7 @@ fn answer(project: &Project, word: &str) {
     project.saihai(["answer", &run, word]).run().exits(0);
 }
 
-// I-40, I-42, case 18
+// case 18
 #[test]
 fn without_a_person_the_run_parks_at_each_gate_in_turn_and_goes_on_when_answered() {
     let project = asked();
@@ -66,7 +66,7 @@ fn no_after_the_work_keeps_branch_and_worktree() {
     assert!(project.root().join(".worktrees/issue-7/fixed.txt").exists());
 }
 
-// I-43, case 19
+// case 19
 #[test]
 fn another_commit_after_a_yes_is_asked_about_again() {
     let project = asked();
@@ -88,7 +88,7 @@ fn another_commit_after_a_yes_is_asked_about_again() {
     assert!(shown.stdout.contains("post-completion"), "{shown}");
 }
 
-// I-42: what was said for all is recorded as such.
+// What was said for all is recorded as such.
 #[test]
 fn a_standing_yes_is_recorded_as_one() {
     let project = asked();
@@ -98,7 +98,7 @@ fn a_standing_yes_is_recorded_as_one() {
     assert_eq!(by, ["auto"; 3]);
 }
 
-// I-38: what git could start because of an agent is shown to a person, also where yes is said to everything.
+// What git could start because of an agent is shown to a person, also where yes is said to everything.
 #[test]
 fn an_agent_that_changed_what_git_starts_waits_for_a_person() {
     let replies = "  - {text: 'Done. [STEP:0]', for: fix, writes: [{path: f, content: x}], runs: [{argv: [git, config, core.fsmonitor, /tmp/x]}]}\n";
@@ -112,4 +112,21 @@ fn an_agent_that_changed_what_git_starts_waits_for_a_person() {
     assert!(shown.stdout.contains("changed-configuration"), "{shown}");
     answer(&project, "yes");
     assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+}
+
+// What all may cost together counts for runs that were begun earlier too.
+#[test]
+fn a_budget_is_shared_also_by_runs_that_waited() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngates = [\"pre-loop\"]\n");
+    project.write(".saihai/issues/1.md", "# One\n");
+    project.write(".saihai/issues/2.md", "# Two\n");
+    commit(&project);
+    let call = || work(&project, &["--budget", "turns=1"]).run();
+    assert_eq!(outcomes(&call().exits(6)), ["#1 waiting", "#2 waiting"]);
+    for run in project.runs() {
+        project.saihai(["answer", &run, "yes"]).run().exits(0);
+    }
+    let outcome = call().exits(5);
+    assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 limited"], "{outcome}");
 }

@@ -47,7 +47,7 @@ fn one(state: &mut ForgeState) {
     state.issue(7, "Login fails", &["saihai", "bug"]).body = "For `a+b`.".to_owned();
 }
 
-// I-16, I-52, I-54, I-70, case 43
+// case 43
 #[test]
 fn an_issue_becomes_a_pull_request_once() {
     let replies =
@@ -88,7 +88,7 @@ fn an_issue_becomes_a_pull_request_once() {
     assert_eq!(scene.server.writes().len(), before, "{:?}", scene.server.writes());
 }
 
-// I-60, I-5, case 44
+// case 44
 #[test]
 fn a_pull_request_whose_checks_are_green_is_merged_and_then_there_is_nothing_to_do() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -108,7 +108,6 @@ fn a_pull_request_whose_checks_are_green_is_merged_and_then_there_is_nothing_to_
     assert_eq!(scene.server.writes().len(), before, "{:?}", scene.server.writes());
 }
 
-// I-60
 #[test]
 fn a_red_check_fails_and_what_a_person_must_do_waits() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -130,7 +129,7 @@ fn a_red_check_fails_and_what_a_person_must_do_waits() {
     assert_eq!(outcomes(&red), ["#7 failed"]);
 }
 
-// I-31, case 15
+// case 15
 #[test]
 fn who_depends_on_an_open_pull_request_waits_until_it_is_merged() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -148,7 +147,7 @@ fn who_depends_on_an_open_pull_request_waits_until_it_is_merged() {
     assert!(outcomes(&after).contains(&"#9 pr-created".to_owned()), "{after}");
 }
 
-// I-53, cases 31 and 32
+// cases 31 and 32
 #[test]
 fn a_person_who_closed_it_is_respected_and_a_fork_is_somebody_else() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -189,7 +188,7 @@ fn strangers_are_not_worked_for() {
     assert!(outcome.stderr.contains("--label saihai"), "{outcome}");
 }
 
-// I-30, case 13
+// case 13
 #[test]
 fn a_dependency_that_is_not_there_blocks_and_one_that_may_not_be_seen_stops() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -206,7 +205,7 @@ fn a_dependency_that_is_not_there_blocks_and_one_that_may_not_be_seen_stops() {
     scene.work(&["--label", "saihai"]).exits(4);
 }
 
-// I-54, case 40: labels are shown where they can be and stop nothing.
+// case 40: labels are shown where they can be and stop nothing.
 #[test]
 fn labels_that_cannot_be_set_stop_nothing() {
     let scene = Scene::new(&writes("fixed.txt"), one);
@@ -220,7 +219,6 @@ fn labels_that_cannot_be_set_stop_nothing() {
     assert!(outcome.stderr.contains("the labels of #7 could not be set"), "{outcome}");
 }
 
-// I-77
 #[test]
 fn an_event_names_its_issue_and_the_results_are_shown_with_the_step() {
     let scene = Scene::new(&writes("fixed.txt"), one);
@@ -250,7 +248,7 @@ fn an_effect_whose_answer_was_lost_is_looked_up_and_not_repeated() {
     assert_eq!((state.pull_requests.len(), state.issues[&7].comments.len()), (1, 1));
 }
 
-// I-20: a rate limit is sat out and said; what is not there and what may not be seen differ.
+// A rate limit is sat out and said; what is not there and what may not be seen differ.
 #[test]
 fn a_rate_limit_is_sat_out_and_other_errors_are_told_apart() {
     let scene = Scene::new(&writes("fixed.txt"), one);
@@ -275,7 +273,7 @@ fn a_rate_limit_is_sat_out_and_other_errors_are_told_apart() {
     assert!(closed.stderr.contains("nothing to do"), "{closed}");
 }
 
-// I-12, case 42
+// case 42
 #[test]
 fn a_token_is_not_sent_in_the_clear() {
     let scene = Scene::new(&writes("fixed.txt"), one);
@@ -291,7 +289,7 @@ fn a_token_is_not_sent_in_the_clear() {
     assert_ne!(scene.work(&["--label", "saihai"]).code, Some(0));
 }
 
-// I-16, case 41
+// case 41
 #[test]
 fn every_page_is_read_and_pull_requests_are_no_issues() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {

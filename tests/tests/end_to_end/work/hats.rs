@@ -16,7 +16,7 @@ fn with(keys: &str) -> Project {
     project
 }
 
-// I-24: the issue is the message of the first event, and the keyword opens delivery.
+// The issue is the message of the first event, and the keyword opens delivery.
 #[test]
 fn hats_work_on_an_issue_and_their_keyword_opens_its_delivery() {
     let project = with("auto: true\n");
@@ -28,7 +28,7 @@ fn hats_work_on_an_issue_and_their_keyword_opens_its_delivery() {
     assert_eq!(by, ["auto"; 3], "`auto` of the file says yes at the three gates, and each is asked once");
 }
 
-// H-57, H-58: the three gates of the work on an issue, as a file lists them.
+// The three gates of the work on an issue, as a file lists them.
 #[test]
 fn gates_of_the_file_are_those_of_the_work() {
     let project = with("gates: [before-pr]\n");

@@ -2,7 +2,7 @@
 
 use super::{auto, branches, commit, git, outcomes, repository, work, writes};
 
-// I-1, I-2, case 1
+// I-2, case 1
 #[test]
 fn an_issue_has_one_branch_one_worktree_and_one_run_however_often_it_is_asked_for() {
     let project = repository(&writes("fixed.txt"));
@@ -24,7 +24,6 @@ fn an_issue_has_one_branch_one_worktree_and_one_run_however_often_it_is_asked_fo
     assert_eq!(project.runs().len(), 1);
 }
 
-// I-48, I-61
 #[test]
 fn what_an_agent_left_is_committed_by_the_user_and_summed_up_in_a_file() {
     let project = repository(&writes("fixed.txt"));
@@ -58,7 +57,7 @@ fn nothing_depends_on_the_summaries_of_invocations() {
     assert_eq!(project.runs().len(), 1);
 }
 
-// I-62, case 33
+// case 33
 #[test]
 fn a_base_that_is_checked_out_and_dirty_is_not_touched_by_a_merge() {
     let project = repository(&writes("fixed.txt"));
@@ -82,7 +81,7 @@ fn a_base_that_is_checked_out_and_dirty_is_not_touched_by_a_merge() {
     assert_eq!(branches(&project), ["main"], "8 changed nothing, and 7 is in");
 }
 
-// I-31, case 6
+// case 6
 #[test]
 fn what_is_depended_on_comes_first_and_is_in_what_depends_on_it() {
     let project = repository(&writes("fixed.txt"));
@@ -105,7 +104,7 @@ fn what_is_depended_on_comes_first_and_is_in_what_depends_on_it() {
     assert_eq!(diamond.runs().len(), 4);
 }
 
-// Case 2, I-74
+// Case 2
 #[test]
 fn one_that_fails_keeps_its_files_and_no_success_is_claimed() {
     let project =
@@ -129,7 +128,7 @@ fn one_that_fails_keeps_its_files_and_no_success_is_claimed() {
     assert_eq!(git(&project, &["show", "feature/issue-1:half.txt"]), "x");
 }
 
-// I-14, case 14: a dependency that fails stops those who need it and nobody else.
+// case 14: a dependency that fails stops those who need it and nobody else.
 #[test]
 fn a_dependency_that_fails_blocks_its_dependants_and_nobody_else() {
     let project = repository(
@@ -186,7 +185,7 @@ fn a_conflict_leaves_base_checkout_and_branch_as_they_are_and_is_tried_again_whe
     assert_eq!(outcomes(&work(&project, &["--base", "base", "--merge"]).run().exits(0)), ["#7 merged"]);
 }
 
-// I-63, case 35
+// case 35
 #[test]
 fn what_breaks_together_does_not_land() {
     let project = repository(
@@ -223,7 +222,7 @@ fn commits_of_the_agent_are_handed_over_and_nothing_is_nothing() {
     assert_eq!(branches(&project), ["main"]);
 }
 
-// I-45: many at once, and each its own.
+// Many at once, and each its own.
 #[test]
 fn several_issues_are_worked_on_at_the_same_time() {
     let project = repository(&writes("fixed.txt"));
@@ -240,7 +239,7 @@ fn several_issues_are_worked_on_at_the_same_time() {
     assert_eq!(branches(&project).len(), 7);
 }
 
-// I-9, K-23: a run by hand has the branch, the worktree and the lock of its issue, and delivers nothing.
+// A run by hand has the branch, the worktree and the lock of its issue, and delivers nothing.
 #[test]
 fn a_run_on_an_issue_works_in_the_worktree_of_the_issue_and_delivers_nothing() {
     let project = repository(&writes("fixed.txt"));
@@ -276,7 +275,6 @@ fn resume_goes_on_with_a_run_of_work_and_delivers_it() {
     assert_eq!(git(&project, &["show", "saihai/merge/main:fixed.txt"]), "fixed.txt");
 }
 
-// I-66
 #[test]
 fn leftovers_are_listed_and_those_that_are_handed_over_are_removed() {
     let project = repository(&writes("fixed.txt"));
@@ -293,7 +291,7 @@ fn leftovers_are_listed_and_those_that_are_handed_over_are_removed() {
     assert_eq!(again.stderr, "note: nothing is left over\n");
 }
 
-// I-4: the same prompts and the same decisions as under `run`.
+// The same prompts and the same decisions as under `run`.
 #[test]
 fn an_agent_is_told_the_same_under_work_as_under_run() {
     let told = |arguments: &[&str]| {
@@ -314,7 +312,7 @@ fn an_agent_is_told_the_same_under_work_as_under_run() {
     assert_eq!(told(&["work"]), told(&["run", "it", "--issue", "7"]));
 }
 
-// I-29, case 7: what is closed is done, with all that only it needed; a label shows nothing.
+// case 7: what is closed is done, with all that only it needed; a label shows nothing.
 #[test]
 fn a_dependency_that_is_closed_is_done_and_one_that_only_says_so_is_not() {
     let project = repository(&writes("fixed.txt"));

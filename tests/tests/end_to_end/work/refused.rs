@@ -10,7 +10,7 @@ fn untouched(project: &saihai_tests::Project) {
     assert!(!project.root().join(".worktrees").exists());
 }
 
-// I-28, cases 8 and 12
+// cases 8 and 12
 #[test]
 fn circles_and_endless_rows_of_dependencies_are_refused() {
     let project = repository(&writes("f"));
@@ -32,7 +32,7 @@ fn circles_and_endless_rows_of_dependencies_are_refused() {
     untouched(&project);
 }
 
-// I-6, I-10, case 17
+// case 17
 #[test]
 fn nothing_is_run_that_nobody_named() {
     let project = repository(&writes("f"));
@@ -64,7 +64,7 @@ fn flags_that_mean_nothing_are_refused() {
     untouched(&project);
 }
 
-// I-15, case 45
+// case 45
 #[test]
 fn everything_wrong_with_all_files_is_told_at_once() {
     let project = repository(&writes("f"));
@@ -78,7 +78,7 @@ fn everything_wrong_with_all_files_is_told_at_once() {
     untouched(&project);
 }
 
-// I-39: with a remedy.
+// With a remedy.
 #[test]
 fn a_repository_that_cannot_be_worked_in_is_refused() {
     let project = repository(&writes("f"));
@@ -98,7 +98,7 @@ fn a_repository_that_cannot_be_worked_in_is_refused() {
     untouched(&project);
 }
 
-// I-34, case 39
+// case 39
 #[test]
 fn what_is_not_ours_stays_as_it_is() {
     let project = repository(&writes("f"));
@@ -118,7 +118,6 @@ fn what_is_not_ours_stays_as_it_is() {
     assert_eq!(outcomes(&adopted), ["#8 branch-ready"]);
 }
 
-// I-9
 #[test]
 fn a_plan_is_printed_and_nothing_is_done() {
     let project = repository(&writes("f"));

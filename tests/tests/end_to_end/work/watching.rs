@@ -6,7 +6,7 @@ use saihai_tests::Terminal;
 use super::github::Scene;
 use super::{branches, commit, repository, work, writes};
 
-// I-76: what is new is begun, what failed is not begun again.
+// What is new is begun, what failed is not begun again.
 #[test]
 fn new_issues_are_found_and_failed_ones_are_left_alone() {
     let replies = "  - {text: 'No. [STEP:1]', prompt: Bad}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n";
@@ -24,7 +24,7 @@ fn new_issues_are_found_and_failed_ones_are_left_alone() {
     assert_eq!(scene.project.runs().len(), 2, "{outcome}");
 }
 
-// I-41, case 18: asked at a terminal, one question at a time.
+// case 18: asked at a terminal, one question at a time.
 #[test]
 fn a_person_at_the_terminal_is_asked_and_understood() {
     let project = repository(&writes("fixed.txt"));

@@ -49,6 +49,11 @@ impl Board {
         }
     }
 
+    /// What it has cost.
+    pub(super) fn cost(&self, number: IssueNumber) -> Cost {
+        self.rows.get(&number).map_or_else(Cost::default, |row| row.cost)
+    }
+
     /// Something has happened in its run.
     pub(super) fn see(&mut self, number: IssueNumber, seen: &Seen) {
         let Some(row) = self.rows.get_mut(&number) else { return };

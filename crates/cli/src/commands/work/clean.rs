@@ -3,14 +3,16 @@
 use std::io;
 
 use saihai::delivery::Past;
-use saihai::repository::{CleanedUp, CleaningUp, Item, ItemLock, Source, Taken};
-use saihai::{Clock, State};
+use saihai::repository::{CleanedUp, CleaningUp, Item, ItemLock, Repository, Source, Taken};
+use saihai::{Clock, Environment, Runs, State};
+use saihai_config::WorkSettings;
 use saihai_model::{Ending, IssueNumber, IssueSource};
 use serde::Serialize;
 
-use super::ground::{Ground, refused_by_git};
+use super::ground::refused_by_git;
 use crate::error::{Error, exit};
 use crate::json;
+use crate::project::Project;
 use crate::terminal::{Streams, visible_line};
 
 #[derive(Serialize)]
@@ -21,12 +23,27 @@ struct Leftover {
     said: String,
 }
 
+/// Where leftovers are looked for. No forge is needed for that.
+struct Place<'a> {
+    repository: Repository,
+    runs: Runs,
+    work: &'a WorkSettings,
+}
+
 /// Lists leftovers, and removes those nothing would be lost with.
-pub(super) fn clean(ground: &Ground, json: bool, streams: &mut Streams) -> Result<u8, Error> {
-    let root = ground.repository.root().join(&ground.work.worktree_root);
+pub(super) fn clean(
+    project: &Project,
+    work: &WorkSettings,
+    json: bool,
+    streams: &mut Streams,
+) -> Result<u8, Error> {
+    let repository =
+        Repository::open(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
+    let place = Place { repository, runs: project.runs(), work };
+    let root = place.repository.root().join(&work.worktree_root);
     let mut found = Vec::new();
     for number in numbers(&root).map_err(|error| Error::unavailable(error.to_string()))? {
-        let leftover = clean_up(ground, number)?;
+        let leftover = clean_up(&place, number)?;
         found.extend(leftover);
     }
     if found.is_empty() && !json {
@@ -60,27 +77,26 @@ fn numbers(root: &std::path::Path) -> io::Result<Vec<IssueNumber>> {
     Ok(numbers)
 }
 
-fn clean_up(ground: &Ground, number: IssueNumber) -> Result<Option<Leftover>, Error> {
+fn clean_up(place: &Place<'_>, number: IssueNumber) -> Result<Option<Leftover>, Error> {
     let mut past = Vec::new();
     for source in [IssueSource::Folder, IssueSource::Github] {
-        past.extend(Past::of(&ground.runs(), source, number)?);
+        past.extend(Past::of(&place.runs, source, number, None)?);
     }
-    let prefix = ground.work.branch_prefix.clone();
+    let prefix = place.work.branch_prefix.clone();
     let source = match past.first().map(|past| past.assignment.source) {
         Some(IssueSource::Github) => Source::Forge,
         Some(IssueSource::Folder) | None => Source::Folder,
     };
     let item = Item { number: number.get(), source, branch_prefix: prefix };
-    let worktree = ground.repository.worktree(&item, &ground.work.worktree_root).map_err(refused_by_git)?;
+    let worktree = place.repository.worktree(&item, &place.work.worktree_root).map_err(refused_by_git)?;
     let Some(worktree) = worktree else { return Ok(None) };
     let path = worktree.path().display().to_string();
     let told =
         |removed, said: String| Ok(Some(Leftover { issue: number, worktree: path.clone(), removed, said }));
-    let lock =
-        match ItemLock::take(&ground.repository, &item, "", &Clock::system()).map_err(refused_by_git)? {
-            Taken::Ours(lock) => lock,
-            Taken::Elsewhere { .. } => return told(false, "kept: it is being worked on".to_owned()),
-        };
+    let lock = match ItemLock::take(&place.repository, &item, "", &Clock::system()).map_err(refused_by_git)? {
+        Taken::Ours(lock) => lock,
+        Taken::Elsewhere { .. } => return told(false, "kept: it is being worked on".to_owned()),
+    };
     let Some(past) = past.into_iter().find(|past| past.delivers) else {
         return told(false, "kept: no run of ours knows of it".to_owned());
     };
@@ -95,7 +111,7 @@ fn clean_up(ground: &Ground, number: IssueNumber) -> Result<Option<Leftover>, Er
         copied: &past.assignment.copy_files,
         merged_into: Some(&into),
     };
-    match ground.repository.clean_up(cleaning, &lock).map_err(refused_by_git)? {
+    match place.repository.clean_up(cleaning, &lock).map_err(refused_by_git)? {
         CleanedUp::Removed { rescued: None, .. } => told(true, "removed".to_owned()),
         CleanedUp::Removed { rescued: Some(reference), .. } => {
             told(true, format!("removed; what no branch held: `git worktree add DIR {reference}`"))

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use saihai::delivery::Past;
 use saihai::repository::{self, Repository};
 use saihai::{Environment, Runs};
 use saihai_config::issues::{SourcesAtHand, choose_source};
 use saihai_config::{ForgeKind, Settings, Use, WorkSettings};
 use saihai_connect::Connections;
 use saihai_connect::forge::{Access, Address, ForgeError, Github, Token, find_token};
-use saihai_model::{IssueSource, RepositoryName};
+use saihai_model::{Issue, IssueSource, RepositoryName};
 
 use super::Work;
 use crate::diagnostics;
@@ -93,6 +94,17 @@ impl Ground {
     /// The runs of the project.
     pub(crate) fn runs(&self) -> Runs {
         self.project.runs()
+    }
+
+    /// The repository whose issues they are, where they are those of one.
+    pub(crate) fn home(&self) -> Option<&RepositoryName> {
+        let access = self.access.as_ref().filter(|_| self.source == IssueSource::Github);
+        access.map(|access| &access.repository)
+    }
+
+    /// What was done about an issue before, the newest first.
+    pub(crate) fn past(&self, issue: &Issue) -> Result<Vec<Past>, Error> {
+        Ok(Past::of(&self.runs(), issue.source, issue.number, self.home())?)
     }
 
     /// How agents are reached.

@@ -11,6 +11,7 @@ use saihai_config::delivery::stage;
 use saihai_config::issues::{clean_title, task};
 use saihai_config::{CleanUp, Comments, ForgeKind};
 use saihai_connect::Surroundings;
+use saihai_connect::forge::{Access, Github};
 use saihai_model::{
     Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, Raise, WorkOutcome,
     WorkReason, Workflow,
@@ -21,7 +22,7 @@ use super::definition::Ready;
 use super::ground::{Ground, refused_by_forge};
 use super::selection::patiently;
 use crate::driving::block_on;
-use crate::error::Error;
+use crate::error::{Error, exit};
 use crate::issue::Tracker;
 use crate::outside;
 use crate::terminal::visible_line;
@@ -88,7 +89,7 @@ pub(super) fn work_on(job: Job, tell: &UnboundedSender<Told>) {
     let number = job.issue.number;
     let over = match catch_unwind(AssertUnwindSafe(|| block_on(job.go(tell)))) {
         Ok(Ok(over)) => over,
-        Ok(Err(error)) => Over::told(WorkOutcome::Failed, said(&error)),
+        Ok(Err(error)) => Over::told(outcome_of(&error), said(&error)),
         Err(panic) => {
             let said = panic.downcast_ref::<String>().cloned();
             let said = said.or_else(|| panic.downcast_ref::<&str>().map(|&said| said.to_owned()));
@@ -99,6 +100,14 @@ pub(super) fn work_on(job: Job, tell: &UnboundedSender<Told>) {
         }
     };
     tell.send(Told::Over { number, over: Box::new(over) }).unwrap_or(());
+}
+
+/// What an error comes to: what the world cannot serve now it may serve later (I-20).
+fn outcome_of(error: &Error) -> WorkOutcome {
+    match error {
+        Error::Refused(refusal) if refusal.exit == exit::UNAVAILABLE => WorkOutcome::Provider,
+        Error::Refused(_) | Error::Said(_) | Error::ClosedPipe => WorkOutcome::Failed,
+    }
 }
 
 fn said(error: &Error) -> String {
@@ -121,7 +130,7 @@ impl Job {
             },
         };
         // Looked at again, now that it is ours: somebody may have been here meanwhile.
-        let all = Past::of(&self.ground.runs(), self.issue.source, self.issue.number)?;
+        let all = self.ground.past(&self.issue)?;
         // A run that was refused its branch says nothing of whose it is.
         let known = all.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
         let last = all.into_iter().find(|past| past.delivers);
@@ -175,7 +184,7 @@ impl Job {
         let around = self.ready.around(&about, ground)?;
         let mut budget = self.budget.clone();
         if !ground.work.budget_per_issue.is_unlimited() {
-            let past = Past::of(&ground.runs(), self.issue.source, self.issue.number)?;
+            let past = ground.past(&self.issue)?;
             let spent = past.iter().fold(Cost::default(), |sum, past| sum.plus(past.cost));
             let driven = past.iter().fold(0, |sum, past| past.time.0.saturating_add(sum));
             budget = budget.and(&ground.work.budget_per_issue.less(spent, Millis(driven)));
@@ -251,6 +260,7 @@ impl Job {
         Ok(Assignment {
             batch: Some(self.batch.clone()),
             source: self.issue.source,
+            home: ground.home().cloned(),
             issue: number,
             title,
             text: text_of(&self.issue),
@@ -272,13 +282,16 @@ impl Job {
     fn resume(&self, past: Past, lock: &Arc<ItemLock>) -> Result<Driver, Error> {
         let placed = past.deeds.has(stage::WORKTREE);
         let workflow = past.directory.workflow()?;
+        // What it began with may have been more than there is now.
+        let part = self.budget.more(past.cost, past.time);
+        let budget = if part.is_unlimited() { part } else { workflow.limits.budget.and(&part) };
         let deliverer = deliverer(&self.ground, &workflow, past.assignment, lock, true)?;
         if placed && !past.deeds.has(stage::CLEAN_UP) {
             deliverer.restore().map_err(Error::usage)?;
         }
         let raise = Raise {
             rounds: None,
-            budget: Budget::default(),
+            budget,
             runtime: None,
             patience: self.ground.settings.short_wait,
             now: false,
@@ -313,6 +326,8 @@ fn over(directory: &RunDirectory, finish: Finish, lock: Arc<ItemLock>) -> Result
     // It is not driven any more, though its owner's mark may take a moment to vanish.
     let past = Past::read(directory)?;
     let came = past.as_ref().and_then(Past::came);
+    let stored = finish.storage.as_ref().map(|why| format!("storage: {why}"));
+    let came = stored.map(|why| Came { outcome: WorkOutcome::Provider, reason: Some(why) }).or(came);
     let came =
         came.unwrap_or(Came { outcome: WorkOutcome::Cancelled, reason: Some("interrupted".to_owned()) });
     Ok(Over { came, past, finish: Some(finish), lock: Some(lock), panicked: false })
@@ -327,8 +342,16 @@ pub(super) fn deliverer(
     known: bool,
 ) -> Result<Deliverer, Error> {
     let connections = ground.connections();
-    let secrets = connections.redactor().values();
-    let github = ground.github().map_err(|error| super::ground::refused_by_forge(&error))?;
+    let mut secrets = connections.redactor().values();
+    secrets.extend(ground.access.iter().map(|access| access.token.secret().as_bytes().to_vec()));
+    // The repository it was begun for, whatever is asked for now.
+    let meant = assignment.forge.as_ref().map(|forge| forge.repository.clone());
+    let access = ground.access.clone();
+    let access = access.map(|access| match meant {
+        Some(repository) => Access { repository, ..access },
+        None => access,
+    });
+    let github = access.map(Github::open).transpose().map_err(|error| refused_by_forge(&error))?;
     let forge = github.zip(ground.push_token()).map(|(github, token)| Forge { github, token });
     let tracker = match &forge {
         Some(forge) if ground.source == IssueSource::Github => Tracker::Github(forge.github.clone()),
@@ -349,7 +372,7 @@ pub(super) fn deliverer(
 
 /// Whether something would be done about an issue, and not only told of it.
 pub(super) fn acts(ground: &Ground, issue: &Issue, retry: bool) -> bool {
-    let past = Past::of(&ground.runs(), issue.source, issue.number).unwrap_or_default();
+    let past = ground.past(issue).unwrap_or_default();
     let last = past.into_iter().find(|past| past.delivers);
     last.is_none_or(|past| goes_on(&past, ground) || (retry && can_be_retried(&past)))
 }

@@ -2,7 +2,8 @@
 //! goes wrong with them is said, and stops nothing.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use saihai_model::{IssueNumber, IssueSource, StatusLabel};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -10,6 +11,9 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use super::ground::Ground;
 use crate::driving::block_on;
 use crate::error::Error;
+
+/// How long a forge that does not answer is waited for in the end.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Wanted {
     number: IssueNumber,
@@ -20,16 +24,17 @@ struct Wanted {
 /// Sets labels, one change after the other.
 pub(super) struct Labeller {
     wanted: Option<UnboundedSender<Wanted>>,
-    thread: Option<JoinHandle<Vec<String>>>,
+    wrong: Option<Receiver<Vec<String>>>,
 }
 
 impl Labeller {
     /// One that sets labels where issues have them: a folder is only read.
     pub(super) fn start(ground: &Arc<Ground>) -> Self {
         if ground.source != IssueSource::Github {
-            return Self { wanted: None, thread: None };
+            return Self { wanted: None, wrong: None };
         }
         let (tell, mut hear) = unbounded_channel::<Wanted>();
+        let (over, told) = channel();
         let ground = Arc::clone(ground);
         let work = move || {
             let mut wrong = Vec::new();
@@ -44,10 +49,10 @@ impl Labeller {
                 Ok::<(), Error>(())
             };
             block_on(all).unwrap_or(());
-            wrong
+            over.send(wrong).unwrap_or(());
         };
-        let thread = std::thread::Builder::new().name("labels".to_owned()).spawn(work).ok();
-        Self { wanted: Some(tell), thread }
+        let thread = std::thread::Builder::new().name("labels".to_owned()).spawn(work);
+        Self { wanted: Some(tell).filter(|_| thread.is_ok()), wrong: Some(told) }
     }
 
     /// An issue has these labels of ours from now on.
@@ -58,9 +63,12 @@ impl Labeller {
         }
     }
 
-    /// Waits until all of it is done; what went wrong comes back.
+    /// Waits until all of it is done, but not for ever; what went wrong comes back.
     pub(super) fn finish(mut self) -> Vec<String> {
         self.wanted = None;
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+        let Some(wrong) = self.wrong.take() else { return Vec::new() };
+        wrong
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|_| vec!["not all labels could be set in time".to_owned()])
     }
 }

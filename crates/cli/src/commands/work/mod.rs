@@ -174,11 +174,11 @@ impl Work {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
         let settings = project.settings(self.flags.trust_project, streams)?;
+        if self.clean {
+            return clean::clean(&project, &settings.work, self.flags.json, streams);
+        }
         block_on(async {
             let ground = Ground::find(project, settings, &self, streams).await?;
-            if self.clean {
-                return clean::clean(&ground, self.flags.json, streams);
-            }
             self.work(ground, streams).await
         })
     }
@@ -207,7 +207,7 @@ impl Work {
             }
             return Ok(exit::DONE);
         }
-        if !self.flags.json {
+        if !self.flags.json && !listing.plan.items.is_empty() {
             planned.print(&listing, &ground, self, &mut streams.err)?;
         }
         Batch::new(ground, self, selection, streams)?.work(listing, planned).await

@@ -40,6 +40,7 @@ pub(crate) fn assigned(issue: &Issue, project: &Project, settings: &Settings) ->
     Ok(Assignment {
         batch: None,
         source: issue.source,
+        home: None,
         issue: number,
         title,
         text: text_of(issue),
@@ -92,7 +93,7 @@ pub(crate) async fn outside(
         // Only a definition that wants something of the issue minds.
         Err(_) => None,
     };
-    let known = Past::of(&project.runs(), assignment.source, number)?;
+    let known = Past::of(&project.runs(), assignment.source, number, assignment.home.as_ref())?;
     let known = known.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
     let (runs, secrets, around) = (project.runs(), with.redactor().values(), Surroundings::of(&with));
     let means = Means { repository, lock, forge, runs, secrets, around, beyond };

@@ -234,7 +234,7 @@ impl Looking<'_> {
         if issue.state == IssueState::Closed {
             return Ok(Some(WorkOutcome::Closed));
         }
-        let past = Past::of(&self.ground.runs(), issue.source, issue.number).map_err(Error::from)?;
+        let past = self.ground.past(issue)?;
         let Some(past) = past.into_iter().find(|past| past.delivers) else { return Ok(None) };
         match past.came().map(|came| came.outcome) {
             Some(done @ (WorkOutcome::Merged | WorkOutcome::NoChanges)) => Ok(Some(done)),

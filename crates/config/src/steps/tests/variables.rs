@@ -118,6 +118,20 @@ fn two_sources_of_one_variable_are_an_error() {
         .registry("/steps/measure/next", json!("a"))
         .registry("/steps/a/next", json!("a_b"));
     insta::assert_snapshot!(project.said(), @"error steps/variable-collision steps_registry.json:19:9 `uv-a_b_c` would be the output `b_c` of step `a` and the output `c` of step `a_b` (rename one of them)");
+    // Also where neither step says what it gives.
+    let bare = |next: &str| json!({"prompt": {"path": "system.md"}, "next": next});
+    let project = Project::tailor()
+        .registry("/steps/a", bare("a_b"))
+        .registry("/steps/a_b", bare("quote"))
+        .registry("/steps/measure/next", json!("a"))
+        .registry("/steps/quote/inputs", json!({"a.b_c": true, "a_b.c": true}));
+    assert!(
+        project
+            .said()
+            .contains("`uv-a_b_c` would be the output `b_c` of step `a` and the output `c` of step `a_b`"),
+        "{}",
+        project.said()
+    );
     let own = Project::tailor()
         .agent("/parameters/task", json!({"type": "string", "description": "d", "cli": "--task"}));
     insta::assert_snapshot!(own.said(), @"error steps/variable-collision agent.json:21:5 `uv-task` would be a variable of Saihai's own and the parameter `task` (rename one of them)");

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saihai::Control;
-use saihai::delivery::Past;
 use saihai::repository::ItemLock;
 use saihai_engine::work::{Obstacle, Plan, Scene, Standing, Step, schedule};
 use saihai_model::{
@@ -150,8 +149,8 @@ impl<'a> Batch<'a> {
     pub(super) async fn work(mut self, listing: Listing, planned: Planned) -> Result<u8, Error> {
         let mut signals =
             Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
-        self.exclude()?;
         self.planned = planned;
+        self.exclude()?;
         self.take_in(listing);
         let mut ticks = tokio::time::interval(REDRAW);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
@@ -238,7 +237,7 @@ impl<'a> Batch<'a> {
 
     /// What is known of an issue that is done already.
     fn before(&self, issue: &Issue, outcome: WorkOutcome) -> Over {
-        let past = Past::of(&self.ground.runs(), issue.source, issue.number).unwrap_or_default();
+        let past = self.ground.past(issue).unwrap_or_default();
         let past = past.into_iter().find(|past| past.delivers);
         let why = if outcome == WorkOutcome::Closed { "" } else { "before" };
         Over { past, ..Over::told(outcome, why) }
@@ -308,7 +307,7 @@ impl<'a> Batch<'a> {
         let Some(budget) = self.allot() else {
             return self.end(number, &Over::told(WorkOutcome::Limited, "budget"));
         };
-        self.allotted.insert(number, budget.clone());
+        let part = budget.clone();
         let job = Job {
             ground: Arc::clone(&self.ground),
             issue,
@@ -325,6 +324,7 @@ impl<'a> Batch<'a> {
         if let Err(error) = thread.spawn(move || work_on(job, &tell)) {
             return self.end(number, &Over::told(WorkOutcome::Failed, error.to_string()));
         }
+        self.allotted.insert(number, part);
         self.standings.insert(number, Standing::Running);
         self.board.begin(number);
     }

@@ -3,7 +3,9 @@
 use saihai::{Clock, Given, open_gate};
 use saihai_config::delivery::stage;
 use saihai_engine::work::Standing;
-use saihai_model::{FailureClass, Hold, IssueNumber, StatusLabel, WorkOutcome};
+use saihai_model::{
+    Budget, FailureClass, Hold, IssueNumber, ProviderName, StatusLabel, WorkOutcome, work_exit_code,
+};
 
 use super::Batch;
 use crate::commands::work::answer::Question;
@@ -42,6 +44,16 @@ impl Batch<'_> {
             Seen::FirstTurn => self.label(number, &[StatusLabel::Running]),
             // Whoever only waits for checks keeps nobody from working.
             Seen::Waiting(Some(_)) => {
+                // What it has set aside and not spent is there for others meanwhile.
+                let spent = self.board.cost(number);
+                self.allotted.entry(number).and_modify(|part| {
+                    *part = Budget {
+                        usd: Some(spent.usd),
+                        tokens: Some(spent.tokens),
+                        turns: Some(spent.turns),
+                        time: None,
+                    };
+                });
                 self.standings.insert(number, Standing::Parked { until: None });
             }
             Seen::Waiting(None) => {
@@ -59,7 +71,7 @@ impl Batch<'_> {
     pub(super) async fn over(&mut self, number: IssueNumber, mut over: Over) -> Result<(), Error> {
         self.controls.remove(&number);
         self.allotted.remove(&number);
-        if let Some(past) = &over.past {
+        if let Some(past) = over.past.as_ref().filter(|_| over.finish.is_some()) {
             self.spent.insert(number, (past.cost, past.time));
         }
         let hold = over.finish.as_ref().and_then(|finish| finish.hold.clone());
@@ -67,13 +79,17 @@ impl Batch<'_> {
         if let (Some(hold), Some(directory), 0) = (hold, directory, self.interrupts) {
             match hold {
                 Hold::Person(call) if self.yes.contains(&call.stage) => {
-                    saihai::answer(&directory, Given::Yes(None), Clock::system()).await?;
+                    // Where it cannot be answered so it has been answered otherwise, and goes on by that.
+                    drop(saihai::answer(&directory, Given::Yes(None), Clock::system()).await);
                     self.locks.extend(over.lock.take().map(|lock| (number, lock)));
                     self.standings.insert(number, Standing::Parked { until: Some(time::now()) });
                     return Ok(());
                 }
                 Hold::Person(call) if self.can_ask => {
-                    let (_, text, wants) = open_gate(&directory)?;
+                    let Ok((_, text, wants)) = open_gate(&directory) else {
+                        self.end(number, &over);
+                        return Ok(());
+                    };
                     self.locks.extend(over.lock.take().map(|lock| (number, lock)));
                     self.standings.insert(number, Standing::Parked { until: None });
                     self.board.state(number, "waits for you");
@@ -82,7 +98,8 @@ impl Batch<'_> {
                     return Ok(());
                 }
                 Hold::Until(at, class) => {
-                    let provider = self.planned.ready(number).and_then(|(_, ready)| ready.provider());
+                    let provider =
+                        over.past.as_ref().and_then(|past| past.state.provider()).map(ProviderName::from);
                     if let Some(provider) = provider.filter(|_| class == FailureClass::Quota) {
                         self.paused.insert(provider, at);
                     }
@@ -174,7 +191,8 @@ impl Batch<'_> {
             self.streams.warning(&format!("the summary of the step cannot be written: {error}"));
         }
         let code = result::exit_code(&self.results);
-        let code = if self.interrupts > 0 && code == 0 { exit::INTERRUPTED } else { code };
+        let stopped = (self.interrupts > 0).then_some(exit::INTERRUPTED);
+        let code = work_exit_code(stopped.into_iter().chain([code]));
         if self.flags.flags.json {
             result::write_batch(&self.files.id, &self.results, &mut self.streams.out)?;
         } else {
