@@ -105,3 +105,35 @@ impl Assignment {
         Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 }
+
+impl Destination {
+    /// An address without the password that may stand in it: it is kept in a journal, and git is lent a token where it needs one.
+    pub fn address(url: &str) -> String {
+        let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+        let (place, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
+        match place.rsplit_once('@') {
+            Some((user, host)) if scheme == "ssh" => {
+                let name = user.split(':').next().unwrap_or_default();
+                format!("{scheme}://{name}@{host}{path}")
+            }
+            Some((_, host)) => format!("{scheme}://{host}{path}"),
+            None => url.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_of_an_address_is_kept() {
+        let check = |url: &str, expected: &str| assert_eq!(Destination::address(url), expected);
+        check("https://me:secret@github.com/me/tool.git", "https://github.com/me/tool.git");
+        check("https://token@github.com/me/tool", "https://github.com/me/tool");
+        check("https://github.com/me/a@b", "https://github.com/me/a@b");
+        check("ssh://git:secret@host:22/me/tool", "ssh://git@host:22/me/tool");
+        check("git@github.com:me/tool.git", "git@github.com:me/tool.git");
+        check("/srv/git/tool.git", "/srv/git/tool.git");
+    }
+}

@@ -20,7 +20,7 @@ use super::published;
 use crate::Deed;
 
 /// So often is it looked for checks before it is said that there are none: they are begun a moment after the push.
-const LOOKS: u32 = 8;
+const LOOKS: u32 = 4;
 
 impl Delivering {
     fn forge(&self) -> Result<(&Forge, &Destination), Broken> {
@@ -78,9 +78,12 @@ impl Delivering {
         Ok(match checks.verdict() {
             ChecksVerdict::Red => done("red", [("why", json!(checks.red.join(", ")))]),
             ChecksVerdict::Green if is_mergeable => done("green", []),
-            ChecksVerdict::None if is_mergeable && destination.without_checks => done("green", []),
+            // Also who merges without checks waits for those that are about to begin.
             ChecksVerdict::None if self.looks.fetch_add(1, Ordering::Relaxed) >= LOOKS => {
-                Outcome::Waiting { reason: no_checks(&request) }
+                match is_mergeable && destination.without_checks {
+                    true => done("green", []),
+                    false => Outcome::Waiting { reason: no_checks(&request) },
+                }
             }
             ChecksVerdict::Green | ChecksVerdict::Pending | ChecksVerdict::None => Outcome::NotYet,
         })

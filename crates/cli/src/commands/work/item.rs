@@ -249,7 +249,7 @@ impl Job {
             (ForgeKind::Github, Some(access)) => Some(Destination {
                 api: work.api.clone(),
                 repository: access.repository.clone(),
-                url: ground.url()?.to_owned(),
+                url: Destination::address(ground.url()?),
                 draft: work.draft,
                 method: work.merge_method,
                 without_checks: work.merge_without_checks,
