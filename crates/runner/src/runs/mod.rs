@@ -160,7 +160,11 @@ impl Runs {
         if ignore.exists() {
             return Ok(());
         }
-        self.disk.replace(&ignore, b"*\n").map_err(Error::io("write", &ignore))
+        match self.disk.replace(&ignore, b"*\n") {
+            // Another run that begins just now has put it in place.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && ignore.exists() => Ok(()),
+            written => written.map_err(Error::io("write", &ignore)),
+        }
     }
 
     fn directory_of(&self, found: Found) -> RunDirectory {

@@ -21,6 +21,26 @@ fn states(runs: &Runs) -> Vec<String> {
     listed.collect()
 }
 
+// Whoever begins first in a project makes what all runs share; others who begin just then must not mind.
+#[test]
+fn many_runs_can_begin_at_once_where_there_was_none() {
+    for _ in 0..50 {
+        let project = Project::new();
+        let (runs, reports) = (project.runs(), project.path("reports"));
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let (runs, reports, start) = (&runs, &reports, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    runs.create(&format!("issue-{number}"), BEGINNING, reports).unwrap();
+                });
+            }
+        });
+        assert_eq!(std::fs::read_to_string(runs.directory().join(".gitignore")).unwrap(), "*\n");
+    }
+}
+
 // K-5, T-18
 #[test]
 fn a_hundred_runs_of_one_second_have_a_hundred_ids_in_both_directories() {
