@@ -159,15 +159,16 @@ impl Batch<'_> {
         if !is_news {
             return;
         }
+        // Kept before it is said: who has heard of it finds it there, whatever happens next.
+        if let Err(error) = self.files.write(&self.results, over.past.as_ref()) {
+            self.streams.warning(&format!("what came of it could not be kept: {error}"));
+        }
         let reason = result.reason.as_deref().map(|reason| format!(" ({})", visible_line(reason)));
         self.say(&format!("{number} {}{}", result.outcome, reason.unwrap_or_default()));
         if self.flags.flags.json {
             self.take_frame_away();
             // Where nobody reads it any more the files still have it.
             result::write_item(&result, &mut self.streams.out).unwrap_or(());
-        }
-        if let Err(error) = self.files.write(&self.results, over.past.as_ref()) {
-            self.streams.warning(&format!("what came of it could not be kept: {error}"));
         }
     }
 
