@@ -7,7 +7,7 @@ use saihai_config::{
     Area, Definition, Diagnostic, Diagnostics, Dialect, Language, Loaded, Options, Settings, Use,
     ValidatedDefinition, find, load,
 };
-use saihai_connect::{Connections, launcher};
+use saihai_connect::{Connections, Providers, launcher};
 use saihai_model::{ProviderName, Stage, StageId, TextFile, TurnId, Workflow};
 
 use crate::diagnostics;
@@ -125,6 +125,12 @@ pub(crate) fn unusable(workflow: &Workflow, settings: &Settings) -> Diagnostics 
         found.append(settings.check_enforcement(workflow));
     }
     found
+}
+
+/// Fails where somebody a workflow asks is not there: before a forge is asked for anything, and before there is a run.
+pub(crate) fn insist_on_providers(workflow: &Workflow, with: &Connections) -> Result<(), Error> {
+    let missing = Providers::missing(workflow, with);
+    if missing.is_empty() { Ok(()) } else { Err(saihai::Error::Unavailable(missing).into()) }
 }
 
 /// Says that the reports of a run could not be saved, before there is one.

@@ -55,5 +55,5 @@ pub use settings::{
     project_root,
 };
 pub use source::{DiskSource, FileKind, MemorySource, ReadError, Source};
-pub use steps::{AGENT, CATALOGUE, CONFIG as AGENT_CONFIG, REGISTRY, format_defaults};
+pub use steps::{AGENT, CATALOGUE, CONFIG as AGENT_CONFIG, REGISTRY, all_format_defaults, format_defaults};
 pub use validated::{Unsound, ValidatedDefinition};

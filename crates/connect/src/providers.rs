@@ -191,6 +191,13 @@ impl Providers {
         if unavailable.is_empty() { Ok(Self { found, script, staying, grace }) } else { Err(unavailable) }
     }
 
+    /// Who of those a workflow can ask is not there. Nothing is opened, and a script may still be found.
+    pub fn missing(workflow: &Workflow, with: &Connections) -> Vec<Unavailable> {
+        let mut missing = Self::open(workflow, with.clone()).err().unwrap_or_default();
+        missing.retain(|one| *one != Unavailable::NoScript);
+        missing
+    }
+
     /// Takes an ask to its provider. To be called in the order of the asks.
     pub fn ask(&mut self, ask: Ask) -> Asking {
         match (self.found.get(&ask.provider), &mut self.script) {

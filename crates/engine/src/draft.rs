@@ -1,11 +1,14 @@
 //! Drafts prompts: the run's values put in order between the workflow's words. Texts stay references; the runner
 //! splices them in.
 
+use std::collections::BTreeMap;
+
 use saihai_model::{
-    Draft, Form, Json, Part, Place, Prompt, Section, Splice, Stage, StageId, Text, Variable, When, Workflow,
+    Draft, Form, Json, Part, Place, Prompt, Reading, Section, Splice, Stage, StageId, Text, Variable, When,
+    Workflow,
 };
 
-use crate::{Call, Done, Run};
+use crate::{Call, Carry, Done, Run};
 
 /// From where a prompt looks at the run.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +25,8 @@ struct About<'a> {
     reasons: &'a [String],
     tail: &'a str,
     violations: &'a [String],
+    /// The reply to the work that is to be corrected.
+    corrected: Option<&'a Done>,
 }
 
 impl Run {
@@ -37,7 +42,8 @@ impl Run {
         about: &Done,
         reasons: &[String],
     ) -> Draft {
-        let about = About { reasons, tail: &about.reading.tail, violations: &about.reading.violations };
+        let Reading { tail, violations, .. } = &about.reading;
+        let about = About { reasons, tail, violations, corrected: None };
         self.draft_about(workflow, prompt, View { place: Place::Main(0), new_session: false }, about)
     }
 
@@ -48,8 +54,12 @@ impl Run {
         view: View,
         call: &Call,
     ) -> Draft {
-        let violations = call.first.as_ref().map_or(&[][..], |first| &first.reading.violations);
-        self.draft_about(workflow, prompt, view, About { violations, ..About::default() })
+        let first = call.first.as_deref();
+        let violations = first.map_or(&[][..], |first| &first.reading.violations);
+        // What is corrected of an answer is not what the answer is about.
+        let is_work = matches!(view.place, Place::Main(_));
+        let corrected = first.filter(|_| is_work);
+        self.draft_about(workflow, prompt, view, About { violations, corrected, ..About::default() })
     }
 
     fn draft_about(&self, workflow: &Workflow, prompt: &Prompt, view: View, about: About<'_>) -> Draft {
@@ -103,7 +113,10 @@ impl Run {
         match variable {
             Variable::Task => text(&self.carry.task),
             Variable::Previous => joined(&self.carry.previous, &self.carry.between, form),
-            Variable::Combined => self.combined(workflow, view.place, form),
+            Variable::Combined => match about.corrected {
+                Some(reply) => reply.text.as_ref().map(text).unwrap_or_default(),
+                None => self.combined(workflow, view.place, form),
+            },
             Variable::Inputs => listed(&self.carry.inputs, form),
             Variable::Reasons => listed(&reasons(workflow, about.reasons, form), form),
             Variable::Violations => listed(about.violations, form),
@@ -124,8 +137,10 @@ impl Run {
                     (None, None) => Vec::new(),
                 }
             }
-            Variable::Context if self.carry.context.is_empty() => Vec::new(),
-            Variable::Context => words(&Json::from_iter(self.carry.context.clone()).to_string()),
+            Variable::Context => match self.context(view.place, about) {
+                known if known.is_empty() => Vec::new(),
+                known => words(&Json::from_iter(known).to_string()),
+            },
             Variable::Word(key) => words(workflow.words.get(key).map_or("", String::as_str)),
             Variable::Subject(name) => self.carry.subject.get(name).map(text).unwrap_or_default(),
             Variable::ReportFile(file) => {
@@ -193,6 +208,24 @@ impl Run {
             | Variable::Changes(_) => return None,
         };
         Some(number.to_string())
+    }
+
+    /// What is known beside what was said; where a prompt is about a reply of this round, of that as well.
+    fn context(&self, place: Place, about: About<'_>) -> BTreeMap<String, Json> {
+        let asked_about = match place {
+            Place::Check(index) => self.round().done(Place::Main(index)),
+            Place::Main(_)
+            | Place::Report(_)
+            | Place::Block(_)
+            | Place::Exit
+            | Place::Proof(_)
+            | Place::Outside(_) => about.corrected,
+        };
+        let mut carry = Carry { context: self.carry.context.clone(), ..Carry::default() };
+        if let Some(reply) = asked_about {
+            carry.note_round(&reply.tools, &reply.reading.blocks);
+        }
+        carry.context
     }
 
     /// An output of this very round, for a question about it: it is carried only once the round is over.

@@ -211,8 +211,7 @@ impl Run {
         };
         let session = self.session(turn, place, call, question);
         let fresh = question.is_some_and(|question| question.session == QuestionSession::Fresh);
-        let resumes = matches!(turn.session, SessionPolicy::Continue(_)) && self.counts.iteration > 1;
-        let view = View { place, new_session: question.is_none() && session.is_none() && resumes };
+        let view = View { place, new_session: session.is_none() && self.goes_on(turn, call, question) };
         let draft = match (&call.prompt, purpose, wanted) {
             (Some(_), _, _) => None,
             (None, Purpose::Correction, Wanted::Work(reads)) => reads
@@ -246,6 +245,16 @@ impl Run {
             max_calls: turn.max_calls,
             money: None,
         })
+    }
+
+    /// Whether a call means to go on with what was said before, so that it must be told where the session is not there:
+    /// a question about a reply, a correction of one, a later round.
+    fn goes_on(&self, turn: &Turn, call: &Call, question: Option<&Question>) -> bool {
+        match (question, &call.first) {
+            (Some(question), _) => question.session == QuestionSession::Same,
+            (None, Some(_)) => true,
+            (None, None) => matches!(turn.session, SessionPolicy::Continue(_)) && self.counts.iteration > 1,
+        }
     }
 
     /// The deadline of an attempt: its own, or what is left of the turn's.

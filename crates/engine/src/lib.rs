@@ -22,6 +22,7 @@ mod launch;
 mod leave;
 mod ledger;
 mod monitor;
+mod names;
 mod prove;
 mod replay;
 mod retry;

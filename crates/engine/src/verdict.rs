@@ -101,8 +101,9 @@ impl Run {
             let output = turn.reads.output.as_ref()?;
             let done = self.round().done(Place::Main(index))?;
             match &output.still_wrong {
-                StillWrong::Go(target) if !done.reading.violations.is_empty() => Some(target),
-                StillWrong::Go(_) | StillWrong::KeepValidItems => None,
+                _ if done.reading.violations.is_empty() => None,
+                StillWrong::Go(target) => Some(target),
+                StillWrong::KeepValidItems => output.names.as_ref().map(|names| &names.collided),
             }
         })
     }

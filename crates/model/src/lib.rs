@@ -67,8 +67,8 @@ pub use provider::{Price, Protocol, ProviderKind, ProviderSettings};
 pub use reading::{Block, Found, How, Published, Reading, Tag};
 pub use reads::{
     AnswerForm, BlockUse, Blocks, Checked, Choice, Directives, EndWord, Keyword, Method, Narrowed, Offer,
-    Output, OutputSchema, Pointed, Proof, Question, QuestionSession, Reads, Refuted, Report, Shaping, Spoken,
-    StillWrong, Threshold, Unsaid,
+    Output, OutputNames, OutputSchema, Pointed, Proof, Question, QuestionSession, Reads, Refuted, Report,
+    Shaping, Spoken, StillWrong, Threshold, Unsaid,
 };
 pub use record::{Entry, Record};
 pub use repository::{MergeMethod, RepositoryName};

@@ -248,6 +248,28 @@ pub struct Output {
     /// The name under which a right one is kept for whoever asks the same again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_as: Option<String>,
+    /// What its values are called elsewhere, where two of one name would be wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Box<OutputNames>>,
+}
+
+/// What the values of an output are called where all outputs are named alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutputNames {
+    /// What stands before a key to make its name.
+    pub prefix: String,
+    /// Keys whose names something else has, and what that is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub taken: BTreeMap<String, String>,
+    /// What follows where an output has such a key and nothing else is said about wrong outputs.
+    pub collided: Target,
+}
+
+impl OutputNames {
+    /// The name of a key's value.
+    pub fn of(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
 }
 
 /// How it is found out what is wrong with an output.

@@ -51,7 +51,7 @@ pub enum Error {
         now: String,
     },
     /// A living process owns the run.
-    #[error("run `{run}` is owned by {}", owner_words(*.owner))]
+    #[error("AlreadyStarted: run `{run}` is owned by {}", owner_words(*.owner))]
     Owned {
         /// The run.
         run: String,

@@ -131,7 +131,7 @@ mod tests {
         let first = take(&path).unwrap();
         let refusal = take(&path).unwrap_err();
         let own = std::process::id();
-        assert_eq!(refusal.to_string(), format!("run `a-run` is owned by process {own}"));
+        assert_eq!(refusal.to_string(), format!("AlreadyStarted: run `a-run` is owned by process {own}"));
         assert_eq!(refusal.exit_code(), 2);
         assert_eq!(Lock::holder(&path).unwrap(), Some(Some(own)));
         drop(first);

@@ -326,7 +326,7 @@ fn what_cannot_be_found_is_said_with_where_it_was_looked_for() {
       = help: say what is to be done: `saihai run it "fix the login"`
     ? 2
     -- stderr
-    error[piece/unknown-piece]: no definition is named `ti`; looked in `.saihai/pieces`, `.takt/pieces`, `.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones
+    error[piece/unknown-piece]: no definition is named `ti`; looked in `.saihai/pieces`, `.takt/pieces`, `.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones; the step agents are `iterator` and `reviewer`
       = help: there is `it`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `specialists`, `docs` and `research`
     ? 2
     -- stderr

@@ -414,7 +414,7 @@ fn commands_about_settings_explain_themselves() {
              step agents
 
     Options:
-          --explain  Say where each value comes from
+          --explain  Say where each value comes from, and list the defaults of step agents as well
           --json     Print one JSON object a line
       -h, --help     Print help
       -V, --version  Print version

@@ -1,7 +1,7 @@
 //! `saihai config`.
 
 use clap::Args;
-use saihai_config::{Diagnostics, ListedSetting, format_defaults};
+use saihai_config::{Diagnostics, ListedSetting, all_format_defaults, format_defaults};
 use saihai_model::Json;
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub(crate) struct Config {
     #[arg(value_name = "KEY")]
     key: Option<String>,
 
-    /// Say where each value comes from
+    /// Say where each value comes from, and list the defaults of step agents as well
     #[arg(long)]
     explain: bool,
 
@@ -42,6 +42,8 @@ impl Config {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let settings = Project::find()?.settings(false, streams)?;
         let listed = match &self.key {
+            // S-6: what holds where a definition says nothing is shown by asking where everything comes from.
+            None if self.explain => settings.list().into_iter().chain(all_format_defaults()).collect(),
             None => settings.list(),
             Some(key) => match settings.find(key) {
                 Ok(listed) => listed,

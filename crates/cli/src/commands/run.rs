@@ -19,7 +19,7 @@ use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
 use crate::issue::Closed;
 use crate::own_programs;
-use crate::prepared::{Prepared, Wanted, connections, unready};
+use crate::prepared::{Prepared, Wanted, connections, insist_on_providers, unready};
 use crate::project::Project;
 use crate::report::{budget_words, count};
 use crate::terminal::Streams;
@@ -160,9 +160,11 @@ impl Run {
         settings: &Settings,
         streams: &mut Streams,
     ) -> Result<Option<(String, Issue)>, Error> {
+        let with = connections(settings);
+        insist_on_providers(&prepared.workflow, &with)?;
         let looks = prepared.workflow.completion.actions().iter().any(|one| one.does == Action::IssueState);
         let closed = if looks { Closed::IsLookedAt } else { Closed::IsDone };
-        block_on(issue::task_of(number, closed, project, settings, &connections(settings), streams))
+        block_on(issue::task_of(number, closed, project, settings, &with, streams))
     }
 
     fn needs_task(&self) -> Error {

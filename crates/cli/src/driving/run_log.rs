@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use saihai_model::{Decision, Ending, Entry, LogFiles, LogFormat, Moment, Record};
+use saihai_model::{Decision, Ending, Entry, Hold, LogFiles, LogFormat, Moment, Record};
 use serde::Serialize;
 
 use super::EventObject;
@@ -45,7 +45,7 @@ impl RunLog {
         let format = self.files.format;
         let file = self.open(record.at)?;
         for (index, line) in lines.iter().enumerate() {
-            let (timestamp, level) = (time::rfc3339(record.at), level(line, record));
+            let (timestamp, level) = (time::rfc3339(record.at), level(line, index, record));
             let written = match format {
                 LogFormat::Text => format!("{timestamp} {} {}", level.to_uppercase(), line.text),
                 LogFormat::Jsonl => {
@@ -99,12 +99,27 @@ impl RunLog {
     }
 }
 
-fn level(line: &Line, record: &Record) -> &'static str {
-    let failed = matches!(&record.entry, Entry::Decision(Decision::Finished { ending: Ending::Failed(_) }));
+fn level(line: &Line, index: usize, record: &Record) -> &'static str {
     match line.weight {
-        _ if failed => "error",
+        // S-68: one record says what went wrong; what else is said about it belongs to that.
+        _ if index == 0 && is_failure(record) => "error",
         Weight::Detail => "debug",
         Weight::Step | Weight::Head => "info",
         Weight::Warning => "warn",
+    }
+}
+
+/// Whether a run ends here without success, or cannot go on by itself.
+fn is_failure(record: &Record) -> bool {
+    match &record.entry {
+        Entry::Decision(Decision::Finished { ending }) => match ending {
+            Ending::Failed(_) | Ending::Incomplete(_) | Ending::Undelivered => true,
+            Ending::Completed(_) | Ending::Declined | Ending::Cancelled => false,
+        },
+        Entry::Decision(Decision::Parked { hold }) => match hold {
+            Hold::Provider(..) | Hold::Until(..) | Hold::Storage(_) | Hold::Limit(_) | Hold::Budget => true,
+            Hold::Person(_) | Hold::Outside(..) | Hold::Interrupted | Hold::Cancelling => false,
+        },
+        Entry::Decision(_) | Entry::Fact(_) => false,
     }
 }

@@ -13,6 +13,7 @@ use self::issues::Issues;
 use crate::diagnostics;
 use crate::error::Error;
 use crate::issue::Tracker;
+use crate::prepared::insist_on_providers;
 use crate::project::Project;
 use crate::terminal::Streams;
 
@@ -27,6 +28,7 @@ pub(crate) async fn reach(
     if !is_about_issue(workflow) {
         return Ok(None);
     }
+    insist_on_providers(workflow, with)?;
     diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
     let tracker = Tracker::of(project, settings, with).await?;
     Ok(Some(Arc::new(Issues::new(tracker, workflow.issue))))

@@ -50,7 +50,8 @@ type Found = Result<Definition, Box<Diagnostic>>;
 fn at_path(source: &dyn Source, places: &Places, asked: &str, dialect: Option<Dialect>) -> Found {
     let missing = || {
         let code = Area::Piece.code("missing-file");
-        let message = format!("the file {} does not exist", quoted(asked));
+        let agents = if asked.ends_with(".json") { step_agents(source, places) } else { String::new() };
+        let message = format!("the file {} does not exist{agents}", quoted(asked));
         Box::new(Diagnostic::error(code, message).hint("a path is never looked up as a name"))
     };
     let path = places.resolve(None, asked).ok_or_else(missing)?;
@@ -187,15 +188,22 @@ fn ambiguous(places: &Places, name: &str, one: &Definition, other: &Definition) 
     Diagnostic::error(Area::Workflow.code("ambiguous-definition"), message).hint(hint)
 }
 
-/// S-2: which agents there are.
 fn unknown_agent(source: &dyn Source, places: &Places, name: &str) -> Diagnostic {
-    let known = list(source, places, Language::default());
-    let agents = known.iter().filter(|listed| listed.definition.dialect == Dialect::Steps);
-    let names: IndexSet<&str> = agents.map(|listed| listed.definition.name.as_str()).collect();
-    let all = || format!("there is {}", list_of(names.iter().copied(), "and"));
-    let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(all);
-    Diagnostic::error(Area::Steps.code("unknown-agent"), format!("no agent is named {}", quoted(name)))
-        .hint(hint)
+    let names = agent_names(source, places);
+    let message = format!("no agent is named {}{}", quoted(name), step_agents(source, places));
+    let near = did_you_mean(name, names.iter().map(String::as_str));
+    Diagnostic::error(Area::Steps.code("unknown-agent"), message).maybe_hint(near)
+}
+
+/// S-2: which agents there are, as the end of a sentence.
+fn step_agents(source: &dyn Source, places: &Places) -> String {
+    let names = agent_names(source, places);
+    format!("; the step agents are {}", list_of(names.iter().map(String::as_str), "and"))
+}
+
+fn agent_names(source: &dyn Source, places: &Places) -> IndexSet<String> {
+    let known = list(source, places, Language::default()).into_iter().map(|listed| listed.definition);
+    known.filter(|one| one.dialect == Dialect::Steps).map(|one| one.name).collect()
 }
 
 /// Hats have one name of their own and those that are built in (H-5, H-8).
@@ -217,9 +225,10 @@ fn unknown(source: &dyn Source, places: &Places, name: &str) -> Diagnostic {
     let directories: Vec<String> =
         piece_directories(places).iter().map(|(_, directory)| places.shown(directory)).collect();
     let message = format!(
-        "no definition is named {}; looked in {} and among the built-in ones",
+        "no definition is named {}; looked in {} and among the built-in ones{}",
         quoted(name),
-        list_of(directories.iter().map(String::as_str), "and")
+        list_of(directories.iter().map(String::as_str), "and"),
+        step_agents(source, places)
     );
     let known = list(source, places, Language::default());
     let named = known.iter().map(|listed| &listed.definition).filter(|one| one.dialect != Dialect::Review);

@@ -89,7 +89,7 @@ fn what_looks_like_a_path_is_never_looked_up_as_a_name() {
 #[test]
 fn an_unknown_name_says_where_it_was_looked_for_and_what_is_near() {
     let source = project(&["/p/.takt/pieces/bugfix.yaml", "/p/.takt/pieces/docs.yaml"]);
-    let looked = "looked in `/p/.saihai/pieces`, `/p/.takt/pieces`, `/p/.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones";
+    let looked = "looked in `/p/.saihai/pieces`, `/p/.takt/pieces`, `/p/.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones; the step agents are `iterator` and `reviewer`";
     assert_eq!(
         found(&source, "bugfx"),
         format!("piece/unknown-piece no definition is named `bugfx`; {looked} (did you mean `bugfix`?)")
@@ -121,11 +121,15 @@ fn a_step_agent_is_a_directory_or_its_file() {
     assert_eq!(found(&source, "/p/.agent/coder/agent.json"), "path /p/.agent/coder/agent.json");
     assert_eq!(
         found(&source, "steps:codre"),
-        "steps/unknown-agent no agent is named `codre` (did you mean `coder`?)"
+        "steps/unknown-agent no agent is named `codre`; the step agents are `coder`, `iterator` and `reviewer` (did you mean `coder`?)"
+    );
+    assert_eq!(
+        found(&source, "coder/agnet.json"),
+        "piece/missing-file the file `coder/agnet.json` does not exist; the step agents are `coder`, `iterator` and `reviewer` (a path is never looked up as a name)"
     );
     assert_eq!(
         found(&project(&[]), "steps:x"),
-        "steps/unknown-agent no agent is named `x` (there is `iterator` and `reviewer`)"
+        "steps/unknown-agent no agent is named `x`; the step agents are `iterator` and `reviewer`"
     );
 }
 

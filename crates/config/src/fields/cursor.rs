@@ -6,7 +6,9 @@ use saihai_model::Millis;
 
 use super::Kind;
 use super::duration::duration_of;
-use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, Located, Location, did_you_mean, quoted};
+use crate::diagnostic::{
+    Area, Diagnostic, Diagnostics, DocumentPath, Located, Location, did_you_mean, quoted,
+};
 use crate::document::{Document, Node, Value};
 
 /// A node of a document, with its place.
@@ -129,8 +131,13 @@ impl<'d> Cursor<'d> {
             (Kind::Duration { zero }, Value::Text(_) | Value::Integer(_)) => {
                 self.must_be_duration(*zero, diagnostics)
             }
+            (Kind::Path, Value::Text(text)) if text.contains('\0') => {
+                let message = format!("{} holds a NUL character, which no path can", self.name());
+                diagnostics.push(self.error(self.bad_path(), message).label("not allowed in a path"));
+                false
+            }
             (Kind::Path, Value::Text(text)) => {
-                self.must_hold(!text.is_empty() && !text.contains('\0'), "the path of a file", diagnostics)
+                self.must_hold(!text.is_empty(), "the path of a file", diagnostics)
             }
             (Kind::OneOf(words), Value::Text(text)) => self.must_be_one_of(words, text, diagnostics),
             (Kind::List(item), Value::List(_)) => self.each_must_be(self.items(), item, diagnostics),
@@ -228,6 +235,11 @@ impl<'d> Cursor<'d> {
             diagnostics.push(self.error("bad-value", message).label("not allowed"));
         }
         holds
+    }
+
+    /// The code of a path that no system could take; agents have one code for every path they may not write (S-3).
+    fn bad_path(&self) -> &'static str {
+        if self.document.file.area() == Area::Steps { "path-escape" } else { "bad-value" }
     }
 
     fn bad_type(&self, kind: &Kind) -> Diagnostic {

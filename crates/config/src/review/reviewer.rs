@@ -102,5 +102,6 @@ pub(super) fn output(correction: Prompt, schema: Json) -> Output {
         checked: Checked::ByItem,
         shaping: Default::default(),
         kept_as: None,
+        names: None,
     }
 }

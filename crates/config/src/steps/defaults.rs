@@ -2,17 +2,30 @@
 
 use saihai_model::Json;
 
-use super::tables::{AGENT, CATALOGUE, CONFIG, REGISTRY};
+use super::tables::{AGENT, CATALOGUE, COMPLETION_LABELS, CONFIG, REGISTRY};
 use crate::{Field, Kind, ListedSetting, Object, SettingOrigin};
 
 /// The key under which they are listed.
 const KEY: &str = "steps";
 
+/// Defaults of keys that their readers look at themselves, as JSON, each behind its file.
+const UNTABLED: [(&str, &str); 7] = [
+    ("agent.json: displayName", "\"{name}\""),
+    ("agent.json: actions", "{\"enabled\": false}"),
+    ("agent.json: github", "{\"enabled\": false}"),
+    ("steps_registry.json: steps.inputs.required", "true"),
+    ("steps_registry.json: steps.inputs.onMissing", "\"error\""),
+    ("steps_registry.json: steps.outputSchema.$strict", "false"),
+    ("steps_registry.json: steps.outputSchema.KEY.required", "true"),
+];
+
 /// The defaults of a format, where a key names one: each with the file and the key it belongs to.
 pub fn format_defaults(key: &str) -> Option<Vec<ListedSetting>> {
-    if key != KEY {
-        return None;
-    }
+    (key == KEY).then(all_format_defaults)
+}
+
+/// The defaults of all formats that have any.
+pub fn all_format_defaults() -> Vec<ListedSetting> {
     let files = [
         ("agent.json", &AGENT),
         ("steps_registry.json", &REGISTRY),
@@ -23,7 +36,19 @@ pub fn format_defaults(key: &str) -> Option<Vec<ListedSetting>> {
     for (file, object) in files {
         walk(object, &format!("{file}: "), &mut Vec::new(), &mut listed);
     }
-    Some(listed)
+    let labels = "agent.json: runner.integrations.github.labels.completion.";
+    walk(&COMPLETION_LABELS, labels, &mut Vec::new(), &mut listed);
+    listed.extend(UNTABLED.iter().filter_map(|(key, json)| default_of((*key).to_owned(), json)));
+    // Keys of one file stand together, in the order of the files.
+    let rank =
+        |one: &ListedSetting| files.iter().position(|(file, _)| one.key.starts_with(&format!("{file}: ")));
+    listed.sort_by_key(rank);
+    listed
+}
+
+fn default_of(key: String, json: &str) -> Option<ListedSetting> {
+    let value = serde_json::from_str::<Json>(json).ok()?;
+    Some(ListedSetting { key, value, origin: SettingOrigin::Default })
 }
 
 fn walk(
@@ -39,9 +64,7 @@ fn walk(
     around.push(object.title);
     for field in object.fields {
         let key = format!("{before}{}", field.name);
-        if let Some(value) = field.default.and_then(|json| serde_json::from_str::<Json>(json).ok()) {
-            listed.push(ListedSetting { key: key.clone(), value, origin: SettingOrigin::Default });
-        }
+        listed.extend(field.default.and_then(|json| default_of(key.clone(), json)));
         for below in inside(field) {
             walk(below, &format!("{key}."), around, listed);
         }

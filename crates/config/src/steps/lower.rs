@@ -5,9 +5,9 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Alarm, Checked, Limits, Monitor, OnFailure, Output, OutputSchema, Part, Permission, Prompt,
-    Reads, SessionKey, SessionPolicy, Spoken, Stage, StageId, StillWrong, Target, Text, TextFile, Turn,
-    TurnId, Variable, Watch, Workflow,
+    Activity, Alarm, Checked, Limits, Monitor, OnFailure, Output, OutputNames, OutputSchema, Part,
+    Permission, Prompt, Reads, SessionKey, SessionPolicy, Spoken, Stage, StageId, StillWrong, Target, Text,
+    TextFile, Turn, TurnId, Variable, Watch, Workflow,
 };
 
 use super::about::About;
@@ -23,7 +23,7 @@ use super::registry::Registry;
 use super::setup::Closure;
 use super::speech::{self, Moment, Template};
 use super::step::Step;
-use super::variables::Variables;
+use super::variables::{Variables, output_name};
 use super::words::Words;
 use crate::check::Spot;
 use crate::lowering::{Answerer, Providers, Spots};
@@ -256,8 +256,8 @@ impl Lowering<'_> {
     fn reads(&self, step: &Step, check: Option<Template>) -> Reads {
         let checked = check.zip(step.check()).map(|(text, check)| {
             exit::choice(
-                speech::check(self.words, text.parts, &check.form),
-                speech::unreadable(self.words, &check.form),
+                speech::check(self.words, text.parts.clone(), &check.form),
+                speech::unreadable(self.words, text.parts, &check.form),
             )
         });
         let gated = step.gate().map(|gate| gated::choice(gate, self.registry));
@@ -297,7 +297,7 @@ impl Lowering<'_> {
             Some(output) => OutputSchema { schema: output.schema.clone(), required: true },
             None => OutputSchema { schema: serde_json::json!({}), required: false },
         };
-        // What has neither a schema nor a gate cannot be wrong.
+        // What has neither a schema nor a gate cannot be wrong, but for the names of what it holds.
         let can_be_wrong = step.output.is_some() || step.gate().is_some();
         Output {
             corrections: u32::from(can_be_wrong),
@@ -310,6 +310,11 @@ impl Lowering<'_> {
             checked: Checked::BySchema,
             shaping: gated::shaping(step),
             kept_as: None,
+            names: Some(Box::new(OutputNames {
+                prefix: output_name(&step.id.value, ""),
+                taken: self.variables.taken(&step.id.value),
+                collided: exit::on_failure(step, self.registry),
+            })),
         }
     }
 

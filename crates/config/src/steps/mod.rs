@@ -45,7 +45,7 @@ use std::path::Path;
 
 use saihai_model::TextFile;
 
-pub use self::defaults::format_defaults;
+pub use self::defaults::{all_format_defaults, format_defaults};
 use self::files::Files;
 pub use self::tables::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use crate::definition::BuiltIn;

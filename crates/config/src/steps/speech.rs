@@ -193,16 +193,7 @@ pub(super) fn work(
     appends_task: bool,
 ) -> Prompt {
     let gap = if form.is_some() { "\n" } else { gap(&text) };
-    let carried = Section {
-        body: vec![
-            fixed(format!("{}\n\n", words.carried)),
-            Part::Value(Variable::Previous, Form::Tail(4000)),
-            fixed("\n\n".to_owned()),
-            Part::Value(Variable::Context, Form::Plain),
-            fixed("\n\n".to_owned()),
-        ],
-        when: When::NewSession,
-    };
+    let carried = carried(words, Variable::Previous);
     let when = if retries.is_empty() { When::Always } else { When::Unrefuted };
     let mut sections = vec![carried, Section { body: text, when }];
     let retries = retries.into_iter().enumerate();
@@ -215,26 +206,51 @@ pub(super) fn work(
     Prompt { sections, join: Join::AsIs }
 }
 
-/// The question of a check.
-pub(super) fn check(words: &Words, text: Vec<Part>, form: &Json) -> Prompt {
-    let form =
-        Section { body: vec![fixed(format!("{}{}", gap(&text), wanted(words, form)))], when: When::Always };
-    Prompt { sections: vec![Section { body: text, when: When::Always }, form], join: Join::AsIs }
+/// What stands before a prompt in a session that knows nothing of the one before (S-55, S-58).
+fn carried(words: &Words, said: Variable) -> Section {
+    let body = vec![
+        fixed(format!("{}\n\n", words.carried)),
+        Part::Value(said, Form::Tail(4000)),
+        fixed("\n\n".to_owned()),
+        Part::Value(Variable::Context, Form::Plain),
+        fixed("\n\n".to_owned()),
+    ];
+    Section { body, when: When::NewSession }
 }
 
-/// What is said where the answer to a check could not be read.
-pub(super) fn unreadable(words: &Words, form: &Json) -> Prompt {
-    says(vec![fixed(format!("{}\n\n{}", words.unreadable, wanted(words, form)))])
+/// The question of a check. It is about the reply of its own round.
+pub(super) fn check(words: &Words, text: Vec<Part>, form: &Json) -> Prompt {
+    let form = vec![fixed(format!("{}{}", gap(&text), wanted(words, form)))];
+    let said = [text, form].map(|body| Section { body, when: When::Always });
+    Prompt {
+        sections: [carried(words, Variable::Combined)].into_iter().chain(said).collect(),
+        join: Join::AsIs,
+    }
+}
+
+/// What is said where the answer to a check could not be read; a new session must hear the question as well.
+pub(super) fn unreadable(words: &Words, text: Vec<Part>, form: &Json) -> Prompt {
+    let gap = fixed(gap(&text).to_owned());
+    let question = text.into_iter().chain([gap]).collect();
+    let again = vec![fixed(format!("{}\n\n{}", words.unreadable, wanted(words, form)))];
+    let sections = vec![
+        carried(words, Variable::Combined),
+        Section { body: question, when: When::NewSession },
+        Section { body: again, when: When::Always },
+    ];
+    Prompt { sections, join: Join::AsIs }
 }
 
 /// What is said where an output is wrong.
 pub(super) fn correction(words: &Words) -> Prompt {
     let (before, behind) = words.violation;
-    says(vec![
+    let wrong = vec![
         fixed(before.to_owned()),
         Part::Value(Variable::Violations, Form::Plain),
         fixed(behind.to_owned()),
-    ])
+    ];
+    let wrong = Section { body: wrong, when: When::Always };
+    Prompt { sections: vec![carried(words, Variable::Combined), wrong], join: Join::AsIs }
 }
 
 /// The form that is asked for, as it stands behind a text.
@@ -260,10 +276,6 @@ pub(super) fn has_json_fence(text: &str) -> bool {
 /// How many tokens a text has that Saihai adds.
 pub(super) fn added(form: Option<&String>) -> u64 {
     form.map_or(0, |form| tokens(form))
-}
-
-fn says(body: Vec<Part>) -> Prompt {
-    Prompt { sections: vec![Section { body, when: When::Always }], join: Join::AsIs }
 }
 
 fn fixed(text: String) -> Part {

@@ -1,6 +1,6 @@
 //! Who supplies which variable (S-11, S-51, S-52).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use indexmap::IndexMap;
 use saihai_model::{Json, Variable};
@@ -135,6 +135,20 @@ impl Variables {
     pub(super) fn origin(&self, step: &str, name: &str) -> Option<&str> {
         let own = self.of_steps.get(step).and_then(|own| own.get(name));
         own.or_else(|| self.shared.get(name)).map(|known| known.from.as_str())
+    }
+
+    /// The keys under which a step can output nothing, because something else has the name that would have (S-11).
+    pub(super) fn taken(&self, step: &str) -> BTreeMap<String, String> {
+        let prefix = output_name(step, "");
+        let is_own = |name: &str, known: &Known| match &known.supply {
+            Supply::Output(taken) => taken.step == step && output_name(step, &taken.key) == name,
+            Supply::Text(_) | Supply::Value(_) | Supply::Nothing(_) => false,
+        };
+        let all = self.shared.iter().chain(self.of_steps.values().flatten());
+        let others = all.filter(|(name, known)| !is_own(name, known));
+        let keys = others
+            .filter_map(|(name, known)| Some((name.strip_prefix(&prefix)?.to_owned(), known.from.clone())));
+        keys.collect()
     }
 
     fn add(&mut self, name: &str, known: Known, diagnostics: &mut Diagnostics) {

@@ -94,9 +94,39 @@ fn a_keyword_completes_in_the_iteration_that_says_it() {
 
 #[test]
 fn all_conditions_of_an_and_may_be_met_in_different_iterations() {
-    // S-60, case 34: the keyword in iteration 1, the second in iteration 2
+    // The keyword in iteration 1, the second in iteration 2
     let both = Completion::All(vec![keyword("DONE"), Completion::Rounds(2)]);
     check(looping(both), &[says(&["DONE"]), says(&[])], "completed: keyword DONE; Reached 2", 2);
+}
+
+#[test]
+fn a_budget_of_checks_counts_those_that_were_answered() {
+    // S-60, case 34: a check that has to be corrected is one check, and a step without one counts nothing
+    let checked = |completion: Completion| {
+        let mut workflow = crate::dialects::tailor();
+        let Exit::Rules { rules, .. } = &mut workflow.stages["quote"].exit else { unreachable!() };
+        rules[0].then = Target::Stage("measure".into());
+        workflow.completion = completion;
+        workflow.words.insert("completed-checks".to_owned(), "{} checks".to_owned());
+        Sim::started(workflow)
+    };
+    let pass = |sim: &mut Sim, step: &str| {
+        sim.reply(step, Reading { keywords: vec!["DONE".to_owned()], ..crate::dialects::outputs(json!({})) });
+        sim.reply(&format!("{step}#judge"), crate::dialects::outputs(json!({"result": "ok"})));
+    };
+    let mut sim = checked(forced(Completion::Checks(2)));
+    sim.reply("measure", crate::dialects::outputs(json!({})));
+    sim.reply("measure#judge", crate::dialects::outputs(json!({"result": "hm"})));
+    sim.reply("measure", crate::dialects::outputs(json!({"result": "ok"})));
+    assert_eq!((sim.run.counts().checks, sim.outcome().as_str()), (1, "running: quote.1.1.1 Work"));
+    pass(&mut sim, "quote");
+    assert_eq!((sim.outcome().as_str(), sim.run.iteration()), ("completed: 2 checks", 2));
+    sim.prove_replay();
+    let mut sim = checked(Completion::All(vec![keyword("DONE"), Completion::Checks(2)]));
+    pass(&mut sim, "measure");
+    assert_eq!(sim.outcome(), "running: quote.1.1.1 Work", "the keyword was said, one check is missing");
+    pass(&mut sim, "quote");
+    assert_eq!((sim.outcome().as_str(), sim.run.iteration()), ("completed: keyword DONE; 2 checks", 2));
 }
 
 #[test]

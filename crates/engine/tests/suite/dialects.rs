@@ -240,6 +240,7 @@ pub(crate) fn step(id: &str, next: &str) -> Stage {
         checked: Checked::BySchema,
         shaping: Default::default(),
         kept_as: None,
+        names: None,
     });
     let form = AnswerForm::Form {
         schema: OutputSchema { schema: json!({}), required: true },

@@ -1,6 +1,7 @@
 //! The engine against a world of facts: flows, the shapes of every dialect, and the laws that always hold.
 
 mod breaking;
+mod carrying;
 mod completion;
 mod delivery;
 mod dialects;

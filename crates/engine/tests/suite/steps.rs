@@ -59,7 +59,7 @@ fn completing_at_exactly_the_limit_is_success() {
 
 #[test]
 fn the_guards_come_in_their_order() {
-    // S-30, S-31: completion, then the definition's limit, then the hard one
+    // S-31: the definition's limit comes before the time
     let mut sim = Sim::started(endless(Some(4)));
     assert_eq!((work(&mut sim), sim.outcome().as_str()), (4, "parked: max_iterations"));
     let mut workflow = endless(Some(100));
@@ -70,6 +70,28 @@ fn the_guards_come_in_their_order() {
     workflow.limits.runtime = Some(Millis(10));
     let mut sim = Sim::started(workflow);
     assert_eq!((work(&mut sim), sim.outcome().as_str()), (1, "parked: max_iterations"), "before the time");
+}
+
+#[test]
+fn of_all_guards_that_hold_after_an_iteration_the_first_says_how_it_ends() {
+    // S-30: completion, maxIterations, hard limit, timeout; each is taken away in turn
+    let mut workflow = endless(Some(1));
+    workflow.limits.hard_rounds = Some(1);
+    workflow.limits.runtime = Some(Millis(10));
+    workflow.completion = Completion::Rounds(1);
+    let ends = |workflow: &Workflow| {
+        let mut sim = Sim::started(workflow.clone());
+        assert_eq!(work(&mut sim), 1);
+        sim.prove_replay();
+        sim.outcome()
+    };
+    assert_eq!(ends(&workflow), "completed: rounds 1");
+    workflow.completion = Completion::Flow;
+    assert_eq!(ends(&workflow), "parked: max_iterations");
+    workflow.limits.rounds = None;
+    assert_eq!(ends(&workflow), "parked: emergency_stop");
+    workflow.limits.hard_rounds = Some(100);
+    assert_eq!(ends(&workflow), "parked: timeout");
 }
 
 #[test]

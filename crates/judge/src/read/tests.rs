@@ -41,6 +41,7 @@ fn everything() -> Reads {
             checked: Checked::BySchema,
             shaping: Default::default(),
             kept_as: None,
+            names: None,
         }),
         reports: vec![report("review.md", "Review"), report("notes/scope.md", "Scope")],
         blocks: Some(Blocks {

@@ -93,6 +93,11 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
         }
     }
     let mut reading = read(wanted, &about.prompt, &mut reply);
+    if let (Place::Main(0), Some(output), true) =
+        (about.place, &reading.output, reading.violations.is_empty())
+    {
+        reading.violations = owned.run().collisions(owned.workflow(), &about.call.stage, output);
+    }
     keep(owned, &about, &mut reading);
     let cost = about.cost(reply.cost, &reply.usage);
     if cost.is_none() && about.is_counted {

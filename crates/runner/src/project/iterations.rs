@@ -76,7 +76,7 @@ pub struct ToldSummary {
     /// The tools that were used, in order.
     pub tools_used: Vec<ToldTool>,
     /// The blocks that were found.
-    pub detected_actions: Vec<Json>,
+    pub detected_actions: Vec<DetectedAction>,
     /// What came of those that ask for an action.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub action_results: Vec<ActionResult>,
@@ -86,6 +86,28 @@ pub struct ToldSummary {
     pub timestamp: String,
     /// How long it took.
     pub duration_ms: u64,
+}
+
+/// A block that was found in a reply, as it is published (S-64).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DetectedAction {
+    /// What kind of block it is.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it says; empty where it says nothing.
+    pub content: Json,
+    /// Everything else in it.
+    pub metadata: serde_json::Map<String, Json>,
+}
+
+impl DetectedAction {
+    /// What a block's JSON says.
+    fn of(block: &Json) -> Self {
+        let mut metadata = block.as_object().cloned().unwrap_or_default();
+        let kind = metadata.remove("type").and_then(|kind| kind.as_str().map(str::to_owned));
+        let content = metadata.remove("content").unwrap_or_else(|| Json::from(""));
+        Self { kind: kind.unwrap_or_default(), content, metadata }
+    }
 }
 
 /// A use of a tool, as it is published.
@@ -232,7 +254,7 @@ impl IterationSummary {
             session_id: self.session.clone(),
             assistant_responses: said,
             tools_used: tools.collect(),
-            detected_actions: self.actions.clone(),
+            detected_actions: self.actions.iter().map(DetectedAction::of).collect(),
             action_results: self.results.clone(),
             errors: self.errors.clone(),
             timestamp: crate::journal::rfc3339(self.began),

@@ -14,7 +14,7 @@ mod transitions;
 
 pub use events::{BusEvent, BusEvents, Fate, Source};
 pub use expectation::expectation;
-pub use iterations::{ActionResult, IterationSummary, Iterations, ToldSummary, ToldTool};
+pub use iterations::{ActionResult, DetectedAction, IterationSummary, Iterations, ToldSummary, ToldTool};
 pub use outcome::{Decided, Outcome, Unmatched};
 pub use recording::Recording;
 pub use report_versions::{ReportVersion, ReportVersions};

@@ -1,13 +1,13 @@
 //! What a run returns: success or failure, and why.
 
 use saihai_model::{
-    Action, By, Completion, Decision, Ending, Entry, Fact, Hold, Record, StageId, Verdict, Workflow,
+    Action, By, Completion, Decision, Ending, Entry, Fact, Hold, Record, StageId, Verdict, Watch, Workflow,
     failure_code,
 };
 use serde::Serialize;
 
 use crate::project::{Iterations, ToldSummary};
-use crate::{Error, RunDirectory, State};
+use crate::{Error, Finish, RunDirectory, State};
 
 /// What a run returns (S-26). `iterations` is always the number of `summaries`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,6 +56,22 @@ impl RunResult {
             }
         };
         Ok(Self { success, completion_reason, error, iterations, summaries })
+    }
+
+    /// What a run returns that was driven just now. A disk that took nothing more took no word about it either: only
+    /// who drove the run can tell.
+    ///
+    /// # Errors
+    /// The run cannot be read or is damaged.
+    pub fn after(directory: &RunDirectory, finish: &Finish) -> Result<Self, Error> {
+        let result = Self::of(directory)?;
+        Ok(match (&finish.storage, &finish.hold) {
+            (Some(why), Some(hold)) => {
+                let completion_reason = waits(hold).to_owned();
+                Self { success: false, completion_reason, error: Some(why.clone()), ..result }
+            }
+            (Some(_) | None, _) => result,
+        })
     }
 }
 
@@ -141,6 +157,12 @@ pub fn failure_words(
             Some(format!("flow ended at {at}, but {}", open.join(" and ")))
         }
         ("step_failed", step) => {
+            // Only the monitor of steps that lead to themselves names none.
+            if let (true, Some(times)) = (step.is_empty(), self_entries(workflow)) {
+                return Some(format!(
+                    "step `{at}` failed: it led to itself more than {times} times in a row"
+                ));
+            }
             let at = if step.is_empty() { at } else { step };
             let by = exited.map(|(_, verdict)| verdict.by);
             Some(match by {
@@ -153,6 +175,14 @@ pub fn failure_words(
         }
         (_, _) => None,
     }
+}
+
+/// How often a stage may lead to itself.
+fn self_entries(workflow: &Workflow) -> Option<u32> {
+    workflow.monitors.iter().find_map(|monitor| match monitor.watches {
+        Watch::SelfEntries { times } => Some(times),
+        Watch::Cycle { .. } | Watch::Same { .. } | Watch::Silent { .. } => None,
+    })
 }
 
 /// What a completion still waits for, in words.

@@ -70,6 +70,7 @@ pub(crate) fn tailor() -> Workflow {
         checked: Checked::BySchema,
         shaping: Default::default(),
         kept_as: None,
+        names: None,
     });
     let mut quote = step("quote");
     quote.needs = vec![("measure".into(), "height".to_owned())];

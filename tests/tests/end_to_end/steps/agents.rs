@@ -24,11 +24,11 @@ fn a_name_of_two_dialects_is_asked_for_by_dialect_or_path() {
 #[test]
 fn an_agent_that_is_not_there_is_told_with_those_that_are() {
     assert_snapshot!(tailor().saihai(["check", "steps:taylor"]).run().exits(2).stdout, @r"
-    error[steps/unknown-agent]: no agent is named `taylor`
+    error[steps/unknown-agent]: no agent is named `taylor`; the step agents are `tailor`, `iterator` and `reviewer`
       = help: did you mean `tailor`?
     ");
     assert_snapshot!(tailor().saihai(["run", "taylor", "x"]).run().exits(2).stderr, @r"
-    error[piece/unknown-piece]: no definition is named `taylor`; looked in `.saihai/pieces`, `.takt/pieces`, `.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones
+    error[piece/unknown-piece]: no definition is named `taylor`; looked in `.saihai/pieces`, `.takt/pieces`, `.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones; the step agents are `tailor`, `iterator` and `reviewer`
       = help: did you mean `tailor`?
     ");
 }
@@ -63,6 +63,49 @@ fn an_agent_is_drawn_rehearsed_and_its_prompts_are_shown() {
         1  completed: Flow completed at quote
         1  failed: step_failed
     ");
+    project.saihai(["run", "tailor", "--customer", "Sato", "--script", "walk.yaml"]).run().exits(0);
+    let explained = project.saihai(["explain", "last"]).run().exits(0).stdout;
+    // The number and the time of an event differ from run to run.
+    let steady = |line: &str| match line.trim_start().split_once("  ") {
+        Some((number, rest)) if number.parse::<u64>().is_ok() => format!("       {}", &rest[10..]),
+        Some(_) | None => line.to_owned(),
+    };
+    assert_snapshot!(explained.lines().map(steady).collect::<Vec<_>>().join("\n"), @r#"
+    `measure` → `quote`: rule 0 “always”, the only way
+    iteration 1, visit 1, round 1, 1 in a row
+    `quote` → again: rule 1 “ng”, by judge
+    question about `quote`, answered {"message":"which currency?","result":"ng"}:
+      > Is the quote right?
+      > 
+      > Reply with exactly one ```json block of this form:
+      > ```json
+      > {
+      >   "message": "string",
+      >   "result": "ok|ng"
+      > }
+      > ```
+    answer:
+      > ```json
+      > {"result": "ng", "message": "which currency?"}
+      > ```
+    iteration 2, visit 1, round 1, 1 in a row
+    `quote` → complete: rule 0 “ok”, by judge
+    question about `quote`, answered {"result":"ok"}:
+      > Is the quote right?
+      > 
+      > Reply with exactly one ```json block of this form:
+      > ```json
+      > {
+      >   "message": "string",
+      >   "result": "ok|ng"
+      > }
+      > ```
+    answer:
+      > ```json
+      > {"result": "ok"}
+      > ```
+    iteration 3, visit 1, round 2, 1 in a row
+    "#);
     let listed = project.saihai(["list"]).run().exits(0).stdout;
     let line = listed.lines().find(|line| line.starts_with("tailor ")).unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -80,7 +123,7 @@ fn a_built_in_agent_names_its_prompts_by_their_place_in_it() {
     assert!(told.contains(r#""file":"prompts/iterate/verify/task/f_default.md""#), "{told}");
 }
 
-// What holds where an agent says nothing can be looked up.
+// S-6: what is not written and not listed here is an error, as the tests of each table show.
 #[test]
 fn the_defaults_of_the_format_are_listed_with_their_places() {
     let shown = tailor().saihai(["config", "steps"]).run().exits(0).stdout;
@@ -109,6 +152,11 @@ fn the_defaults_of_the_format_are_listed_with_their_places() {
     agent.json: runner.actions.types = []
     agent.json: runner.actions.outputFormat = "action"
     agent.json: runner.actions.handlers = {}
+    agent.json: runner.integrations.github.labels.completion.add = []
+    agent.json: runner.integrations.github.labels.completion.remove = []
+    agent.json: displayName = "{name}"
+    agent.json: actions = {"enabled":false}
+    agent.json: github = {"enabled":false}
     steps_registry.json: steps.prompt.edition = "default"
     steps_registry.json: steps.iterations.min = 1
     steps_registry.json: steps.check.prompt.edition = "default"
@@ -117,6 +165,10 @@ fn the_defaults_of_the_format_are_listed_with_their_places() {
     steps_registry.json: steps.customVariables = []
     steps_registry.json: steps.customVariables.required = false
     steps_registry.json: steps.usesStdin = false
+    steps_registry.json: steps.inputs.required = true
+    steps_registry.json: steps.inputs.onMissing = "error"
+    steps_registry.json: steps.outputSchema.$strict = false
+    steps_registry.json: steps.outputSchema.KEY.required = true
     steps_registry.json (agentId): pathTemplate = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md"
     steps_registry.json (agentId): pathTemplateNoAdaptation = "{c1}/{c2}/{c3}/f_{edition}.md"
     steps_registry.json (agentId): userPromptsBase = ".agent/{agentId}/prompts"
@@ -130,4 +182,9 @@ fn the_defaults_of_the_format_are_listed_with_their_places() {
     "#);
     let explained = tailor().saihai(["config", "steps", "--explain"]).run().exits(0).stdout;
     assert!(explained.lines().skip(1).all(|line| line.ends_with("default")), "{explained}");
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let everything = tailor().saihai(["config", "--explain"]).run().exits(0).stdout;
+    let everything: Vec<String> = everything.lines().map(words).collect();
+    assert!(explained.lines().all(|line| everything.contains(&words(line))), "{everything:?}");
+    assert!(everything.iter().any(|line| line.starts_with("limits.hard_iterations 100 ")), "{everything:?}");
 }

@@ -144,6 +144,42 @@ fn replies_say_what_follows_and_hand_on_what_they_found() {
     assert_eq!(prompts(&project), ["Cut a coat.", "Sew the wool.", "Cut a coat.", "Close."]);
 }
 
+// The intents that hand the work to somebody else, and what goes with it.
+#[test]
+fn a_step_hands_on_its_work_and_what_it_found_and_a_verification_can_escalate() {
+    let handing = || {
+        let project = coat(|registry| {
+            let steps = &mut registry["steps"];
+            steps["cut"]["structuredGate"]["allowedIntents"] = json!(["next", "handoff"]);
+            steps["cut"]["structuredGate"]["handoffFields"] = json!(["found.cloth", "found.thread.colour"]);
+            steps["cut"]["transitions"]["handoff"] = json!({"target": "sew"});
+            steps["sew"]["structuredGate"]["allowedIntents"] = json!(["next", "escalate"]);
+            steps["sew"]["transitions"]["escalate"] = json!({"target": "close"});
+        });
+        project.write(
+            ".agent/coat/prompts/steps/continuation/sew/f_default.md",
+            "Sew {uv-cut_cloth} in {uv-cut_colour}.\n",
+        );
+        project
+    };
+    let hands = |fields: &str| {
+        let text = format!("{{\"next_action\": {{\"action\": \"HandOff\"}}, \"found\": {fields}}}");
+        ["cut".to_owned(), text]
+    };
+    let [cut, found] = hands("{\"cloth\": \"wool\", \"thread\": {\"colour\": \"red\"}}");
+    let escalate = ("sew", "{\"intent\": \"escalate\", \"fit\": \"none\"}");
+    let project = handing();
+    run(&project, &[(&cut, &found), escalate, CLOSED], &["--trust-project"]).exits(0);
+    assert_eq!(prompts(&project), ["Cut a coat.", "Sew wool in red.", "Close."]);
+    let kept = project.journal().facts("replied").next().map(|fact| fact["reading"]["output"].clone());
+    let kept = kept.unwrap_or_default();
+    assert_eq!((&kept["cloth"], &kept["colour"]), (&json!("wool"), &json!("red")), "by their last names");
+    let [cut, found] = hands("{\"cloth\": \"wool\"}");
+    let project = handing();
+    let failed = run(&project, &[(&cut, &found)], &["--trust-project"]).exits(1);
+    assert!(failed.stderr.contains("MissingRequiredInput: cut.colour"), "{failed}");
+}
+
 // S-15, case 41
 #[test]
 fn what_a_step_may_not_say_is_corrected_once_and_then_fails_it() {

@@ -127,6 +127,30 @@ fn a_fall_back_is_a_warning_and_forbidden_where_strict() {
     assert!(line.is_some(), "{table}");
 }
 
+// S-49, case 23: the fall-back of all prompts is told and forbidden like that of one.
+#[test]
+fn the_fall_back_of_all_prompts_is_a_warning_and_forbidden_where_strict() {
+    let mut agent = agent();
+    agent["prompts"]["fallbackDir"] = json!("spares");
+    let project = tailor();
+    let file = ".agent/tailor/prompts/order/measure/text/f_default.md";
+    std::fs::remove_file(project.root().join(file)).expect("it was there");
+    project.write(AGENT, agent.to_string());
+    project.write(".agent/tailor/spares/order/measure/text/f_default.md", "Measure well, {uv-customer}.\n");
+    let arguments = ["--customer", "Sato", "--script", "walk.yaml"];
+    let used = "Using global fallback: .agent/tailor/spares/order/measure/text/f_default.md";
+    let flag: Vec<&str> = arguments.into_iter().chain(["--strict"]).collect();
+    assert!(refused(&project, &flag).contains(used));
+    let all = || project.saihai(["run", "tailor"].into_iter().chain(arguments));
+    let set = all().env("SAIHAI_STRICT", "true").run().exits(2);
+    assert!(set.stderr.contains(used) && project.runs().is_empty(), "{set}");
+    let done = all().run().exits(0);
+    assert!(done.stderr.contains(&format!("warning[steps/prompt-fallback]: {used}")), "{done}");
+    assert!(project.journal().prompt("measure").starts_with("Measure well, Sato.\n"));
+    let shown = project.saihai(["show", "last", "--json"]).run().exits(0).json();
+    assert_eq!(shown[0]["prompts"][0]["source"], json!("global_fallback"));
+}
+
 // S-8: a step that uses the task needs one
 #[test]
 fn a_step_that_reads_the_task_needs_one() {

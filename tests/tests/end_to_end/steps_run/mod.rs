@@ -1,8 +1,11 @@
 //! Step agents while they run: limits, retries, outputs, completion, actions. S-24–S-73.
 
+mod flow;
 mod issues;
 mod programs;
 mod returning;
+mod starting;
+mod told;
 
 use saihai_tests::{Outcome, Project};
 use serde_json::{Value, json};

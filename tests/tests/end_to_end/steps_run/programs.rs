@@ -9,6 +9,10 @@ use super::{agent, completes, summaries};
 
 const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
 
+pub(super) fn fake_agent() -> &'static Path {
+    Path::new(FAKE_AGENT)
+}
+
 fn two_steps(more: &Value) -> Project {
     let mut steps = json!({"a": {"next": "b"}, "b": {"terminal": true}});
     for (key, value) in more.as_object().into_iter().flatten() {
@@ -23,7 +27,7 @@ fn two_programs_that_speak_differently_come_to_one_summary() {
     let summaries = ["claude", "codex"].map(|name| {
         let project = two_steps(&json!({}));
         let answers = json!([{"text": "first"}, {"text": "second"}]);
-        let fake = FakeAgent::install(&project, Path::new(FAKE_AGENT), &[name], &answers);
+        let fake = FakeAgent::install(&project, fake_agent(), &[name], &answers);
         fake.saihai(["run", "it", "--provider", name]).run().exits(0);
         let mut told = summaries(&project);
         for one in told.as_array_mut().into_iter().flatten() {
@@ -48,7 +52,7 @@ fn every_query_is_told_where_it_works_and_what_holds_for_it() {
     project.write(".agent/it/agent.json", written.to_string());
     project.write("below/x", "");
     let answers = json!([{"text": "first"}, {"text": "second"}]);
-    let fake = FakeAgent::install(&project, Path::new(FAKE_AGENT), &["claude"], &answers);
+    let fake = FakeAgent::install(&project, fake_agent(), &["claude"], &answers);
     let call = fake.saihai(["run", "it", "--provider", "claude"]);
     call.directory(&project.root().join("below")).run().exits(0);
     let calls = fake.calls();

@@ -54,7 +54,11 @@ pub(in crate::steps) static TRANSITION_RULE: Object = Object {
             .about("the step that follows; `null` of `closing`: the flow is complete"),
         Field::new("condition", Kind::Text).about("instead: the field whose value chooses among `targets`"),
         Field::new("targets", Kind::Map(&Kind::Any)).about("the steps that follow, by that value"),
-        Field::refused_because("fallback", "is not supported: a step that fails ends the run"),
+        Field::refused_because(
+            "fallback",
+            "is not supported: a step that fails ends the run; let its gate allow `jump` or `repeat`, or write a \
+             `check` with `onFail` in the native shape",
+        ),
     ],
 };
 

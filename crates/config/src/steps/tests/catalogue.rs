@@ -151,6 +151,41 @@ fn each_phase_has_prompts_of_its_own() {
     assert_eq!(mapped.workflow().entry.as_str(), "initial.iterate", "a mapping wins");
 }
 
+#[test]
+fn every_completion_type_begins_with_the_prompts_of_its_mode() {
+    let file = json!({"resourceType": "file", "path": "x", "targetState": "exists"});
+    let keyword = json!({"completionKeyword": "DONE"});
+    let both = json!({"operator": "or", "conditions": [{"type": "keywordSignal", "config": keyword}]});
+    let modes = [
+        ("iterationBudget", json!({"maxIterations": 3}), "iterate"),
+        ("externalState", file, "issue"),
+        ("keywordSignal", keyword.clone(), "manual"),
+        ("structuredSignal", json!({"signalType": "done"}), "structured_signal"),
+        ("composite", both, "composite"),
+    ];
+    let of = |kind: &str, config: &Json, mode: &str| {
+        let project = catalogue(|catalogue| {
+            catalogue["steps"] = json!({
+                format!("initial.{mode}"): {"c2": "initial", "c3": "iterate"},
+                format!("continuation.{mode}"): {"c2": "continuation", "c3": "iterate"},
+            });
+        });
+        project
+            .agent("/behavior/completionType", json!(kind))
+            .agent("/behavior/completionConfig", config.clone())
+    };
+    for (kind, config, mode) in &modes {
+        let workflow = of(kind, config, mode).workflow();
+        let stages: Vec<&str> = workflow.stages.keys().map(|id| id.as_str()).collect();
+        assert_eq!(workflow.entry.as_str(), format!("initial.{mode}"), "{kind}");
+        assert_eq!(stages, [format!("initial.{mode}"), format!("continuation.{mode}")], "{kind}");
+    }
+    // The mode is found; but a catalogue without a flow has no check that could be counted.
+    insta::assert_snapshot!(of("checkBudget", &json!({"maxChecks": 2}), "check_budget").said(), @"error steps/never-complete agent.json:9:23 checks are counted, and no step has a `check`");
+    let custom = of("custom", &json!({"handlerPath": "done.sh"}), "iterate").file("done.sh", "#!/bin/sh\n");
+    insta::assert_snapshot!(custom.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says with which prompt `custom` begins (name it in `entryStepMapping`)");
+}
+
 // S-13
 #[test]
 fn prompts_of_other_modes_are_noted_and_can_be_chosen() {

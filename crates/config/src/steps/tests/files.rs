@@ -44,6 +44,19 @@ fn no_path_leads_out_of_the_project() {
     }
     let nul = Project::tailor().registry("/steps/quote/prompt", json!({"path": "x\u{0}.md"})).said();
     assert!(nul.starts_with("error steps/path-escape steps_registry.json:"), "{nul}");
+    let nuls = [
+        ("agent.json", "/behavior/systemPromptPath", json!("x\u{0}")),
+        ("agent.json", "/prompts/registry", json!("x\u{0}")),
+        ("agent.json", "/prompts/fallbackDir", json!("x\u{0}")),
+        ("agent.json", "/worktree", json!({"enabled": false, "root": "x\u{0}"})),
+        ("agent.json", "/logging", json!({"directory": "x\u{0}", "format": "text", "maxFiles": 1})),
+        ("steps_registry.json", "/basePath", json!("x\u{0}")),
+        ("steps_registry.json", "/steps/quote/systemPromptPath", json!("x\u{0}")),
+    ];
+    for (file, pointer, value) in nuls {
+        let said = Project::tailor().set(file, pointer, value).said();
+        assert!(said.starts_with(&format!("error steps/path-escape {file}:")), "{pointer}: {said}");
+    }
     let logging = json!({"directory": "../logs", "format": "text", "maxFiles": 1});
     let logging = Project::tailor().agent("/logging", logging).said();
     assert!(logging.starts_with("error steps/path-escape agent.json:"), "{logging}");

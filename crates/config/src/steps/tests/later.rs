@@ -180,7 +180,7 @@ fn a_gate_becomes_a_choice_by_a_field_and_transitions_its_rules() {
 fn a_schema_is_found_by_file_and_name_and_made_whole() {
     let workflow = later().project().workflow();
     let output = turn(&workflow, "initial.cut").reads.output.as_ref().expect("a schema");
-    insta::assert_snapshot!(json_of(output), @r#"{"schema":{"schema":{"allOf":[{"properties":{"summary":{"type":"string"}},"required":["summary"],"type":"object"}],"properties":{"found":{"properties":{"cloth":{"description":"what it is made of","type":"string"}},"type":"object"},"next_action":{"properties":{"action":{"description":"next|repeat|jump","type":"string"}},"required":["action"],"type":"object"}},"required":["found"],"type":"object"},"required":true},"corrections":1,"correction":{"sections":[{"body":[{"fixed":{"inline":"Your output violates the schema: "}},{"value":["violations","plain"]},{"fixed":{"inline":". Return only the corrected JSON."}}],"when":"always"}],"join":"as_is"},"still_wrong":{"go":{"end":{"failed":"step_failed initial.cut"}}},"shaping":{"fixed":{"stepId":"initial.cut"},"lifted":{"cloth":"/found/cloth"}}}"#);
+    insta::assert_snapshot!(json_of(output), @r###"{"schema":{"schema":{"allOf":[{"properties":{"summary":{"type":"string"}},"required":["summary"],"type":"object"}],"properties":{"found":{"properties":{"cloth":{"description":"what it is made of","type":"string"}},"type":"object"},"next_action":{"properties":{"action":{"description":"next|repeat|jump","type":"string"}},"required":["action"],"type":"object"}},"required":["found"],"type":"object"},"required":true},"corrections":1,"correction":{"sections":[{"body":[{"fixed":{"inline":"## Carried over from the previous iteration\n\n"}},{"value":["combined",{"tail":4000}]},{"fixed":{"inline":"\n\n"}},{"value":["context","plain"]},{"fixed":{"inline":"\n\n"}}],"when":"new_session"},{"body":[{"fixed":{"inline":"Your output violates the schema: "}},{"value":["violations","plain"]},{"fixed":{"inline":". Return only the corrected JSON."}}],"when":"always"}],"join":"as_is"},"still_wrong":{"go":{"end":{"failed":"step_failed initial.cut"}}},"shaping":{"fixed":{"stepId":"initial.cut"},"lifted":{"cloth":"/found/cloth"}},"names":{"prefix":"initial_cut_","collided":{"end":{"failed":"step_failed initial.cut"}}}}"###);
     insta::assert_snapshot!(sections(&turn(&workflow, "initial.cut").prompt), @r#"
     Always: Cut for (the customer).
     Always: 
@@ -481,7 +481,7 @@ fn what_cannot_be_done_is_refused_by_name() {
     ---
     error steps/mixed-shapes agent.json:12:3 an agent has either `behavior` or `runner`, not both
     ---
-    error steps/not-supported steps_registry.json:96:11 `fallback` is not supported: a step that fails ends the run
+    error steps/not-supported steps_registry.json:96:11 `fallback` is not supported: a step that fails ends the run; let its gate allow `jump` or `repeat`, or write a `check` with `onFail` in the native shape
     ");
     let mixed = Project::tailor().registry("/steps/quote/structuredGate", json!({}));
     insta::assert_snapshot!(mixed.said(), @"error steps/not-supported steps_registry.json:50:7 `structuredGate` belongs to a registry of the later format, which has `agentId`");

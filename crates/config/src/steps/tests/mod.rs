@@ -193,8 +193,17 @@ pub(super) fn turn<'w>(workflow: &'w Workflow, id: &str) -> &'w Turn {
 
 /// A prompt as it is sent in a session that goes on: values of the run stand as their names.
 pub(super) fn shown(prompt: &Prompt) -> String {
+    spelt(prompt, |when| when != When::NewSession)
+}
+
+/// A prompt as it is sent in a session that knows nothing.
+pub(super) fn shown_anew(prompt: &Prompt) -> String {
+    spelt(prompt, |_| true)
+}
+
+fn spelt(prompt: &Prompt, appears: impl Fn(When) -> bool) -> String {
     assert_eq!(prompt.join, Join::AsIs, "an agent's text is sent as it is");
-    let sections = prompt.sections.iter().filter(|section| section.when != When::NewSession);
+    let sections = prompt.sections.iter().filter(|section| appears(section.when));
     let parts = sections.flat_map(|section| &section.body).map(|part| match part {
         Part::Fixed(Text::Inline(text)) => text.clone(),
         Part::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Project, shown, turn};
+use super::{Project, shown, shown_anew, turn};
 
 const MEASURE: &str = "prompts/order/measure/text/f_default.md";
 
@@ -53,6 +53,8 @@ fn a_prompt_falls_back_on_its_own_file_and_then_on_the_directory_for_all() {
         .file("prompts/spare/measure.md", "Spare {uv-customer}.")
         .file("spares/order/measure/text/f_default.md", "Global.");
     insta::assert_snapshot!(with_fallback.said(), @"warning steps/prompt-fallback steps_registry.json:16:17 Using fallback: .agent/tailor/prompts/spare/measure.md");
+    let forbidden = with_fallback.load().diagnostics;
+    assert!(forbidden.forbids(true) && !forbidden.forbids(false), "only where strict");
     assert!(
         work(&with_fallback, "measure").starts_with("Spare (the customer)."),
         "S-47: values are put in there too"
@@ -60,19 +62,10 @@ fn a_prompt_falls_back_on_its_own_file_and_then_on_the_directory_for_all() {
     let global = with_fallback.without("prompts/spare/measure.md");
     insta::assert_snapshot!(global.said(), @"warning steps/prompt-fallback steps_registry.json:16:17 Using global fallback: .agent/tailor/spares/order/measure/text/f_default.md");
     assert!(work(&global, "measure").starts_with("Global."));
+    let forbidden = global.load().diagnostics;
+    assert!(forbidden.forbids(true) && !forbidden.forbids(false), "only where strict");
     let nowhere = global.without("spares/order/measure/text/f_default.md");
     insta::assert_snapshot!(nowhere.said(), @"error steps/prompt-not-found steps_registry.json:16:17 no prompt was found; tried `.agent/tailor/prompts/order/measure/text/f_default.md`, `.agent/tailor/prompts/spare/measure.md`, `.agent/tailor/spares/order/measure/text/f_default.md`, `.agent/tailor/spares/f_default.md` (an empty file counts as none)");
-    assert!(global_is_strict(), "a warning counts as an error where strict");
-}
-
-/// S-49: what is a warning forbids a strict run.
-fn global_is_strict() -> bool {
-    let project = Project::tailor()
-        .without(MEASURE)
-        .registry("/steps/measure/prompt/fallback", json!("spare.md"))
-        .file("prompts/spare.md", "Spare.");
-    let found = project.load().diagnostics;
-    found.forbids(true) && !found.forbids(false)
 }
 
 // S-49, case 24
@@ -234,6 +227,70 @@ fn kana_in_a_prompt_makes_it_japanese() {
     =====
     [Fixed(Inline("## 前イテレーションからの引き継ぎ\n\n")), Value(Previous, Tail(4000)), Fixed(Inline("\n\n")), Value(Context, Plain), Fixed(Inline("\n\n"))]
     "###);
+}
+
+// What S-55 and S-58 put before a prompt: for a check and a correction it is the reply they are about.
+#[test]
+fn a_session_that_knows_nothing_is_told_what_a_prompt_is_about() {
+    let workflow = Project::tailor().workflow();
+    let (measure, quote) = (turn(&workflow, "measure"), turn(&workflow, "quote"));
+    let question = quote.reads.choice.as_ref().unwrap().question().unwrap();
+    let correction = &measure.reads.output.as_ref().unwrap().correction;
+    let all = [&quote.prompt, &question.prompt, &question.correction, correction].map(shown_anew);
+    insta::assert_snapshot!(all.join("\n=====\n"), @r#"
+    ## Carried over from the previous iteration
+
+    <Previous>
+
+    <Context>
+
+    Height <measure.height> cm for (the customer).
+
+    =====
+    ## Carried over from the previous iteration
+
+    <Combined>
+
+    <Context>
+
+    Is the quote right?
+
+    Reply with exactly one ```json block of this form:
+    ```json
+    {
+      "message": "string",
+      "result": "ok|ng"
+    }
+    ```
+
+    =====
+    ## Carried over from the previous iteration
+
+    <Combined>
+
+    <Context>
+
+    Is the quote right?
+
+    Your answer could not be read.
+
+    Reply with exactly one ```json block of this form:
+    ```json
+    {
+      "message": "string",
+      "result": "ok|ng"
+    }
+    ```
+
+    =====
+    ## Carried over from the previous iteration
+
+    <Combined>
+
+    <Context>
+
+    Your output violates the schema: <Violations>. Return only the corrected JSON.
+    "#);
 }
 
 /// Everything that a run of the tailor says.

@@ -59,6 +59,17 @@ fn ids_iterations_and_answers_are_checked() {
     insta::assert_snapshot!(of_quote("gate", json!(" ")), @"error steps/bad-value steps_registry.json:42:15 the question of a gate is empty");
 }
 
+#[test]
+fn the_answer_of_a_check_may_hold_more_and_the_agent_is_asked_for_it() {
+    let form = json!({"result": "boolean", "message": "optional", "seams": "how many are open"});
+    let workflow = Project::tailor().registry("/steps/quote/check/responseFormat", form.clone()).workflow();
+    let choice = super::turn(&workflow, "quote").reads.choice.as_ref().unwrap();
+    let asked = super::shown(&choice.question().unwrap().prompt);
+    let shown = serde_json::to_string_pretty(&form).unwrap();
+    assert!(asked.ends_with(&format!("```json\n{shown}\n```\n")), "{asked}");
+    insta::assert_snapshot!(of_quote("check/responseFormat", json!({"result": "ok|ng", "seams": 3})), @r#"error steps/bad-type steps_registry.json:39:20 `seams` must be text, not a whole number (write it in quotes: `"3"`)"#);
+}
+
 // S-8
 #[test]
 fn an_output_is_written_short_or_as_a_json_schema() {

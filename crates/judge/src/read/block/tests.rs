@@ -77,6 +77,7 @@ fn a_block_is_no_candidate_for_the_output() {
         checked: Checked::BySchema,
         shaping: Default::default(),
         kept_as: None,
+        names: None,
     };
     let reads = Reads { output: Some(output), ..reads("json") };
     let text = "```json\n{\"height\":1}\n```\n```json\n{\"type\":\"log\"}\n```";

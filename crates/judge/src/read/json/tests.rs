@@ -17,6 +17,7 @@ fn reading(schema: Json, required: bool, prompt: &str, said: Said<'_>) -> Readin
         checked: Checked::BySchema,
         shaping: Default::default(),
         kept_as: None,
+        names: None,
     };
     read(Wanted::Work(&Reads { output: Some(output), ..Reads::default() }), prompt, said)
 }
@@ -281,8 +282,16 @@ fn a_field_with_one_value_is_mended_and_what_stands_deeper_is_found_above() {
     let schema = OutputSchema { schema: json!({"properties": {"stepId": {"const": "sew"}}}), required: true };
     let (correction, still_wrong) = (Prompt::default(), StillWrong::KeepValidItems);
     let checked = Checked::BySchema;
-    let output =
-        Some(Output { schema, corrections: 0, correction, still_wrong, checked, shaping, kept_as: None });
+    let output = Some(Output {
+        schema,
+        corrections: 0,
+        correction,
+        still_wrong,
+        checked,
+        shaping,
+        kept_as: None,
+        names: None,
+    });
     let reads = Reads { output, ..Reads::default() };
     let reading = |text| read(Wanted::Work(&reads), "", Said { text, structured: None });
     let mended = reading(r#"{"stepId": "cut", "found": {"cloth": "wool"}}"#);
@@ -328,6 +337,7 @@ fn read_items(text: &str) -> Reading {
         checked: Checked::ByItem,
         shaping: Default::default(),
         kept_as: None,
+        names: None,
     };
     let reads = Reads { output: Some(output), ..Reads::default() };
     read(Wanted::Work(&reads), "", Said { text, structured: None })

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use saihai_connect::{CommandLine, Surroundings};
 use saihai_model::{
-    Action, CallId, Fact, Failure, FailureClass, Given, Json, Label, Outcome, Performance, Told,
+    Action, Block, CallId, Fact, Failure, FailureClass, Given, Json, Label, Outcome, Performance, Told,
 };
 use serde_json::json;
 
@@ -27,6 +27,19 @@ pub(super) enum Begun {
     Command(CallId, Box<Command>),
     /// And reaches beyond the run and its files.
     Outside(CallId, Box<Deed>),
+}
+
+/// How much of a block is repeated where it is logged, in characters; the whole stands in the reply.
+const LOGGED: usize = 1_000;
+
+/// What a block says, for everybody who reads along what came of it.
+fn logged(block: &Block) -> BTreeMap<String, Json> {
+    let content = block.value.get("content").filter(|content| **content != "");
+    let shown = content.map(|content| {
+        let text = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
+        Json::from(text.chars().take(LOGGED).collect::<String>())
+    });
+    shown.map(|content| ("content".to_owned(), content)).into_iter().collect()
 }
 
 /// Does one action, or begins it, and says what came of it.
@@ -47,6 +60,7 @@ pub(super) fn perform(
         (Action::ReviewReport { settings }, _) => {
             return review::report(owned, call, &settings).map(|fact| Begun::Done(Box::new(fact)));
         }
+        (Action::Log, Given::Block(block)) => done(None, logged(&block)),
         (Action::Log, _) => done(None, BTreeMap::new()),
         (Action::FileState { path, absent }, _) => files::state(owned, &path, absent),
         (Action::WriteFile { path, append }, Given::Block(block)) => {

@@ -77,7 +77,7 @@ async fn blocks_write_files_below_the_working_directory_in_order() {
             json!({"success": true, "result": {"path": "output.md", "bytes": 8}}),
             json!({"success": true, "result": {"path": "output.md", "bytes": 11}}),
             json!({"success": true, "result": {"path": "a/b.txt", "bytes": 3}}),
-            json!({"success": true}),
+            json!({"success": true, "result": {"content": "only recorded"}}),
         ]
     );
 }

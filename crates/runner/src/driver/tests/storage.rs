@@ -6,6 +6,7 @@ use saihai_model::{Entry, Fact, Hold, Text};
 
 use super::crashing::{GOING, end, live, quick, undisturbed};
 use crate::disk::{Errno, Plan};
+use crate::project::RunResult;
 use crate::testing::{
     Project, drive, fixed, go_on, plan_and_review, reporting, script, stage, turn, workflow,
 };
@@ -88,6 +89,9 @@ async fn a_failed_append_says_what_could_not_be_written_and_why() {
         "cannot append to `/.saihai/runs/20260206-085600-make-it-so/journal.ndjson`: No space left on device (os error 28)"
     );
     assert_eq!((finish.exit_code(), log.0.len()), (4, 5));
+    let returned = RunResult::after(&project.last(), &finish).unwrap();
+    assert_eq!((returned.success, returned.completion_reason.as_str()), (false, "storage"));
+    assert_eq!((returned.error, returned.iterations), (finish.storage, returned.summaries.len()));
 }
 
 // K-2: found before the start, there is no run, and nothing is left of it.

@@ -111,7 +111,10 @@ fn a_tool_without_a_result_is_an_error_and_blank_texts_are_left_out() {
 #[test]
 fn blocks_their_results_and_their_errors_are_told() {
     let reading = Reading {
-        blocks: vec![saihai_model::Block { kind: "note".to_owned(), value: json!({"type": "note"}) }],
+        blocks: vec![saihai_model::Block {
+            kind: "note".to_owned(),
+            value: json!({"type": "note", "who": "me"}),
+        }],
         warnings: vec!["the `action` block on line 2 is no JSON".to_owned()],
         ..Reading::default()
     };
@@ -124,7 +127,10 @@ fn blocks_their_results_and_their_errors_are_told() {
         called(3, Place::Report(0), None),
         Entry::Fact(Fact::Performed { call: call(3), outcome: Outcome::NotYet }),
     ]);
-    assert_eq!(told.detected_actions, [json!({"type": "note"})]);
+    assert_eq!(
+        json!(told.detected_actions),
+        json!([{"type": "note", "content": "", "metadata": {"who": "me"}}])
+    );
     assert_eq!(told.errors, ["the `action` block on line 2 is no JSON"]);
     let error = Some("cannot write `../x`: its name leads elsewhere".to_owned());
     assert_eq!(told.action_results, [ActionResult { success: false, result: None, error }]);

@@ -171,6 +171,7 @@ fn with_output(still_wrong: StillWrong) -> Workflow {
         checked: Checked::BySchema,
         shaping: Default::default(),
         kept_as: None,
+        names: None,
     });
     let named = Target::NamedBy { pointer: "/target".into() };
     workflow.stages["a"] = asking(vec![turn], rules(&[("next", named), ("stop", target("ABORT"))]));

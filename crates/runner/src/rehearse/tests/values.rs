@@ -15,6 +15,7 @@ fn violations(schema: &Json, value: &Json) -> Vec<String> {
         checked: Checked::BySchema,
         shaping: Default::default(),
         kept_as: None,
+        names: None,
     };
     let reads = Reads { output: Some(output), ..Reads::default() };
     saihai_judge::read(Wanted::Work(&reads), "", Said { text: "", structured: Some(value) }).violations

@@ -1,0 +1,162 @@
+//! How a step agent goes from step to step: the order of an iteration, steps that fail, inputs and names.
+
+use saihai_tests::{Project, story};
+use serde_json::{Value, json};
+
+use super::{ANY, agent, completes, returned, run};
+
+fn machine(steps: &Value, replies: &[(&str, &str)]) -> Project {
+    agent(&completes("stepMachine", &json!({})), &json!({}), steps, &said(replies))
+}
+
+/// Replies for these steps in order; `step#judge` is its check.
+fn said(replies: &[(&str, &str)]) -> String {
+    let line = |(step, text): &(&str, &str)| format!("  - {{for: '{step}', text: {}}}\n", Value::from(*text));
+    replies.iter().map(line).collect()
+}
+
+/// What happened, each event by its name and what it is about.
+fn happened(project: &Project) -> Vec<String> {
+    let events = project.saihai(["log", "last", "--json"]).run().exits(0).json();
+    let named = events.iter().filter_map(|line| {
+        let (_, entry) = line["event"].as_object()?.iter().next()?;
+        let (name, body) = entry.as_object()?.iter().next()?;
+        let call = &body["call"];
+        let about = match name.as_str() {
+            "asked" | "replied" | "performed" => call["n"].to_string(),
+            "exited" => body["stage"].as_str()?.to_owned(),
+            "finished" => body["ending"]["completed"].as_str()?.to_owned(),
+            _ => return None,
+        };
+        Some(format!("{name} {about}"))
+    });
+    named.collect()
+}
+
+// S-35: the entry step; reply, output and its correction, action, check, transition, completion; and only then the limit.
+#[test]
+fn an_iteration_does_everything_in_its_order() {
+    let steps = json!({
+        "a": {
+            "outputSchema": {"height": {"type": "number"}},
+            "check": {"onPass": {"complete": true}, "onFail": {"retry": true}},
+        },
+        "b": {"next": "a"},
+    });
+    let acting = json!({"actions": {"enabled": true, "types": ["note"], "handlers": {"note": "file"}}});
+    let replies = said(&[
+        ("a", "```action\n{\"type\": \"note\", \"content\": \"kept\"}\n```\n{\"height\": \"tall\"}"),
+        ("a", "{\"height\": 5}"),
+        ("a#judge", "{\"result\": \"ok\"}"),
+    ]);
+    let project = agent(&completes("stepMachine", &json!({"maxIterations": 1})), &acting, &steps, &replies);
+    run(&project, &[]).exits(0);
+    let expected = [
+        "asked 1",
+        "replied 1",
+        "asked 2",
+        "replied 2",
+        "performed 3",
+        "asked 4",
+        "replied 4",
+        "exited a",
+        "finished Flow completed at a",
+    ];
+    assert_eq!(happened(&project), expected);
+}
+
+// S-40: a step that ends the flow is worked first, one that fails goes its way, and none goes to itself for ever.
+#[test]
+fn a_flow_ends_only_where_it_says_so_and_a_step_that_fails_never_goes_on_as_if_it_had_not() {
+    let project = machine(&json!({"a": {"terminal": true}}), &[("a", "done")]);
+    run(&project, &[]).exits(0);
+    assert_eq!(project.journal().asked().len(), 1, "the last step is worked");
+    let wrong = [("a", "no JSON"), ("a", "none either"), ("b", "done")];
+    let schema = json!({"x": {"type": "number"}});
+    let check = json!({"onPass": {"complete": true}, "onFail": {"next": "b"}});
+    let steps = json!({"a": {"outputSchema": schema, "check": check}, "b": {"terminal": true}});
+    let project = machine(&steps, &wrong);
+    run(&project, &[]).exits(0);
+    assert_eq!(
+        story(&project.journal()),
+        "enter a\n  correction\nleave a by output [] -> stage b\nenter b\nleave b by only rule 0 [-] -> complete\nfinished: completed Flow completed at b\n",
+        "the check is not asked"
+    );
+    let project =
+        machine(&json!({"a": {"outputSchema": schema, "next": "b"}, "b": {"terminal": true}}), &wrong);
+    run(&project, &[]).exits(1);
+    assert_eq!(returned(&project)["completionReason"], json!("step_failed"));
+    let fallback = json!({"a": {"check": {"onPass": {"complete": true}, "onFail": {"fallback": "a"}}}});
+    let never =
+        "  - {for: 'a#judge', text: '{\"result\": \"ng\"}', times: \"*\"}\n  - {text: x, times: \"*\"}\n";
+    let project = agent(&completes("stepMachine", &json!({})), &json!({}), &fallback, never);
+    run(&project, &[]).exits(1);
+    let expected = json!({
+        "success": false,
+        "completionReason": "step_failed",
+        "error": "step `a` failed: it led to itself more than 10 times in a row",
+        "iterations": 10,
+    });
+    assert_eq!(returned(&project), expected);
+    let keyword = completes("keywordSignal", &json!({"completionKeyword": "DONE"}));
+    let project = agent(&keyword, &json!({}), &json!({"a": {"next": "a"}}), ANY);
+    run(&project, &[]).exits(1);
+    assert_eq!(returned(&project), expected);
+}
+
+// S-41, case 21: outputs of all steps before are there; what is required and missing ends the run before the turn.
+#[test]
+fn a_step_sees_the_outputs_of_all_before_it_and_is_not_asked_without_what_it_needs() {
+    let steps = json!({
+        "a": {"next": "b"},
+        "b": {"next": "c"},
+        "c": {"terminal": true, "inputs": {
+            "a.height": true,
+            "b.colour": {"required": false, "default": "grey"},
+            "size": {"from": "a.size", "onMissing": "skip"},
+        }},
+    });
+    let of = |first: &str, second: &str| {
+        let project = machine(&steps, &[("a", first), ("b", second), ("c", "done")]);
+        project.write(".agent/it/prompts/c.md", "[{uv-a_height}] [{uv-b_colour}] [{uv-size}]\n");
+        project
+    };
+    let project = of("{\"height\": 175, \"size\": {\"eu\": 52}}", "{\"colour\": \"blue\"}");
+    run(&project, &[]).exits(0);
+    assert_eq!(project.journal().prompt("c"), "[175] [blue] [{\"eu\":52}]\n");
+    let project = of("{\"height\": true}", "no JSON at all");
+    run(&project, &[]).exits(0);
+    assert_eq!(project.journal().prompt("c"), "[true] [grey] []\n");
+    let project = of("{\"height\": null}", "{\"colour\": \"blue\"}");
+    let failed = run(&project, &[]).exits(1);
+    assert!(failed.stderr.contains("MissingRequiredInput: a.height"), "{failed}");
+    assert_eq!(project.journal().path_taken(), ["a", "b", "c"]);
+    assert_eq!(project.journal().asked().len(), 2, "`c` was not asked");
+    assert_eq!(returned(&project)["error"], json!("MissingRequiredInput: a.height"));
+}
+
+// S-11 while it runs, case 18: what no step declares is compared when it comes.
+#[test]
+fn an_output_that_would_be_a_second_source_of_a_variable_fails_its_step() {
+    let steps = json!({"a": {"next": "a_b"}, "a_b": {"next": "c"}, "c": {"terminal": true}});
+    let replies = [("a", "{\"b_c\": 1}"), ("a_b", "{\"c\": 2}"), ("c", "done")];
+    let project = machine(&steps, &replies);
+    let failed = run(&project, &[]).exits(1);
+    let error = "step `a_b` failed: its output is wrong: `c` would be a second source of `a_b_c`, which is the output `b_c` of `a`";
+    assert!(failed.stderr.contains(error), "{failed}");
+    assert_eq!(returned(&project)["completionReason"], json!("step_failed"));
+    let mut checked = steps.clone();
+    checked["a_b"] = json!({"check": {"onPass": {"complete": true}, "onFail": {"next": "c"}}});
+    let project = machine(&checked, &replies);
+    run(&project, &[]).exits(0);
+    assert_eq!(project.journal().path_taken(), ["a", "a_b", "c"], "its own way out, and no check");
+    assert_eq!(project.journal().asked().len(), 3);
+    let parameter = json!({"parameters": {"a_b_c": {"type": "string", "cli": "--it", "description": "x"}}});
+    let flow = completes("stepMachine", &json!({}));
+    let project = agent(&flow, &parameter, &steps, &said(&[("a", "{\"b_c\": 1}")]));
+    let failed = run(&project, &["--it", "x"]).exits(1);
+    assert!(failed.stderr.contains("which is the parameter `a_b_c`"), "{failed}");
+    let project =
+        machine(&steps, &[("a", "{\"b_c\": 1}"), ("a_b", "{\"c\": null, \"d\": 2}"), ("c", "done")]);
+    run(&project, &[]).exits(0);
+}

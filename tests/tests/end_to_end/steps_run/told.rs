@@ -1,0 +1,208 @@
+//! What the prompts of a step agent, its handlers and its actions are told.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use saihai_tests::Project;
+use serde_json::{Value, json};
+
+use super::{ANY, agent, blocks, completes, for_ever, run, summaries};
+
+/// Every variable of Saihai's own, in one line.
+const ALL: &str = "{uv-task}|{uv-agent_name}|{uv-step}|{uv-iteration}|{uv-completed_iterations}|{uv-max_iterations}|{uv-remaining}|{uv-previous_response}|{uv-previous_summary}|{uv-check_message}|{uv-check_count}|{uv-max_checks}|{uv-completion_keyword}|{uv-phase}|{uv-issue_number}";
+
+// S-52
+#[test]
+fn every_variable_of_saihais_own_has_its_value_and_a_task_nobody_shows_is_added() {
+    let conditions = json!([
+        {"type": "keywordSignal", "config": {"completionKeyword": "DONE"}},
+        {"type": "checkBudget", "config": {"maxChecks": 5}},
+        {"type": "phaseCompletion"},
+    ]);
+    let config = json!({"operator": "or", "conditions": conditions, "maxIterations": 9});
+    let acting = json!({"actions": {"enabled": true, "types": ["project-plan"]}});
+    let steps =
+        json!({"a": {"check": {"onPass": {"next": "b"}, "onFail": {"retry": true}}}, "b": {"next": "a"}});
+    let plan = blocks(&[json!({"type": "project-plan"})]);
+    let replies = plan
+        + "  - {for: 'a#judge', text: '{\"result\": \"ng\", \"message\": \"too wide\"}'}\n  - {text: DONE}\n  - {for: 'a#judge', text: '{\"result\": \"ok\"}'}\n";
+    let project = agent(&completes("composite", &config), &acting, &steps, &replies);
+    project.write(".agent/it/prompts/a.md", ALL);
+    project.write(".saihai/issues/7-coat.md", "# A coat\n");
+    run(&project, &["--issue", "7", "--no-worktree"]).exits(0);
+    let prompts = project.journal().prompts();
+    let of = |wanted: &str| prompts.iter().find(|(call, _)| call == wanted).map(|(_, text)| text.as_str());
+    assert_eq!(of("a.1.1.1"), Some("# Issue 7: A coat|it|a|1|0|9|8||||0|5|DONE|preparation|7"));
+    let before = "```action\n{\"type\":\"project-plan\"}\n```\n";
+    let again = format!("# Issue 7: A coat|it|a|2|1|9|7|{before}|{before}|too wide|1|5|DONE|processing|7");
+    assert_eq!(of("a.1.2.1"), Some(again.as_str()));
+    let steps = json!({"a": {"next": "b"}, "b": {"terminal": true}});
+    for (language, heading) in [("en", "## Task"), ("ja", "## タスク")] {
+        let spoken = json!({"language": language});
+        let project = agent(&completes("stepMachine", &json!({})), &spoken, &steps, ANY);
+        run(&project, &["Sew a coat"]).exits(0);
+        assert_eq!(project.journal().prompt("a"), format!("Do a.\n\n{heading}\nSew a coat"));
+        assert_eq!(project.journal().prompt("b"), "Do b.\n", "only the first is told");
+    }
+}
+
+/// An agent program that keeps nothing between two turns, and says what is in the files `1`, `2`, … one after the other.
+fn forgetful(project: &Project, replies: &[&str]) {
+    for (index, reply) in replies.iter().enumerate() {
+        fs::write(project.home().join(format!("{}", index + 1)), reply).expect("a reply");
+    }
+    let program = project.home().join("forgetful.sh");
+    let home = project.home();
+    let home = home.display();
+    let body = format!(
+        "#!/bin/sh\nn=$(ls {home}/heard.* 2>/dev/null | wc -l)\nn=$((n + 1))\ncat > {home}/heard.$n\ncat {home}/$n\n"
+    );
+    fs::write(&program, body).expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let settings = format!(
+        "provider = \"forgetful\"\n[providers.forgetful]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\"]\n",
+        program.display()
+    );
+    project.write("../home/.config/saihai/config.toml", settings);
+}
+
+fn heard(project: &Project, number: usize) -> String {
+    fs::read_to_string(project.home().join(format!("heard.{number}"))).expect("it was asked")
+}
+
+// S-55
+#[test]
+fn a_provider_without_sessions_is_told_what_was_said_before_each_prompt_that_goes_on() {
+    let steps = json!({
+        "a": {"check": {"onPass": {"next": "b"}, "onFail": {"retry": true}}},
+        "b": {"terminal": true},
+    });
+    let project = agent(&completes("stepMachine", &json!({})), &json!({}), &steps, ANY);
+    let long = format!("begin {} end", "身".repeat(4_500));
+    forgetful(&project, &[&long, "{\"result\": \"ok\"}", "done"]);
+    project.saihai(["run", "it"]).run().exits(0);
+    let known = "{\"lastActions\":[],\"lastToolsUsed\":[]}";
+    let end = format!("…{} end", "身".repeat(3_996));
+    let carried = format!("## Carried over from the previous iteration\n\n{end}\n\n{known}\n\n");
+    assert!(heard(&project, 1).ends_with("Do a.\n") && !heard(&project, 1).contains("Carried"));
+    for (number, prompt) in [(2, "Is it right?\n"), (3, "Do b.\n")] {
+        let heard = heard(&project, number);
+        assert!(heard.contains(&format!("{carried}{prompt}")), "{number}: {heard}");
+    }
+    let japanese = json!({"language": "ja"});
+    let project = agent(&completes("stepMachine", &json!({})), &japanese, &steps, ANY);
+    forgetful(&project, &["短い", "{\"result\": \"ok\"}", "done"]);
+    project.saihai(["run", "it"]).run().exits(0);
+    let carried = format!("## 前イテレーションからの引き継ぎ\n\n短い\n\n{known}\n\nDo b.\n");
+    assert!(heard(&project, 3).contains(&carried), "{}", heard(&project, 3));
+}
+
+// S-62: what it is told, all of it.
+#[test]
+fn a_handler_is_told_everything_by_its_name() {
+    let custom = completes("custom", &json!({"handlerPath": "handler.sh"}));
+    let parameter =
+        json!({"parameters": {"cut": {"type": "string", "cli": "--cut", "description": "which"}}});
+    let replies = "  - {text: '{\"height\": 5}'}\n  - {text: 'second'}\n";
+    let project = agent(&custom, &parameter, &for_ever(), replies);
+    super::handler(
+        &project,
+        "cat > told; grep -q '\"iteration\":2' told && echo '{\"complete\": true, \"reason\": \"it fits\"}' || echo '{\"complete\": false}'",
+    );
+    run(&project, &["--trust-project", "--cut", "slim"]).exits(0);
+    let mut told: Value = serde_json::from_str(&project.read("told")).expect("one JSON object");
+    let summary = told["summary"].take();
+    let expected = json!({
+        "agent": "it",
+        "iteration": 2,
+        "stepId": "b",
+        "parameters": {"cut": "slim"},
+        "outputs": {"a": {"height": 5}},
+        "carry": {
+            "previousResponse": "second",
+            "accumulatedContext": {"lastActions": [], "lastToolsUsed": []},
+        },
+        "summary": null,
+    });
+    assert_eq!(told, expected);
+    assert_eq!(summary["iteration"], json!(2));
+    assert_eq!(summary["assistantResponses"], json!(["second"]));
+    let answers: Vec<Value> =
+        project.journal().facts("performed").map(|fact| fact["outcome"]["done"]["label"].clone()).collect();
+    assert_eq!(answers, [json!("open"), json!("reached")], "its answers are in the journal");
+}
+
+fn with_actions(actions: &Value, reply: &str) -> Project {
+    let once = completes("iterationBudget", &json!({"maxIterations": 1}));
+    let replies = format!("  - {{text: {}}}\n", Value::from(reply));
+    let project = agent(&once, &json!({"actions": actions}), &for_ever(), &replies);
+    run(&project, &[]).exits(0);
+    project
+}
+
+// S-64
+#[test]
+fn blocks_are_found_by_their_fence_and_type_and_what_only_looks_like_one_is_told() {
+    let reply = "```action\n{\"type\": \"note\"}\n```\n\
+                 ```action\n{\"type\": \"note\", \"content\": \"c\", \"who\": \"me\", \"n\": 1}\n```\n\
+                 ```action x\n{\"type\": \"note\", \"content\": \"another info string\"}\n```\n\
+                 ```action\n{\"type\": \"note\",}\n```\n\
+                 ```action\n{\"type\": \"foreign\"}\n```\n\
+                 ```json\n{\"type\": \"note\"}\n```\n";
+    let project = with_actions(&json!({"enabled": true, "types": ["note"]}), reply);
+    let told = &summaries(&project)[0];
+    let expected = json!([
+        {"type": "note", "content": "", "metadata": {}},
+        {"type": "note", "content": "c", "metadata": {"who": "me", "n": 1}},
+    ]);
+    assert_eq!(told["detectedActions"], expected);
+    let errors = told["errors"].as_array().expect("a list");
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(errors[1].as_str().is_some_and(|error| error.contains("foreign")), "{errors:?}");
+    let reply = "```json\n{\"type\": \"note\"}\n```\n```json\n{\"type\": \"x\"}\n```\n";
+    let project = with_actions(&json!({"enabled": true, "types": ["note"], "outputFormat": "json"}), reply);
+    let told = &summaries(&project)[0];
+    assert_eq!(told["detectedActions"].as_array().map(Vec::len), Some(1));
+    assert_eq!(told["errors"], json!([]), "other JSON is simply no action");
+    let off =
+        with_actions(&json!({"enabled": false, "types": ["note"]}), "```action\n{\"type\": \"note\"}\n```\n");
+    assert_eq!(summaries(&off)[0]["detectedActions"], json!([]));
+    let signal = completes("structuredSignal", &json!({"signalType": "sewn", "requiredFields": ["seam"]}));
+    let replies = blocks(&[json!({"type": "sewn"})]) + &blocks(&[json!({"type": "sewn", "seam": 1})]);
+    let project = agent(&signal, &json!({}), &for_ever(), &replies);
+    run(&project, &[]).exits(0);
+    assert_eq!(summaries(&project).as_array().map(Vec::len), Some(2), "detected though actions are off");
+}
+
+// S-66
+#[test]
+fn each_kind_of_handler_does_what_it_is_named_for() {
+    let actions = json!({
+        "enabled": true,
+        "types": ["plain", "log", "add", "complete"],
+        "handlers": {"log": "builtin:log", "add": "file"},
+    });
+    let block = |value: Value| format!("```action\n{value}\n```\n");
+    let reply = [
+        json!({"type": "plain", "content": "nobody handles it"}),
+        json!({"type": "log", "content": "for the log"}),
+        json!({"type": "add", "content": "a"}),
+        json!({"type": "add", "content": "b"}),
+        json!({"type": "add", "content": "c", "filename": "own.md", "mode": "append"}),
+        json!({"type": "add", "content": "d", "filename": "own.md", "mode": "write"}),
+        json!({"type": "complete", "content": "signalled"}),
+    ];
+    let reply: String = reply.into_iter().map(block).collect();
+    let twice = completes("iterationBudget", &json!({"maxIterations": 2}));
+    let replies = format!("  - {{text: {}}}\n", Value::from(reply));
+    let project = agent(&twice, &json!({"actions": actions}), &for_ever(), &replies);
+    run(&project, &[]).exits(0);
+    let results: Vec<Value> = summaries(&project)[0]["actionResults"].as_array().cloned().unwrap_or_default();
+    assert_eq!(results.len(), 6, "a signal is no action: {results:?}");
+    assert!(results.iter().all(|result| result["success"] == json!(true)), "{results:?}");
+    assert_eq!((project.read("output.md"), project.read("own.md")), ("ab".to_owned(), "d".to_owned()));
+    let log = project.saihai(["log", "last"]).run().exits(0).stdout;
+    assert!(log.contains("nobody handles it") && log.contains("for the log"), "{log}");
+    let shown = project.saihai(["show", "last", "--json"]).run().exits(0).json();
+    assert_eq!(shown[0]["loop"]["completionReason"], json!("signalled"));
+}
