@@ -15,8 +15,8 @@ use crate::terminal::Streams;
 const LATER_COMMANDS: [&str; 3] = ["export", "serve", "worker"];
 
 /// Flags that later versions have, with the commands that have them.
-const LATER_FLAGS: [(&str, &[&str]); 4] =
-    [("--worktree", &["run"]), ("--server", &["run"]), ("--namespace", &["run"]), ("--on-busy", &["run"])];
+const LATER_FLAGS: [(&str, &[&str]); 3] =
+    [("--server", &["run"]), ("--namespace", &["run"]), ("--on-busy", &["run"])];
 
 /// Reads the arguments, or says what is wrong with them. Help and version count as an error here: they end the
 /// command, with exit code 0.

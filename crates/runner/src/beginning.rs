@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use saihai_config::ValidatedDefinition;
 use saihai_model::{Json, Millis, Script, TextFile};
 
+use crate::delivery::Placement;
+
 /// With what a run begins: everything the command line and the configuration know before the first turn.
 ///
 /// A workflow that nothing has validated is no beginning (S-20):
@@ -37,14 +39,14 @@ pub struct Beginning {
     pub rehearsal: bool,
     /// The longest wait that is sat out instead of parking.
     pub patience: Millis,
-    /// Where agents work.
+    /// The user's checkout, where agents work unless they are placed elsewhere.
     pub directory: PathBuf,
     /// The directory in which the run's report directory is made.
     pub reports: PathBuf,
     /// Texts that prompts show by name: a text as it is, anything else as JSON.
     pub subject: BTreeMap<String, Json>,
-    /// Names that a delivery freezes.
-    pub delivery: Option<Json>,
+    /// Where else they work, and what comes of that.
+    pub placement: Option<Placement>,
     /// The files its texts came from (S-49).
     pub texts: Vec<TextFile>,
 }

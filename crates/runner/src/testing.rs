@@ -68,7 +68,7 @@ impl Project {
             directory: self.root.path().to_path_buf(),
             reports: self.root.path().join(".takt/reports"),
             subject: std::collections::BTreeMap::new(),
-            delivery: None,
+            placement: None,
             texts: Vec::new(),
         }
     }

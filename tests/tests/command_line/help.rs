@@ -114,7 +114,9 @@ fn the_command_that_runs_explains_itself() {
 
     Options:
           --issue <N>               Work on this issue: its title, text and labels are the task
-          --no-worktree             Work in this directory, not in a worktree of the issue's own
+          --worktree                Work in a worktree of its own, on a new branch that begins with
+                                    what is checked out
+          --no-worktree             Work in this directory, whatever the issue or the definition wants
           --provider <NAME>         Ask this provider, whatever the definition says
           --model <NAME>            Ask with this model, whatever the definition says
           --script <FILE>           Answer from this script; implies `--provider script`
@@ -460,7 +462,7 @@ fn completions_and_manual_pages_know_every_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = help(&["completions", shell]);
         assert!(COMMANDS.iter().all(|command| script.contains(command)), "{shell}");
-        assert!(!script.contains("--worktree"), "{shell}");
+        assert!(!script.contains("--server"), "{shell}");
     }
     let page = help(&["man"]);
     assert!(page.starts_with(".ie") && page.contains(".TH saihai 1"), "{page}");

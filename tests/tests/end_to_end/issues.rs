@@ -78,7 +78,7 @@ fn a_run_on_an_issue_takes_no_task_beside_it_and_needs_git_for_its_worktree() {
     project.write(".saihai/issues/7.md", "# Seven\n");
     let own = project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]).run().exits(2);
     assert!(own.stderr.contains("is not in a git repository"), "{own}");
-    assert!(own.stderr.contains("`--no-worktree` works on the issue in this directory"), "{own}");
+    assert!(own.stderr.contains("`--no-worktree` works in this directory"), "{own}");
     let both = project.saihai(["run", "it", "a task", "--issue", "7", "--no-worktree"]).run().exits(2);
     assert!(both.stderr.contains("exclude each other"), "{both}");
     for bad in ["0", "../1", "1.5"] {

@@ -52,7 +52,7 @@ fn t97_a_thousand_runs_at_once_all_complete() {
                 directory: directory.path().to_owned(),
                 reports: directory.path().join("reports"),
                 subject: std::collections::BTreeMap::new(),
-                delivery: None,
+                placement: None,
                 texts: Vec::new(),
             };
             Driver::start(&runs, beginning, connections, Clock::system()).expect("a run")

@@ -65,7 +65,7 @@ impl Demo {
             directory: repository.path.clone(),
             reports: settings.reports_dir.clone(),
             subject: std::collections::BTreeMap::new(),
-            delivery: None,
+            placement: None,
             texts: Vec::new(),
         };
         let workflow = beginning.workflow.clone();

@@ -21,6 +21,7 @@ mod init;
 mod list;
 mod log;
 mod man;
+pub(crate) mod own_tree;
 mod prompt;
 mod record;
 mod rehearse;

@@ -143,7 +143,7 @@ impl Rehearse {
             directory: project.places.root.clone(),
             reports: settings.reports_dir.clone(),
             subject: std::collections::BTreeMap::new(),
-            delivery: None,
+            placement: None,
             texts: Vec::new(),
         })
     }

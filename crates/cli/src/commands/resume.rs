@@ -8,6 +8,7 @@ use saihai::{Clock, Driver, Outside, RunDirectory, State, delivery};
 use saihai_model::{Limits, Raise, Workflow};
 
 use super::flags::{LimitFlags, PresenceFlags};
+use super::own_tree;
 use super::review;
 use super::work::one;
 use crate::driving::{Past, Showing, block_on, drive};
@@ -84,7 +85,11 @@ impl Resume {
                         Some(past) => {
                             Some(Arc::new(one::again(past, &project, &settings).await?) as Arc<dyn Outside>)
                         }
-                        None => outside::reach(&workflow, &project, &settings, &with, streams).await?,
+                        None => {
+                            let beyond =
+                                outside::reach(&workflow, &project, &settings, &with, streams).await?;
+                            own_tree::restored(&directory, &project, beyond)?
+                        }
                     }
                 }
             };

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use saihai::delivery::Assignment;
+use saihai::delivery::{OwnTree, Placement};
 use saihai::rehearse::way_to_completion;
-use saihai::{Beginning, Clock, Driver, Outside};
+use saihai::{Beginning, Clock, Driver, Outside, RunDirectory};
 use saihai_config::check::most_calls;
-use saihai_config::{Dialect, Options, Settings, ValidatedDefinition, delivery, find};
+use saihai_config::{Dialect, Options, Settings, Use, ValidatedDefinition, delivery, find};
+use saihai_connect::Connections;
 use saihai_model::{Action, Issue, IssueNumber, Script, Workflow, slug};
 
 use super::flags::RunFlags;
+use super::own_tree;
 use super::review::Review;
 use super::work::one;
 use crate::driving::{Past, Showing, block_on, drive};
@@ -44,8 +46,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = values::issue, conflicts_with = "task")]
     issue: Option<IssueNumber>,
 
-    /// Work in this directory, not in a worktree of the issue's own
-    #[arg(long, requires = "issue")]
+    /// Work in a worktree of its own, on a new branch that begins with what is checked out
+    #[arg(long, conflicts_with = "no_worktree")]
+    worktree: bool,
+
+    /// Work in this directory, whatever the issue or the definition wants
+    #[arg(long)]
     no_worktree: bool,
 
     #[command(flatten)]
@@ -97,34 +103,57 @@ impl Run {
             return Err(self.needs_task());
         }
         let rehearsal = prepared.rehearsal;
-        let says_off = prepared.wishes.worktree == Some(false);
-        let own = issue.as_ref().filter(|_| !self.no_worktree && !says_off && !rehearsal);
-        let mut placed_by = settings.clone();
-        if let Some(root) = &prepared.wishes.worktree_root {
-            placed_by.work.worktree_root = root.into();
-        }
-        let assignment = own.map(|issue| one::assigned(issue, &project, &placed_by)).transpose()?;
+        let placement = self.placement(issue.as_ref(), &prepared, &project, &settings, streams)?;
         let mut beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
         beginning.subject = issue.as_ref().map(issue::subject).unwrap_or_default();
-        if let Some(assignment) = &assignment {
-            beginning = placed(beginning, assignment)?;
+        if let Some(placement) = &placement {
+            beginning = placed(beginning, placement.clone())?;
         }
         let workflow = beginning.workflow.clone();
+        let beyond = Beyond { project: &project, settings: &settings, with: with.clone(), rehearsal };
         block_on(async {
-            let outside: Option<Arc<dyn Outside>> = match assignment {
-                Some(assignment) => {
-                    let place = project.shown(&assignment.worktree);
-                    let outside = one::outside(assignment, &workflow, &project, &settings).await?;
-                    streams.note(&format!("working in `{place}`"));
-                    Some(Arc::new(outside))
-                }
-                None if rehearsal => None,
-                None => outside::reach(&workflow, &project, &settings, &with, streams).await?,
-            };
+            // Whoever is to be asked is looked for first, and only then the forge, the issue and the branch (S-21, H-54).
             let driver = Driver::start(&project.runs(), beginning, with, Clock::system())?;
-            announce(&workflow, streams);
-            drive(outside::reaching(driver, outside), &workflow, showing, streams).await
+            match beyond.reached(placement.as_ref(), &workflow, streams).await {
+                Err(error) => {
+                    driver.withdraw(&project.runs());
+                    Err(error)
+                }
+                Ok(outside) => {
+                    say_place(placement.as_ref(), &project, driver.directory(), streams);
+                    announce(&workflow, streams);
+                    drive(outside::reaching(driver, outside), &workflow, showing, streams).await
+                }
+            }
         })
+    }
+
+    /// Where it works, if not in the user's checkout: flags count for more than the definition (K-23).
+    fn placement(
+        &self,
+        issue: Option<&Issue>,
+        prepared: &Prepared,
+        project: &Project,
+        settings: &Settings,
+        streams: &mut Streams,
+    ) -> Result<Option<Placement>, Error> {
+        let wishes = &prepared.wishes;
+        let flag = (self.worktree || self.no_worktree).then_some(self.worktree);
+        if prepared.rehearsal || !flag.or(wishes.worktree).unwrap_or(issue.is_some()) {
+            return Ok(None);
+        }
+        diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
+        let mut settings = settings.clone();
+        if let Some(root) = &wishes.worktree_root {
+            settings.work.worktree_root = root.into();
+        }
+        if let Some(files) = &wishes.copy_files {
+            settings.work.copy_files.clone_from(files);
+        }
+        Ok(Some(match issue {
+            Some(issue) => Placement::Issue(Box::new(one::assigned(issue, project, &settings)?)),
+            None => Placement::Own { own_tree: own_tree::wanted(project, &settings)? },
+        }))
     }
 
     /// The file of a review agent, where that is what is to be run. It reviews what has changed, and takes no task.
@@ -217,22 +246,69 @@ impl Run {
             directory: project.places.root.clone(),
             reports: settings.reports_dir.clone(),
             subject: std::collections::BTreeMap::new(),
-            delivery: None,
+            placement: None,
             texts: prepared.texts,
         }
     }
 }
 
-/// The same in a worktree of its issue's own.
-fn placed(beginning: Beginning, assignment: &Assignment) -> Result<Beginning, Error> {
+/// The same in a worktree.
+fn placed(beginning: Beginning, placement: Placement) -> Result<Beginning, Error> {
     let workflow = delivery::place(beginning.workflow.into_workflow());
-    let frozen = serde_json::to_value(assignment).map_err(|error| Error::unavailable(error.to_string()))?;
     Ok(Beginning {
         workflow: ValidatedDefinition::validate(workflow).map_err(saihai::Error::from)?,
-        directory: assignment.worktree.clone(),
-        delivery: Some(frozen),
+        placement: Some(placement),
         ..beginning
     })
+}
+
+/// What of the world a run that begins can reach.
+struct Beyond<'a> {
+    project: &'a Project,
+    settings: &'a Settings,
+    with: Connections,
+    rehearsal: bool,
+}
+
+impl Beyond<'_> {
+    async fn reached(
+        &self,
+        placement: Option<&Placement>,
+        workflow: &Workflow,
+        streams: &mut Streams,
+    ) -> Result<Option<Arc<dyn Outside>>, Error> {
+        let (project, settings) = (self.project, self.settings);
+        match placement {
+            Some(Placement::Issue(assignment)) => {
+                let outside = one::outside(*assignment.clone(), workflow, project, settings).await?;
+                Ok(Some(Arc::new(outside)))
+            }
+            None if self.rehearsal => Ok(None),
+            None => outside::reach(workflow, project, settings, &self.with, streams).await,
+            Some(Placement::Own { own_tree }) => {
+                let beyond = outside::reach(workflow, project, settings, &self.with, streams).await?;
+                Ok(Some(Arc::new(own_tree::planter(own_tree.clone(), project, beyond)?)))
+            }
+        }
+    }
+}
+
+/// Says where the files of a run are that does not work in the user's checkout.
+fn say_place(
+    placement: Option<&Placement>,
+    project: &Project,
+    directory: &RunDirectory,
+    streams: &mut Streams,
+) {
+    let Some(placement) = placement else { return };
+    let place = project.shown(&placement.directory(&project.places.root, directory.id()));
+    match placement {
+        Placement::Issue(_) => streams.note(&format!("working in `{place}`")),
+        Placement::Own { .. } => {
+            let branch = OwnTree::branch(directory.id());
+            streams.note(&format!("working in `{place}` on branch `{branch}`; both stay"));
+        }
+    }
 }
 
 /// Says what a run with a budget may cost before anything is asked: the budget, and the most calls

@@ -170,7 +170,6 @@ fn read_delivery(
     one_of(prefix(&inner.labels, "prefix"), prefix(&inner.state, "label_prefix"), diagnostics);
     let asked = [
         ("create_pr", fields.bool("create_pr")),
-        ("worktree", from(&inner.worktree, "enabled")),
         ("labels", enabled),
         ("dependency", from(&inner.dependency, "resolve")),
     ];

@@ -163,7 +163,6 @@ impl Files {
         let entry = registry.entry(&types, diagnostics);
         let values = Values::read(&agent.parameters, &registry, options, diagnostics);
         values.issue.check(agent.completion.as_ref(), diagnostics);
-        agent.worktree.check(options, diagnostics);
         let variables = Variables::new(&agent, &registry, &values, diagnostics);
         let (texts, mut uses, language) = read_texts(&paths, &agent, &registry, diagnostics)?;
         let entry = entry.filter(|entry| registry.step(&entry.value).is_some())?;

@@ -4,7 +4,7 @@ use saihai_model::LogFormat;
 
 use super::tables;
 use crate::delivery::Wishes;
-use crate::{Diagnostics, Fields, Located, Object, Options};
+use crate::{Diagnostics, Fields, Located, Object};
 
 /// Where the log of a run is also written.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,17 +85,6 @@ impl Worktree {
     /// The same, and where it says nothing what another says.
     pub(super) fn over(self, below: Self) -> Self {
         Self { enabled: self.enabled.or(below.enabled), root: self.root.or(below.root) }
-    }
-
-    /// Refuses a working tree that nobody can make: each belongs to an issue.
-    pub(super) fn check(&self, options: &Options, diagnostics: &mut Diagnostics) {
-        let wanted = self.enabled.as_ref().filter(|enabled| enabled.value);
-        if let Some(on) = wanted.filter(|_| options.starts && options.issue.is_none()) {
-            let message = "a run that is about no issue has no working tree of its own";
-            let hint =
-                "add `--issue N`, or make one with `git worktree add` and run the agent there without this";
-            diagnostics.push(on.error("not-supported", message).hint(hint));
-        }
     }
 
     /// As a run hears it.

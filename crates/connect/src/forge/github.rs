@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::address::Address;
 use super::error::ForgeError;
+use super::remembered::Remembered;
 use super::token::Token;
 use super::wire::Wire;
 use crate::{Clock, RealTime};
@@ -33,12 +34,21 @@ pub struct Access {
     pub deadline: Millis,
     /// On which clock a look is tried again.
     pub clock: Arc<dyn Clock>,
+    /// What it has answered before, to whoever shares this access.
+    pub(super) remembered: Arc<Remembered>,
 }
 
 impl Access {
     /// Access with the usual patience.
     pub fn new(address: Address, repository: RepositoryName, token: Token) -> Self {
-        Self { address, repository, token, deadline: Millis::seconds(60), clock: Arc::new(RealTime) }
+        let (clock, remembered) = (Arc::new(RealTime), Arc::default());
+        Self { address, repository, token, deadline: Millis::seconds(60), clock, remembered }
+    }
+
+    /// The same to another repository of that forge.
+    #[must_use]
+    pub fn to(self, repository: RepositoryName) -> Self {
+        Self { repository, ..self }
     }
 }
 
@@ -69,9 +79,9 @@ impl Github {
     pub fn open(access: Access) -> Result<Self, ForgeError> {
         let cannot =
             |said: String| ForgeError::Transient { what: "opening the way to the forge".to_owned(), said };
-        let Access { address, repository, token, deadline, clock } = access;
+        let Access { address, repository, token, deadline, clock, remembered } = access;
         let address = Arc::new(address);
-        let wire = Wire::open(Arc::clone(&address), Duration::from_millis(deadline.0))
+        let wire = Wire::open(Arc::clone(&address), Duration::from_millis(deadline.0), remembered)
             .map_err(|error| cannot(error.to_string()))?;
         let mut bearer = HeaderValue::from_str(&format!("Bearer {}", token.secret()))
             .map_err(|error| cannot(error.to_string()))?;

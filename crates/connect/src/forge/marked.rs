@@ -14,6 +14,11 @@ fn start(number: IssueNumber) -> String {
     format!("<!-- saihai:issue={} ", number.get())
 }
 
+/// Whether a text has a part of ours for that issue.
+pub fn is_marked(text: &str, number: IssueNumber) -> bool {
+    text.contains(&start(number))
+}
+
 /// A text with our part written anew, and everything around it as it was. Where there is none of ours yet, it comes last.
 pub fn rewrite(text: &str, number: IssueNumber, run: &str, ours: &str) -> String {
     let part = format!("{}\n{}\n{END}", marker(number, run), ours.trim());

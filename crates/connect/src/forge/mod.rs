@@ -20,6 +20,7 @@ mod marked;
 mod pages;
 mod project;
 mod pull_requests;
+mod remembered;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod token;
@@ -34,7 +35,7 @@ pub use comments::Comment;
 pub use error::ForgeError;
 pub use github::{About, Access, Github};
 pub use issues::NewIssue;
-pub use marked::{marker, rewrite};
+pub use marked::{is_marked, marker, rewrite};
 pub use project::{ProjectItems, ProjectName, SkippedItem};
 pub use pull_requests::{NewPullRequest, PullRequest, PullRequestStanding, PullRequestState, standing};
 pub use token::{NoToken, Token, find_token};

@@ -7,12 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use octocrab::OctoBody;
-use reqwest::header::LOCATION;
+use reqwest::header::{IF_NONE_MATCH, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Body, Client, Method, Request, Response, Url};
 use tower_service::Service;
 
 use super::address::Address;
+use super::remembered::Remembered;
 
 /// The largest answer: a page of a hundred issues, each as long as a forge allows.
 const LARGEST: usize = 64 * 1024 * 1024;
@@ -39,10 +40,15 @@ pub(super) struct Wire {
     client: Client,
     address: Arc<Address>,
     deadline: Duration,
+    remembered: Arc<Remembered>,
 }
 
 impl Wire {
-    pub(super) fn open(address: Arc<Address>, deadline: Duration) -> Result<Self, Broken> {
+    pub(super) fn open(
+        address: Arc<Address>,
+        deadline: Duration,
+        remembered: Arc<Remembered>,
+    ) -> Result<Self, Broken> {
         let mut builder = Client::builder()
             .user_agent(concat!("saihai/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
@@ -59,10 +65,10 @@ impl Wire {
             builder = builder.tls_backend_preconfigured(no_certificates(ring)?);
         }
         let client = builder.build().map_err(broken)?;
-        Ok(Self { client, address, deadline })
+        Ok(Self { client, address, deadline, remembered })
     }
 
-    async fn send(self, request: Request) -> Result<http::Response<Body>, Broken> {
+    async fn send(self, request: Request) -> Result<http::Response<Vec<u8>>, Broken> {
         let limit = self.deadline;
         let answer = tokio::time::timeout(limit, self.follow(request)).await;
         answer
@@ -70,7 +76,7 @@ impl Wire {
     }
 
     /// Sends a request, and a look wherever the same host sends it on to.
-    async fn follow(self, mut request: Request) -> Result<http::Response<Body>, Broken> {
+    async fn follow(self, mut request: Request) -> Result<http::Response<Vec<u8>>, Broken> {
         for _ in 0..=REDIRECTS {
             if !self.address.is_home_of(request.url()) {
                 return Err(Broken::Elsewhere(request.url().to_string()));
@@ -97,7 +103,7 @@ fn target(response: &Response) -> Option<Url> {
 }
 
 /// An answer to its end.
-async fn whole(mut response: Response) -> Result<http::Response<Body>, Broken> {
+async fn whole(mut response: Response) -> Result<http::Response<Vec<u8>>, Broken> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(broken)? {
         if bytes.len() + chunk.len() > LARGEST {
@@ -105,7 +111,7 @@ async fn whole(mut response: Response) -> Result<http::Response<Body>, Broken> {
         }
         bytes.extend_from_slice(&chunk);
     }
-    let mut answer = http::Response::new(Body::from(bytes));
+    let mut answer = http::Response::new(bytes);
     *answer.status_mut() = response.status();
     *answer.headers_mut() = std::mem::take(response.headers_mut());
     Ok(answer)
@@ -127,7 +133,18 @@ impl Service<http::Request<OctoBody>> for Wire {
             // A look has no body, and without one it can be sent on.
             let body = if parts.method == Method::GET { Body::default() } else { Body::wrap(body) };
             let request = http::Request::from_parts(parts, body);
-            wire.send(Request::try_from(request).map_err(broken)?).await
+            let mut request = Request::try_from(request).map_err(broken)?;
+            let looks = (*request.method() == Method::GET).then(|| request.url().to_string());
+            let remembered = Arc::clone(&wire.remembered);
+            if let Some(tag) = looks.as_deref().and_then(|address| remembered.tag(address)) {
+                request.headers_mut().insert(IF_NONE_MATCH, tag);
+            }
+            let answer = wire.send(request).await?;
+            let answer = match looks {
+                Some(address) => remembered.complete(&address, answer),
+                None => answer,
+            };
+            Ok(answer.map(Body::from))
         })
     }
 }

@@ -83,7 +83,7 @@ impl Assignment {
             IssueSource::Folder => Source::Folder,
             IssueSource::Github => Source::Forge,
         };
-        Item { number: self.issue.get(), source, branch_prefix: self.branch_prefix.clone() }
+        Item::Issue { number: self.issue.get(), source, branch_prefix: self.branch_prefix.clone() }
     }
 
     /// The language of what people read.

@@ -65,11 +65,7 @@ pub(super) struct Delivering {
 impl Deliverer {
     /// Does what is assigned, with these means. `known`: a journal says that the branch is ours.
     pub fn new(assignment: Assignment, means: Means, known: bool) -> Self {
-        let ours = match (assignment.adopt, known) {
-            (true, _) => Ours::Adopted,
-            (false, true) => Ours::ByJournal,
-            (false, false) => Ours::ByTrailers,
-        };
+        let ours = Ours::by(assignment.adopt, known);
         Self(Arc::new(Delivering { assignment, means, ours, looks: AtomicU32::new(0) }))
     }
 
@@ -79,12 +75,7 @@ impl Deliverer {
     /// It cannot be made, or something else is in its place.
     pub fn restore(&self) -> Result<(), String> {
         let placed = self.0.place(Ours::ByJournal).map_err(|error| error.to_string())?;
-        match placed {
-            repository::Placed::Refused(refusal) => Err(refusal.to_string()),
-            repository::Placed::Created(_)
-            | repository::Placed::Continued(_)
-            | repository::Placed::Recreated(_) => Ok(()),
-        }
+        placed.worktree().map(|_| ()).map_err(|refusal| refusal.to_string())
     }
 }
 
@@ -158,7 +149,7 @@ pub(super) enum Broken {
 }
 
 impl Broken {
-    fn outcome(self) -> Outcome {
+    pub(super) fn outcome(self) -> Outcome {
         let message = match &self {
             Self::Repository(error) => match error.remedy() {
                 Some(remedy) => format!("{error}; {remedy}"),

@@ -25,17 +25,7 @@ const SHOWN: usize = 20;
 impl Delivering {
     pub(super) fn worktree(&self) -> Result<Outcome, Broken> {
         let shared = self.means.repository.shared()?;
-        match self.place(self.ours)? {
-            Placed::Refused(refusal) => Ok(done("not-ours", [("why", json!(refusal.to_string()))])),
-            Placed::Created(worktree) | Placed::Continued(worktree) | Placed::Recreated(worktree) => {
-                let path = worktree.path().display().to_string();
-                let branch = worktree.item().branch();
-                Ok(done(
-                    "ready",
-                    [("path", json!(path)), ("branch", json!(branch)), ("shared", json!(shared))],
-                ))
-            }
-        }
+        Ok(came_of(self.place(self.ours)?, &shared))
     }
 
     pub(super) fn place(&self, ours: Ours) -> Result<Placed, repository::Error> {
@@ -246,6 +236,17 @@ impl Delivering {
                 done(label, [("kept", json!(format!("{}: {kept}", worktree.path().display())))])
             }
         })
+    }
+}
+
+/// What is said of a worktree: where it is, and what the repository shared with it then.
+pub(super) fn came_of(placed: Placed, shared: &Shared) -> Outcome {
+    match placed.worktree() {
+        Err(refusal) => done("not-ours", [("why", json!(refusal.to_string()))]),
+        Ok(worktree) => {
+            let (path, branch) = (worktree.path().display().to_string(), worktree.item().branch());
+            done("ready", [("path", json!(path)), ("branch", json!(branch)), ("shared", json!(shared))])
+        }
     }
 }
 

@@ -7,12 +7,16 @@
 mod assignment;
 mod deliverer;
 mod local;
+mod own_tree;
 mod past;
+mod placement;
 mod published;
 mod requests;
 mod summary;
 
 pub use assignment::{Assignment, Destination};
 pub use deliverer::{Deliverer, Forge, Means};
+pub use own_tree::{OwnTree, Planter};
 pub use past::{Came, Deeds, Past};
+pub use placement::Placement;
 pub use summary::{StageSum, Summary};

@@ -8,7 +8,7 @@ use saihai_model::{
     StageId, WorkOutcome,
 };
 
-use super::Assignment;
+use super::{Assignment, Placement};
 use crate::{Error, RunDirectory, Runs, State};
 
 /// A run on an issue, and how far it has come.
@@ -111,11 +111,7 @@ impl Past {
         directory.read(&mut |record| {
             driven.see(record.at, &record.entry);
             match &record.entry {
-                Entry::Fact(Fact::Started(start)) => {
-                    let frozen =
-                        start.delivery.clone().and_then(|frozen| serde_json::from_value(frozen).ok());
-                    assignment = frozen;
-                }
+                Entry::Fact(Fact::Started(start)) => assignment = Placement::of(start),
                 Entry::Fact(Fact::Performed { call, outcome: Outcome::Done { output, .. } }) => {
                     deeds.see(&call.stage, output);
                 }
@@ -130,11 +126,11 @@ impl Past {
                 Entry::Fact(_) | Entry::Decision(_) => {}
             }
         })?;
-        let Some(assignment) = assignment else { return Ok(None) };
+        let Some(Placement::Issue(assignment)) = assignment else { return Ok(None) };
         let delivers = directory.workflow()?.stages.contains_key(&StageId::from(stage::FINALIZE));
         let state = directory.summary()?.state;
         let directory = directory.clone();
-        Ok(Some(Self { directory, assignment, delivers, state, deeds, cost, time: driven.time }))
+        Ok(Some(Self { directory, assignment: *assignment, delivers, state, deeds, cost, time: driven.time }))
     }
 
     /// What came of it so far; nothing where it can simply go on.

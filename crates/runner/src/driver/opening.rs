@@ -9,6 +9,7 @@ use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text};
 use super::meters::{self, Meters};
 use super::{Driver, Going};
 use crate::blobs::{Blobs, sha256};
+use crate::delivery::Placement;
 use crate::history::{Check, History, Seen};
 use crate::inbox::Inbox;
 use crate::live::Live;
@@ -49,6 +50,13 @@ impl Driver {
         let (owned, start) = begun.inspect_err(|_| runs.discard(&directory, &reports))?;
         let owned = owned.without(secrets);
         Ok(Self { settings, ..Self::with(owned, providers, around, Opening::Start(start)) })
+    }
+
+    /// Takes back a run that was made and not driven, and leaves nothing behind if that can be helped.
+    pub fn withdraw(self, runs: &Runs) {
+        if let Opening::Start(start) = &self.opening {
+            runs.discard(self.owned.directory(), Path::new(&start.report_directory));
+        }
     }
 
     /// Owns a run that is there and reads it. Nothing is asked before [`Self::drive`]; a run that is over, or that
@@ -153,7 +161,7 @@ fn begin(
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         subject.insert(name.clone(), keep(text)?);
     }
-    let start = beginning.started(task, reports, sha256(&workflow));
+    let start = beginning.started(directory.id(), task, reports, sha256(&workflow));
     let start = Box::new(Start { subject, ..start });
     let owned =
         Owned::new(directory.clone(), lock, beginning.workflow.into_workflow(), start.clone(), clock)?;
@@ -162,7 +170,8 @@ fn begin(
 }
 
 impl Beginning {
-    fn started(&self, task: Text, reports: &Path, workflow: String) -> Start {
+    fn started(&self, run: &str, task: Text, reports: &Path, workflow: String) -> Start {
+        let placed = self.placement.as_ref().map(|placement| placement.directory(&self.directory, run));
         Start {
             definition: self.definition.clone(),
             dialect: self.dialect.clone(),
@@ -171,10 +180,10 @@ impl Beginning {
             interactive: self.interactive,
             rehearsal: self.rehearsal,
             patience: self.patience,
-            directory: self.directory.display().to_string(),
+            directory: placed.as_ref().unwrap_or(&self.directory).display().to_string(),
             report_directory: reports.display().to_string(),
             subject: BTreeMap::new(),
-            delivery: self.delivery.clone(),
+            delivery: self.placement.as_ref().map(Placement::frozen),
             texts: self.texts.clone(),
             workflow,
             version: env!("CARGO_PKG_VERSION").to_owned(),

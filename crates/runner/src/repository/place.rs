@@ -44,6 +44,17 @@ pub enum Ours {
     Adopted,
 }
 
+impl Ours {
+    /// By what a person and the journals say.
+    pub fn by(adopted: bool, known: bool) -> Self {
+        match (adopted, known) {
+            (true, _) => Self::Adopted,
+            (false, true) => Self::ByJournal,
+            (false, false) => Self::ByTrailers,
+        }
+    }
+}
+
 /// Where an item is worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placed {
@@ -72,6 +83,12 @@ pub enum Refusal {
         /// The branch.
         branch: String,
     },
+    /// The server has something that is not here.
+    #[error("branch `{branch}` has commits on the server that are not here; take them in first")]
+    Ahead {
+        /// The branch.
+        branch: String,
+    },
     /// Something is where the worktree would be.
     #[error("`{}` exists and is not a worktree of ours", .path.display())]
     Occupied {
@@ -94,6 +111,19 @@ pub enum Refusal {
         /// The branch that exists.
         present: String,
     },
+}
+
+impl Placed {
+    /// The worktree, however it came to be.
+    ///
+    /// # Errors
+    /// There is none: something is in the way.
+    pub fn worktree(self) -> Result<Worktree, Refusal> {
+        match self {
+            Self::Created(worktree) | Self::Continued(worktree) | Self::Recreated(worktree) => Ok(worktree),
+            Self::Refused(refusal) => Err(refusal),
+        }
+    }
 }
 
 impl Repository {
@@ -149,26 +179,34 @@ impl Repository {
             }
             return Ok(None);
         };
-        if let Some(refusal) = self.foreign_branch(placing, tip)? {
+        let foreign = self.foreign_branch(placing.item, placing.base, placing.ours, tip)?;
+        if let Some(refusal) = foreign {
             return Ok(Some(refusal));
         }
         let elsewhere = self.checked_out(&branch)?.filter(|found| found != path);
         Ok(elsewhere.map(|path| Refusal::CheckedOut { branch, path }))
     }
 
-    fn foreign_branch(&self, placing: &Placing<'_>, tip: &str) -> Result<Option<Refusal>, Error> {
-        let (item, branch) = (placing.item, placing.item.branch());
-        match placing.ours {
+    /// Why a branch at that commit is not to be touched.
+    pub(super) fn foreign_branch(
+        &self,
+        item: &Item,
+        base: &Base,
+        ours: Ours,
+        tip: &str,
+    ) -> Result<Option<Refusal>, Error> {
+        let branch = item.branch();
+        match ours {
             Ours::ByJournal | Ours::Adopted => return Ok(None),
             Ours::ByTrailers => {}
         }
         let private = Private::make(self, None)?;
-        let said = private.run("log", ["-z", "--format=%B", tip, "--not", &placing.base.commit])?;
+        let said = private.run("log", ["-z", "--format=%B", tip, "--not", &base.commit])?;
         let said = String::from_utf8_lossy(&said);
         let mut sources = said.split('\0').filter_map(|message| item.made_for(message));
         Ok(match sources.next() {
             None => Some(Refusal::NotOurs { branch }),
-            Some(source) if source == item.source => None,
+            Some(source) if item.source() == Some(source) => None,
             Some(_) => Some(Refusal::OtherSource { branch }),
         })
     }

@@ -67,6 +67,13 @@ impl Repository {
         name.strip_prefix("refs/heads/").map(str::to_owned)
     }
 
+    /// The commit that the user has checked out.
+    pub fn current_commit(&self) -> Result<String, Error> {
+        let own = self.registered_at(&self.root)?;
+        let commit = own.map_or(Ok(None), |own| self.tip(&self.head_name(&own)))?;
+        commit.ok_or(Error::NoCommit)
+    }
+
     /// The branch a worktree is on; nothing where it is on none.
     pub(super) fn branch_of(&self, one: &Registered) -> Result<Option<String>, Error> {
         let head = self.head_name(one);

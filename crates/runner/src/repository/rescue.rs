@@ -65,7 +65,7 @@ impl Repository {
         }
         parents.extend(lost.into_iter().filter(|commit| commit != over));
         let name = worktree.item.name();
-        let said = format!("rescue of {name}\n\nSaihai-Issue: {}\n", worktree.item.number);
+        let said = format!("rescue of {name}\n\n{}\n", worktree.item.trailer());
         let commit = self.keep(&private, &tree, &parents, &said)?;
         let reference = self.name_rescue(&name, &commit)?;
         Ok(Rescued { reference: Some(reference), left })

@@ -118,7 +118,7 @@ pub(crate) fn driver_on(
         directory: root.to_owned(),
         reports: root.join("reports"),
         subject: std::collections::BTreeMap::new(),
-        delivery: None,
+        placement: None,
         texts: Vec::new(),
     };
     Ok(Driver::start(&Runs::of_project(root), beginning, connections, Clock::system())?)

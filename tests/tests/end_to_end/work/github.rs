@@ -169,11 +169,17 @@ fn a_person_who_closed_it_is_respected_and_a_fork_is_somebody_else() {
 // I-51, case 29
 #[test]
 fn a_remote_branch_that_moved_is_never_overwritten() {
-    let scene = Scene::new(&writes("fixed.txt"), one);
-    scene.remote(&["branch", "feature/issue-7", "main"]);
+    let scene = Scene::new("", one);
     let tree = scene.remote(&["rev-parse", "main^{tree}"]);
     let theirs = scene.remote(&["commit-tree", &tree, "-m", "theirs"]);
-    scene.remote(&["update-ref", "refs/heads/feature/issue-7", &theirs]);
+    // Somebody pushes there while the agent works.
+    let remote = scene.project.root().parent().expect("a parent").join("remote.git");
+    let pushes =
+        format!("[git, --git-dir={}, update-ref, refs/heads/feature/issue-7, {theirs}]", remote.display());
+    let reply = format!(
+        "  - {{text: 'Done. [STEP:0]', writes: [{{path: f, content: x}}], runs: [{{argv: {pushes}}}]}}\n"
+    );
+    scene.project.write("script.yaml", format!("script: 1\nreplies:\n{reply}"));
     let outcome = scene.work(&["--label", "saihai"]).exits(1);
     assert_eq!(outcomes(&outcome), ["#7 failed"]);
     assert!(outcome.stdout.contains("push-rejected"), "{outcome}");

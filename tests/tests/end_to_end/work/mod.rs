@@ -2,10 +2,12 @@
 
 mod again;
 mod agents;
+mod clones;
 mod gates;
 mod github;
 mod hats;
 mod local;
+mod own_tree;
 mod refused;
 mod watching;
 

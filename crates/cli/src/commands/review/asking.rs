@@ -66,7 +66,7 @@ impl Asking<'_> {
             directory: place,
             reports: runs.directory().to_owned(),
             subject,
-            delivery: None,
+            placement: None,
             texts: Vec::new(),
         };
         let workflow = beginning.workflow.clone();

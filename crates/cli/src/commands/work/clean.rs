@@ -87,7 +87,7 @@ fn clean_up(place: &Place<'_>, number: IssueNumber) -> Result<Option<Leftover>, 
         Some(IssueSource::Github) => Source::Forge,
         Some(IssueSource::Folder) | None => Source::Folder,
     };
-    let item = Item { number: number.get(), source, branch_prefix: prefix };
+    let item = Item::Issue { number: number.get(), source, branch_prefix: prefix };
     let worktree = place.repository.worktree(&item, &place.work.worktree_root).map_err(refused_by_git)?;
     let Some(worktree) = worktree else { return Ok(None) };
     let path = worktree.path().display().to_string();

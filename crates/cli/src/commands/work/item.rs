@@ -4,14 +4,14 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use saihai::delivery::{Assignment, Came, Deliverer, Destination, Forge, Means, Past};
-use saihai::repository::{Base, ItemLock, Taken};
+use saihai::delivery::{Assignment, Came, Deliverer, Destination, Forge, Means, Past, Placement};
+use saihai::repository::{Base, Following, Item, ItemLock, Ours, Refusal, Taken};
 use saihai::{Beginning, Clock, Control, Driver, Finish, Going, Observed, RunDirectory};
 use saihai_config::delivery::stage;
 use saihai_config::issues::{clean_title, task};
 use saihai_config::{CleanUp, Comments, ForgeKind};
 use saihai_connect::Surroundings;
-use saihai_connect::forge::{Access, Github};
+use saihai_connect::forge::Github;
 use saihai_model::{
     Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, Raise, WorkOutcome,
     WorkReason, Workflow,
@@ -20,6 +20,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::definition::Ready;
 use super::ground::{Ground, refused_by_forge};
+use super::handed_over;
 use super::selection::patiently;
 use crate::driving::block_on;
 use crate::error::{Error, exit};
@@ -148,13 +149,18 @@ impl Job {
         self.drive(driver, lock, tell).await
     }
 
-    /// Takes the issue, if nobody has it.
-    fn take(&self) -> Result<Result<Arc<ItemLock>, Over>, Error> {
-        let item = saihai::repository::Item {
+    /// The issue as the repository knows it.
+    fn as_item(&self) -> Item {
+        Item::Issue {
             number: self.issue.number.get(),
             source: source_of(&self.issue),
             branch_prefix: self.ready.work.branch_prefix.clone(),
-        };
+        }
+    }
+
+    /// Takes the issue, if nobody has it.
+    fn take(&self) -> Result<Result<Arc<ItemLock>, Over>, Error> {
+        let item = self.as_item();
         let taken = ItemLock::take(&self.ground.repository, &item, "", &Clock::system());
         Ok(match taken.map_err(super::ground::refused_by_git)? {
             Taken::Ours(lock) => Ok(Arc::new(lock)),
@@ -170,9 +176,19 @@ impl Job {
         let Ok(title) = clean_title(&self.issue.title) else {
             return Ok(Err(Over::told(WorkOutcome::Failed, WorkReason::BlankTitle.word())));
         };
+        let prefix = &self.ready.work.branch_prefix;
+        if !known && !self.retry {
+            let found = handed_over::pull_request(ground, &self.issue, prefix).await;
+            if let Some(found) = found.map_err(|error| refused_by_forge(&error))? {
+                return Ok(Err(handed_over::told(&found)));
+            }
+        }
         let base = self.base()?;
+        if let Some(refusal) = self.follow(&base, known)? {
+            return Ok(Err(Over::told(WorkOutcome::Blocked, format!("not-ours: {refusal}"))));
+        }
         // A branch that is there began where it began, whatever has been added to its base since.
-        let branch = self.issue.number.branch(&self.ready.work.branch_prefix);
+        let branch = self.issue.number.branch(prefix);
         let base = ground.repository.forked(base, &branch).map_err(super::ground::refused_by_git)?;
         let assignment = self.assignment(title.clone(), base)?;
         let about = format!(
@@ -190,8 +206,6 @@ impl Job {
             budget = budget.and(&ground.work.budget_per_issue.less(spent, Millis(driven)));
         }
         let workflow = Ready::limited(around, &budget)?;
-        let frozen =
-            serde_json::to_value(&assignment).map_err(|error| Error::unavailable(error.to_string()))?;
         let deliverer = deliverer(ground, &workflow, assignment.clone(), lock, known)?;
         let beginning = Beginning {
             workflow,
@@ -204,14 +218,26 @@ impl Job {
             interactive: false,
             rehearsal: false,
             patience: ground.settings.short_wait,
-            directory: assignment.worktree,
+            directory: ground.project.places.root.clone(),
             reports: ground.settings.reports_dir.clone(),
             subject: crate::issue::subject(&self.issue),
-            delivery: Some(frozen),
+            placement: Some(Placement::Issue(Box::new(assignment))),
             texts: self.ready.texts.clone(),
         };
         let driver = Driver::start(&ground.runs(), beginning, ground.connections(), Clock::system())?;
         Ok(Ok(driver.reaching(Arc::new(deliverer))))
+    }
+
+    /// Takes in what the server holds of the branch; why it cannot be worked on, if so.
+    fn follow(&self, base: &Base, known: bool) -> Result<Option<Refusal>, Error> {
+        let ground = &self.ground;
+        if ground.forge == ForgeKind::Local {
+            return Ok(None);
+        }
+        let (item, token) = (self.as_item(), ground.push_token());
+        let ours = Ours::by(self.adopt, known);
+        let following = Following { item: &item, base, url: ground.url()?, token: token.as_ref(), ours };
+        ground.repository.follow(following).map_err(super::ground::refused_by_git)
     }
 
     /// What is to be done: the issue, and what those say about it whom its settings trust.
@@ -348,7 +374,7 @@ pub(super) fn deliverer(
     let meant = assignment.forge.as_ref().map(|forge| forge.repository.clone());
     let access = ground.access.clone();
     let access = access.map(|access| match meant {
-        Some(repository) => Access { repository, ..access },
+        Some(repository) => access.to(repository),
         None => access,
     });
     let github = access.map(Github::open).transpose().map_err(|error| refused_by_forge(&error))?;

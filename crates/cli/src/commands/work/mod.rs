@@ -10,6 +10,7 @@ mod board;
 mod clean;
 mod definition;
 pub(crate) mod ground;
+mod handed_over;
 mod item;
 mod labeller;
 pub(crate) mod one;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use saihai::delivery::{Assignment, Deliverer, Forge, Means, Past};
-use saihai::repository::{self, ItemLock, Repository, Taken};
-use saihai::{Clock, Environment, Outside};
+use saihai::repository::{self, ItemLock, Taken};
+use saihai::{Clock, Outside};
 use saihai_config::Settings;
 use saihai_config::delivery::stage;
 use saihai_config::issues::clean_title;
@@ -14,6 +14,7 @@ use saihai_model::{Issue, Workflow};
 
 use super::ground::{refused_by_forge, refused_by_git};
 use super::item::text_of;
+use crate::commands::own_tree::open;
 use crate::error::Error;
 use crate::issue::Tracker;
 use crate::outside;
@@ -109,17 +110,4 @@ pub(crate) async fn again(past: Past, project: &Project, settings: &Settings) ->
         deliverer.restore().map_err(Error::usage)?;
     }
     Ok(deliverer)
-}
-
-fn open(project: &Project) -> Result<Repository, Error> {
-    let opened = Repository::open(&project.places.root, &Environment::of_process());
-    opened.map_err(|error| {
-        let is_outside = matches!(error, repository::Error::NotARepository { .. });
-        let refused = refused_by_git(error);
-        if is_outside {
-            refused.hint("`--no-worktree` works on the issue in this directory")
-        } else {
-            refused
-        }
-    })
 }

@@ -7,11 +7,14 @@ use std::time::Duration;
 use saihai::delivery::Past;
 use saihai_config::issues::{load_folder, mentioned};
 use saihai_config::{Diagnostics, ForgeKind};
-use saihai_connect::forge::{ForgeError, Github, ProjectName, PullRequestStanding, SkippedItem, standing};
+use saihai_connect::forge::{
+    ForgeError, Github, ProjectName, PullRequestStanding, PullRequestState, SkippedItem, standing,
+};
 use saihai_engine::work::{Dependencies, Impossible, Item, Known, Order, Plan, order};
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, WorkOutcome};
 
 use super::ground::{Ground, refused_by_forge};
+use super::handed_over;
 use crate::error::Error;
 use crate::terminal::visible_line;
 
@@ -235,7 +238,12 @@ impl Looking<'_> {
             return Ok(Some(WorkOutcome::Closed));
         }
         let past = self.ground.past(issue)?;
-        let Some(past) = past.into_iter().find(|past| past.delivers) else { return Ok(None) };
+        let Some(past) = past.into_iter().find(|past| past.delivers) else {
+            let prefix = &self.ground.work.branch_prefix;
+            let found = handed_over::pull_request(self.ground, issue, prefix).await?;
+            let merged = found.filter(|found| found.state == PullRequestState::Merged);
+            return Ok(merged.map(|_| WorkOutcome::Merged));
+        };
         match past.came().map(|came| came.outcome) {
             Some(done @ (WorkOutcome::Merged | WorkOutcome::NoChanges)) => Ok(Some(done)),
             Some(WorkOutcome::PrCreated | WorkOutcome::Waiting) => self.merged_there(&past).await,

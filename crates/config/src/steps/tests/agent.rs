@@ -208,9 +208,9 @@ fn what_no_provider_can_be_held_to_is_told() {
     insta::assert_snapshot!(project.said(), @"error steps/missing-key agent.json:13:13 `github` needs `enabled`");
 }
 
-// A working tree of a run's own: `config.json` stands above `agent.json`, and each belongs to an issue.
+// A working tree of a run's own: `config.json` stands above `agent.json`.
 #[test]
-fn a_working_tree_is_wished_for_and_needs_an_issue() {
+fn a_working_tree_is_wished_for() {
     let project = Project::tailor().agent("/worktree", json!({"enabled": true, "root": "../trees"}));
     let wishes = |project: &Project| {
         let wishes = project.load().wishes;
@@ -222,8 +222,5 @@ fn a_working_tree_is_wished_for_and_needs_an_issue() {
     let off = project.file("config.json", r#"{"worktree": {"forceWorktree": false}}"#);
     assert_eq!(wishes(&off), (Some(false), elsewhere));
     let on = Project::tailor().file("config.json", r#"{"worktree": {"enabled": true}}"#);
-    let on = on.given(&[("customer", "Sato")]);
-    insta::assert_snapshot!(on.said(), @"error steps/not-supported config.json:1:26 a run that is about no issue has no working tree of its own (add `--issue N`, or make one with `git worktree add` and run the agent there without this)");
-    let about = on.options(|options| options.issue = saihai_model::IssueNumber::new(7));
-    assert_eq!(about.said(), "");
+    assert_eq!(wishes(&on), (Some(true), None));
 }

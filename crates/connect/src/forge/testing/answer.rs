@@ -1,5 +1,7 @@
 //! What the forge answers.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use serde_json::{Value, json};
 
 /// An answer, whole.
@@ -30,6 +32,19 @@ impl Answer {
     pub(super) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
+    }
+
+    /// The same with a tag by which it is known again, or only that nothing has changed, to whoever has shown that tag.
+    pub(super) fn tagged(self, shown: Option<&str>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (&self.headers, &self.body).hash(&mut hasher);
+        let tag = format!("\"{:016x}\"", hasher.finish());
+        let answer = if shown == Some(&tag) { Self::raw(304, "") } else { self };
+        answer.with("etag", tag)
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        self.status
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {

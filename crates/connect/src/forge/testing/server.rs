@@ -23,6 +23,7 @@ struct Fault {
 struct Shared {
     state: ForgeState,
     seen: Vec<Request>,
+    unchanged: u64,
     faults: Vec<Fault>,
     is_closed: bool,
 }
@@ -42,7 +43,7 @@ impl ForgeServer {
     pub fn start(state: ForgeState) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on the loopback");
         let address = listener.local_addr().expect("it is bound");
-        let shared = Shared { state, seen: Vec::new(), faults: Vec::new(), is_closed: false };
+        let shared = Shared { state, seen: Vec::new(), unchanged: 0, faults: Vec::new(), is_closed: false };
         let shared = Arc::new(Mutex::new(shared));
         let of_porter = Arc::clone(&shared);
         let porter = thread::spawn(move || receive(&listener, &of_porter));
@@ -62,6 +63,11 @@ impl ForgeServer {
     /// Every request so far.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.shared).seen.clone()
+    }
+
+    /// How many looks so far were only told that nothing has changed.
+    pub fn unchanged(&self) -> u64 {
+        lock(&self.shared).unchanged
     }
 
     /// The requests so far that ask for a change, each as its method and path.
@@ -132,7 +138,12 @@ fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) {
                     | Wrong::Redirect(..)
             )
         );
-        (wrong, is_done.then(|| routes::answer(&mut shared.state, &request)))
+        let mut answer = is_done.then(|| routes::answer(&mut shared.state, &request));
+        if request.method == "GET" && wrong.is_none() {
+            answer = answer.map(|answer| answer.tagged(request.header("if-none-match")));
+            shared.unchanged += u64::from(answer.as_ref().is_some_and(|answer| answer.status() == 304));
+        }
+        (wrong, answer)
     };
     let _ = perform(&mut stream, wrong, answer);
     let _ = stream.shutdown(Shutdown::Both);

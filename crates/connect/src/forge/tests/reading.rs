@@ -49,6 +49,32 @@ async fn all_pages_of_issues_with_all_labels_are_read_and_pull_requests_are_none
     assert_eq!(github.issues(&[]).await.expect("issues").len(), 211);
 }
 
+// Asked again, the forge need only say that nothing has changed, and what it said before is used, the way to the next page
+// included.
+#[tokio::test]
+async fn what_has_not_changed_is_not_sent_again() {
+    let (server, github) = forge(|state| {
+        for number in 1..=150 {
+            state.issue(number, "One of many", &[]);
+        }
+    });
+    let first = github.issues(&[]).await.expect("issues");
+    assert_eq!(server.unchanged(), 0);
+    assert_eq!(github.issues(&[]).await.expect("issues"), first);
+    assert_eq!((server.unchanged(), server.requests().len()), (2, 4));
+    // Another client of the same access has the same memory; a change is seen at once.
+    server.change(|state| state.issues.get_mut(&120).expect("it").title = "Changed".to_owned());
+    let changed = github.issues(&[]).await.expect("issues");
+    assert_eq!(changed[119].title, "Changed");
+    assert_eq!(server.unchanged(), 3);
+    // A refusal is never remembered.
+    assert!(github.issue(number(999)).await.is_err());
+    server.change(|state| {
+        state.issue(999, "New", &[]);
+    });
+    assert_eq!(github.issue(number(999)).await.expect("it").title, "New");
+}
+
 #[tokio::test]
 async fn a_label_of_a_query_is_only_a_label() {
     let (server, github) = forge(|state| {

@@ -1,13 +1,15 @@
 //! A definition with a delivery around it, in a world outside that keeps what was done to it.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use saihai_config::WorkGate;
 use saihai_config::delivery::{Delivery, Handing, deliver};
-use saihai_model::{Action, Ending, GateMode, Given, Hold, Json, Label, Outcome, Workflow};
+use saihai_model::{Action, Ending, GateMode, Given, Hold, Label, Outcome, Workflow};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::delivery::{OwnTree, Placement};
 use crate::testing::{Project, drive, fixed, go_on, script, stage, turn, workflow};
 use crate::{Deed, Driver, Going, Outside, Performing};
 
@@ -149,9 +151,14 @@ async fn where_nobody_reaches_outside_a_delivery_says_so() {
 #[tokio::test(start_paused = true)]
 async fn the_names_of_a_delivery_are_frozen() {
     let project = Project::new();
-    let names: Json = json!({"issue": 7, "branch": "feature/issue-7"});
+    let own_tree = OwnTree {
+        commit: "c0ffee".to_owned(),
+        worktree_root: ".worktrees".into(),
+        copy_files: vec![".env".to_owned()],
+    };
+    let placement = Placement::Own { own_tree };
     let beginning = crate::Beginning {
-        delivery: Some(names.clone()),
+        placement: Some(placement.clone()),
         ..project.beginning(delivered(&[]), script(&["done"]))
     };
     let clock = crate::Clock::starting_at(crate::testing::BEGINNING);
@@ -159,5 +166,12 @@ async fn the_names_of_a_delivery_are_frozen() {
     let driver = Driver::start(&project.runs(), beginning, connections, clock).expect("a run");
     drive(driver.reaching(Arc::new(World::default())), Going::default()).await.0.expect("an end");
     let first = serde_json::to_value(&project.records()[0].entry).expect("JSON");
-    assert_eq!(first["fact"]["started"]["delivery"], names, "{first}");
+    let names = json!({"commit": "c0ffee", "worktree_root": ".worktrees", "copy_files": [".env"]});
+    let started = &first["fact"]["started"];
+    assert_eq!(started["delivery"], json!({"own_tree": names}), "{first}");
+    // It works in a directory of its own name.
+    let run = project.runs().find("last").expect("the run");
+    let works_in = started["directory"].as_str().map(Path::new).expect("a directory");
+    assert!(works_in.ends_with(Path::new(".worktrees").join(run.id())), "{works_in:?}");
+    assert_eq!(Placement::of(&run.start().expect("its start")), Some(placement));
 }

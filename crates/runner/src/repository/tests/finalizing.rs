@@ -41,7 +41,7 @@ fn what_the_agent_left_becomes_a_commit_of_the_user() {
 
 #[test]
 fn the_message_for_an_issue_of_a_folder_closes_nothing() {
-    let item = Item { source: Source::Folder, ..item(7) };
+    let item = of(7, Source::Folder);
     insta::assert_snapshot!(item.message("Make it so", "a-run"), @r"
     Make it so (issue-7)
 

@@ -167,12 +167,12 @@ fn check(end: impl Fn(&Repository, &Worktree, &Base)) {
 fn finalize(repository: &Repository, worktree: &Worktree, base: &Base) -> Finalized {
     let finalizing =
         Finalizing { worktree, base, title: "t", run: "r", copied: &[], secrets: &[b"not there".to_vec()] };
-    repository.finalize(finalizing, &lock(repository, worktree.item().number)).unwrap()
+    repository.finalize(finalizing, &lock_of(repository, worktree.item())).unwrap()
 }
 
 fn clean_up(repository: &Repository, worktree: &Worktree, base: &Base) -> CleanedUp {
     let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: Some("refs/heads/main") };
-    repository.clean_up(cleaning, &lock(repository, worktree.item().number)).unwrap()
+    repository.clean_up(cleaning, &lock_of(repository, worktree.item())).unwrap()
 }
 
 #[test]

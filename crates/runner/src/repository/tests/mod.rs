@@ -161,18 +161,27 @@ impl Work {
 /// Takes an item. Another test may be between fork and exec just now, and holds everything for that moment.
 #[track_caller]
 fn lock(repository: &Repository, number: u32) -> ItemLock {
+    lock_of(repository, &item(number))
+}
+
+#[track_caller]
+fn lock_of(repository: &Repository, item: &Item) -> ItemLock {
     let clock = crate::Clock::starting_at(testing::BEGINNING);
     for _ in 0..1_000 {
-        match ItemLock::take(repository, &item(number), "a-run", &clock).unwrap() {
+        match ItemLock::take(repository, item, "a-run", &clock).unwrap() {
             Taken::Ours(lock) => return lock,
             Taken::Elsewhere { .. } => std::thread::park_timeout(std::time::Duration::from_millis(5)),
         }
     }
-    panic!("somebody has item {number}");
+    panic!("somebody has {item:?}");
 }
 
 fn item(number: u32) -> Item {
-    Item { number, source: Source::Forge, branch_prefix: "feature/".to_owned() }
+    of(number, Source::Forge)
+}
+
+fn of(number: u32, source: Source) -> Item {
+    Item::Issue { number, source, branch_prefix: "feature/".to_owned() }
 }
 
 fn write(path: &Path, text: &str) {

@@ -48,7 +48,7 @@ fn a_branch_is_ours_by_the_last_lines_of_its_commits() {
     let message = |item: &Item| item.message("a title", "a-run");
     for (item, expected) in [
         (item(7), None),
-        (Item { source: Source::Folder, ..item(7) }, Some("belongs to another issue of that number")),
+        (of(7, Source::Folder), Some("belongs to another issue of that number")),
         (item(70), Some("exists, not ours")),
     ] {
         scene.git(&["switch", "--quiet", "-c", "feature/issue-7"]);

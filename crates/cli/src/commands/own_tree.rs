@@ -1,0 +1,56 @@
+//! A worktree of a run's own, where it is about no issue (K-23).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use saihai::delivery::{OwnTree, Placement, Planter};
+use saihai::repository::{self, Repository};
+use saihai::{Environment, Outside, RunDirectory};
+use saihai_config::Settings;
+
+use super::work::ground::refused_by_git;
+use crate::error::Error;
+use crate::project::Project;
+
+/// The one a run would have that begins now.
+pub(crate) fn wanted(project: &Project, settings: &Settings) -> Result<OwnTree, Error> {
+    let (work, repository) = (&settings.work, open(project)?);
+    let commit = repository.current_commit().map_err(refused_by_git)?;
+    let own = [".saihai/runs", ".saihai/cache"].map(Path::new);
+    let all = [own[0], own[1], work.worktree_root.as_path(), settings.reports_dir.as_path()];
+    repository.exclude(&all).map_err(refused_by_git)?;
+    Ok(OwnTree { commit, worktree_root: work.worktree_root.clone(), copy_files: work.copy_files.clone() })
+}
+
+/// Whoever makes it.
+pub(crate) fn planter(
+    tree: OwnTree,
+    project: &Project,
+    beyond: Option<Arc<dyn Outside>>,
+) -> Result<Planter, Error> {
+    Ok(Planter::new(tree, open(project)?, beyond))
+}
+
+/// The same for a run that goes on, if it has one. Once it was made it is made again where it is gone.
+pub(crate) fn restored(
+    run: &RunDirectory,
+    project: &Project,
+    beyond: Option<Arc<dyn Outside>>,
+) -> Result<Option<Arc<dyn Outside>>, Error> {
+    let Some(Placement::Own { own_tree }) = Placement::of(&*run.start()?) else { return Ok(beyond) };
+    let planter = planter(own_tree, project, beyond)?;
+    if planter.has_planted(run.id()).map_err(refused_by_git)? {
+        planter.restore(run.id()).map_err(Error::usage)?;
+    }
+    Ok(Some(Arc::new(planter)))
+}
+
+/// The repository of a project; without one there is no worktree.
+pub(crate) fn open(project: &Project) -> Result<Repository, Error> {
+    let opened = Repository::open(&project.places.root, &Environment::of_process());
+    opened.map_err(|error| {
+        let is_outside = matches!(error, repository::Error::NotARepository { .. });
+        let refused = refused_by_git(error);
+        if is_outside { refused.hint("`--no-worktree` works in this directory") } else { refused }
+    })
+}

@@ -1,0 +1,35 @@
+//! What the forge knows of the work on an issue that no journal here knows of.
+
+use saihai_config::ForgeKind;
+use saihai_connect::forge::{ForgeError, PullRequest, PullRequestState, is_marked};
+use saihai_model::{Issue, WorkOutcome};
+
+use super::ground::Ground;
+use super::item::Over;
+use super::selection::patiently;
+
+/// The last pull request that Saihai made for an issue, from whichever clone: those of a CI keep no journals.
+pub(super) async fn pull_request(
+    ground: &Ground,
+    issue: &Issue,
+    branch_prefix: &str,
+) -> Result<Option<PullRequest>, ForgeError> {
+    if ground.forge != ForgeKind::Github {
+        return Ok(None);
+    }
+    let Some(github) = ground.github()? else { return Ok(None) };
+    let branch = issue.number.branch(branch_prefix);
+    let all = patiently(|| github.pull_requests_of(&branch)).await?;
+    let ours = all.into_iter().filter(|one| is_marked(&one.body, issue.number));
+    Ok(ours.max_by_key(|one| one.number))
+}
+
+/// What is said of an issue that has one already (I-53, I-72).
+pub(super) fn told(found: &PullRequest) -> Over {
+    let (outcome, why) = match found.state {
+        PullRequestState::Open => (WorkOutcome::PrCreated, found.address.clone()),
+        PullRequestState::Merged => (WorkOutcome::Merged, found.address.clone()),
+        PullRequestState::Closed => (WorkOutcome::Waiting, format!("closed by a person: {}", found.address)),
+    };
+    Over::told(outcome, why)
+}

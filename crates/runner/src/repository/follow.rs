@@ -1,0 +1,56 @@
+//! Taking in what a server holds of a branch, before work begins on it.
+
+use super::private::Private;
+use super::push::{Remote, Token};
+use super::refs::Seen;
+use super::{Base, Error, Item, Ours, Refusal, Repository};
+use crate::git;
+
+/// A branch of a server.
+#[derive(Debug, Clone, Copy)]
+pub struct Following<'a> {
+    /// What it is for.
+    pub item: &'a Item,
+    /// What it began with.
+    pub base: &'a Base,
+    /// The address of the server.
+    pub url: &'a str,
+    /// What the server is shown.
+    pub token: Option<&'a Token>,
+    /// How it is known to be ours.
+    pub ours: Ours,
+}
+
+impl Repository {
+    /// Takes in what a server holds of a branch: another clone may have worked on it, as each job of a CI does (I-34). Nothing
+    /// is paid for work that could not be pushed.
+    pub fn follow(&self, following: Following<'_>) -> Result<Option<Refusal>, Error> {
+        let Following { item, base, url, token, ours } = following;
+        let (branch, reference) = (item.branch(), item.reference());
+        let private = Private::make(self, None)?;
+        let refused =
+            |said: String| Error::Git(git::Error::Refused { command: "ls-remote".to_owned(), said });
+        let theirs = Remote { url, token }.tip(&private, &reference)?.map_err(refused)?;
+        let mine = self.tip(&reference)?;
+        if theirs.is_none() || theirs == mine {
+            return Ok(None);
+        }
+        let theirs = self.fetch(url, &branch, token)?.commit;
+        let Some(mine) = mine else {
+            let foreign = self.foreign_branch(item, base, ours, &theirs)?;
+            if foreign.is_none() {
+                self.move_ref(&reference, &theirs, Seen::Absent)?;
+            }
+            return Ok(foreign);
+        };
+        if self.contains(&private, &mine, &theirs)? {
+            return Ok(None);
+        }
+        // Files that somebody works on are not moved under their feet.
+        if self.contains(&private, &theirs, &mine)? && self.checked_out(&branch)?.is_none() {
+            self.move_ref(&reference, &theirs, Seen::At(&mine))?;
+            return Ok(None);
+        }
+        Ok(Some(Refusal::Ahead { branch }))
+    }
+}
