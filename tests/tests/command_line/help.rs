@@ -114,8 +114,8 @@ fn the_command_that_runs_explains_itself() {
 
     Options:
           --issue <N>               Work on this issue: its title, text and labels are the task
-          --worktree                Work in a worktree of its own, on a new branch that begins with
-                                    what is checked out
+          --worktree                Work in a worktree of its own, on a new branch that begins with what
+                                    is checked out
           --no-worktree             Work in this directory, whatever the issue or the definition wants
           --provider <NAME>         Ask this provider, whatever the definition says
           --model <NAME>            Ask with this model, whatever the definition says

@@ -4,6 +4,7 @@
 //! with a delivery around its definition, and whatever must be remembered stands in those runs' journals, in git and on
 //! the forge.
 
+mod again;
 mod answer;
 mod batch;
 mod board;

@@ -18,10 +18,11 @@ use saihai_model::{
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Work;
+use super::again::acts;
 use super::answer::Question;
 use super::board::Board;
 use super::ground::Ground;
-use super::item::{Job, Over, Told, acts, work_on};
+use super::item::{Job, Over, Told, work_on};
 use super::labeller::Labeller;
 use super::plan::{Planned, obstacle_words};
 use super::result::ItemResult;
