@@ -16,5 +16,5 @@ mod rules;
 
 pub use label::{Answered, Labelled, answered, label};
 pub use read::{Miss, Said, read};
-pub use route::{route, taken_by, takes};
+pub use route::{route, takes};
 pub use rules::{Labels, Ruled, rules};

@@ -10,12 +10,6 @@ pub fn route<'a>(topics: &'a Topics, topic: &Topic) -> (&'a StageId, bool) {
     }
 }
 
-/// The pattern by which a topic is taken; none where nobody takes it.
-pub fn taken_by<'a>(topics: &'a Topics, topic: &Topic) -> Option<&'a str> {
-    let route = topics.routes.iter().find(|route| matches(&route.pattern, topic.as_str()))?;
-    (!route.orphans).then_some(route.pattern.as_str())
-}
-
 /// Whether a pattern takes a topic.
 pub fn takes(pattern: &str, topic: &Topic) -> bool {
     matches(pattern, topic.as_str())
@@ -59,7 +53,6 @@ mod tests {
         assert_eq!(to("build"), "any");
         assert_eq!(to("build.x.y"), "any");
         assert_eq!(to("Build.done"), "any");
-        assert_eq!(taken_by(&topics, &"build.failed".into()), Some("build.*"));
     }
 
     #[test]
@@ -70,6 +63,5 @@ mod tests {
         let gate = Route { pattern: "x".to_owned(), to: "gate".into(), orphans: true };
         let topics = Topics { routes: vec![gate], ..topics };
         assert_eq!(route(&topics, &"x".into()), (&"gate".into(), false), "a gate on the way takes nothing");
-        assert_eq!(taken_by(&topics, &"x".into()), None);
     }
 }

@@ -7,6 +7,10 @@ use super::super::{Said, read};
 
 /// The topics in order and the closing word: everything that routes.
 fn routed(text: &str) -> (Vec<String>, Option<String>) {
+    routed_from("", text)
+}
+
+fn routed_from(prompt: &str, text: &str) -> (Vec<String>, Option<String>) {
     let word = EndWord { word: "LOOP_COMPLETE".to_owned(), requires: Vec::new(), then: Target::Complete };
     let directives = Directives {
         words: vec![word],
@@ -15,7 +19,7 @@ fn routed(text: &str) -> (Vec<String>, Option<String>) {
         enforce: false,
     };
     let reads = Reads { directives: Some(directives), ..Reads::default() };
-    let reading = read(Wanted::Work(&reads), "", Said { text, structured: None });
+    let reading = read(Wanted::Work(&reads), prompt, Said { text, structured: None });
     (reading.events.iter().map(|event| event.topic.to_string()).collect(), reading.end_word)
 }
 
@@ -29,6 +33,8 @@ fn line() -> impl Strategy<Value = String> {
         "LOOP_COMPLETE",
         "✅ LOOP_COMPLETE!",
         "Not yet LOOP_COMPLETE",
+        "Everything is done LOOP_COMPLETE",
+        "実装しました。EVENT: LOOP_COMPLETE",
         "EVENT: LOOP_COMPLETE all done",
         "I ran the tests.",
         "",
@@ -54,20 +60,32 @@ fn shown() -> impl Strategy<Value = Vec<String>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    // H-36, HC-17
+    // H-36: also behind the last line, which is then still the reply's last word
     #[test]
     fn text_that_is_quoted_or_fenced_never_changes_routing(
-        reply in prop::collection::vec(line(), 0..8),
+        plain in prop::collection::vec(line(), 0..8),
         shown in shown(),
         at in any::<prop::sample::Index>(),
-        last in "[a-z]{1,8}",
     ) {
-        let plain: Vec<String> = reply.into_iter().chain([last]).collect();
         let mut with = plain.clone();
-        // Behind the last line it would take that line's place, and the last line of a reply is read more generously.
-        let at = at.index(plain.len());
+        let at = at.index(plain.len() + 1);
         with.splice(at..at, shown);
         prop_assert_eq!(routed(&with.join("\n")), routed(&plain.join("\n")));
+    }
+
+    // H-37: of a reply that only repeats its prompt the last line is read, whatever is shown behind it
+    #[test]
+    fn an_echo_directs_the_same_with_and_without_something_shown_behind_it(
+        prompt in prop::collection::vec(line(), 3..8),
+        said in line(),
+        shown in shown(),
+    ) {
+        let prompt = prompt.join("\n");
+        let reply = format!("{prompt}\n{said}");
+        // What is quoted may repeat the prompt as well, and then lengthens the echo.
+        let shown: Vec<String> = shown.iter().map(|line| format!("> shown: {line}")).collect();
+        let with = format!("{reply}\n{}", shown.join("\n"));
+        prop_assert_eq!(routed_from(&prompt, &with), routed_from(&prompt, &reply));
     }
 
     // H-35: where a reply is cut into chunks or ends its lines otherwise makes no difference

@@ -50,11 +50,12 @@ pub(super) fn read(reply: &Reply<'_>, directives: &Directives) -> Found {
     let Some(pattern) = candidates(directives) else {
         return found;
     };
+    let last = last_read(reply);
     let mut before = None;
     for at in pattern.find_iter(reply.page.text()).map(|candidate| candidate.start()) {
         let line = reply.page.line_at(at);
         if before.replace(line) != Some(line) {
-            read_line(reply, directives, line, &mut found);
+            read_line(&Line { reply, line, is_last: last == Some(line) }, directives, &mut found);
         }
     }
     found
@@ -67,18 +68,28 @@ fn candidates(directives: &Directives) -> Option<Regex> {
     RegexBuilder::new(&all.join("|")).case_insensitive(true).build().ok()
 }
 
-fn read_line(reply: &Reply<'_>, directives: &Directives, line: usize, found: &mut Found) {
-    let text = reply.page.line(line);
+/// A line of a reply.
+struct Line<'a, 'r> {
+    reply: &'a Reply<'r>,
+    line: usize,
+    is_last: bool,
+}
+
+fn read_line(Line { reply, line, is_last }: &Line<'_, '_>, directives: &Directives, found: &mut Found) {
+    let text = reply.page.line(*line);
     let marks = event::marks(text);
-    if let Some(miss) = ignored(reply, line) {
+    let miss = shown_only(reply, *line).or_else(|| {
+        // The last line always speaks for itself (H-37).
+        (!is_last && reply.echo.covers(&reply.page, *line)).then_some(Miss::Echoed)
+    });
+    if let Some(miss) = miss {
         if says_something(text, &marks, directives) {
             found.misses.add(miss, text);
         }
         return;
     }
-    let is_last = reply.page.last_filled() == Some(line);
     for end in directives.words.iter().filter(|end| !end.word.is_empty()) {
-        match word::standing(text, &marks, &end.word, is_last) {
+        match word::standing(text, &marks, &end.word, *is_last) {
             Some(Standing::Directive) => found.end_word = Some(end.word.clone()),
             Some(Standing::InsideSentence) => found.misses.add(Miss::InsideSentence, text),
             Some(Standing::WrongCase) => found.misses.add(Miss::WrongCase, text),
@@ -88,7 +99,7 @@ fn read_line(reply: &Reply<'_>, directives: &Directives, line: usize, found: &mu
     for mark in &marks {
         match event::published(mark, directives) {
             Some(Ok(Marked { topic, message })) => {
-                found.events.push(Published { topic: topic.into(), message, line: reply.number(line) });
+                found.events.push(Published { topic: topic.into(), message, line: reply.number(*line) });
             }
             Some(Err(miss)) => found.misses.add(miss, text),
             None => {}
@@ -96,14 +107,20 @@ fn read_line(reply: &Reply<'_>, directives: &Directives, line: usize, found: &mu
     }
 }
 
-/// Why a line is not read at all.
-fn ignored(reply: &Reply<'_>, line: usize) -> Option<Miss> {
+/// The last line of what a reply itself says: what it only shows behind that, in a quotation or a fenced block, does not
+/// make the line before it any less its last word.
+fn last_read(reply: &Reply<'_>) -> Option<usize> {
+    let is_read =
+        |line: &usize| !reply.page.line(*line).trim().is_empty() && shown_only(reply, *line).is_none();
+    (0..reply.page.count()).rev().find(is_read)
+}
+
+/// Why a line only shows something.
+fn shown_only(reply: &Reply<'_>, line: usize) -> Option<Miss> {
     if reply.fences().contain(line) {
         Some(Miss::InCodeBlock)
-    } else if reply.page.line(line).trim_start().starts_with('>') {
-        Some(Miss::Quoted)
     } else {
-        reply.is_echo(line).then_some(Miss::Echoed)
+        reply.page.line(line).trim_start().starts_with('>').then_some(Miss::Quoted)
     }
 }
 

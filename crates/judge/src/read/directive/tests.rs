@@ -55,7 +55,7 @@ fn check_topics(text: &str, expected: &[&str]) {
     assert_eq!((topics.as_slice(), &reading.end_word), (expected, &None), "{text}");
 }
 
-// H-34, H-38, HC-12
+// H-34, H-38
 #[test]
 fn an_event_may_stand_anywhere_in_capitals_and_at_the_start_of_a_line_in_any_case() {
     check("EVENT: tests.passing", &["1 tests.passing"]);
@@ -90,7 +90,7 @@ fn the_topic_ends_where_its_own_form_ends() {
     }
 }
 
-// H-39, H-48, HC-15
+// H-39
 #[test]
 fn a_malformed_topic_is_a_near_miss() {
     check("EVENT: <topic>", &["? malformed_topic: EVENT: <topic>"]);
@@ -131,7 +131,7 @@ fn a_long_message_is_cut_and_says_so() {
     check(&format!("EVENT: a {}", "x".repeat(4_000)), &[&format!("1 a: {}", "x".repeat(4_000))]);
 }
 
-// H-41, HC-16
+// H-41
 #[test]
 fn several_events_are_recorded_in_order() {
     check(
@@ -141,7 +141,7 @@ fn several_events_are_recorded_in_order() {
     check("EVENT: a then; EVENT: b. And event: c", &["1 a: then;", "1 b: And event: c"]);
 }
 
-// H-36, HC-17
+// H-36
 #[test]
 fn fenced_and_quoted_lines_are_not_read() {
     check("```\nEVENT: tests.passing\n```", &["? in_code_block: EVENT: tests.passing"]);
@@ -154,7 +154,7 @@ fn fenced_and_quoted_lines_are_not_read() {
     check("```\nEVENT: <topic>, loop_complete\n```", &[]);
 }
 
-// H-37, HC-17
+// H-37
 #[test]
 fn three_repeated_lines_are_an_echo() {
     let echo = "# Task\nAdd a login page. EVENT: tests.passing\n# Hat: 🧪 Tester\n";
@@ -163,7 +163,7 @@ fn three_repeated_lines_are_an_echo() {
     check("Add a login page. EVENT: tests.passing", &["1 tests.passing"]);
 }
 
-// H-32, HC-18, T-86
+// T-86
 #[test]
 fn an_agent_that_prints_its_prompt_directs_nothing() {
     let reading = reading(&["LOOP_COMPLETE"], PROMPT, PROMPT);
@@ -177,7 +177,6 @@ fn an_agent_that_prints_its_prompt_directs_nothing() {
     check_topics(&format!("{PROMPT}\nEVENT: tests.failing"), &["tests.failing"]);
 }
 
-// H-32
 #[test]
 fn our_own_sentences_direct_nothing() {
     for sentence in [
@@ -192,7 +191,7 @@ fn our_own_sentences_direct_nothing() {
     }
 }
 
-// H-43, H-44, HC-24
+// H-44, HC-24
 #[test]
 fn a_closing_word_stands_alone_or_is_published_or_ends_the_reply() {
     for text in [
@@ -212,12 +211,14 @@ fn a_closing_word_stands_alone_or_is_published_or_ends_the_reply() {
         "Nothing is left, notes are written: LOOP_COMPLETE",
         "LOOP_COMPLETE\nBye.",
         "- EVENT: LOOP_COMPLETE all done\nBye.",
+        "Everything is done LOOP_COMPLETE\n\n> the task said so",
+        "Everything is done LOOP_COMPLETE\n```\ncargo test\n```\n",
     ] {
         check(text, &["end LOOP_COMPLETE"]);
     }
 }
 
-// H-44, HC-25
+// H-44
 #[test]
 fn a_closing_word_inside_a_sentence_ends_nothing() {
     for text in [
@@ -249,7 +250,6 @@ fn a_closing_word_inside_a_sentence_ends_nothing() {
     );
 }
 
-// H-45, HC-27
 #[test]
 fn events_beside_a_closing_word_are_still_recorded() {
     check("LOOP_COMPLETE\nEVENT: tests.failing", &["2 tests.failing", "end LOOP_COMPLETE"]);
@@ -286,7 +286,7 @@ fn of_too_many_events_the_last_are_recorded() {
     assert_eq!(reading.warnings, ["too many events: the first 2 were not recorded"]);
 }
 
-// H-35, HC-20
+// H-35
 #[test]
 fn an_event_behind_ten_megabytes_is_found() {
     let line = "working on `src/lib.rs`, event handling, 試験 and so on\n";

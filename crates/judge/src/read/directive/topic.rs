@@ -80,7 +80,7 @@ mod tests {
         check("a: x", Some(("a", " x")));
     }
 
-    // H-39, HC-15
+    // H-39
     #[test]
     fn what_runs_on_behind_a_topic_spoils_it() {
         for text in ["a|b", "a/b", "http://x", "a..b", "a=b", "a(b)", "a's", "a-", "a_.b.", "a.-b", "x<y"] {
