@@ -132,7 +132,7 @@ impl Run {
                 return self.enter(workflow, other, out);
             }
             self.set_hold(Hold::Limit("exhausted".to_owned()));
-            self.counts.activations.insert(id.clone(), 0);
+            self.count_anew();
         }
         Counts::add(&mut self.counts.activations, id);
         let number = Counts::add(&mut self.counts.visits, id);

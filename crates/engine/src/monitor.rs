@@ -69,10 +69,17 @@ impl Run {
             if let (true, Alarm::Hold(word)) = (count >= times.max(1), &monitor.then) {
                 out.push(Effect::Record(Decision::Alarm { monitor: index, count, overrode: None }));
                 self.set_hold(Hold::Limit(word.clone()));
-                self.counts.silent = 0;
-                self.counts.same = None;
+                self.count_anew();
             }
         }
+    }
+
+    /// Everything that can hold a run which goes round and round begins at zero: whoever resumes it, whatever it was
+    /// held for, gives it its full length again (H-49, H-52).
+    pub(crate) fn count_anew(&mut self) {
+        self.counts.silent = 0;
+        self.counts.same = None;
+        self.counts.activations.clear();
     }
 
     fn count_same(&mut self, ruling: &Ruling) {

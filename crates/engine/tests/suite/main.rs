@@ -6,6 +6,7 @@ mod completion;
 mod delivery;
 mod dialects;
 mod flow;
+mod hats;
 mod laws;
 mod proofs;
 mod steps;
