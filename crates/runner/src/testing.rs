@@ -1,5 +1,6 @@
 //! What the tests of this crate share: a project in a temporary directory, and small workflows.
 
+mod hats;
 mod repository;
 mod steps;
 
@@ -13,6 +14,7 @@ use saihai_model::{
     Script, ScriptReply, Section, SessionPolicy, Stage, Target, Turn, Variable, Wants, When, Workflow,
 };
 
+pub(crate) use hats::{PAIR, hats};
 pub(crate) use repository::Repository;
 pub(crate) use steps::{tailor, tailors_replies};
 
@@ -271,6 +273,7 @@ pub(crate) fn workflow(stages: Vec<(&str, Stage)>) -> Workflow {
         limits: Limits { rounds: Some(10), ..Limits::default() },
         retry: Retry::default(),
         afterwards: None,
+        provider: None,
         log: None,
         issue: None,
         words: [("report-missing".to_owned(), "(none yet)".to_owned())].into_iter().collect(),

@@ -7,7 +7,9 @@ use saihai_model::{AnsweredBy, Entry, Fact, Text, TextFile, TextSource, Verdict,
 
 use crate::error::{Error, exit};
 use crate::project::Project;
-use crate::report::{Names, TransitionObject, exit_words, near_miss_words, refused_words, remark_words};
+use crate::report::{
+    Names, TransitionObject, alarm_words, exit_words, near_miss_words, refused_words, remark_words,
+};
 use crate::terminal::{Streams, style, visible_line, visible_text};
 use crate::{json, time};
 
@@ -151,6 +153,9 @@ fn evidence_words(
             let is = if *holds { "is satisfied" } else { "is not satisfied" };
             let found = found.as_deref().map(|found| format!(":\n{}", indented(found)));
             format!("`{}` {is}{}", visible_line(name), found.unwrap_or_default())
+        }
+        Evidence::Monitor { monitor, count, cycle, .. } if cycle.is_empty() => {
+            alarm_words(*monitor, *count, workflow)
         }
         Evidence::Monitor { monitor, count, cycle, overrode } => {
             let cycle: Vec<&str> = cycle.iter().map(saihai_model::StageId::as_str).collect();

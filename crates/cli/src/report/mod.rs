@@ -24,6 +24,6 @@ pub(crate) use names::Names;
 pub(crate) use numbers::{cost, count, grouped, tokens};
 pub(crate) use published::Published;
 pub(crate) use spending::{SpendingObject, spending_words};
-pub(crate) use topic_words::{near_miss_words, refused_words, remark_words};
+pub(crate) use topic_words::{alarm_words, near_miss_words, refused_words, remark_words};
 pub(crate) use transition::TransitionObject;
 pub(crate) use words::{Line, Weight, parked_words, words};

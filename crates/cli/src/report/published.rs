@@ -3,7 +3,7 @@
 use std::io;
 
 use saihai::project::{BusEvent, BusEvents, Fate, Source};
-use saihai_model::{Record, Workflow};
+use saihai_model::{Record, StageId, Workflow};
 use serde::Serialize;
 
 use crate::terminal::Stream;
@@ -31,6 +31,9 @@ struct PublishedObject<'a> {
     to: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trigger: Option<&'a str>,
+    /// Where a person is asked before it leads there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<&'a str>,
 }
 
 impl<'w> Published<'w> {
@@ -54,7 +57,6 @@ impl<'w> Published<'w> {
             Fate::OutOfScope => ("out_of_scope", None),
             Fate::Untaken => ("untaken", None),
         };
-        let topics = self.workflow.topics.as_ref().filter(|_| fate == "taken");
         PublishedObject {
             run,
             seq: event.seq,
@@ -67,8 +69,17 @@ impl<'w> Published<'w> {
                 Source::Engine => "engine",
             },
             fate,
-            to: to.map(saihai_model::StageId::as_str),
-            trigger: topics.and_then(|topics| saihai_judge::taken_by(topics, &event.topic)),
+            to: to.map(StageId::as_str),
+            trigger: to.filter(|_| fate == "taken").and_then(|to| self.trigger(event, to)),
+            gate: event.gate.as_ref().map(StageId::as_str),
         }
+    }
+
+    /// By which pattern somebody takes an event; that of a gate on its way only diverts it.
+    fn trigger(&self, event: &BusEvent, to: &StageId) -> Option<&str> {
+        let routes = self.workflow.topics.iter().flat_map(|topics| &topics.routes);
+        let mut own = routes.filter(|route| route.to == *to);
+        own.find(|route| saihai_judge::takes(&route.pattern, &event.topic))
+            .map(|route| route.pattern.as_str())
     }
 }

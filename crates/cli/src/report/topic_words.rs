@@ -18,6 +18,8 @@ pub(crate) fn remark_words(topic: &Topic, remark: Remark, workflow: &Workflow) -
     match remark {
         Remark::Orphaned => {
             let routes = workflow.topics.iter().flat_map(|topics| &topics.routes);
+            // A gate on the way of a topic that nobody takes does not take it either.
+            let routes = routes.filter(|route| !route.orphans);
             let mut valid: Vec<&str> = Vec::new();
             for pattern in routes.map(|route| route.pattern.as_str()) {
                 if !valid.contains(&pattern) {

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::project::{Fate, Source};
-use crate::testing;
+use crate::{Going, Observed, testing};
 
 fn workflow() -> Workflow {
     let mut workflow = testing::plan_and_review();
@@ -46,7 +46,6 @@ fn next(heard: &Receiver<String>, count: usize) -> Vec<String> {
     (0..count).map(|_| heard.recv().expect("an event")).collect()
 }
 
-// H-60
 #[test]
 fn every_event_has_its_source_and_what_came_of_it() {
     let workflow = workflow();
@@ -70,7 +69,6 @@ fn every_event_has_its_source_and_what_came_of_it() {
     assert_eq!((&published[0].source, published.len()), (&Source::Engine, 1));
 }
 
-// H-61
 #[test]
 fn observers_are_told_what_they_subscribed_to_in_order() {
     let workflow = workflow();
@@ -84,7 +82,6 @@ fn observers_are_told_what_they_subscribed_to_in_order() {
     assert_eq!(next(&some, 2), ["tests.passing", "tests.failing"]);
 }
 
-// H-61
 #[test]
 fn an_observer_that_panics_never_returns_or_is_dropped_disturbs_nobody() {
     let workflow = workflow();
@@ -100,4 +97,71 @@ fn an_observer_that_panics_never_returns_or_is_dropped_disturbs_nobody() {
     assert_eq!(next(&heard, 3).len(), 3);
     assert!(dropped.recv().is_err(), "whoever was dropped is told nothing");
     drop(never);
+}
+
+// H-61
+#[tokio::test(start_paused = true)]
+async fn observers_of_a_run_hear_its_events_in_order_and_neither_stop_nor_delay_nor_change_it() {
+    let texts =
+        ["EVENT: tests.failing two red", "EVENT: code.written", "EVENT: tests.failing", "LOOP_COMPLETE"];
+    let project = testing::Project::new();
+    let driver = project.start(testing::hats(testing::PAIR), testing::script(&texts)).unwrap();
+    let workflow = testing::hats(testing::PAIR);
+    let mut bus = Bus::new(&workflow);
+    let (tell, heard) = channel();
+    let (tell_one, one) = channel();
+    let (tell_dropped, dropped) = channel::<String>();
+    let (never, waits) = channel::<()>();
+    let _panics = bus.subscribe("*", |_| std::panic::resume_unwind(Box::new("an observer's own trouble")));
+    let _stuck = bus.subscribe("*", move |_| assert!(waits.recv().is_err(), "nothing is ever sent"));
+    let _all = bus.subscribe("*", move |event| tell.send(event.topic.to_string()).unwrap());
+    let _one = bus.subscribe("tests.failing", move |event| tell_one.send(event.message.clone()).unwrap());
+    drop(bus.subscribe("tests.*", move |event| tell_dropped.send(event.topic.to_string()).unwrap()));
+    let mut see = |observed: &Observed<'_>| {
+        if let Observed::Recorded(record) = observed {
+            bus.see(record);
+        }
+    };
+    let (finish, _) = testing::watch(driver, Going { stay_at_gates: false, auto: false }, &mut see).await;
+    // The one that is stuck is still stuck.
+    assert!(matches!(finish.unwrap().ending, Some(saihai_model::Ending::Completed(_))));
+    assert_eq!(next(&heard, 4), ["task.start", "tests.failing", "code.written", "tests.failing"]);
+    assert_eq!((one.recv().unwrap(), one.recv().unwrap()), (Some("two red".to_owned()), None));
+    assert!(dropped.recv().is_err(), "whoever was dropped is told nothing");
+    drop(never);
+    let undisturbed = testing::Project::new();
+    let driver = undisturbed.start(testing::hats(testing::PAIR), testing::script(&texts)).unwrap();
+    testing::drive(driver, Going { stay_at_gates: false, auto: false }).await.0.unwrap();
+    let decided = |project: &testing::Project| {
+        let mut decided = Vec::new();
+        let see = &mut |record: Record| {
+            if let saihai_model::Entry::Decision(decision) = record.entry {
+                decided.push(decision);
+            }
+        };
+        project.last().read(see).unwrap();
+        decided
+    };
+    assert_eq!(decided(&project), decided(&undisturbed));
+}
+
+// A gate neither publishes nor takes: it is told who is behind it, and where a person is asked first.
+#[tokio::test(start_paused = true)]
+async fn an_event_at_a_gate_leads_to_the_hat_behind_it() {
+    let gated = || testing::hats(&format!("gates: [pre-loop, tests.failing]\n{}", testing::PAIR));
+    let project = testing::Project::new();
+    let driver = project.start(gated(), testing::script(&["EVENT: tests.failing", "LOOP_COMPLETE"])).unwrap();
+    testing::drive(driver, Going { stay_at_gates: false, auto: true }).await.0.unwrap();
+    let workflow = gated();
+    let mut events = BusEvents::new(&workflow);
+    let mut seen = Vec::new();
+    project.last().read(&mut |record| seen.extend(events.see(&record))).unwrap();
+    let told = |event: &BusEvent| format!("{} {:?} {:?}", event.topic, event.fate, event.gate);
+    assert_eq!(
+        seen.iter().map(told).collect::<Vec<_>>(),
+        [
+            r#"task.start Taken(StageId("tester")) Some(StageId("gate/pre-loop"))"#,
+            r#"tests.failing Taken(StageId("coder")) Some(StageId("gate/tests.failing"))"#,
+        ]
+    );
 }

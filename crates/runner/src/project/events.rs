@@ -1,7 +1,8 @@
 //! The events of a run as its bus saw them (H-60): each with who published it, who took it, and why.
 
 use saihai_model::{
-    Decision, Destination, Entry, Fact, Moment, Published, Record, Remark, StageId, Topic, Verdict, Workflow,
+    Activity, Decision, Destination, Entry, Exit, Fact, Holds, Moment, Published, Record, Remark, StageId,
+    Target, Topic, Verdict, Workflow,
 };
 
 /// An event that was published.
@@ -19,6 +20,8 @@ pub struct BusEvent {
     pub source: Source,
     /// What came of it.
     pub fate: Fate,
+    /// Where a person is asked before it leads there.
+    pub gate: Option<StageId>,
 }
 
 /// Who published an event.
@@ -84,7 +87,7 @@ impl<'w> BusEvents<'w> {
             Entry::Decision(Decision::Exhausted { topic, instead, .. }) => {
                 let fate = instead.clone().map_or(Fate::Untaken, Fate::Taken);
                 let message = self.last.replace(topic.clone()).map(|replaced| replaced.to_string());
-                vec![event(record, topic.clone(), message, Source::Engine, fate)]
+                vec![self.event(record, topic.clone(), message, Source::Engine, fate)]
             }
             Entry::Decision(_) => Vec::new(),
         }
@@ -96,10 +99,13 @@ impl<'w> BusEvents<'w> {
             return Vec::new();
         }
         let Some(topics) = &self.workflow.topics else { return Vec::new() };
-        let taken = saihai_judge::route(topics, &topics.start).1;
-        let fate = if taken { Fate::Taken(stage.clone()) } else { Fate::Orphaned(stage.clone()) };
+        // Whatever is entered first may only prepare the work; the table says whose it is.
+        let (to, taken) = saihai_judge::route(topics, &topics.start);
+        let fate = if taken { Fate::Taken(to.clone()) } else { Fate::Orphaned(to.clone()) };
         self.last = Some(topics.start.clone());
-        vec![event(record, topics.start.clone(), None, Source::Start, fate)]
+        let event = self.event(record, topics.start.clone(), None, Source::Start, fate);
+        let asks_first = is_gate(self.workflow, stage).then(|| stage.clone());
+        vec![BusEvent { gate: asks_first.or(event.gate.clone()), ..event }]
     }
 
     fn leave(&mut self, record: &Record, stage: &StageId, verdict: &Verdict) -> Vec<BusEvent> {
@@ -121,15 +127,57 @@ impl<'w> BusEvents<'w> {
                 (_, _) => Fate::NotRouted,
             };
             let source = Source::Stage(stage.clone());
-            events.push(event(record, published.topic, published.message, source, fate));
+            events.push(self.event(record, published.topic, published.message, source, fate));
         }
         if let (true, Some(topic)) = (events.is_empty(), &verdict.topic) {
-            events.push(event(record, topic.clone(), None, Source::Engine, led(&verdict.to)));
+            events.push(self.event(record, topic.clone(), None, Source::Engine, led(&verdict.to)));
         }
         events
     }
+
+    fn event(
+        &self,
+        record: &Record,
+        topic: Topic,
+        message: Option<String>,
+        source: Source,
+        fate: Fate,
+    ) -> BusEvent {
+        let (fate, gate) = match fate {
+            Fate::Taken(to) => {
+                let (to, gate) = behind_gates(self.workflow, to);
+                (Fate::Taken(to), gate)
+            }
+            Fate::Orphaned(to) => {
+                let (to, gate) = behind_gates(self.workflow, to);
+                (Fate::Orphaned(to), gate)
+            }
+            Fate::NotRouted | Fate::OutOfScope | Fate::Untaken => (fate, None),
+        };
+        BusEvent { seq: record.seq, at: record.at, topic, message, source, fate, gate }
+    }
 }
 
-fn event(record: &Record, topic: Topic, message: Option<String>, source: Source, fate: Fate) -> BusEvent {
-    BusEvent { seq: record.seq, at: record.at, topic, message, source, fate }
+/// Who is asked once a person has said yes, and the first gate on the way there. A gate publishes and takes nothing: it
+/// only lets through.
+fn behind_gates(workflow: &Workflow, mut to: StageId) -> (StageId, Option<StageId>) {
+    let mut first = None;
+    for _ in 0..workflow.stages.len() {
+        let Some(next) = let_through(workflow, &to) else { break };
+        let gate = std::mem::replace(&mut to, next);
+        first = first.or(Some(gate));
+    }
+    (to, first)
+}
+
+fn is_gate(workflow: &Workflow, id: &StageId) -> bool {
+    workflow.stage(id).is_some_and(|stage| matches!(stage.does, Activity::Gate(_)))
+}
+
+/// The stage behind a gate.
+fn let_through(workflow: &Workflow, id: &StageId) -> Option<StageId> {
+    let stage = workflow.stage(id).filter(|_| is_gate(workflow, id))?;
+    let Exit::Rules { rules, .. } = &stage.exit else { return None };
+    let yes = rules.iter().find(|rule| rule.when == Holds::Is("yes".into()))?;
+    if let Target::Stage(next) = &yes.then { Some(next.clone()) } else { None }
 }

@@ -5,7 +5,8 @@ use saihai_model::{
 
 use super::*;
 use crate::testing::{
-    Project, choosing, drive, fixed, gate, plan_and_review, reporting, script, stage, turn, value, workflow,
+    PAIR, Project, choosing, drive, fixed, gate, hats, plan_and_review, reporting, script, stage, turn,
+    value, workflow,
 };
 use crate::{Going, RunDirectory};
 
@@ -104,6 +105,35 @@ async fn a_monitor_tells_its_cycle_its_count_and_what_it_overrode() {
     insta::assert_snapshot!(format!("{:?}\n{:?}", last.to, last.evidence), @r#"
     End(Failed("loop"))
     [Tag { turn: Some(TurnId("review")), number: Some(1), line: 1 }, Monitor { monitor: 0, count: 2, cycle: [StageId("plan"), StageId("review")], overrode: Some(Label("fix")) }]
+    "#);
+}
+
+// Only what the verdict went by leads on; what a monitor saw belongs to the transition it saw.
+#[tokio::test(start_paused = true)]
+async fn an_event_leads_on_only_where_it_was_gone_by() {
+    let strict = format!("required_events: [code.written]\nenforce_hat_scope: true\nstall_after: 2\n{PAIR}");
+    let texts = [
+        "EVENT: a.b\nEVENT: tests.failing\nLOOP_COMPLETE",
+        "EVENT: code.written",
+        "EVENT: tests.passing",
+        "hm",
+    ];
+    let project = Project::new();
+    let driver = project.start(hats(&strict), script(&texts)).unwrap();
+    drive(driver, Going { stay_at_gates: false, auto: true }).await.0.unwrap();
+    insta::assert_snapshot!(told(&project.last()), @r#"
+    8 tester.1.1 iteration 1 by Directive rule None Stage(StageId("coder"))
+        Published { topic: Topic("a.b"), line: 1, message: None, leads: false }
+        Published { topic: Topic("tests.failing"), line: 2, message: None, leads: true }
+        EndWord { word: "LOOP_COMPLETE" }
+        Refused { missing: [Topic("code.written")] }
+    14 coder.1.1 iteration 2 by Directive rule None Stage(StageId("tester"))
+        Published { topic: Topic("code.written"), line: 1, message: None, leads: true }
+    21 tester.2.1 iteration 3 by Directive rule None Again
+        Published { topic: Topic("tests.passing"), line: 1, message: None, leads: false }
+        Remarked { topic: Topic("tests.passing"), remark: OutOfScope }
+    26 tester.2.2 iteration 4 by Directive rule None Again
+        Monitor { monitor: 0, count: 2, cycle: [], overrode: None }
     "#);
 }
 

@@ -257,7 +257,13 @@ impl<'w> Transitions<'w> {
             Decision::Alarm { monitor, count, overrode } => {
                 let (monitor, count, overrode) = (*monitor, *count, overrode.clone());
                 let cycle = self.cycle(monitor);
-                self.alarms.push(Evidence::Monitor { monitor, count, cycle, overrode });
+                let alarm = Evidence::Monitor { monitor, count, cycle, overrode };
+                let of_exits = self.watches_exits(monitor);
+                match self.told.last_mut() {
+                    // What it has seen is how the stage was left.
+                    Some(told) if of_exits => told.evidence.push(alarm),
+                    Some(_) | None => self.alarms.push(alarm),
+                }
             }
             Decision::Refused { missing } => {
                 self.alarms.push(Evidence::Refused { missing: missing.clone() });
@@ -279,7 +285,8 @@ impl<'w> Transitions<'w> {
 
     fn leave(&mut self, record: &Record, stage: &StageId, verdict: &Verdict) {
         let found = std::mem::take(&mut self.found).into_values().flatten();
-        let evidence = found.chain(std::mem::take(&mut self.alarms)).collect();
+        let mut evidence: Vec<Evidence> = found.chain(std::mem::take(&mut self.alarms)).collect();
+        mark_leading(&mut evidence, verdict.topic.as_ref());
         self.told.push(Transition {
             seq: record.seq,
             at: record.at,
@@ -304,6 +311,13 @@ impl<'w> Transitions<'w> {
         self.found.clear();
     }
 
+    fn watches_exits(&self, monitor: usize) -> bool {
+        match self.workflow.monitors.get(monitor).map(|monitor| &monitor.watches) {
+            Some(Watch::Silent { .. } | Watch::Same { .. }) => true,
+            Some(Watch::Cycle { .. } | Watch::SelfEntries { .. }) | None => false,
+        }
+    }
+
     fn cycle(&self, monitor: usize) -> Vec<StageId> {
         match self.workflow.monitors.get(monitor).map(|monitor| &monitor.watches) {
             Some(Watch::Cycle { stages, .. }) => stages.clone(),
@@ -312,16 +326,34 @@ impl<'w> Transitions<'w> {
     }
 }
 
+/// Only the last event of a reply can lead on, and it does where the verdict went by it: not if it was out of scope, nor
+/// beside a closing word that held.
+fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
+    let last = evidence.iter_mut().rev().find_map(|one| match one {
+        Evidence::Published { topic, leads, .. } => Some((topic, leads)),
+        Evidence::Tag { .. }
+        | Evidence::Question { .. }
+        | Evidence::EndWord { .. }
+        | Evidence::Refused { .. }
+        | Evidence::Remarked { .. }
+        | Evidence::NearMiss { .. }
+        | Evidence::Answer { .. }
+        | Evidence::Proof { .. }
+        | Evidence::Monitor { .. } => None,
+    });
+    if let Some((topic, leads)) = last {
+        *leads = led == Some(&*topic);
+    }
+}
+
 /// What a reply to the work of a turn says about where to go.
 fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
     let tag = reading.tag.as_ref().map(|tag| Evidence::Tag { turn, number: tag.number, line: tag.line });
-    // The last one leads on, unless the reply closes the run.
-    let last = reading.events.len().checked_sub(1).filter(|_| reading.end_word.is_none());
-    let events = reading.events.iter().enumerate().map(|(index, event)| Evidence::Published {
+    let events = reading.events.iter().map(|event| Evidence::Published {
         topic: event.topic.clone(),
         line: event.line,
         message: event.message.clone(),
-        leads: last == Some(index),
+        leads: false,
     });
     let word = reading.end_word.iter().map(|word| Evidence::EndWord { word: word.clone() });
     let misses = reading.near_misses.iter().map(|what| Evidence::NearMiss { what: what.clone() });
