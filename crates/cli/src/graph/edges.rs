@@ -1,6 +1,6 @@
 //! The ways between stages, as their exits say them.
 
-use saihai_model::{Alarm, Ending, Exit, Holds, Label, Stage, Target, Watch, Workflow};
+use saihai_model::{Alarm, Ending, Exit, Holds, Label, Stage, Target, Topic, Watch, Workflow};
 
 use super::{ABORT, COMPLETE, Graph, Way};
 
@@ -13,7 +13,7 @@ pub(super) fn draw(graph: &mut Graph, workflow: &Workflow) {
                     lead(graph, from, &rule.then, condition(&rule.when), Way::Forward);
                 }
             }
-            Exit::Topics { .. } => topics(graph, from, stage, workflow),
+            Exit::Topics { default, .. } => topics(graph, from, (stage, default.as_ref()), workflow),
         }
         substitute(graph, from, stage);
     }
@@ -69,10 +69,10 @@ fn substitute(graph: &mut Graph, from: usize, stage: &Stage) {
     }
 }
 
-fn topics(graph: &mut Graph, from: usize, stage: &Stage, workflow: &Workflow) {
+fn topics(graph: &mut Graph, from: usize, (stage, default): (&Stage, Option<&Topic>), workflow: &Workflow) {
     let directives = stage.turns().first().and_then(|turn| turn.reads.directives.as_ref());
     let (Some(directives), Some(table)) = (directives, workflow.topics.as_ref()) else { return };
-    for topic in directives.declared.iter().flatten() {
+    for topic in directives.declared.iter().flatten().chain(default) {
         let (to, _) = saihai_judge::route(table, topic);
         if let Some(to) = graph.index(to.as_str()) {
             graph.connect(from, to, topic.to_string(), Way::Forward);

@@ -9,7 +9,7 @@ mod overlay;
 mod svg;
 mod wrap;
 
-use saihai_model::{Activity, Stage, Turn, Workflow};
+use saihai_model::{Activity, Stage, StageId, Turn, Workflow};
 
 pub(crate) use dot::dot;
 pub(crate) use mermaid::mermaid;
@@ -94,6 +94,12 @@ pub(crate) enum Way {
     Monitor,
 }
 
+/// Whether a stage says what it may publish: then somebody has written it, and it is no mere fall-back.
+fn is_written(workflow: &Workflow, id: &StageId) -> bool {
+    let turns = workflow.stage(id).into_iter().flat_map(Stage::turns);
+    turns.filter_map(|turn| turn.reads.directives.as_ref()).any(|directives| directives.declared.is_some())
+}
+
 pub(crate) const COMPLETE: &str = "COMPLETE";
 pub(crate) const ABORT: &str = "ABORT";
 
@@ -113,9 +119,10 @@ impl Graph {
         if let Some(overlay) = overlay {
             overlay.lay_over(&mut graph);
         }
-        // Who takes what nobody takes is left out where nothing foreseen leads there.
-        let fallback = workflow.topics.as_ref().map(|topics| topics.otherwise.as_str());
-        graph.drop_unreached(fallback.filter(|id| *id != workflow.entry.as_str()));
+        // Who takes what nobody takes is left out where nothing foreseen leads there and nobody has written it.
+        let fallback = workflow.topics.as_ref().map(|topics| &topics.otherwise);
+        let fallback = fallback.filter(|id| **id != workflow.entry && !is_written(workflow, id));
+        graph.drop_unreached(fallback.map(StageId::as_str));
         graph.drop_unreached_ends();
         graph.arranged(workflow.entry.as_str())
     }
