@@ -35,7 +35,7 @@ pub(crate) fn untrusted(project: &Project, workflow: &Workflow, trust_project: b
         }
         let shown = project.shown(program);
         let would = match command.written {
-            Some(_) => format!("it says to run `{}`", command.argv.last().map_or("", String::as_str)),
+            Some(_) => format!("it says to run `{}`", command.typed()),
             None => "the definition would run it".to_owned(),
         };
         let message = format!("`{shown}` is not trusted, and {would}");

@@ -116,6 +116,7 @@ pub(crate) fn unready(workflow: &Workflow, settings: &Settings) -> Diagnostics {
 
 /// What forbids to use the providers of a workflow.
 pub(crate) fn unusable(workflow: &Workflow, settings: &Settings) -> Diagnostics {
+    let settings = settings.describing(workflow.provider.as_ref());
     let providers = providers(workflow);
     let uses: Vec<Use<'_>> = providers.iter().map(|name| Use::Provider(name.as_str())).collect();
     let mut found = settings.check_trust(&uses);

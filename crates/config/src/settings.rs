@@ -21,10 +21,13 @@ mod values;
 mod work;
 mod work_check;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
-use saihai_model::{Budget, Millis, Permission, ProviderKind, ProviderName, ProviderSettings, Retry, Usd};
+use saihai_model::{
+    Budget, Millis, OwnProvider, Permission, ProviderKind, ProviderName, ProviderSettings, Retry, Usd,
+};
 
 pub use budget::{BadBudget, parse_budget};
 pub use environment::{Variables, project_root};
@@ -144,6 +147,18 @@ impl Settings {
         let fallback: Vec<(ProviderName, ProviderName)> = fallback.collect();
         let unfit = fallback.iter().flat_map(|(_, to)| self.unfit(to));
         Retry { unfit: unfit.collect(), fallback, ..self.retry.clone() }
+    }
+
+    /// The same with the provider that a definition describes itself. What settings say about its name wins.
+    pub fn describing(&self, own: Option<&OwnProvider>) -> Cow<'_, Self> {
+        match own.filter(|own| !self.providers.contains_key(&own.name)) {
+            Some(own) => {
+                let mut settings = self.clone();
+                settings.providers.insert(own.name.clone(), own.settings());
+                Cow::Owned(settings)
+            }
+            None => Cow::Borrowed(self),
+        }
     }
 
     /// Whether a provider of that name exists.

@@ -59,6 +59,14 @@ impl Default for Connections {
 }
 
 impl Connections {
+    /// With the provider that a workflow describes itself; what is set about its name wins.
+    pub fn describing(mut self, workflow: &Workflow) -> Self {
+        if let Some(own) = &workflow.provider {
+            self.settings.entry(own.name.clone()).or_insert_with(|| own.settings());
+        }
+        self
+    }
+
     /// Knows every secret of our environment and of what the settings put into a provider's (C-55).
     pub fn redactor(&self) -> Redactor {
         let ours = self.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));

@@ -27,6 +27,7 @@ mod limits;
 mod moment;
 mod money;
 mod monitor;
+mod own_provider;
 mod prompt;
 mod provider;
 mod reading;
@@ -62,8 +63,9 @@ pub use limits::{Limits, Retry};
 pub use moment::{Millis, Moment};
 pub use money::{Budget, Cost, ToolUse, Usage, Usd};
 pub use monitor::{Alarm, Monitor, Watch};
+pub use own_provider::{OwnProtocol, OwnProvider};
 pub use prompt::{Changes, Draft, Form, Join, Part, Prompt, Section, Splice, Variable, When};
-pub use provider::{Price, Protocol, ProviderKind, ProviderSettings};
+pub use provider::{Passing, Price, Protocol, ProviderKind, ProviderSettings};
 pub use reading::{Block, Found, How, Published, Reading, Tag};
 pub use reads::{
     AnswerForm, BlockUse, Blocks, Checked, Choice, Directives, EndWord, Keyword, Method, Narrowed, Offer,

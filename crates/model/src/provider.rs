@@ -78,6 +78,16 @@ pub enum Protocol {
     Json,
 }
 
+/// How a program is given its prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Passing {
+    /// On its input.
+    #[default]
+    Input,
+    /// As its last argument: for programs that take it in no other way.
+    Argument,
+}
+
 /// What a provider costs where it does not say so itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Price {
@@ -154,6 +164,8 @@ pub struct ProviderSettings {
     pub price: Price,
     /// How it is spoken to.
     pub protocol: Protocol,
+    /// How it is given its prompt.
+    pub passing: Passing,
     /// What it answers from.
     pub file: Option<PathBuf>,
     /// Whether it is started in folders it does not trust.
@@ -181,6 +193,7 @@ impl ProviderSettings {
             fallback: None,
             price: Price::default(),
             protocol: Protocol::Text,
+            passing: Passing::Input,
             file: None,
             trust: false,
         }

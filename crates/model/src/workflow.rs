@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Action, ActionSpec, BlockUse, Choice, Completion, Exit, Gate, IssueNumber, Limits, Method, Monitor,
-    Place, Proof, Question, Reads, Retry, StageId, Target, Topic, Topics, Turn,
+    OwnProvider, Place, Proof, Question, Reads, Retry, StageId, Target, Topic, Topics, Turn,
 };
 
 /// How work is to be done.
@@ -37,6 +37,9 @@ pub struct Workflow {
     /// Where what happens is also written down, beside the journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogFiles>,
+    /// The provider it describes itself, where it asks one that settings need not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<OwnProvider>,
     /// The issue a run is about, where what it does reaches one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<IssueNumber>,
@@ -172,6 +175,16 @@ pub struct OwnCommand<'a> {
     pub written: Option<&'a str>,
 }
 
+impl OwnCommand<'_> {
+    /// What is run, as one would type it.
+    pub fn typed(&self) -> String {
+        match self.argv {
+            [_, flag, command] if flag == "-c" => command.clone(),
+            words => words.join(" "),
+        }
+    }
+}
+
 /// So many stages are looked through one by one.
 const FEW: usize = 16;
 
@@ -243,7 +256,9 @@ impl Workflow {
             | Action::CleanUp
             | Action::ReviewReport { .. } => None,
         });
-        commands.collect()
+        let asked = self.provider.iter().filter(|provider| provider.written.is_some());
+        let asked = asked.map(|own| OwnCommand { argv: &own.argv, written: own.written.as_deref() });
+        commands.chain(asked).collect()
     }
 }
 

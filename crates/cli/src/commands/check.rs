@@ -169,5 +169,6 @@ fn one(
     found.append(loaded.diagnostics);
     let workflow = loaded.workflow?;
     found.append(unusable(&workflow, settings));
-    Some(Bound::new(project, definition, &workflow, settings).with_texts(loaded.texts))
+    let settings = settings.describing(workflow.provider.as_ref());
+    Some(Bound::new(project, definition, &workflow, &settings).with_texts(loaded.texts))
 }

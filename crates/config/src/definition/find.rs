@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 
 use super::{BuiltIn, Definition, Dialect, Origin, Places, list};
 use crate::{
-    Area, Diagnostic, Diagnostics, Document, FileKind, LARGEST_FILE, Language, Source, cannot_read,
+    Area, Diagnostic, Diagnostics, Document, FileKind, Format, LARGEST_FILE, Language, Source, cannot_read,
     did_you_mean, list_of, quoted,
 };
 
@@ -54,6 +54,9 @@ fn at_path(source: &dyn Source, places: &Places, asked: &str, dialect: Option<Di
         let message = format!("the file {} does not exist{agents}", quoted(asked));
         Box::new(Diagnostic::error(code, message).hint("a path is never looked up as a name"))
     };
+    if asked.contains("://") {
+        return Err(Box::new(address(asked)));
+    }
     let path = places.resolve(None, asked).ok_or_else(missing)?;
     let (found, path) = match source.kind(&path) {
         None => return Err(missing()),
@@ -72,14 +75,11 @@ fn at_path(source: &dyn Source, places: &Places, asked: &str, dialect: Option<Di
 fn dialect_of(source: &dyn Source, places: &Places, path: &Path) -> Result<Dialect, Box<Diagnostic>> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("json") => return Ok(Dialect::Steps),
-        Some("toml") => return Ok(Dialect::Review),
+        Some("toml") => return toml_dialect(source, places, path),
         Some(_) | None => {}
     }
     let name = places.shown(path);
-    let bytes = source.read(path, LARGEST_FILE);
-    let bytes = bytes.map_err(|error| Box::new(cannot_read(&error, &name, Area::Piece)))?;
-    // What is wrong with it is said by the reader of its dialect.
-    let document = Document::parse(&bytes, crate::Format::Yaml, &name, Area::Piece, &mut Diagnostics::new());
+    let document = peek(source, path, &name, Format::Yaml)?;
     let has = |key: &str| document.as_ref().is_some_and(|document| document.root.get(key).is_some());
     let is_piece = has("movements") || has("steps");
     let is_hats = has("hats") || has("event_loop");
@@ -92,6 +92,38 @@ fn dialect_of(source: &dyn Source, places: &Places, path: &Path) -> Result<Diale
     }
     let named_hats = path.file_name().and_then(|name| name.to_str()).is_some_and(|n| HATS_FILES.contains(&n));
     Ok(if is_hats || (named_hats && !is_piece) { Dialect::Hats } else { Dialect::Piece })
+}
+
+/// A file as far as it can be read. What is wrong with it is said by the reader of its dialect.
+fn peek(
+    source: &dyn Source,
+    path: &Path,
+    name: &str,
+    format: Format,
+) -> Result<Option<Document>, Box<Diagnostic>> {
+    let bytes = source.read(path, LARGEST_FILE);
+    let bytes = bytes.map_err(|error| Box::new(cannot_read(&error, name, Area::Piece)))?;
+    Ok(Document::parse(&bytes, format, name, Area::Piece, &mut Diagnostics::new()))
+}
+
+/// A review agent is written in TOML; hats are not (H-71).
+fn toml_dialect(source: &dyn Source, places: &Places, path: &Path) -> Result<Dialect, Box<Diagnostic>> {
+    let name = places.shown(path);
+    let document = peek(source, path, &name, Format::Toml)?;
+    let has = |key: &str| document.as_ref().is_some_and(|document| document.root.get(key).is_some());
+    if has("hats") || has("event_loop") {
+        let message = format!("{} holds hats in TOML, which is not supported", quoted(&name));
+        let diagnostic = Diagnostic::error(Area::Hats.code("not-supported"), message);
+        return Err(Box::new(diagnostic.hint("write them as YAML; the keys are the same")));
+    }
+    Ok(Dialect::Review)
+}
+
+/// H-71: what somebody else may change at any time is not run.
+fn address(asked: &str) -> Diagnostic {
+    let message = format!("{} is an address, and definitions are only read from files", quoted(asked));
+    let hint = "save it, look at it, and give the path of the file";
+    Diagnostic::error(Area::Workflow.code("not-a-file"), message).hint(hint)
 }
 
 fn by_name(source: &dyn Source, places: &Places, name: &str, dialect: Option<Dialect>) -> Found {

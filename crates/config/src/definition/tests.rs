@@ -159,7 +159,11 @@ fn a_file_is_of_the_dialect_of_its_top_keys() {
         ("/p/sub/b.yml", "hats: {}\nmovements: []"),
         ("/p/sub/c.yml", "steps: []"),
         ("/p/sub/d.yml", "nothing: here"),
+        ("/p/sub/e.yml", "event_loop: {}"),
         ("/p/sub/ralph.yml", "cli: {}"),
+        ("/p/sub/orch.yml", "max_iterations: 3"),
+        ("/p/sub/orch.yaml", "backend: claude"),
+        ("/p/sub/.orch.yml", "preset: tdd"),
     ]);
     assert_eq!(found(&source, "a.yml"), "path /p/sub/a.yml");
     let dialect = |asked: &str| find(&source, &places(), asked).unwrap().dialect;
@@ -170,7 +174,33 @@ fn a_file_is_of_the_dialect_of_its_top_keys() {
     );
     assert_eq!(found(&source, "c.yml"), "path /p/sub/c.yml");
     assert_eq!(found(&source, "d.yml"), "path /p/sub/d.yml");
-    assert_eq!(dialect("ralph.yml"), Dialect::Hats);
+    for hats in ["e.yml", "ralph.yml", "orch.yml", "orch.yaml", ".orch.yml"] {
+        assert_eq!(dialect(hats), Dialect::Hats, "{hats}");
+    }
+}
+
+// The two forms of collections that ralph has and Saihai refuses by name; the keys it refuses are tested with its files.
+#[test]
+fn hats_in_toml_and_addresses_are_refused_by_name() {
+    let source = MemorySource::new([
+        ("/p/sub/hats.toml", "[hats.a]\nname = \"A\"\n"),
+        ("/p/sub/ralph.toml", "[event_loop]\nmax_iterations = 3\n"),
+        ("/p/sub/broken.toml", "[hats"),
+    ]);
+    for file in ["hats.toml", "ralph.toml"] {
+        let refused = format!(
+            "hats/not-supported `{file}` holds hats in TOML, which is not supported (write them as YAML; the keys are the same)"
+        );
+        assert_eq!(found(&source, file), refused);
+    }
+    assert_eq!(found(&source, "broken.toml"), "path /p/sub/broken.toml", "its reader says what is wrong");
+    for address in ["https://example.com/hats.yml", "http://example.com/x", "file:///p/sub/hats.toml"] {
+        let refused = format!(
+            "workflow/not-a-file `{address}` is an address, and definitions are only read from files (save it, look at it, and give the path of the file)"
+        );
+        assert_eq!(found(&source, address), refused);
+        assert_eq!(found(&source, &format!("hats:{address}")), refused);
+    }
 }
 
 // P-4, K-11

@@ -1,7 +1,9 @@
 //! Where a person is asked (H-57, H-58).
 
+use indexmap::IndexMap;
 use saihai_model::GateMode;
 
+use super::hat::Hat;
 use super::read::one_of;
 use super::written::Written;
 use crate::{Diagnostic, Diagnostics, Located, WorkGate, list_of, quoted};
@@ -48,22 +50,38 @@ impl Point {
 
 /// Every point at which somebody is asked, and who answers. Gates that were written wrongly are reported.
 pub(super) fn settle(written: &Written, diagnostics: &mut Diagnostics) -> Vec<(Point, GateMode)> {
+    let gates = &written.gates;
+    let mut said = points(&gates.named, written, diagnostics);
+    // H-20: the file wins over its preset, whichever of a gate's names each of them uses.
+    for (point, asks) in points(&gates.below, written, diagnostics) {
+        if !said.iter().any(|(known, _)| *known == point) {
+            said.push((point, asks));
+        }
+    }
+    let usual = Point::OWN.into_iter().filter(|_| gates.auto.is_some());
+    let usual: Vec<Point> = usual.filter(|point| !said.iter().any(|(known, _)| known == point)).collect();
+    let listed = said.into_iter().filter(|(_, asks)| asks.value).map(|(point, _)| point);
+    let mode = if gates.auto == Some(true) { GateMode::Auto } else { GateMode::Person };
+    usual.into_iter().chain(listed).map(|point| (point, mode)).collect()
+}
+
+/// What the names of one file mean. Two names of one gate must agree.
+fn points(
+    named: &IndexMap<String, Located<bool>>,
+    written: &Written,
+    diagnostics: &mut Diagnostics,
+) -> Vec<(Point, Located<bool>)> {
     let mut said: Vec<(Point, Located<bool>)> = Vec::new();
-    for (name, asks) in &written.gates.named {
+    for (name, asks) in named {
         let Some(point) = meant(name, asks, written, diagnostics) else { continue };
-        match said.iter_mut().find(|(known, _)| *known == point) {
+        match said.iter().find(|(known, _)| *known == point) {
             Some((_, first)) => {
                 one_of(Some(first.clone()), Some(asks.clone()), diagnostics);
             }
             None => said.push((point, asks.clone())),
         }
     }
-    let auto = written.gates.auto;
-    let usual = Point::OWN.into_iter().filter(|_| auto.is_some());
-    let usual: Vec<Point> = usual.filter(|point| !said.iter().any(|(known, _)| known == point)).collect();
-    let listed = said.into_iter().filter(|(_, asks)| asks.value).map(|(point, _)| point);
-    let mode = if auto == Some(true) { GateMode::Auto } else { GateMode::Person };
-    usual.into_iter().chain(listed).map(|point| (point, mode)).collect()
+    said
 }
 
 fn meant(
@@ -73,7 +91,9 @@ fn meant(
     diagnostics: &mut Diagnostics,
 ) -> Option<Point> {
     let publishes = |topic: &str| {
-        written.hats.values().flat_map(|hat| &hat.publishes).any(|published| published.value == topic)
+        let topics =
+            |hat: &'_ Hat| hat.publishes.iter().chain(&hat.default_publishes).any(|t| t.value == topic);
+        written.hats.values().any(topics)
     };
     match name.replace('_', "-").as_str() {
         "pre-loop" => return Some(Point::PreLoop),
@@ -86,7 +106,7 @@ fn meant(
             } else {
                 (Point::PreLoop, format!("no hat publishes `{PLANNED}`"))
             };
-            let message = format!("{} asks at `{}`: {why}", quoted(name), point.name());
+            let message = format!("{} means the gate `{}`: {why}", quoted(name), point.name());
             diagnostics.push(asks.at.note("gate-alias", message));
             return Some(point);
         }

@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 use saihai_model::{
     Activity, Again, Alarm, Budget, Completion, Directives, EndWord, Ending, Exit, GateMode, Limits, Monitor,
-    OnFailure, Permission, Reads, Retry, Route, SessionPolicy, Stage, StageId, Target, Text, Topic, Topics,
-    Turn, TurnId, Usd, VisitLimit, Watch, Workflow,
+    OnFailure, OwnProvider, Permission, Reads, Retry, Route, SessionPolicy, Stage, StageId, Target, Text,
+    Topic, Topics, Turn, TurnId, Usd, VisitLimit, Watch, Workflow,
 };
 
 use super::gate_stage;
@@ -61,6 +61,7 @@ impl Lowering<'_> {
             limits: self.limits(),
             retry: self.retry(),
             afterwards: None,
+            provider: self.asked_own().cloned(),
             log: None,
             issue: None,
             words: self.words(),
@@ -69,6 +70,11 @@ impl Lowering<'_> {
             gate_stage::put(&mut workflow, point, *mode);
         }
         Lowered { workflow, added_tokens }
+    }
+
+    /// The provider the file describes, if that is who is asked.
+    fn asked_own(&self) -> Option<&OwnProvider> {
+        self.written.own_provider.as_ref().filter(|own| own.name == self.answerer.provider)
     }
 
     fn topics(&self) -> Topics {

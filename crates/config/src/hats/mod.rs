@@ -5,6 +5,7 @@
 //! everything in view it is [`check`]ed and [`lower`]ed: a hat is a stage with one turn, triggers are the
 //! workflow's topic table, `EVENT:` lines and the closing word are directives that judgment reads.
 
+mod backend;
 mod check;
 mod gate_stage;
 mod gates;
@@ -52,7 +53,14 @@ pub(crate) fn load(
     let written = if is_ralph {
         let beside = definition.path.as_deref().and_then(Path::parent);
         let files = ralph::Files { source, places, beside };
-        ralph::read(&document, &files, options.provider.is_some(), &mut diagnostics)
+        let file = definition.path.as_deref().map(Path::to_string_lossy);
+        let backends = backend::Reader {
+            file: file.as_deref(),
+            settings,
+            is_replaced: options.provider.is_some(),
+            starts: options.starts,
+        };
+        ralph::read(&document, &files, backends, &mut diagnostics)
     } else {
         read::read(&document, &mut diagnostics)
     };
@@ -101,8 +109,8 @@ impl Whole<'_> {
         let mut gates = gates::settle(written, &mut diagnostics);
         let mut wishes = written.wishes.clone();
         wishes.auto = written.gates.auto;
-        let is_said = written.gates.auto.is_some() || !written.gates.named.is_empty();
-        wishes.gates = is_said.then(|| gates.iter().filter_map(|(point, _)| point.of_work()).collect());
+        wishes.gates =
+            written.gates.are_said().then(|| gates.iter().filter_map(|(point, _)| point.of_work()).collect());
         if options.delivers {
             // The delivery asks there.
             gates.retain(|(point, _)| point.of_work().is_none());
@@ -112,7 +120,8 @@ impl Whole<'_> {
         if !diagnostics.has_errors() {
             check::warnings(written, &routes, &mut diagnostics);
         }
-        let mut providers = Providers::new(options, settings, &mut diagnostics);
+        let described = settings.describing(written.own_provider.as_ref());
+        let mut providers = Providers::new(options, &described, &mut diagnostics);
         let backend = written.backend.as_ref();
         let at = backend.map_or(&self.at, |backend| &backend.at);
         let model = written.model.as_ref().map(|model| model.value.as_str());

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use saihai_model::Millis;
 
+use super::backend;
 use super::hat::{
     Hat, check_id, check_instructions, check_topic, emits_elsewhere, read_name, read_topics, read_triggers,
 };
@@ -16,10 +17,6 @@ use crate::{
 
 /// Keys by which a file is known to be one of these.
 const OWN_KEYS: [&str; 4] = ["event_loop", "cli", "core", "events"];
-/// Backends that are providers of the same name.
-const PROVIDERS: [&str; 5] = ["claude", "codex", "opencode", "gemini", "copilot"];
-/// Backends of ralph that Saihai has no provider for.
-const UNSERVED: [&str; 7] = ["custom", "kiro-acp", "kiro", "amp", "pi", "roo", "forge"];
 /// Keys that change nothing, by the object they stand in.
 const IDLE: [&str; 7] = ["adapters", "tui", "memories", "tasks", "skills", "features", "backpressure"];
 const IDLE_LOOP: [&str; 4] = [
@@ -28,8 +25,7 @@ const IDLE_LOOP: [&str; 4] = [
     "context_window_tokens",
     "mutation_score_warn_threshold",
 ];
-const IDLE_CLI: [&str; 5] =
-    ["idle_timeout_secs", "pty_mode", "pty_interactive", "prompt_mode", "prompt_flag"];
+const IDLE_CLI: [&str; 3] = ["idle_timeout_secs", "pty_mode", "pty_interactive"];
 
 /// Whether a document is read by these rules (H-7).
 pub(super) fn is_one(definition: &Definition, document: &Document) -> bool {
@@ -41,7 +37,7 @@ pub(super) fn is_one(definition: &Definition, document: &Document) -> bool {
 pub(super) fn read(
     document: &Document,
     files: &Files<'_>,
-    options_name_a_provider: bool,
+    backends: backend::Reader<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Written> {
     let fields = Fields::read(&document.cursor(), &tables::RALPH, diagnostics)?;
@@ -62,9 +58,10 @@ pub(super) fn read(
     let events = fields.map("events");
     let topics = events.into_iter().filter_map(|(topic, event)| read_event(topic, &event, diagnostics));
     let topics = topics.collect();
-    let backend = cli.as_ref().and_then(|cli| read_backend(cli, options_name_a_provider, diagnostics));
+    let backend = cli.as_ref().map(|cli| backends.read(cli, diagnostics)).unwrap_or_default();
     Some(Written {
-        backend,
+        backend: backend.name,
+        own_provider: backend.own,
         base_prompt: core.as_ref().and_then(guardrails),
         flow: looping.as_ref().map(|looping| read_flow(looping, diagnostics)).unwrap_or_default(),
         bounds: looping.as_ref().map(read_bounds).unwrap_or_default(),
@@ -257,37 +254,6 @@ fn read_task(looping: &Fields<'_>, files: &Files<'_>, diagnostics: &mut Diagnost
             None
         }
     }
-}
-
-/// H-68: who answers.
-fn read_backend(
-    cli: &Fields<'_>,
-    options_name_a_provider: bool,
-    diagnostics: &mut Diagnostics,
-) -> Option<Located<String>> {
-    let backend = cli.text("backend");
-    let name = backend.as_ref().map_or("auto".to_owned(), |backend| backend.value.clone());
-    let name = name.as_str();
-    for key in ["command", "args"].into_iter().filter(|_| name != "custom") {
-        if let Some(at) = cli.key(key) {
-            let message = format!("`cli.{key}` is not supported with the backend {}", quoted(name));
-            let hint = "arguments of a provider are set in `.saihai/config.toml`";
-            diagnostics.push(at.error("not-supported", message).label("not passed on").hint(hint));
-        }
-    }
-    let backend = backend.filter(|backend| backend.value != "auto")?;
-    if PROVIDERS.contains(&name) || !UNSERVED.contains(&name) {
-        return Some(backend);
-    }
-    let message = format!("there is no provider for ralph's backend {}", quoted(name));
-    let hint = "describe the program in `.saihai/config.toml`, as a provider of the kind `command` or `acp`, and use `--provider`";
-    let diagnostic = if options_name_a_provider {
-        backend.warning("unserved-backend", message)
-    } else {
-        backend.error("unserved-backend", message)
-    };
-    diagnostics.push(diagnostic.label("not asked").hint(hint));
-    None
 }
 
 /// H-66: guardrails as a list.

@@ -133,10 +133,12 @@ pub(super) static CLI: Object = Object {
     title: "`cli`",
     fields: &[
         Field::new("backend", Kind::Text).about("who answers; `auto` leaves it to the settings"),
-        Field::new("command", Kind::Any).about("see `backend: custom`"),
-        Field::new("args", Kind::Any).about("see `backend: custom`"),
-        Field::new("prompt_mode", Kind::Any).about("has no effect"),
-        Field::new("prompt_flag", Kind::Any).about("has no effect"),
+        Field::new("command", Kind::Text).about("the program of `backend: custom`"),
+        Field::new("args", Kind::List(&Kind::Text)).about("its arguments"),
+        Field::new("prompt_mode", Kind::OneOf(&["arg", "stdin"]))
+            .default("\"arg\"")
+            .about("whether it is given the prompt as its last argument or on its input"),
+        Field::new("prompt_flag", Kind::Text).about("the argument before that"),
         Field::new("default_mode", Kind::OneOf(&["autonomous", "interactive"])).about("`autonomous`"),
         idle("idle_timeout_secs"),
         idle("pty_mode"),

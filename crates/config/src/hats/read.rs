@@ -143,7 +143,9 @@ fn read_bounds(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnos
 }
 
 fn read_gates(fields: &Fields<'_>) -> Gates {
-    let mut gates = Gates { auto: fields.bool("auto").map(|flag| flag.value), ..Gates::default() };
+    let is_list = fields.any("gates").is_some_and(|gates| matches!(gates.node().value, Value::List(_)));
+    let auto = fields.bool("auto").map(|flag| flag.value);
+    let mut gates = Gates { auto, is_list, ..Gates::default() };
     for gate in fields.list("gates") {
         if let Some(name) = gate.text() {
             gates.named.insert(name.value, Located::new(true, name.at));
@@ -199,15 +201,15 @@ fn read_wishes(fields: &Fields<'_>, inner: &Inner<'_>) -> Wishes {
 /// H-18: one warning for each key that changes nothing, one error for what would need another program.
 fn report_no_effect(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnostics) {
     let manager = inner.session.as_ref().and_then(|session| session.text("manager"));
-    let refused = manager.filter(|manager| matches!(manager.value.as_str(), "tmux" | "zellij"));
-    if let Some(manager) = &refused {
+    let is_idle = manager.as_ref().is_some_and(|name| matches!(name.value.as_str(), "auto" | "native"));
+    if let Some(manager) = manager.filter(|name| matches!(name.value.as_str(), "tmux" | "zellij")) {
         let message = format!("`session.manager: {}` is not supported", manager.value);
         let hint = "runs are followed with `saihai log -f` or the dashboard; remove the key";
         diagnostics.push(manager.error("not-supported", message).label("not supported").hint(hint));
     }
     let keys = [
         (Some(fields), &["version"][..]),
-        (inner.session.as_ref().filter(|_| refused.is_none()), &["manager"]),
+        (inner.session.as_ref().filter(|_| is_idle), &["manager"]),
         (inner.session.as_ref(), &["prefix", "capture_interval", "native"]),
         (inner.state.as_ref(), &["use_scratchpad", "scratchpad_path"]),
     ];

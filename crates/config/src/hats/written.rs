@@ -1,7 +1,7 @@
 //! Hats as they were written, in one file or in a file on a preset.
 
 use indexmap::IndexMap;
-use saihai_model::Millis;
+use saihai_model::{Millis, OwnProvider};
 
 use super::hat::Hat;
 use crate::Located;
@@ -25,6 +25,8 @@ pub(super) struct Written {
     pub(super) hats: IndexMap<String, Hat>,
     /// Who answers.
     pub(super) backend: Option<Located<String>>,
+    /// That one, where the file describes it itself.
+    pub(super) own_provider: Option<OwnProvider>,
     /// With which model.
     pub(super) model: Option<Located<String>>,
     /// What it stands on.
@@ -80,6 +82,27 @@ pub(super) struct Gates {
     pub(super) auto: Option<bool>,
     /// Each gate as it was written, and whether it asks.
     pub(super) named: IndexMap<String, Located<bool>>,
+    /// Whether they were written as a list: those below are then replaced and not added to.
+    pub(super) is_list: bool,
+    /// The same of the preset. Kept apart, because one gate has several names and which of them mean the same is known
+    /// only with all hats in view.
+    pub(super) below: IndexMap<String, Located<bool>>,
+}
+
+impl Gates {
+    fn over(self, below: Self) -> Self {
+        let merged = !self.is_list && (!below.is_list || self.named.is_empty());
+        Self {
+            auto: self.auto.or(below.auto),
+            below: if merged { below.named } else { IndexMap::new() },
+            ..self
+        }
+    }
+
+    /// Whether anything was said about gates.
+    pub(super) fn are_said(&self) -> bool {
+        self.auto.is_some() || !self.named.is_empty() || !self.below.is_empty()
+    }
 }
 
 /// What is said about a topic.
@@ -97,9 +120,6 @@ impl Written {
         for (id, hat) in below.hats {
             self.hats.entry(id).or_insert(hat);
         }
-        for (gate, asks) in below.gates.named {
-            self.gates.named.entry(gate).or_insert(asks);
-        }
         for (topic, texts) in below.topics {
             self.topics.entry(topic).or_insert(texts);
         }
@@ -111,7 +131,7 @@ impl Written {
             language: self.language.or(below.language),
             flow: self.flow.over(below.flow),
             bounds: self.bounds.over(below.bounds),
-            gates: Gates { auto: self.gates.auto.or(below.gates.auto), ..self.gates },
+            gates: self.gates.over(below.gates),
             delivery,
             wishes: self.wishes.over(below.wishes),
             task: self.task.or(below.task),

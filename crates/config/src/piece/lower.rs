@@ -91,6 +91,7 @@ impl<'a> Lowering<'a> {
             },
             retry: self.settings.retry(),
             afterwards: None,
+            provider: None,
             log: None,
             issue: None,
             words: IndexMap::from([

@@ -342,6 +342,7 @@ impl Lowering<'_> {
             // what our own clock ended is not tried again.
             retry: Retry { after_deadline: false, ..settings.retry() },
             afterwards: Some(StageId::from(REPORT)),
+            provider: None,
             log: None,
             issue: None,
             words: [("stage".to_owned(), "phase".to_owned())].into_iter().collect(),

@@ -119,6 +119,7 @@ impl Lowering<'_> {
             limits: self.limits(diagnostics),
             retry: self.settings.retry(),
             afterwards: None,
+            provider: None,
             log: None,
             issue: None,
             words: done::words(),

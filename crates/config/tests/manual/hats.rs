@@ -46,7 +46,6 @@ fn rows(section: &str) -> Vec<&str> {
     first.flat_map(|(cell, _)| cell.split(", ").map(|key| key.trim_matches('`'))).collect()
 }
 
-// H-10, H-17
 #[test]
 fn the_reference_has_every_key_of_a_hats_file() {
     let own = |field: &&saihai_config::Field| !matches!(field.kind, saihai_config::Kind::Refused(_));

@@ -3,10 +3,12 @@
 mod json;
 mod text;
 
-use saihai_model::{Ask, Failure, FailureClass, Protocol, ProviderKind, ProviderSettings};
+use saihai_model::{Ask, Failure, FailureClass, Passing, Protocol, ProviderKind, ProviderSettings};
 use serde_json::json;
 
-use crate::agent::{Agent, End, Exit, Invocation, Listener, Profile, abrupt, unique_id, with_persona};
+use crate::agent::{
+    Agent, End, Exit, Invocation, Listener, Profile, abrupt, failure, fits, unique_id, with_persona,
+};
 
 /// Any program.
 #[derive(Debug)]
@@ -31,6 +33,10 @@ impl Agent for Command {
         let filled = Filled::new(ask, settings);
         let environment = vec![("SAIHAI_PERMISSION".to_owned(), ask.permission.name().to_owned())];
         let Filled { mut arguments, files } = filled;
+        if settings.passing == Passing::Argument {
+            arguments.push(as_argument(ask, settings)?);
+            return Ok(Invocation { arguments, environment, files, input: String::new() });
+        }
         let input = match settings.protocol {
             // Whoever takes the role from a file must not read it twice.
             Protocol::Text if uses(settings, "{persona_file}") => ask.prompt.clone(),
@@ -54,6 +60,20 @@ impl Agent for Command {
             Protocol::Json => Box::new(json::Ears::new(ask)),
         }
     }
+}
+
+/// The longest argument of a program: 128 KiB on Linux, the zero at its end included, and less than others allow.
+const LONGEST_ARGUMENT: u64 = 128 * 1024 - 1;
+
+/// The prompt as an argument, for programs that take it in no other way.
+fn as_argument(ask: &Ask, settings: &ProviderSettings) -> Result<String, Failure> {
+    let prompt = with_persona(ask);
+    fits(prompt.len(), settings.max_prompt.unwrap_or(LONGEST_ARGUMENT).min(LONGEST_ARGUMENT), &ask.provider)?;
+    if prompt.contains('\0') {
+        let words = format!("the prompt holds a zero byte, and {} takes it as an argument", ask.provider);
+        return Err(failure(FailureClass::BadRequest, &words));
+    }
+    Ok(prompt)
 }
 
 /// The one line that a program of the JSON protocol reads.

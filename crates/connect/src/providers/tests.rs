@@ -57,6 +57,7 @@ fn workflow(providers: &[&str], fallback: &[(&str, &str)]) -> Workflow {
         limits: Limits::default(),
         retry: Retry { fallback: fallback.collect(), ..Retry::default() },
         afterwards: None,
+        provider: None,
         log: None,
         issue: None,
         words: IndexMap::new(),

@@ -37,6 +37,7 @@ impl Driver {
         connections: Connections,
         clock: Clock,
     ) -> Result<Self, Error> {
+        let connections = connections.describing(&beginning.workflow);
         let connections = Connections { script: beginning.script.clone(), ..connections };
         let settings = connections.settings.clone();
         let around = Surroundings::of(&connections);
@@ -72,13 +73,12 @@ impl Driver {
     ) -> Result<Self, Error> {
         let lock = directory.lock()?;
         let survivors = saihai_connect::sweep(directory.path());
-        let script = directory.script()?;
-        let connections = Connections { script: script.clone(), ..connections };
+        let (script, workflow) = (directory.script()?, directory.workflow()?);
+        let connections = Connections { script: script.clone(), ..connections.describing(&workflow) };
         let settings = connections.settings.clone();
         let around = Surroundings::of(&connections);
         let secrets = Secrets::of(&connections);
-        let mut providers =
-            Providers::open(&directory.workflow()?, connections).map_err(Error::Unavailable)?;
+        let mut providers = Providers::open(&workflow, connections).map_err(Error::Unavailable)?;
         let (history, meters) = {
             let mut recall = Recall::new(&mut providers, directory.blobs());
             let history =

@@ -80,6 +80,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
         limits: Limits { rounds: Some(turns), ..Limits::default() },
         retry: Retry::default(),
         afterwards: None,
+        provider: None,
         log: None,
         issue: None,
         words: std::iter::empty().collect(),

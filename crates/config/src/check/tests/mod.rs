@@ -86,6 +86,7 @@ fn workflow(text: &str) -> Workflow {
         limits: Limits { rounds: Some(10), ..Limits::default() },
         retry: Retry::default(),
         afterwards: None,
+        provider: None,
         log: None,
         issue: None,
         words: indexmap::IndexMap::new(),

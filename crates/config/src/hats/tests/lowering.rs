@@ -1,12 +1,13 @@
 //! What hats become.
 
 use saihai_model::{
-    Activity, Alarm, Ending, Exit, GateMode, Monitor, Permission, SessionPolicy, Target, Watch,
+    Activity, Alarm, Ending, Exit, GateMode, Monitor, Permission, ProviderKind, ProviderSettings,
+    SessionPolicy, Target, Watch,
 };
 
 use super::{Project, RING, directives, hat, stage, turn};
 
-// H-1, H-2
+// H-1
 #[test]
 fn every_hat_is_asked_of_the_same_provider_with_the_same_model_permission_and_tools() {
     let project = Project::new(&format!("backend: {{type: claude, model: opus}}\n{RING}"));
@@ -36,6 +37,42 @@ fn every_hat_is_asked_of_the_same_provider_with_the_same_model_permission_and_to
     let typed = Project::new(&format!("backend: claude\nmodel: opus\n{RING}"))
         .options(|options| options.model = Some("haiku".to_owned()));
     assert_eq!(turn(&typed.workflow(), "coder").model.as_deref(), Some("haiku"));
+}
+
+// H-2: of the command line, else of the file, else of the settings; a hat has none of its own.
+#[test]
+fn model_and_backend_are_those_of_everybody() {
+    let asked = |file: &str, change: &dyn Fn(&mut crate::Options)| {
+        let project = Project::new(&format!("{file}{RING}")).settings(|settings| {
+            settings.provider = Some("codex".into());
+            let mut codex = ProviderSettings::new(ProviderKind::Codex);
+            codex.model = Some("set".to_owned());
+            settings.providers.insert("codex".into(), codex);
+        });
+        let workflow = project.options(|options| change(options)).workflow();
+        let all = workflow.stages.values().map(|stage| &stage.turns()[0]);
+        let mut all: Vec<String> =
+            all.map(|turn| format!("{} {}", turn.provider, turn.model.as_deref().unwrap_or("-"))).collect();
+        all.dedup();
+        all.join(", ")
+    };
+    let nothing = |_: &mut crate::Options| {};
+    let provider = |options: &mut crate::Options| options.provider = Some("opencode".into());
+    let model = |options: &mut crate::Options| options.model = Some("typed".to_owned());
+    assert_eq!(asked("", &nothing), "codex set");
+    assert_eq!(asked("model: written\n", &nothing), "codex written");
+    assert_eq!(asked("backend: claude\n", &nothing), "claude -");
+    assert_eq!(asked("backend: {type: claude, model: written}\n", &nothing), "claude written");
+    assert_eq!(
+        asked("backend: claude\nmodel: written\n", &provider),
+        "opencode -",
+        "it is no model of that one"
+    );
+    assert_eq!(asked("backend: claude\nmodel: written\n", &model), "claude typed");
+    for key in ["model", "backend", "backend_args", "provider", "weight", "priority"] {
+        let own = Project::new(&hat(&format!("{key}: x"))).load();
+        assert!(own.workflow.is_none() && own.diagnostics.has_errors(), "{key}");
+    }
 }
 
 // H-24, H-25, H-26, H-29, HC-7
@@ -108,7 +145,6 @@ fn an_exhausted_hat_is_replaced_by_whoever_asks_for_it_by_name() {
     assert_eq!(taken("*"), None, "a lone `*` does not catch it");
 }
 
-// H-53, H-54, H-20
 #[test]
 fn limits_come_from_the_command_line_the_file_or_the_default() {
     let usual = Project::new("hats: {}").workflow();
@@ -133,7 +169,7 @@ fn gates(hats: &str) -> Vec<(String, GateMode)> {
     gates.collect()
 }
 
-// HC-43; the gate before a pull request is not built.
+// The gate before a pull request belongs to the work on an issue, which puts it in where it delivers.
 #[test]
 fn gates_ask_where_they_are_listed_or_where_auto_is_off() {
     let person = |ids: &[&str]| ids.iter().map(|id| ((*id).to_owned(), GateMode::Person)).collect::<Vec<_>>();

@@ -15,7 +15,54 @@ fn ids(project: &Project) -> Vec<String> {
     project.workflow().stages.keys().map(ToString::to_string).collect()
 }
 
-// H-8, H-22
+/// The hats of a preset: id, triggers and what each publishes.
+fn table(name: &str, language: Language) -> Vec<String> {
+    let text = BuiltIn::named(name).unwrap().text(language);
+    let mut diagnostics = crate::Diagnostics::new();
+    let document = crate::Document::parse(
+        text.as_bytes(),
+        crate::Format::Yaml,
+        "x",
+        crate::Area::Hats,
+        &mut diagnostics,
+    );
+    let written = super::super::read::read(&document.unwrap(), &mut diagnostics).unwrap();
+    let topics = |all: &[crate::Located<String>]| {
+        all.iter().map(|topic| topic.value.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let hats = written.hats.values();
+    hats.map(|hat| format!("{}({} → {})", hat.id.value, topics(&hat.triggers), topics(&hat.publishes)))
+        .collect()
+}
+
+// H-22
+#[test]
+fn the_built_in_hats_have_these_ids_and_topics_in_both_languages_and_no_gates() {
+    let tdd = [
+        "tester(task.start, code.written → tests.failing, tests.passing)",
+        "implementer(tests.failing → code.written)",
+        "refactorer(tests.passing → code.written, LOOP_COMPLETE)",
+    ];
+    let spec_driven = [
+        "planner(task.start → plan.ready)",
+        "builder(plan.ready, review.revise → build.done)",
+        "reviewer(build.done → review.revise, LOOP_COMPLETE)",
+    ];
+    for language in [Language::English, Language::Japanese] {
+        assert_eq!(table("simple", language), [""; 0]);
+        assert_eq!(table("tdd", language), tdd);
+        assert_eq!(table("spec-driven", language), spec_driven);
+        let other = if language == Language::English { Language::Japanese } else { Language::English };
+        let texts = |language| BuiltIn::named("tdd").unwrap().text(language);
+        assert_ne!(texts(language), texts(other), "each is written in its own language");
+        for name in built_in() {
+            let project = Project::new(&format!("preset: {name}"));
+            let workflow = project.settings(|settings| settings.language = language).workflow();
+            assert!(workflow.stages.values().all(|stage| stage.turns().len() == 1), "{name} has no gates");
+        }
+    }
+}
+
 #[test]
 fn the_built_in_hats_are_those_three() {
     assert_eq!(built_in(), ["simple", "tdd", "spec-driven"]);
@@ -25,7 +72,7 @@ fn the_built_in_hats_are_those_three() {
     assert_eq!(of("spec-driven"), ["planner", "builder", "reviewer", "(base)"]);
 }
 
-// H-22, H-23, HC-41
+// H-23, HC-41
 #[test]
 fn instructions_of_the_built_in_hats_say_literally_what_to_write() {
     for (name, language) in
@@ -66,39 +113,85 @@ fn instructions_of_the_built_in_hats_say_literally_what_to_write() {
     }
 }
 
-// H-20, HC-40
+// HC-40
 #[test]
 fn a_hat_of_the_file_replaces_the_one_of_the_preset_whole_and_comes_first() {
-    let hats = "preset: tdd\nmax_iterations: 40\nhats:\n  tester: {name: Mine, triggers: [task.start, code.written], publishes: [tests.failing, tests.passing], instructions: My own.}\n";
+    let hats = "preset: tdd\nhats:\n  tester: {name: Mine, triggers: [task.start, code.written], publishes: [tests.failing, tests.passing], instructions: My own.}\n";
     let project = Project::new(hats);
     let workflow = project.workflow();
     assert_eq!(ids(&project), ["tester", "implementer", "refactorer", "(base)"]);
     assert_eq!(stage(&workflow, "tester").title, "Mine");
-    assert!(!format!("{workflow:?}").contains("You are the tester"));
-    assert_eq!(workflow.limits.rounds, Some(40), "the file wins over the preset");
-    let typed = project.options(|options| options.max_iterations = Some(7));
-    assert_eq!(typed.workflow().limits.rounds, Some(7), "the command line wins over the file");
-    let first = Project::new(
-        "preset: tdd\nhats:\n  zero: {name: Z, triggers: [tests.failing], publishes: [code.written], instructions: x}\n",
-    );
-    assert_eq!(ids(&first)[0], "zero");
-    assert_eq!(
-        first.workflow().topics.unwrap().routes[0].to.as_str(),
-        "zero",
-        "a user's hat wins a shared trigger"
-    );
-    assert!(Project::new("preset: tdd\nhats: {tester: null}").said().contains("hats/bad-type"));
+    let built_in = BuiltIn::named("tdd").unwrap().text(Language::English);
+    let theirs = built_in.lines().map(str::trim).find(|line| line.contains("tests.failing if"));
+    assert!(!format!("{workflow:?}").contains(theirs.unwrap_or("Write")), "nothing of theirs is left");
+    let limited = |own: &str, typed: Option<u32>| {
+        let project =
+            Project::new(&format!("preset: own\n{own}")).file("presets/own.yml", "max_iterations: 9\n");
+        project.options(|options| options.max_iterations = typed).workflow().limits.rounds
+    };
+    assert_eq!(limited("", None), Some(9), "the preset wins over the default");
+    assert_eq!(limited("max_iterations: 40\n", None), Some(40), "the file wins over the preset");
+    assert_eq!(limited("max_iterations: 40\n", Some(7)), Some(7), "the command line wins over the file");
 }
 
 // H-20
 #[test]
-fn lists_are_replaced_and_maps_are_merged() {
-    let preset = "required_events: [plan.ready]\ngates: {plan.ready: true, pre-loop: true}\nhats:\n  planner: {name: P, triggers: [task.start], publishes: [plan.ready, LOOP_COMPLETE], instructions: x}\n";
-    let project = |own: &str| Project::new(&format!("preset: own\n{own}")).file("presets/own.yml", preset);
+fn lists_and_scalars_are_replaced_maps_are_merged_and_hats_of_the_file_come_first() {
+    let preset = "model: theirs\nbase_prompt: Theirs.\nrequired_events: [plan.ready]\ngates: {plan.ready: true, pre-loop: true}\nworktree: {base_dir: theirs, copy_files: [a]}\nhats:\n  planner: {name: P, triggers: [task.start], publishes: [plan.ready, LOOP_COMPLETE], instructions: x}\n";
+    let on = |preset: &str, own: &str| {
+        Project::new(&format!("preset: own\n{own}")).file("presets/own.yml", preset)
+    };
+    let project = |own: &str| on(preset, own);
     assert_eq!(ids(&project("")), ["planner", "(base)", "gate/plan.ready", "gate/pre-loop"]);
-    assert_eq!(ids(&project("gates: {pre-loop: false}")), ["planner", "(base)", "gate/plan.ready"]);
+    // Maps by key, whatever name of a gate each of them uses; a list is replaced.
+    for own in ["gates: {pre-loop: false}", "gates: {pre_loop: false}"] {
+        assert_eq!(ids(&project(own)), ["planner", "(base)", "gate/plan.ready"], "{own}");
+    }
+    assert_eq!(ids(&project("gates: {after_plan: false}")), ["planner", "(base)", "gate/pre-loop"]);
+    assert_eq!(ids(&project("gates: [post-completion]")), ["planner", "(base)", "gate/post-completion"]);
+    let listed = preset.replace("{plan.ready: true, pre-loop: true}", "[plan.ready]");
+    assert_eq!(ids(&on(&listed, "")), ["planner", "(base)", "gate/plan.ready"]);
+    assert_eq!(ids(&on(&listed, "gates: {pre-loop: true}")), ["planner", "(base)", "gate/pre-loop"]);
+    let aliases = preset.replace("pre-loop: true", "after_implementation: true");
+    assert_eq!(
+        ids(&on(&aliases, "gates: {post-completion: false}")),
+        ["planner", "(base)", "gate/plan.ready"]
+    );
+    assert_eq!(
+        project("gates: {pre_loop: true, pre-loop: false}").said().lines().count(),
+        1,
+        "within one file they must agree"
+    );
+    let wishes = project("worktree: {base_dir: mine}").load().wishes;
+    assert_eq!(
+        (wishes.worktree_root.as_deref(), wishes.copy_files),
+        (Some("mine"), Some(vec!["a".to_owned()]))
+    );
     let required = |own: &str| directives(&project(own).workflow(), "planner").words[0].requires.len();
     assert_eq!((required(""), required("required_events: []")), (1, 0));
+    let said = |own: &str| {
+        let workflow = project(own).workflow();
+        let turn = super::turn(&workflow, "planner");
+        (turn.model.clone().unwrap(), format!("{:?}", turn.prompt).contains("Theirs."))
+    };
+    assert_eq!(said(""), ("theirs".to_owned(), true));
+    assert_eq!(said("model: mine\nbase_prompt: Mine."), ("mine".to_owned(), false));
+    let typed = project("model: mine").options(|options| options.model = Some("typed".to_owned()));
+    assert_eq!(super::turn(&typed.workflow(), "planner").model.as_deref(), Some("typed"));
+    let first = project(
+        "hats:\n  zero: {name: Z, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n",
+    );
+    assert_eq!(ids(&first)[..2], ["zero", "planner"]);
+    assert_eq!(first.workflow().topics.unwrap().routes[1].to.as_str(), "zero", "it wins a shared trigger");
+    let whole = project(
+        "hats:\n  planner: {name: Mine, triggers: [task.start], publishes: [plan.ready], instructions: y}\n",
+    );
+    assert_eq!(
+        directives(&whole.workflow(), "planner").declared.as_ref().unwrap().len(),
+        1,
+        "nothing is mixed"
+    );
+    assert!(project("hats: {planner: null}").said().contains("hats/bad-type"));
 }
 
 // H-21

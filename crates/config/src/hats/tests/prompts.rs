@@ -163,7 +163,7 @@ fn every_reason_has_words() {
     }
 }
 
-// H-13, HC-6
+// H-13
 #[test]
 fn name_and_instructions_reach_the_prompt_byte_for_byte() {
     let instructions = "  indented {{issue_title}}\n\n絵文字🧪  \n\n\n";

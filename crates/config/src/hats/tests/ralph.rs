@@ -1,8 +1,9 @@
 //! Files of ralph (section 7 of the dialect).
 
-use saihai_model::{Ending, Exit, Millis, Target};
+use saihai_model::{Ending, Exit, Millis, OwnProtocol, OwnProvider, ProviderKind, ProviderSettings, Target};
 
-use super::{Project, directives, listed, stage, turn};
+use super::{Project, directives, listed, places, stage, turn};
+use crate::{MemorySource, find};
 
 const HAT: &str =
     "hats:\n  a: {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n";
@@ -13,7 +14,7 @@ fn check(collection: &str, expected: &[&str]) {
     assert_eq!(said.lines().map(short).collect::<Vec<_>>(), expected, "{collection}\n{said}");
 }
 
-// H-7, H-65
+// H-65
 #[test]
 fn a_collection_is_known_by_its_name_or_its_keys_and_needs_less_than_orch() {
     let bare = "hats:\n  z: {name: Z, triggers: [task.start, task.resume], publishes: [b.c]}\n  a: {name: A, triggers: [b.c], publishes: [LOOP_COMPLETE]}\n";
@@ -23,6 +24,22 @@ fn a_collection_is_known_by_its_name_or_its_keys_and_needs_less_than_orch() {
     assert_eq!(ids(&Project::named("ralph.yml", bare)), ["z", "a", "(base)"], "in the order of the file");
     assert_eq!(ids(&Project::new(&format!("event_loop: {{}}\n{bare}"))), ["z", "a", "(base)"]);
     assert!(Project::new(bare).said().contains("hats/missing-key"), "orch.yml needs instructions");
+}
+
+// H-7: which files are hats at all is tested where definitions are found.
+#[test]
+fn a_file_with_one_key_of_ralph_is_read_by_its_rules_and_any_other_by_those_of_orch() {
+    let bare = "hats:\n  a: {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE]}\n";
+    for key in ["event_loop: {}", "cli: {}", "core: {}"] {
+        for file in ["orch.yml", "orch.yaml", ".orch.yml", "mine.yml"] {
+            assert_eq!(Project::named(file, &format!("{key}\n{bare}")).said(), "", "{file} with {key}");
+        }
+    }
+    assert!(Project::named("mine.yml", bare).said().contains("hats/missing-key"), "a hat of orch needs more");
+    assert_eq!(Project::named("ralph.yml", bare).said(), "", "its name is enough");
+    let orch = format!("max_iterations: 3\n{HAT}");
+    assert_eq!(Project::named("mine.yml", &orch).said(), "");
+    assert!(Project::named("ralph.yml", &orch).said().contains("`event_loop: {max_iterations: …}`"));
 }
 
 // H-66
@@ -82,7 +99,6 @@ fn what_is_said_about_topics_reaches_the_prompts() {
     assert!(!prompt("a").contains("look first"));
 }
 
-// H-67, HC-44
 #[test]
 fn a_default_topic_is_published_by_the_engine_and_is_never_the_keyword() {
     let hats = |topic: &str| {
@@ -100,24 +116,86 @@ fn a_default_topic_is_published_by_the_engine_and_is_never_the_keyword() {
     );
 }
 
-// H-68
+/// What `check` and `run` say about a backend: the first line of each.
+fn backend(cli: &str) -> (String, String) {
+    let project = || Project::named("ralph.yml", &format!("cli: {{{cli}}}\n{HAT}"));
+    (project().said(), project().options(|options| options.starts = true).said())
+}
+
+// H-68: by name, by protocol, by a command, by the settings, or not at all
 #[test]
-fn a_backend_is_a_provider_or_left_to_the_settings_or_refused() {
+fn a_backend_is_a_provider_or_a_program_or_left_to_the_settings_or_refused() {
+    let workflow = |cli: &str| {
+        let project = Project::named("ralph.yml", &format!("cli: {{{cli}}}\n{HAT}"));
+        project.options(|options| options.starts = true).workflow()
+    };
     for name in ["claude", "codex", "opencode", "gemini", "copilot"] {
-        let workflow = Project::named("ralph.yml", &format!("cli: {{backend: {name}}}\n{HAT}")).workflow();
-        assert_eq!(turn(&workflow, "a").provider.as_str(), name);
+        let workflow = workflow(&format!("backend: {name}"));
+        assert_eq!((turn(&workflow, "a").provider.as_str(), &workflow.provider), (name, &None));
     }
-    check(&format!("cli: {{backend: auto}}\n{HAT}"), &[]);
-    for name in ["kiro", "amp", "pi", "roo", "forge", "kiro-acp", "custom"] {
+    let own = |cli: &str| {
+        let workflow = workflow(cli);
+        let own = workflow.provider.clone().expect("it is described");
+        assert_eq!(turn(&workflow, "a").provider, own.name, "whoever is described is asked");
+        own
+    };
+    let described = |name: &str, speaks: OwnProtocol, argv: &[&str], written: Option<&str>| OwnProvider {
+        name: name.into(),
+        speaks,
+        argv: argv.iter().map(|word| (*word).to_owned()).collect(),
+        written: written.map(str::to_owned),
+    };
+    let acp = described("kiro-acp", OwnProtocol::Acp, &["kiro-cli", "acp"], None);
+    assert_eq!(own("backend: kiro-acp"), acp);
+    let custom = |speaks, argv: &[&str]| described("custom", speaks, argv, Some("/p/ralph.yml"));
+    assert_eq!(own("backend: custom, command: mine"), custom(OwnProtocol::Argument, &["mine"]));
+    assert_eq!(
+        own("backend: custom, command: mine, args: [run, -v], prompt_mode: arg, prompt_flag: -p"),
+        custom(OwnProtocol::Argument, &["mine", "run", "-v", "-p"])
+    );
+    assert_eq!(
+        own("backend: custom, command: /opt/mine, prompt_mode: stdin, prompt_flag: -p"),
+        custom(OwnProtocol::Input, &["/opt/mine"])
+    );
+    let (checked, run) = backend("backend: auto");
+    assert_eq!((checked.as_str(), run.as_str()), ("", ""));
+    // Warned of where one only looks, refused where it would be asked.
+    for name in ["kiro", "amp", "pi", "roo", "forge"] {
+        let (checked, run) = backend(&format!("backend: {name}"));
+        assert!(checked.starts_with("warning hats/unserved-backend cli.backend"), "{checked}");
+        assert!(run.starts_with("error hats/unserved-backend cli.backend"), "{run}");
         let collection = format!("cli: {{backend: {name}}}\n{HAT}");
-        check(&collection, &["error hats/unserved-backend cli.backend"]);
-        let asked = Project::named("ralph.yml", &collection)
-            .options(|options| options.provider = Some("claude".into()));
+        let asked = Project::named("ralph.yml", &collection).options(|options| {
+            (options.provider, options.starts) = (Some("claude".into()), true);
+        });
         assert!(asked.said().starts_with("warning hats/unserved-backend"), "{}", asked.said());
-        assert!(asked.load().workflow.is_some());
+        assert_eq!(turn(&asked.workflow(), "a").provider.as_str(), "claude");
     }
-    let said = Project::named("ralph.yml", &format!("cli: {{backend: cluade}}\n{HAT}")).said();
-    assert!(said.contains("hats/unknown-provider") && said.contains("`claude`"), "{said}");
+    let (unknown, _) = backend("backend: cluade");
+    assert!(unknown.contains("hats/unknown-provider") && unknown.contains("`claude`"), "{unknown}");
+}
+
+#[test]
+fn a_program_of_ones_own_must_be_named_and_is_described_in_one_place() {
+    insta::assert_snapshot!(backend("backend: custom").0, @"error hats/missing-key cli.backend 1:16 `cli.backend: custom` needs `cli.command`, the program to be asked");
+    insta::assert_snapshot!(backend("backend: custom, command: ./mine").0, @"error hats/bad-value cli.command 1:33 `cli.command` must be the name of a program or an absolute path, not `./mine` (the directory an agent works in is not trusted to hold programs)");
+    assert!(backend("backend: custom, command: mine, prompt_mode: file").0.contains("hats/bad-value"));
+    assert!(backend("backend: custom, command: mine, args: -v").0.contains("hats/bad-type"));
+    let collection = format!("cli: {{backend: custom, command: mine, args: [-v]}}\n{HAT}");
+    let described = Project::named("ralph.yml", &collection).settings(|settings| {
+        let provider = ProviderSettings::new(ProviderKind::Command);
+        settings.providers.insert("custom".into(), provider);
+    });
+    let workflow = described.workflow();
+    assert_eq!((turn(&workflow, "a").provider.as_str(), &workflow.provider), ("custom", &None));
+    let said = described.said();
+    for key in ["command", "args"] {
+        assert!(said.contains(&format!("warning hats/no-effect cli.{key}")), "{said}");
+    }
+    // Somebody else is asked: then nothing of it is kept.
+    let other =
+        Project::named("ralph.yml", &collection).options(|options| options.provider = Some("claude".into()));
+    assert_eq!(other.workflow().provider, None);
 }
 
 // H-70
@@ -137,8 +215,15 @@ fn what_changes_nothing_is_warned_of_key_by_key() {
             &[&format!("warning hats/no-effect event_loop.{key}")],
         );
     }
-    for key in ["idle_timeout_secs", "pty_mode", "pty_interactive", "prompt_mode", "prompt_flag"] {
-        check(&format!("cli: {{{key}: 5}}\n{HAT}"), &[&format!("warning hats/no-effect cli.{key}")]);
+    for key in [
+        "idle_timeout_secs: 5",
+        "pty_mode: true",
+        "pty_interactive: true",
+        "prompt_mode: arg",
+        "prompt_flag: -p",
+    ] {
+        let name = key.split(':').next().unwrap();
+        check(&format!("cli: {{{key}}}\n{HAT}"), &[&format!("warning hats/no-effect cli.{name}")]);
     }
     check(
         &format!("core: {{scratchpad: a, specs_dir: b}}\n{HAT}"),
@@ -157,7 +242,7 @@ fn what_changes_nothing_is_warned_of_key_by_key() {
     check(&one, &["warning hats/no-effect hats.a.concurrency", "warning hats/no-effect hats.a.scratchpad"]);
 }
 
-// H-71, HC-44
+// H-71
 #[test]
 fn what_would_be_a_broken_promise_is_refused_by_name() {
     let hat = |key: &str| HAT.replace("instructions: x", &format!("instructions: x, {key}"));
@@ -181,7 +266,12 @@ fn what_would_be_a_broken_promise_is_refused_by_name() {
     }
     for (flat, nested) in [
         ("agent: claude", "`cli: {backend: NAME}`"),
+        ("agent_priority: [claude]", "`cli: {backend: NAME}`"),
+        ("prompt_file: P.md", "`event_loop: {prompt_file: …}`"),
+        ("completion_promise: X", "`event_loop: {completion_promise: …}`"),
         ("max_iterations: 3", "`event_loop: {max_iterations: …}`"),
+        ("max_runtime: 3", "`event_loop: {max_runtime_seconds: …}`"),
+        ("max_cost: 3", "`event_loop: {max_cost_usd: …}`"),
     ] {
         let said = Project::named("ralph.yml", &format!("{flat}\n{HAT}")).said();
         assert!(said.starts_with("error hats/not-supported") && said.contains(nested), "{said}");
@@ -190,4 +280,9 @@ fn what_would_be_a_broken_promise_is_refused_by_name() {
         &format!("event_loop: {{max_iteratons: 1}}\n{HAT}"),
         &["error hats/unknown-key event_loop.max_iteratons"],
     );
+    // Collections in TOML and addresses are refused where definitions are found.
+    let source = MemorySource::new([("/p/hats.toml", "[hats.a]\nname = 'A'\n")]);
+    for asked in ["hats.toml", "https://example.com/hats.yml"] {
+        assert!(find(&source, &places(), asked).is_err(), "{asked}");
+    }
 }

@@ -10,7 +10,6 @@ fn check(hats: &str, expected: &[&str]) {
     assert_eq!(said.lines().map(short).collect::<Vec<_>>(), expected, "{said}");
 }
 
-// HC-10
 #[test]
 fn the_example_of_the_design_has_two_topics_that_nobody_takes() {
     let example = r#"
@@ -28,7 +27,6 @@ hats:
     assert_eq!(Project::new(example).workflow().entry.as_str(), "tester");
 }
 
-// HC-10
 #[test]
 fn a_hat_that_nothing_leads_to_and_a_topic_that_nobody_takes_are_warned_of() {
     check(RING, &[]);
@@ -47,7 +45,7 @@ fn a_hat_that_nothing_leads_to_and_a_topic_that_nobody_takes_are_warned_of() {
     check(&caught.replace("[\"code.written\"]", "[\"code.written\", \"nobody\"]"), &[]);
 }
 
-// HC-1, H-3
+// H-3
 #[test]
 fn a_trigger_of_several_hats_is_warned_of_and_the_first_hat_wins() {
     let two = |z: &str, a: &str| {
@@ -78,7 +76,7 @@ fn hats_that_never_begin_or_loop_on_themselves_or_end_nowhere_are_warned_of() {
     check(&hat("publishes: []"), &["warning hats/dead-end hats.tester"]);
 }
 
-// HC-6, H-13, H-69
+// H-13, H-69
 #[test]
 fn instructions_that_would_not_work_are_warned_of() {
     let of = |slug: &str| format!("warning hats/{slug} hats.tester.instructions");

@@ -35,6 +35,7 @@ fn workflow() -> Workflow {
         limits: Limits::default(),
         retry: Retry::default(),
         afterwards: None,
+        provider: None,
         log: None,
         issue: None,
         words: IndexMap::new(),

@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use saihai_model::{Ask, Permission, Progress, Protocol, ProviderKind, ProviderSettings};
+use saihai_model::{Ask, Passing, Permission, Progress, Protocol, ProviderKind, ProviderSettings};
 use serde_json::json;
 
 use super::Command;
@@ -42,6 +42,22 @@ fn a_role_and_a_schema_can_be_files() {
     assert_eq!(invocation.input, "do it");
     let plain = Command.invocation(&asked, &settings(Protocol::Text, &[])).unwrap();
     assert_eq!((plain.files.len(), plain.input.as_str()), (0, "You plan.\n\n---\n\ndo it"));
+}
+
+// For programs that take it in no other way; every other one is given it on its input (C-24).
+#[test]
+fn a_prompt_can_be_the_last_argument_as_long_as_it_fits() {
+    let with = ProviderSettings {
+        passing: Passing::Argument,
+        ..settings(Protocol::Text, &["run", "--model", "{model}", "-p"])
+    };
+    let asked = |prompt: &str| Ask { persona: Some("You plan.".into()), prompt: prompt.to_owned(), ..ask() };
+    let invocation = Command.invocation(&asked("do it {model}"), &with).unwrap();
+    assert_eq!(invocation.arguments, ["run", "-p", "You plan.\n\n---\n\ndo it {model}"]);
+    assert_eq!((invocation.input.as_str(), invocation.files.len()), ("", 0));
+    let refused = |prompt: &str| Command.invocation(&asked(prompt), &with).unwrap_err().message;
+    assert_snapshot!(refused(&"x".repeat(131_072)), @"prompt is 131088 bytes, p takes 131071");
+    assert_snapshot!(refused("a\0b"), @"the prompt holds a zero byte, and p takes it as an argument");
 }
 
 // C-54

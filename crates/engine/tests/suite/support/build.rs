@@ -32,6 +32,7 @@ pub(crate) fn flow(text: &str) -> Workflow {
         limits,
         retry: Retry::default(),
         afterwards: None,
+        provider: None,
         log: None,
         issue: None,
         words: IndexMap::new(),

@@ -22,6 +22,7 @@ pub(super) fn flow(limit: u32, lines: &str) -> Workflow {
         limits: Limits { rounds: Some(limit), ..Limits::default() },
         retry: Retry::default(),
         afterwards: None,
+        provider: None,
         log: None,
         issue: None,
         words: IndexMap::new(),
