@@ -11,8 +11,24 @@ use super::{RING, project, run};
 use crate::agents::stage::is_alive;
 use crate::support::PROGRAM;
 
+/// How an agent of a test speaks.
+#[derive(Clone, Copy)]
+pub(super) enum Speaks {
+    Text,
+    Json,
+}
+
 /// The ring on a program of one's own: a shell script that is told in `$n` how often it was called before.
-fn with_agent(top: &str, script: &str) -> Project {
+pub(super) fn with_agent(top: &str, script: &str) -> Project {
+    with_agent_that(Speaks::Text, top, script)
+}
+
+/// The same on one that speaks so.
+pub(super) fn with_agent_that(speaks: Speaks, top: &str, script: &str) -> Project {
+    let protocol = match speaks {
+        Speaks::Text => "text",
+        Speaks::Json => "json",
+    };
     let project = Project::new(PROGRAM);
     project.write("orch.yml", format!("backend: mine\n{top}{RING}"));
     let count = "n=$(wc -l < calls 2>/dev/null || echo 0)\necho >> calls\ncat > /dev/null\n";
@@ -20,18 +36,18 @@ fn with_agent(top: &str, script: &str) -> Project {
     let program = project.home().join("bin/mine");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("an executable");
     let settings = format!(
-        "[providers.mine]\nkind = \"command\"\nprogram = {program:?}\nprotocol = \"text\"\nhonours = [\"edit\"]\nprice = {{ turn = 0.05 }}\n"
+        "[providers.mine]\nkind = \"command\"\nprogram = {program:?}\nprotocol = {protocol:?}\nhonours = [\"edit\"]\nprice = {{ turn = 0.05 }}\n"
     );
     project.write("../home/.config/saihai/config.toml", settings);
     project
 }
 
-fn ask(project: &Project) -> Invocation {
+pub(super) fn ask(project: &Project) -> Invocation {
     project.saihai(["run", "orch", "The task."]).env("PATH", "/usr/bin:/bin")
 }
 
 /// How often the agent was called.
-fn calls(project: &Project) -> usize {
+pub(super) fn calls(project: &Project) -> usize {
     project.read("calls").lines().count()
 }
 

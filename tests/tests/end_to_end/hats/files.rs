@@ -1,0 +1,270 @@
+//! Files of hats, as their users have them and look at them.
+
+use saihai_tests::Project;
+
+use super::{RING, project, run};
+use crate::support::PROGRAM;
+
+/// Every key that a project of orchestrator-hybrid has, as its users write them.
+const PUBLIC: &str = r#"
+version: "3.0"
+backend:
+  type: claude
+  model: sonnet
+preset: tdd
+create_pr: true
+auto: true
+loop:
+  max_iterations: 40
+  completion_promise: "LOOP_COMPLETE"
+  idle_timeout_secs: 1800
+gates:
+  after_plan: true
+  after_implementation: false
+  before_pr: true
+session:
+  manager: auto
+  prefix: orch
+  capture_interval: 500
+  native: {}
+worktree:
+  enabled: true
+  base_dir: ".worktrees"
+  copy_files:
+    - ".env"
+labels:
+  enabled: true
+  prefix: orch
+dependency:
+  resolve: true
+state:
+  use_github_labels: true
+  use_scratchpad: true
+  scratchpad_path: ".agent/scratchpad.md"
+  label_prefix: orch
+hats:
+  refactorer:
+    name: "🔎 レビュアー"
+    triggers: ["tests.passing"]
+    publishes: ["code.written", "LOOP_COMPLETE"]
+    instructions: |
+      変更を読み、直すところがあれば EVENT: code.written、なければ LOOP_COMPLETE だけを一行に出力してください。
+"#;
+
+// H-17
+#[test]
+fn a_file_of_the_public_tool_loads_and_runs_unchanged() {
+    let project = project(PUBLIC, &["EVENT: tests.passing", "LOOP_COMPLETE"]);
+    let checked = project.saihai(["check", "orch"]).run().exits(0);
+    insta::assert_snapshot!(codes(&checked.stdout), @r"
+    warning[hats/no-effect]: `version` has no effect here
+    note[hats/gate-alias]: `after_plan` means the gate `pre-loop`: no hat publishes `plan.ready`
+    warning[hats/no-effect]: `session.manager` has no effect here
+    warning[hats/no-effect]: `session.prefix` has no effect here
+    warning[hats/no-effect]: `session.capture_interval` has no effect here
+    warning[hats/no-effect]: `session.native` has no effect here
+    warning[hats/no-effect]: `state.use_scratchpad` has no effect here
+    warning[hats/no-effect]: `state.scratchpad_path` has no effect here
+    ");
+    let outcome = run(&project).exits(0);
+    assert_eq!(
+        project.journal().path_taken(),
+        ["gate/pre-loop", "tester", "refactorer"],
+        "the preset's hats and its own: {outcome}"
+    );
+    let started = project.journal();
+    let prompt = started.prompt("refactorer");
+    assert!(prompt.contains("# Hat: 🔎 レビュアー\n変更を読み"), "{prompt}");
+    for (wrong, key) in [
+        ("max_iterations: 0", "must be at least 1, not `0`"),
+        ("max_iterations: many", "`max_iterations` must be"),
+    ] {
+        let file = PUBLIC.replace("max_iterations: 40", wrong);
+        let refused = run(&self::project(&file, &[])).exits(2);
+        assert!(refused.stderr.contains("error[hats/bad-"), "{refused}");
+        assert!(refused.stderr.contains(key) && refused.stderr.contains("orch.yml:10:19"), "{refused}");
+    }
+}
+
+/// Severity and code of everything a check says, a line each.
+fn codes(checked: &str) -> String {
+    let first =
+        |line: &&str| line.starts_with("error[") || line.starts_with("warning[") || line.starts_with("note[");
+    checked.lines().filter(first).map(|line| line.to_owned() + "\n").collect()
+}
+
+// H-10, H-63, HC-4
+#[test]
+fn everything_wrong_is_said_at_once_with_file_place_and_help() {
+    let hats = "hats:
+  a: {name: A, triggers: [], publishes: [], instructions: x}
+  b: {name: \"\", triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}
+  c: {name: C, triggers: [a.b], trigers: [x], publishes: [LOOP_COMPLETE], instructions: x}
+";
+    let project = project(hats, &[]);
+    insta::assert_snapshot!(run(&project).exits(2).stderr, @r#"
+    error[hats/bad-value]: `hats.a.triggers` must not be empty
+    --> orch.yml:2:26
+      |
+    2 |   a: {name: A, triggers: [], publishes: [], instructions: x}
+      |                          ^^ no trigger
+      = help: only the hat `default` may have none: it is reached when no trigger matches
+
+    error[hats/bad-value]: `hats.b.name` must not be blank
+    --> orch.yml:3:13
+      |
+    3 |   b: {name: "", triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}
+      |             ^^ blank
+
+    error[hats/unknown-key]: unknown key `trigers`
+    --> orch.yml:4:33
+      |
+    4 |   c: {name: C, triggers: [a.b], trigers: [x], publishes: [LOOP_COMPLETE], instructions: x}
+      |                                 ^^^^^^^ not a key of a hat
+      = help: did you mean `triggers`?
+    "#);
+    assert!(!project.root().join(".saihai/runs").exists());
+}
+
+// HC-6
+#[test]
+fn an_id_of_any_script_and_its_instructions_reach_the_prompt_byte_for_byte() {
+    let hats = "hats:\n  試験🧪:\n    name: \"🧪 試験\"\n    triggers: [task.start]\n    publishes: [LOOP_COMPLETE]\n    instructions: \"  {{issue_title}}\\tを見る 🧪  \\n\\n\\n\"\n";
+    let project = project(hats, &[]);
+    let shown = project.saihai(["prompt", "orch", "試験🧪", "--task", "T"]).run().exits(0);
+    assert!(shown.stdout.contains("# Hat: 🧪 試験\n  {{issue_title}}\tを見る 🧪  \n\n\n\n"), "{shown}");
+    let checked = project.saihai(["check", "orch"]).run().exits(0);
+    assert!(checked.stdout.contains("warning[hats/unexpanded-variable]"), "{checked}");
+}
+
+// HC-10
+#[test]
+fn what_is_odd_is_warned_of_and_only_forbidden_where_that_is_wanted() {
+    let hats =
+        format!("{RING}  idle: {{name: I, triggers: [never], publishes: [nobody], instructions: x}}\n");
+    let odd = project(&hats, &["LOOP_COMPLETE"]);
+    let checked = odd.saihai(["check", "orch"]).run().exits(0);
+    insta::assert_snapshot!(codes(&checked.stdout), @r"
+    warning[hats/unreachable]: no published topic leads to `idle`
+    warning[hats/unhandled-topic]: no hat takes `nobody`: a turn without a hat would follow
+    ");
+    odd.saihai(["check", "orch", "--strict"]).run().exits(2);
+    run(&odd).exits(0);
+    let example = r#"
+hats:
+  tester:
+    name: "🧪 Tester"
+    triggers: ["task.start", "code.written"]
+    publishes: ["tests.failing", "tests.passing"]
+    instructions: |
+      あなたはテストエンジニアです。
+      まず失敗するテストを書き、実装後はテストを実行して結果を報告してください。
+"#;
+    let seed = project(example, &["LOOP_COMPLETE"]);
+    let checked = seed.saihai(["check", "orch"]).run().exits(0);
+    insta::assert_snapshot!(codes(&checked.stdout), @r"
+    warning[hats/unhandled-topic]: no hat takes `tests.failing`: a turn without a hat would follow
+    warning[hats/unhandled-topic]: no hat takes `tests.passing`: a turn without a hat would follow
+    ");
+    run(&seed).exits(0);
+    assert_eq!(seed.journal().path_taken(), ["tester"]);
+}
+
+// H-6, HC-31, HC-45
+#[test]
+fn what_is_wrong_is_said_before_there_is_a_run() {
+    for count in ["0", "-1", "1.5", "\"abc\""] {
+        let project = project(&RING.replace("max_iterations: 30", &format!("max_iterations: {count}")), &[]);
+        let refused = run(&project).exits(2);
+        assert!(refused.stderr.contains("max_iterations"), "{refused}");
+        assert!(!project.root().join(".saihai/runs").exists());
+    }
+    let sound = project(RING, &["LOOP_COMPLETE"]);
+    for count in ["0", "-1", "1.5", "abc"] {
+        sound.saihai(["run", "orch", "x", "--max-iterations", count]).run().exits(2);
+    }
+    let before = sound.snapshot();
+    sound.saihai(["run", "nowhere.yml", "x", "--script", "script.yaml"]).run().exits(2);
+    assert_eq!(sound.snapshot(), before, "`orch.yml` is untouched and not run");
+    assert!(!sound.root().join(".saihai/runs").exists());
+}
+
+// H-8
+#[test]
+fn a_preset_is_ejected_once() {
+    let project = Project::new(PROGRAM);
+    project.saihai(["eject", "hats:tdd"]).run().exits(0);
+    let ejected = project.read("orch.yml");
+    project.saihai(["eject", "hats:tdd"]).run().exits(2);
+    assert_eq!(project.read("orch.yml"), ejected);
+    project.saihai(["check", "orch", "--strict"]).run().exits(0);
+    project.saihai(["rehearse", "orch"]).run().exits(0);
+    for name in ["hats:simple", "hats:tdd", "hats:spec-driven", "tdd"] {
+        project.saihai(["check", name, "--strict"]).run().exits(0);
+    }
+}
+
+// H-30: as it is entered, not as a run begins.
+#[test]
+fn the_prompt_of_a_hat_is_shown_with_an_event_of_its_own() {
+    let project = project(RING, &[]);
+    let shown = |hat: &str| project.saihai(["prompt", "orch", hat, "--task", "T"]).run().exits(0).stdout;
+    assert!(shown("tester").contains("# Event\ntask.start\n"), "{}", shown("tester"));
+    assert!(shown("coder").contains("# Event\ntests.failing\n"), "{}", shown("coder"));
+}
+
+#[test]
+fn hats_are_drawn_with_the_topics_that_lead_from_one_to_the_other() {
+    let gated = format!("gates: [tests.passing, post-completion]\nmax_activations: 4\n{RING}");
+    let project = project(&gated, &[]);
+    let drawn = project.saihai(["graph", "orch"]).run().exits(0).stdout;
+    insta::assert_snapshot!(drawn, @r#"
+    flowchart TD
+        n0["tester"]
+        n1["coder"]
+        n2["closer"]
+        n3{"gate/tests.passing"}
+        n4{"gate/post-completion"}
+        n5(["COMPLETE"])
+        n6(["ABORT"])
+        n0 -->|"tests.failing"| n1
+        n0 -->|"tests.passing"| n3
+        n0 -->|"LOOP_COMPLETE"| n4
+        n1 ==>|"code.written"| n0
+        n1 -->|"LOOP_COMPLETE"| n4
+        n2 ==>|"code.written"| n0
+        n2 -->|"LOOP_COMPLETE"| n4
+        n3 -->|"yes"| n2
+        n3 -->|"no"| n6
+        n4 -->|"yes"| n5
+        n4 -->|"no"| n6
+    "#);
+    let default = "  default: {name: D, triggers: [], publishes: [code.written], instructions: x}\n  glob: {name: G, triggers: [\"build.*\"], publishes: [LOOP_COMPLETE], instructions: x}\n";
+    project.write("orch.yml", format!("{RING}{default}"));
+    let drawn = project.saihai(["graph", "orch"]).run().exits(0).stdout;
+    insta::assert_snapshot!(drawn, @r#"
+    flowchart TD
+        n0["tester"]
+        n1["coder"]
+        n2["closer"]
+        n3["default"]
+        n4["glob"]
+        n5(["COMPLETE"])
+        n0 -->|"tests.failing"| n1
+        n0 -->|"tests.passing"| n2
+        n0 -->|"LOOP_COMPLETE"| n5
+        n1 ==>|"code.written"| n0
+        n1 -->|"LOOP_COMPLETE"| n5
+        n2 ==>|"code.written"| n0
+        n2 -->|"LOOP_COMPLETE"| n5
+        n3 ==>|"code.written"| n0
+        n3 -->|"LOOP_COMPLETE"| n5
+        n4 -->|"LOOP_COMPLETE"| n5
+    "#);
+    for format in ["dot", "svg"] {
+        let drawn = project.saihai(["graph", "orch", "--format", format]).run().exits(0).stdout;
+        for what in ["tester", "tests.failing", "default"] {
+            assert!(drawn.contains(what), "{what}: {drawn}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Where a person is asked.
+
+use saihai_tests::Project;
+
+use super::{RING, check, project, prompts, run};
+
+/// Who said yes, in order.
+fn approvals(project: &Project) -> Vec<String> {
+    let journal = project.journal();
+    let answers = journal.facts("answered").filter_map(|answer| answer["by"].as_str());
+    answers.map(str::to_owned).collect()
+}
+
+// H-59
+#[test]
+fn without_a_terminal_a_gate_parks_the_run_and_a_no_ends_it_as_declined() {
+    let gated = format!("gates: [tests.passing]\n{RING}");
+    let at_gate = || {
+        let project = Project::new(crate::support::PROGRAM);
+        project.write("orch.yml", &gated);
+        project.write(
+            "script.yaml",
+            "script: 1\nreplies:\n  - {text: 'EVENT: tests.passing look', writes: [{path: made, content: x}]}\n  - {text: LOOP_COMPLETE}\n",
+        );
+        run(&project).exits(6);
+        project
+    };
+    let approved = at_gate();
+    assert_eq!(approved.saihai(["resume", "last"]).run().code, Some(6), "it waits until somebody answers");
+    approved.saihai(["answer", "last", "yes", "but quickly"]).run().exits(0);
+    approved.saihai(["resume", "last"]).run().exits(0);
+    let prompt = approved.journal().prompt("closer");
+    assert!(prompt.contains("> look\n> but quickly\n"), "{prompt}");
+    let declined = at_gate();
+    declined.saihai(["answer", "last", "no"]).run().exits(0);
+    let outcome = declined.saihai(["resume", "last", "--json"]).run().exits(3);
+    assert_eq!(outcome.result()["outcome"], "declined", "{outcome}");
+    assert_eq!(declined.read("made"), "x", "files stay");
+    assert_eq!(prompts(&declined).len(), 1, "nobody is asked any more");
+}
+
+const REPLIES: [&str; 2] = ["EVENT: tests.passing", "LOOP_COMPLETE"];
+
+// H-57: before the first turn, when the work is done, before a topic leads on; other names mean the same.
+#[test]
+fn every_gate_asks_where_its_name_says() {
+    let waits = |gates: &str, expected: &str| {
+        check(&format!("gates: [{gates}]\n{RING}"), &REPLIES, &format!("{expected}; parked: person; 6"));
+    };
+    for name in ["pre-loop", "pre_loop", "after_plan"] {
+        waits(name, "gate/pre-loop");
+    }
+    for name in ["post-completion", "post_completion", "after_implementation"] {
+        waits(name, "tester closer gate/post-completion");
+    }
+    waits("tests.passing", "tester gate/tests.passing");
+    for name in ["before-pr", "before_pr"] {
+        // `run` makes no pull request.
+        let gates = format!("gates: [{name}]\n{RING}");
+        check(&gates, &REPLIES, "tester closer; finished: completed complete; 0");
+    }
+    let planned = project("preset: spec-driven\ngates: [after_plan]\n", &["EVENT: plan.ready"]);
+    run(&planned).exits(6);
+    assert_eq!(planned.journal().path_taken(), ["planner", "gate/plan.ready"]);
+    let checked = planned.saihai(["check", "orch"]).run().exits(0);
+    assert!(checked.stdout.contains("`after_plan` means the gate `plan.ready`"), "{checked}");
+    let wrong = project(&format!("gates: [nothing]\n{RING}"), &[]);
+    assert!(run(&wrong).exits(2).stderr.contains("hats/unreachable-gate"));
+}
+
+// H-58: what holds for the work on issues is tested there.
+#[test]
+fn auto_says_whether_gates_ask_that_nobody_listed() {
+    check(RING, &REPLIES, "tester closer; finished: completed complete; 0");
+    check(&format!("auto: false\n{RING}"), &REPLIES, "gate/pre-loop; parked: person; 6");
+    let except = format!("auto: false\ngates: {{pre-loop: false}}\n{RING}");
+    check(&except, &REPLIES, "tester closer gate/post-completion; parked: person; 6");
+    let neither = format!("auto: false\ngates: {{pre-loop: false, post-completion: false}}\n{RING}");
+    check(&neither, &REPLIES, "tester closer; finished: completed complete; 0");
+    let all = project(&format!("auto: true\ngates: [tests.passing]\n{RING}"), &REPLIES);
+    run(&all).exits(0);
+    assert_eq!(approvals(&all), ["auto"; 3], "and each is recorded");
+    let typed = project(&format!("auto: false\n{RING}"), &REPLIES);
+    typed.saihai(["run", "orch", "T", "--script", "script.yaml", "--auto"]).run().exits(0);
+    assert_eq!(approvals(&typed), ["auto"; 2]);
+}
+
+// HC-43: three approvals with a pull request are tested with the work on issues.
+#[test]
+fn a_plain_file_never_waits_and_a_gate_waits_before_the_hat_behind_it() {
+    let plain = project(RING, &REPLIES);
+    run(&plain).exits(0);
+    assert_eq!(approvals(&plain), Vec::<String>::new());
+    let asks = project(&format!("auto: false\n{RING}"), &REPLIES);
+    run(&asks).exits(6);
+    assert_eq!(prompts(&asks), Vec::<String>::new(), "before any turn");
+    let approves = project(&format!("auto: true\n{RING}"), &REPLIES);
+    run(&approves).exits(0);
+    assert_eq!(approvals(&approves), ["auto"; 2]);
+    let second = r#"
+preset: spec-driven
+gates: { plan.ready: true, before-pr: true }
+required_events: ["build.done"]
+hats:
+  default:
+    name: "🧭 Triage"
+    triggers: []
+    publishes: ["plan.ready", "review.revise"]
+    instructions: |
+      An event arrived that nobody handles. Decide where the work stands and report
+      EVENT: plan.ready or EVENT: review.revise with one sentence of reason.
+"#;
+    let planned = project(second, &["EVENT: plan.ready", "EVENT: build.done", "LOOP_COMPLETE"]);
+    planned.saihai(["check", "orch", "--strict"]).run().exits(0);
+    run(&planned).exits(6);
+    assert_eq!(planned.journal().path_taken(), ["planner", "gate/plan.ready"]);
+    planned.saihai(["answer", "last", "yes"]).run().exits(0);
+    planned.saihai(["resume", "last"]).run().exits(0);
+    assert_eq!(planned.journal().path_taken(), ["planner", "gate/plan.ready", "builder", "reviewer"]);
+}
