@@ -113,16 +113,22 @@ fn evidence_words(
                 turn.as_ref().map(|turn| format!("`{}`: ", visible_line(turn.as_str()))).unwrap_or_default();
             format!("{whose}tag {} on line {line} of the reply", tag(*number))
         }
-        Evidence::Question { turn, question, answer, number, value, .. } => {
+        Evidence::Question { turn, question, answer, number, value, unreadable, .. } => {
             let read = value.as_ref().map(|value| visible_line(&value.to_string()).into_owned());
             let about = turn.as_ref().map(|turn| format!(" about `{}`", visible_line(turn.as_str())));
+            let came = match workflow.words.get("check-unreadable").filter(|_| *unreadable) {
+                Some(words) => words.clone(),
+                None => format!("answered {}", read.unwrap_or_else(|| tag(*number))),
+            };
             format!(
-                "question{}, answered {}:\n{}\nanswer:\n{}",
+                "question{}, {came}:\n{}\nanswer:\n{}",
                 about.unwrap_or_default(),
-                read.unwrap_or_else(|| tag(*number)),
                 quoted(directory, question)?,
                 quoted(directory, answer)?
             )
+        }
+        Evidence::WrongOutput { violations } => {
+            format!("its output is wrong: {}", visible_line(&violations.join("; ")))
         }
         Evidence::Published { topic, line, message, leads } => {
             let said = message.as_ref().map(|message| format!(": {}", visible_line(message)));

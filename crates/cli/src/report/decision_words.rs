@@ -30,6 +30,12 @@ pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line
             };
             vec![Line::detail(format!("call `{call}` for `{}` ({why})", names.call(call)))]
         }
+        Decision::Correct { call, violations } if violations.is_empty() => {
+            vec![Line::warning(format!(
+                "`{}` must answer again: its answer cannot be read",
+                names.call(call)
+            ))]
+        }
         Decision::Correct { call, violations } => vec![Line::warning(format!(
             "`{}` must correct its output: {}",
             names.call(call),

@@ -66,14 +66,16 @@ fn evidence(directory: &RunDirectory, evidence: &Evidence) -> Result<Json, Error
         Evidence::Tag { turn, number, line } => {
             json!({ "kind": "tag", "turn": turn, "number": number, "line": line })
         }
-        Evidence::Question { turn, question, answer, number, value, .. } => json!({
+        Evidence::Question { turn, question, answer, number, value, unreadable, .. } => json!({
             "kind": "question",
             "turn": turn,
             "question": directory.text(question)?,
             "answer": directory.text(answer)?,
             "number": number,
             "value": value,
+            "unreadable": unreadable.then_some(true),
         }),
+        Evidence::WrongOutput { violations } => json!({ "kind": "wrong_output", "violations": violations }),
         Evidence::Published { topic, line, message, leads } => json!({
             "kind": "published",
             "topic": topic,

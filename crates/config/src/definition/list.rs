@@ -135,5 +135,12 @@ fn describe(source: &dyn Source, definition: &Definition, language: Language) ->
             Document::parse(text.as_bytes(), crate::Format::Yaml, "", Area::Piece, &mut ignored)?
         }
     };
-    Some(document.root.get("description")?.as_text()?.trim().to_owned())
+    let text = |key: &str| Some(document.root.get(key)?.as_text()?.trim().to_owned());
+    // S-7: a step agent has a name for people as well.
+    let says_more = |name: &String| !name.eq_ignore_ascii_case(&definition.name);
+    let name = text("displayName").filter(|name| definition.dialect == Dialect::Steps && says_more(name));
+    match (name, text("description")) {
+        (Some(name), Some(about)) => Some(format!("{name}: {about}")),
+        (name, about) => about.or(name),
+    }
 }

@@ -100,6 +100,35 @@ fn a_provider_without_sessions_is_told_with_every_prompt_that_goes_on() {
     assert_eq!(sim.asks[0].session, None);
 }
 
+// S-27
+#[test]
+fn what_a_run_knows_changes_when_it_is_committed_and_not_before() {
+    let mut sim = Sim::started(tailor());
+    let known = |sim: &Sim| {
+        let stage = sim.run.visit().map(|visit| visit.stage.to_string()).unwrap_or_default();
+        let outputs: Vec<String> = sim.run.carry().outputs.keys().map(ToString::to_string).collect();
+        let session = sim.run.sessions().next().map(str::to_owned);
+        (sim.run.iteration(), stage, session, outputs, sim.run.counts().checks, sim.run.ending().is_some())
+    };
+    let nothing = (1, "measure".to_owned(), None, Vec::new(), 0, false);
+    assert_eq!(known(&sim), nothing);
+    sim.fail("measure", FailureClass::Transient);
+    assert_eq!(known(&sim), nothing, "a query that failed changes nothing");
+    sim.sleep();
+    sim.reply("measure", outputs(json!({"height": 175})));
+    let session = |call: &str| Some(format!("session of {call}"));
+    assert_eq!(known(&sim), (1, "measure".to_owned(), session("measure.1.1.1"), Vec::new(), 0, false));
+    assert!(sim.run.carry().previous.is_empty(), "the carry is that of the iteration before");
+    sim.reply("measure#judge", outputs(json!({"result": "ok"})));
+    let measured = vec!["measure".to_owned()];
+    assert_eq!(known(&sim), (2, "quote".to_owned(), session("measure.1.1.1"), measured, 1, false));
+    assert!(!sim.run.carry().previous.is_empty());
+    sim.reply("quote", outputs(json!({"price": 9})));
+    sim.reply("quote#judge", outputs(json!({"result": "ok"})));
+    assert_eq!((sim.run.iteration(), sim.run.counts().checks), (2, 2));
+    assert_eq!(sim.outcome(), "completed: complete", "with the commit of its check");
+}
+
 fn names(stage: &str, taken: &[(&str, &str)]) -> Option<Box<OutputNames>> {
     Some(Box::new(OutputNames {
         prefix: format!("{}_", stage.replace('.', "_")),

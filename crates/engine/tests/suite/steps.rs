@@ -310,10 +310,7 @@ fn a_time_out_is_tried_again_in_the_same_iteration_and_at_most_four_times() {
     sim.fail("measure", FailureClass::Transient);
     assert_eq!((sim.outcome().as_str(), sim.log.len()), ("parked: provider", 4));
     assert_eq!(exit_code(None, sim.run.hold()), 4);
-    assert!(
-        sim.run.carry().outputs.is_empty() && sim.run.sessions().next().is_none(),
-        "S-27: nothing has changed"
-    );
+    assert!(sim.run.carry().outputs.is_empty() && sim.run.sessions().next().is_none(), "nothing has changed");
 }
 
 #[test]

@@ -84,7 +84,7 @@ async fn a_transition_rests_on_the_question_and_its_answer_or_on_a_person() {
     let project = finished(asking(), script(&["looks fine", "[STEP:0]"])).await;
     insta::assert_snapshot!(told(&project.last()), @r#"
     10 review.1.1 iteration 1 by Judge rule Some(0) Stage(StageId("ask"))
-        Question { call: CallId { stage: StageId("review"), visit: 1, round: 1, n: 2 }, turn: Some(TurnId("review")), question: Inline("Which?\n\nlooks fine\n"), answer: Inline("[STEP:0]"), number: Some(0), value: None }
+        Question { call: CallId { stage: StageId("review"), visit: 1, round: 1, n: 2 }, turn: Some(TurnId("review")), question: Inline("Which?\n\nlooks fine\n"), answer: Inline("[STEP:0]"), number: Some(0), value: None, unreadable: false }
     15 ask.1.1 iteration 1 by Answer rule Some(0) Complete
         Answer { by: Auto, label: Label("yes"), text: None }
     "#);

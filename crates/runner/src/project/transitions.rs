@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use saihai_judge::Answered;
 use saihai_model::{
     AnsweredBy, By, CallId, Decision, Destination, Entry, Fact, Json, Label, Moment, Outcome, Place, Reading,
-    Record, Remark, Replied, StageId, Text, Topic, TurnId, Verdict, Watch, Workflow,
+    Record, Remark, Replied, StageId, Text, Topic, TurnId, Verdict, Wanted, Watch, Workflow,
 };
 
 /// One stage left, and why so.
@@ -64,6 +65,13 @@ pub enum Evidence {
         number: Option<usize>,
         /// The value in it, where a form was asked for.
         value: Option<Json>,
+        /// It could not be understood, and counts as what its question says for that.
+        unreadable: bool,
+    },
+    /// What is wrong with an output.
+    WrongOutput {
+        /// All of it, in words.
+        violations: Vec<String>,
     },
     /// A published event.
     Published {
@@ -216,14 +224,23 @@ impl<'w> Transitions<'w> {
         let Some(place) = self.places.get(&reply.call).copied() else { return };
         let evidence = match place {
             Place::Main(index) => said(&reply.reading, self.turn(&reply.call.stage, index)),
-            Place::Check(index) => self.question(reply, self.turn(&reply.call.stage, index)),
-            Place::Exit => self.question(reply, None),
+            Place::Check(index) => self.question(reply, place, self.turn(&reply.call.stage, index)),
+            Place::Exit => self.question(reply, place, None),
             Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => Vec::new(),
         };
         self.found.insert(place, evidence);
     }
 
-    fn question(&self, reply: &Replied, turn: Option<TurnId>) -> Vec<Evidence> {
+    fn is_unreadable(&self, reply: &Replied, place: Place) -> bool {
+        match self.workflow.wanted(&reply.call.stage, place) {
+            Some(Wanted::Answer(choice, question)) => {
+                saihai_judge::answered(choice, question, &reply.reading) == Answered::Unreadable
+            }
+            Some(Wanted::Work(_)) | None => false,
+        }
+    }
+
+    fn question(&self, reply: &Replied, place: Place, turn: Option<TurnId>) -> Vec<Evidence> {
         let question = self.prompts.get(&reply.call).cloned().unwrap_or_else(|| Text::Inline(String::new()));
         vec![Evidence::Question {
             call: reply.call.clone(),
@@ -232,6 +249,7 @@ impl<'w> Transitions<'w> {
             answer: reply.text.clone(),
             number: reply.reading.tag.as_ref().and_then(|tag| tag.number),
             value: reply.reading.output.clone(),
+            unreadable: self.is_unreadable(reply, place),
         }]
     }
 
@@ -285,6 +303,10 @@ impl<'w> Transitions<'w> {
 
     fn leave(&mut self, record: &Record, stage: &StageId, verdict: &Verdict) {
         let found = std::mem::take(&mut self.found).into_values().flatten();
+        // Elsewhere what is wrong with an output has led nowhere.
+        let decides =
+            |one: &Evidence| verdict.by == By::Output || !matches!(one, Evidence::WrongOutput { .. });
+        let found = found.filter(decides);
         let mut evidence: Vec<Evidence> = found.chain(std::mem::take(&mut self.alarms)).collect();
         mark_leading(&mut evidence, verdict.topic.as_ref());
         self.told.push(Transition {
@@ -333,6 +355,7 @@ fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
         Evidence::Published { topic, leads, .. } => Some((topic, leads)),
         Evidence::Tag { .. }
         | Evidence::Question { .. }
+        | Evidence::WrongOutput { .. }
         | Evidence::EndWord { .. }
         | Evidence::Refused { .. }
         | Evidence::Remarked { .. }
@@ -357,5 +380,7 @@ fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
     });
     let word = reading.end_word.iter().map(|word| Evidence::EndWord { word: word.clone() });
     let misses = reading.near_misses.iter().map(|what| Evidence::NearMiss { what: what.clone() });
-    tag.into_iter().chain(events).chain(word).chain(misses).collect()
+    let violations = reading.violations.clone();
+    let wrong = (!violations.is_empty()).then_some(Evidence::WrongOutput { violations });
+    tag.into_iter().chain(events).chain(word).chain(misses).chain(wrong).collect()
 }

@@ -110,6 +110,11 @@ fn an_agent_is_drawn_rehearsed_and_its_prompts_are_shown() {
     let line = listed.lines().find(|line| line.starts_with("tailor ")).unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_snapshot!(words.join(" "), @"tailor steps project .agent/tailor/agent.json Takes measure and makes a quote.");
+    let mut named = super::agent();
+    named["displayName"] = "Tailor & Son".into();
+    project.write(super::AGENT, named.to_string());
+    let listed = project.saihai(["list"]).run().exits(0).stdout;
+    assert!(listed.contains("  Tailor & Son: Takes measure and makes a quote.\n"), "{listed}");
 }
 
 /// Nothing of it stands in the project.

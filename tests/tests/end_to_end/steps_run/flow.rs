@@ -65,6 +65,54 @@ fn an_iteration_does_everything_in_its_order() {
     assert_eq!(happened(&project), expected);
 }
 
+/// Asks a check these answers, one after the other. Whether it passed, how often it was asked, and what came with it.
+fn checked(answers: &[&str]) -> (bool, usize, Project) {
+    let steps = json!({
+        "a": {"outputSchema": {"height": {"type": "number"}},
+            "check": {"onPass": {"complete": true}, "onFail": {"next": "b"}}},
+        "b": {"terminal": true},
+    });
+    let mut replies = vec![("a", "{\"height\": 5}")];
+    replies.extend(answers.iter().map(|text| ("a#judge", *text)));
+    let done = said(&replies) + "  - {for: b, text: done, times: \"*\"}\n";
+    let project = agent(&completes("stepMachine", &json!({})), &json!({}), &steps, &done);
+    project.write(".agent/it/prompts/check.md", "Is {uv-a_height} right?\n");
+    project.write(".agent/it/prompts/b.md", "[{uv-check_message}]\n");
+    let ended = run(&project, &[]);
+    let shown = project.saihai(["show", "last", "--json"]).run().exits(0).json();
+    assert_eq!(shown[0]["loop"]["success"], json!(true), "{ended}");
+    let asked = project.journal().asked().keys().filter(|call| call.starts_with("a.")).count() - 1;
+    (project.journal().path_taken() == ["a"], asked, project)
+}
+
+// S-37, case 13
+#[test]
+fn a_check_is_read_by_its_form_and_never_by_a_word_in_it() {
+    for passed in ["\"OK \"", "\"ok\"", "\"pass\"", "\" True\"", "true"] {
+        let answer = format!("{{\"result\": {passed}}}");
+        assert_eq!((checked(&[&answer]).0, checked(&[&answer]).1), (true, 1), "{passed}");
+    }
+    for failed in ["\"ng\"", "\"FAIL\"", "\"false\"", "false"] {
+        let answer = format!("{{\"result\": {failed}, \"message\": \"too wide\"}}");
+        let (passed, asked, project) = checked(&[&answer]);
+        assert_eq!((passed, asked), (false, 1), "{failed}");
+        assert_eq!(project.journal().prompt("b"), "[too wide]\n");
+    }
+    let (passed, asked, project) = checked(&["I would say result: ok", "{\"result\": \"ok\"}"]);
+    assert_eq!((passed, asked), (true, 2), "prose is asked about once more");
+    let questions: Vec<String> = project.journal().prompts().into_iter().map(|(_, text)| text).collect();
+    let form = "Reply with exactly one ```json block of this form:\n```json\n{\n  \"message\": \"optional\",\n  \"result\": \"ok|ng\"\n}\n```\n";
+    assert_eq!(questions[1], format!("Is 5 right?\n\n{form}"), "the output of this very round");
+    assert_eq!(questions[2], format!("Your answer could not be read.\n\n{form}"));
+    for unreadable in [["{\"result\": null}"; 2], ["{\"result\": \"not ok\"}"; 2], ["{\"ok\": true}"; 2]] {
+        let (passed, asked, project) = checked(&unreadable);
+        assert_eq!((passed, asked), (false, 2), "{unreadable:?}");
+        assert_eq!(project.journal().prompt("b"), "[unreadable check reply]\n");
+        let explained = project.saihai(["explain", "last"]).run().exits(0).stdout;
+        assert!(explained.contains("question about `a`, unreadable check reply:\n"), "{explained}");
+    }
+}
+
 // S-40: a step that ends the flow is worked first, one that fails goes its way, and none goes to itself for ever.
 #[test]
 fn a_flow_ends_only_where_it_says_so_and_a_step_that_fails_never_goes_on_as_if_it_had_not() {
@@ -82,6 +130,8 @@ fn a_flow_ends_only_where_it_says_so_and_a_step_that_fails_never_goes_on_as_if_i
         "enter a\n  correction\nleave a by output [] -> stage b\nenter b\nleave b by only rule 0 [-] -> complete\nfinished: completed Flow completed at b\n",
         "the check is not asked"
     );
+    let explained = project.saihai(["explain", "last"]).run().exits(0).stdout;
+    assert!(explained.contains("       its output is wrong: no JSON object\n"), "{explained}");
     let project =
         machine(&json!({"a": {"outputSchema": schema, "next": "b"}, "b": {"terminal": true}}), &wrong);
     run(&project, &[]).exits(1);

@@ -40,6 +40,31 @@ fn two_programs_that_speak_differently_come_to_one_summary() {
     assert_eq!(summaries[0][1]["assistantResponses"], json!(["second"]));
 }
 
+// S-58, case 30: for a check and for a step alike; that it is given up after two calls is shown by the engine's tests.
+#[test]
+fn a_session_that_is_lost_is_begun_anew_once_with_what_was_said_in_it() {
+    let steps = json!({
+        "a": {"check": {"onPass": {"next": "b"}, "onFail": {"retry": true}}},
+        "b": {"terminal": true},
+    });
+    let project = agent(&completes("stepMachine", &json!({})), &json!({}), &steps, "");
+    let passed = "{\"result\": \"ok\"}";
+    let answers = json!([
+        {"text": "first", "forget": true}, {}, {"text": passed, "forget": true}, {}, {"text": "second"},
+    ]);
+    let fake = FakeAgent::install(&project, fake_agent(), &["claude"], &answers);
+    let done = fake.saihai(["run", "it", "--provider", "claude"]).run().exits(0);
+    let warning = "warning: Session disconnected, starting new session\n";
+    assert_eq!(done.stderr.matches(warning).count(), 2, "{done}");
+    let calls = fake.calls();
+    let resumed: Vec<bool> = calls.iter().map(|call| call.after("--resume").is_some()).collect();
+    assert_eq!(resumed, [false, true, false, true, false]);
+    let carried = "## Carried over from the previous iteration\n\nfirst\n\n{\"lastActions\":[],\"lastToolsUsed\":[]}\n\n";
+    assert_eq!(calls[2].input().trim_end(), format!("{carried}{}", calls[1].input()).trim_end(), "the check");
+    assert_eq!(calls[4].input().trim_end(), format!("{carried}{}", calls[3].input()).trim_end(), "the step");
+    assert_eq!(summaries(&project).as_array().map(Vec::len), Some(2), "no iteration more");
+}
+
 // S-56, S-57: where it works, who it is and what it may use are said with every query, and its own words win.
 #[test]
 fn every_query_is_told_where_it_works_and_what_holds_for_it() {

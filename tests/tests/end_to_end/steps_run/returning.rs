@@ -168,7 +168,8 @@ fn a_run_is_started_once_and_stopped_once_and_then_only_forked() {
     live.wait_for("\"asked\"");
     live.wait_for("\"asked\"");
     let again = project.saihai(["resume", "last"]).run().exits(2);
-    assert!(again.stderr.contains(&format!("owned by process {}", live.pid())), "already started: {again}");
+    let owned = format!("AlreadyStarted: run `{}` is owned by process {}", project.runs()[0], live.pid());
+    assert!(again.stderr.contains(&owned), "{again}");
     live.signal(Signal::INT);
     live.finish().exits(3);
     assert_eq!(returned(&project)["completionReason"], json!("cancelled"));

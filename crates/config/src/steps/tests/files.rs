@@ -1,8 +1,12 @@
 //! Where files are, and what cannot be read.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
-use super::{HOME, Project};
+use super::{HOME, Project, listed, places};
+use crate::steps::files::Files;
+use crate::{Diagnostics, MemorySource, Options, Settings};
 
 // S-19, case 1
 #[test]
@@ -15,6 +19,23 @@ fn a_file_that_is_no_json_is_told_by_its_place_and_nothing_else_of_it() {
     error steps/version agent.json:25:14 `x` is no version (write three numbers, such as `1.0.0`)
     error steps/syntax steps_registry.json:1:13 this is not valid JSON: a `,` or `}` must stand here, but the file ends
     ");
+}
+
+// S-19: reading knows of syntax alone, what is meant is judged afterwards.
+#[test]
+fn a_file_with_a_wrong_meaning_is_read_and_then_judged() {
+    let mut source = MemorySource::default();
+    let (path, mut found) = (PathBuf::from(format!("{HOME}/agent.json")), Diagnostics::new());
+    source.add(&path, r#"{"name": 7, "prompts": {"registry": "steps_registry.json"}}"#);
+    source.add(format!("{HOME}/steps_registry.json"), r#"{"steps": []}"#);
+    let files = Files::load(&source, &places(), &path, &mut found).expect("both are JSON");
+    assert_eq!(listed(&found), "", "nothing is wrong with the syntax");
+    let loaded = files.validate(&source, &places(), &Options::default(), &Settings::default(), found);
+    assert!(loaded.workflow.is_none() && loaded.diagnostics.has_errors());
+    let said = listed(&loaded.diagnostics);
+    assert!(said.contains("`name` must be text") && said.contains("`steps` must be"), "{said}");
+    source.add(&path, "{");
+    assert!(Files::load(&source, &places(), &path, &mut Diagnostics::new()).is_none());
 }
 
 // S-5
@@ -75,10 +96,10 @@ fn a_link_that_leads_out_of_the_project_is_refused() {
     insta::assert_snapshot!(project.said(), @"error steps/path-escape steps_registry.json:16:17 `.agent/tailor/prompts/order/measure/text/f_default.md` is a link that leads out of the project");
 }
 
-// S-1, S-4
+// S-1: the agent, its steps, what stands above them on this machine, and every text.
 #[test]
 fn every_file_is_read_before_the_run_and_named() {
-    let loaded = Project::tailor().load();
+    let loaded = Project::tailor().file("config.json", "{}").load();
     let uses: Vec<String> =
         loaded.uses.iter().map(|path| path.display().to_string().replace(HOME, "")).collect();
     assert_eq!(
@@ -86,6 +107,7 @@ fn every_file_is_read_before_the_run_and_named() {
         [
             "/agent.json",
             "/steps_registry.json",
+            "/config.json",
             "/prompts/order/measure/text/f_default.md",
             "/prompts/order/quote/check/f_default.md",
             "/prompts/order/quote/text/f_default.md",

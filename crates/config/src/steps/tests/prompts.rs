@@ -108,6 +108,15 @@ fn what_cannot_be_read_as_text_is_an_error_and_nothing_falls_back() {
     insta::assert_snapshot!(directory.said(), @"error steps/bad-file steps_registry.json:16:17 the file `.agent/tailor/prompts/order/measure/text/f_default.md` cannot be read: it is a directory, not a file");
 }
 
+// What S-45 adds is not added where the prompt shows a form of its own.
+#[test]
+fn a_prompt_that_shows_its_own_form_is_sent_as_it_is() {
+    let of = |text: &str| work(&Project::tailor().file(MEASURE, text), "measure");
+    let own = "Measure.\n```JSON\n{\"height\": 0}\n```\n";
+    assert_eq!(of(own), format!("{own}\n## Task\n<Task>"));
+    assert!(of("Measure.\n```jsonc\n{}\n```\n").contains("Reply with exactly one ```json block"));
+}
+
 // S-37, S-45, S-46
 #[test]
 fn what_saihai_adds_is_in_the_language_of_the_agent() {
