@@ -147,11 +147,11 @@ fn hats_are_orch_or_built_in() {
         found(&project(&[]), "hats:tdb"),
         "hats/unknown-definition no hats are named `tdb`; `orch` means `orch.yml`, `orch.yaml` or `.orch.yml` at the root of the project (did you mean `tdd`?)"
     );
-    // HC-45, H-6: a path never falls back to a name
+    // A path never falls back to a name.
     assert!(found(&project(&["/p/orch.yml"]), "nowhere.yml").starts_with("piece/missing-file"));
 }
 
-// P-4, H-7
+// P-4
 #[test]
 fn a_file_is_of_the_dialect_of_its_top_keys() {
     let source = MemorySource::new([

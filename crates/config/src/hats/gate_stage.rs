@@ -27,13 +27,15 @@ pub(super) fn put(workflow: &mut Workflow, point: &Point, mode: GateMode) {
 /// Leads a topic to its gate, and says who took it so far.
 fn divert(workflow: &mut Workflow, topic: &str, gate: &StageId) -> StageId {
     let Some(topics) = &mut workflow.topics else { return workflow.entry.clone() };
-    let taker = topics.routes.iter().find(|route| takes(&route.pattern, topic)).map(|route| &route.to);
-    let orphans = taker.is_none();
-    let taker = taker.unwrap_or(&topics.otherwise).clone();
+    // In the place of whoever took it: the others keep the order they were written in.
+    let place = topics.routes.iter().position(|route| takes(&route.pattern, topic));
+    let orphans = place.is_none();
+    let place = place.unwrap_or(topics.routes.len());
+    let taker = topics.routes.get(place).map_or(&topics.otherwise, |route| &route.to).clone();
     if topics.start.as_str() == topic && workflow.entry == taker {
         workflow.entry = gate.clone();
     }
-    topics.routes.insert(0, Route { pattern: topic.to_owned(), to: gate.clone(), orphans });
+    topics.routes.insert(place, Route { pattern: topic.to_owned(), to: gate.clone(), orphans });
     taker
 }
 

@@ -72,14 +72,13 @@ fn ring(requires: &[&str]) -> Workflow {
 
 #[test]
 fn hats_are_switched_by_events_and_ended_by_the_keyword() {
-    // H-24, H-25, H-40, H-43
     let mut sim = Sim::started(ring(&[]));
     assert_eq!(text_of(sim.asks[0].draft.as_ref().unwrap()), "tester\ntask.start");
     sim.reply("tester", publishes("tests.failing", Some("two red")));
     assert_eq!(text_of(sim.asks[0].draft.as_ref().unwrap()), "coder\ntests.failing\ntwo red");
     sim.reply("coder", publishes("code.written", None));
     sim.reply("tester", publishes("deploy.now", None));
-    assert_eq!(sim.open(), ["(base).1.1.1 Work"], "nobody takes it: H-29");
+    assert_eq!(sim.open(), ["(base).1.1.1 Work"], "nobody takes it");
     sim.reply("(base)", ends("LOOP_COMPLETE"));
     assert_eq!(sim.outcome(), "completed: complete");
     assert_eq!(sim.path()[0], "tester -(directive)-> coder");
@@ -88,7 +87,6 @@ fn hats_are_switched_by_events_and_ended_by_the_keyword() {
 
 #[test]
 fn completion_is_refused_until_the_required_events_were_published() {
-    // H-47
     let mut sim = Sim::started(ring(&["tests.failing"]));
     sim.reply("tester", ends("LOOP_COMPLETE"));
     let refused = Decision::Refused { missing: vec!["tests.failing".into()] };
@@ -119,7 +117,6 @@ fn an_event_outside_its_scope_completes_nothing() {
 
 #[test]
 fn silence_is_reminded_of_and_then_stalls_until_a_person_resumes() {
-    // H-48, H-49
     let mut sim = Sim::started(ring(&[]));
     for _ in 0..3 {
         sim.reply("tester", Reading { tail: "hm".to_owned(), ..Reading::default() });
@@ -135,7 +132,6 @@ fn silence_is_reminded_of_and_then_stalls_until_a_person_resumes() {
 
 #[test]
 fn reasons_are_told_in_the_workflows_words_each_once() {
-    // H-47, H-48
     let mut workflow = ring(&["tests.failing"]);
     workflow.words = IndexMap::from([
         ("in_code_block".to_owned(), " In a block.".to_owned()),
@@ -156,7 +152,6 @@ fn reasons_are_told_in_the_workflows_words_each_once() {
 
 #[test]
 fn topics_that_go_astray_are_remarked() {
-    // H-29, H-42, H-50, HC-2, HC-11
     let remarks = |workflow: Workflow, topic: &str| {
         let mut sim = Sim::started(workflow);
         sim.reply("tester", publishes(topic, None));
@@ -177,7 +172,6 @@ fn topics_that_go_astray_are_remarked() {
 
 #[test]
 fn saying_the_same_again_is_stale() {
-    // H-51
     let mut workflow = ring(&[]);
     workflow
         .topics
@@ -195,7 +189,6 @@ fn saying_the_same_again_is_stale() {
 
 #[test]
 fn a_hat_beyond_its_activations_is_replaced_once_and_then_holds() {
-    // H-52
     let mut workflow = ring(&[]);
     workflow.stages[0].visits = Some(VisitLimit {
         max: 1,
@@ -219,7 +212,7 @@ fn a_hat_beyond_its_activations_is_replaced_once_and_then_holds() {
     sim.prove_replay();
 }
 
-// H-49: whatever the run was held for, the counts of every stage begin at zero.
+// Whatever the run was held for, the counts of every stage begin at zero.
 #[test]
 fn a_person_who_resumes_gives_every_hat_its_activations_again() {
     let both_twice = || {

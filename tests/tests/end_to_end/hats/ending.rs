@@ -45,6 +45,10 @@ fn another_closing_word_makes_the_usual_one_ordinary_text() {
         let project = project(&format!("completion_keyword: {word:?}\n{RING}"), &[]);
         run(&project).exits(2);
     }
+    let twice =
+        |promise: &str| format!("completion_keyword: DONE\nloop: {{completion_promise: {promise}}}\n{RING}");
+    assert!(run(&project(&twice("OVER"), &[])).exits(2).stderr.contains("error[hats/alias-conflict]"));
+    check(&twice("DONE"), &["DONE"], DONE);
 }
 
 // H-46, HC-30

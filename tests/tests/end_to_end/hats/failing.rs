@@ -51,7 +51,7 @@ pub(super) fn calls(project: &Project) -> usize {
     project.read("calls").lines().count()
 }
 
-// H-54, HC-32: a reply sets the count to zero, so that the later failures do not add up to five.
+// HC-32: a reply sets the count to zero, so that the later failures do not add up to five.
 #[test]
 fn an_agent_may_fail_four_times_in_a_row_and_at_the_fifth_the_run_parks() {
     let both = [
@@ -74,7 +74,7 @@ fn an_agent_may_fail_four_times_in_a_row_and_at_the_fifth_the_run_parks() {
     });
 }
 
-// HC-33
+// Labels are set by work alone, and tested there.
 #[test]
 fn a_program_that_is_not_there_is_found_before_anything_is_made() {
     let project = Project::new(PROGRAM);
@@ -165,7 +165,8 @@ const UNDISTURBED: &str = "case $n in
 esac
 ";
 
-// H-56, HC-35: the same hat, event, counters and cost as if nobody had interrupted it.
+// H-56, HC-35: the same hat, event, counters and cost as if nobody had interrupted it. That three seconds are enough is shown
+// where time can be held still (the driver's tests).
 #[test]
 fn after_ctrl_c_no_child_is_left_and_resume_begins_at_the_same_turn() {
     let calm = with_agent("", UNDISTURBED);

@@ -66,14 +66,18 @@ fn a_file_of_the_public_tool_loads_and_runs_unchanged() {
     warning[hats/no-effect]: `state.use_scratchpad` has no effect here
     warning[hats/no-effect]: `state.scratchpad_path` has no effect here
     ");
+    // It wants a working tree of its own, which takes a repository.
+    for arguments in [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "--message", "first"]] {
+        project.git(arguments).run().exits(0);
+    }
     let outcome = run(&project).exits(0);
-    assert_eq!(
-        project.journal().path_taken(),
-        ["gate/pre-loop", "tester", "refactorer"],
-        "the preset's hats and its own: {outcome}"
+    let path = project.journal().path_taken().join(" ");
+    assert!(
+        path.ends_with("gate/pre-loop tester refactorer"),
+        "the preset's hats and its own: {path}\n{outcome}"
     );
-    let started = project.journal();
-    let prompt = started.prompt("refactorer");
+    assert!(project.root().join(".worktrees").is_dir(), "{outcome}");
+    let prompt = project.journal().prompt("refactorer");
     assert!(prompt.contains("# Hat: 🔎 レビュアー\n変更を読み"), "{prompt}");
     for (wrong, key) in [
         ("max_iterations: 0", "must be at least 1, not `0`"),
@@ -126,7 +130,7 @@ fn everything_wrong_is_said_at_once_with_file_place_and_help() {
     assert!(!project.root().join(".saihai/runs").exists());
 }
 
-// HC-6
+// H-13, HC-6
 #[test]
 fn an_id_of_any_script_and_its_instructions_reach_the_prompt_byte_for_byte() {
     let hats = "hats:\n  試験🧪:\n    name: \"🧪 試験\"\n    triggers: [task.start]\n    publishes: [LOOP_COMPLETE]\n    instructions: \"  {{issue_title}}\\tを見る 🧪  \\n\\n\\n\"\n";
@@ -135,6 +139,12 @@ fn an_id_of_any_script_and_its_instructions_reach_the_prompt_byte_for_byte() {
     assert!(shown.stdout.contains("# Hat: 🧪 試験\n  {{issue_title}}\tを見る 🧪  \n\n\n\n"), "{shown}");
     let checked = project.saihai(["check", "orch"]).run().exits(0);
     assert!(checked.stdout.contains("warning[hats/unexpanded-variable]"), "{checked}");
+    let named = |id: &str| hats.replace("試験🧪", id);
+    for id in ["\"a b\"", "a/b", "a\\b", "(base)", "a)", "\"\"", "\"a\\u0007b\"", &"x".repeat(65)] {
+        let refused = self::project(&named(id), &[]).saihai(["check", "orch"]).run().exits(2);
+        assert!(refused.stdout.contains("cannot be the id of a hat"), "{id}: {refused}");
+    }
+    self::project(&named(&"試".repeat(64)), &[]).saihai(["check", "orch"]).run().exits(0);
 }
 
 // HC-10
@@ -183,10 +193,59 @@ fn what_is_wrong_is_said_before_there_is_a_run() {
     for count in ["0", "-1", "1.5", "abc"] {
         sound.saihai(["run", "orch", "x", "--max-iterations", count]).run().exits(2);
     }
+    // A path is that file and no other.
+    sound.write("mine.yml", RING.replace("tester:", "first:"));
     let before = sound.snapshot();
     sound.saihai(["run", "nowhere.yml", "x", "--script", "script.yaml"]).run().exits(2);
     assert_eq!(sound.snapshot(), before, "`orch.yml` is untouched and not run");
     assert!(!sound.root().join(".saihai/runs").exists());
+    sound.saihai(["run", "mine.yml", "x", "--script", "script.yaml"]).run().exits(0);
+    assert_eq!(sound.journal().path_taken(), ["first"]);
+}
+
+// H-7
+#[test]
+fn a_file_is_of_hats_by_its_name_or_its_keys_and_read_by_the_rules_of_its_kind() {
+    let bare = "hats:\n  a: {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE]}\n";
+    let whole = bare.replace("]}", "], instructions: x}");
+    let project = Project::new(PROGRAM);
+    let check = |file: &str, text: &str| {
+        project.write(file, text);
+        let checked = project.saihai(["check", file]).run();
+        (checked.code.expect("an exit code"), codes(&checked.stdout))
+    };
+    for file in ["orch.yml", "orch.yaml", ".orch.yml"] {
+        // No key says so; its name does.
+        assert_eq!(check(file, "max_iterations: 3\n"), (0, String::new()), "{file}");
+        assert_eq!(check(file, &whole), (0, String::new()), "{file}");
+    }
+    assert_eq!(check("ralph.yml", "core: {guardrails: [Be careful.]}\n"), (0, String::new()));
+    assert_eq!(check("mine.yml", &whole), (0, String::new()));
+    assert_eq!(check("mine.yml", "event_loop: {max_iterations: 3}\n"), (0, String::new()));
+    // Files of ralph need less of a hat.
+    for key in ["event_loop: {}", "cli: {}", "core: {}"] {
+        assert_eq!(check("mine.yml", &format!("{key}\n{bare}")), (0, String::new()), "{key}");
+    }
+    let (code, said) = check("mine.yml", bare);
+    assert!(code == 2 && said.contains("hats/missing-key"), "{said}");
+    let (code, said) = check("mine.yml", &format!("{whole}movements: []\n"));
+    assert!(code == 2 && said.contains("written in two dialects at once"), "{said}");
+}
+
+// HC-42
+#[test]
+fn a_session_manager_and_a_misspelt_backend_are_told() {
+    let hats = |top: &str| project(&format!("{top}\n{RING}"), &["LOOP_COMPLETE"]);
+    let idle = hats("session: {manager: auto, prefix: orch, capture_interval: 500}");
+    let checked = idle.saihai(["check", "orch"]).run().exits(0);
+    assert_eq!(codes(&checked.stdout).matches("warning[hats/no-effect]").count(), 3, "{checked}");
+    run(&idle).exits(0);
+    let refused = run(&hats("session: {manager: tmux}")).exits(2);
+    assert!(refused.stderr.contains("error[hats/not-supported]"), "{refused}");
+    assert!(refused.stderr.contains("saihai log -f"), "{refused}");
+    let misspelt = hats("backend: cluade").saihai(["run", "orch", "T"]).run().exits(2);
+    assert!(misspelt.stderr.contains("error[hats/unknown-provider]"), "{misspelt}");
+    assert!(misspelt.stderr.contains("did you mean `claude`?"), "{misspelt}");
 }
 
 // H-8
@@ -204,7 +263,7 @@ fn a_preset_is_ejected_once() {
     }
 }
 
-// H-30: as it is entered, not as a run begins.
+// As it is entered, not as a run begins.
 #[test]
 fn the_prompt_of_a_hat_is_shown_with_an_event_of_its_own() {
     let project = project(RING, &[]);

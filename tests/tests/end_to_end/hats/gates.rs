@@ -11,7 +11,7 @@ fn approvals(project: &Project) -> Vec<String> {
     answers.map(str::to_owned).collect()
 }
 
-// H-59
+// That a no leaves no pull request is tested with the work on issues.
 #[test]
 fn without_a_terminal_a_gate_parks_the_run_and_a_no_ends_it_as_declined() {
     let gated = format!("gates: [tests.passing]\n{RING}");
@@ -41,7 +41,7 @@ fn without_a_terminal_a_gate_parks_the_run_and_a_no_ends_it_as_declined() {
 
 const REPLIES: [&str; 2] = ["EVENT: tests.passing", "LOOP_COMPLETE"];
 
-// H-57: before the first turn, when the work is done, before a topic leads on; other names mean the same.
+// Before the first turn, when the work is done, before a topic leads on; other names mean the same.
 #[test]
 fn every_gate_asks_where_its_name_says() {
     let waits = |gates: &str, expected: &str| {
@@ -68,7 +68,7 @@ fn every_gate_asks_where_its_name_says() {
     assert!(run(&wrong).exits(2).stderr.contains("hats/unreachable-gate"));
 }
 
-// H-58: what holds for the work on issues is tested there.
+// What holds for the work on issues is tested there.
 #[test]
 fn auto_says_whether_gates_ask_that_nobody_listed() {
     check(RING, &REPLIES, "tester closer; finished: completed complete; 0");
@@ -85,7 +85,7 @@ fn auto_says_whether_gates_ask_that_nobody_listed() {
     assert_eq!(approvals(&typed), ["auto"; 2]);
 }
 
-// HC-43: three approvals with a pull request are tested with the work on issues.
+// HC-43; the third approval, where a pull request is made, is tested with the work on issues.
 #[test]
 fn a_plain_file_never_waits_and_a_gate_waits_before_the_hat_behind_it() {
     let plain = project(RING, &REPLIES);

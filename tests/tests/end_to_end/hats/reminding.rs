@@ -1,6 +1,6 @@
 //! Replies that report nothing.
 
-use super::{RING, check, log, project, prompts, run};
+use super::{RING, check, project, prompts, run};
 
 fn reminder(prompt: &str) -> String {
     let section = prompt.split("# Reminder\n").nth(1).unwrap_or_default();
@@ -131,7 +131,7 @@ fn a_stalled_run_goes_on_when_a_person_says_so_with_its_counts_at_zero() {
     check(defaults, &["hm"; 5], "a b; parked: limit stalled; 5");
 }
 
-// H-49, HC-23
+// HC-23; without hats there is no stall rule
 #[test]
 fn a_loop_without_hats_goes_on_until_its_limit_and_is_reminded_of_near_misses_only() {
     let working = project("preset: simple\nmax_iterations: 5\n", &["working"; 6]);
@@ -156,5 +156,11 @@ fn a_default_topic_is_published_by_the_engine_after_a_reminder_and_proves_nothin
     assert!(told[1].contains("# Reminder\n"), "{}", told[1]);
     assert_eq!(super::published(&project)[1], "engine a.done - taken b a.done");
     assert!(!told[2].contains("\n> "), "no message: {}", told[2]);
-    assert!(log(&project).contains("a.done"), "{}", log(&project));
+    let keyword =
+        self::project(&hats.replace("default_publishes: a.done", "default_publishes: LOOP_COMPLETE"), &[]);
+    assert!(run(&keyword).exits(2).stderr.contains("error[hats/keyword-trigger]"));
+    // It does not reset the count of silence: three replies without a report stall, whatever was published meanwhile.
+    let stalled = self::project(hats, &["hm", "hm", "hm"]);
+    run(&stalled).exits(5);
+    assert_eq!(stalled.journal().path_taken(), ["a", "b"]);
 }

@@ -76,7 +76,7 @@ fn a_topic_that_nobody_takes_goes_to_the_default_hat_or_to_no_hat() {
     assert!(!log(&simple).contains("nobody takes"), "{}", log(&simple));
 }
 
-// H-29: a gate on its way does not make somebody take it, nor is it said to.
+// A gate on its way does not make somebody take it, nor is it said to.
 #[test]
 fn a_gated_topic_that_nobody_takes_is_orphaned_all_the_same() {
     let hats =
@@ -90,7 +90,7 @@ fn a_gated_topic_that_nobody_takes_is_orphaned_all_the_same() {
     assert_eq!(published(&project)[1], "a gone - orphaned (base) - (gate/gone)");
 }
 
-// H-26, HC-7: what the table is made of is tested where it is made; here a run goes by it.
+// H-26, HC-7
 #[test]
 fn an_exact_trigger_wins_over_a_pattern_and_a_pattern_over_a_lone_star() {
     let hats = "hats:
@@ -110,6 +110,8 @@ fn an_exact_trigger_wins_over_a_pattern_and_a_pattern_over_a_lone_star() {
         let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
         check(hats, &replies, &format!("first {hat}; finished: completed complete; 0"));
     }
+    let wrong = project(&hats.replace("build.*", "bu*"), &[]);
+    assert!(run(&wrong).exits(2).stderr.contains("error[hats/bad-pattern]"));
 }
 
 // HC-12

@@ -28,17 +28,120 @@ fn hats_work_on_an_issue_and_their_keyword_opens_its_delivery() {
     assert_eq!(by, ["auto"; 3], "`auto` of the file says yes at the three gates, and each is asked once");
 }
 
-// The three gates of the work on an issue, as a file lists them.
+/// Where work waits with these keys of the file.
+fn waits_at(keys: &str) -> String {
+    let project = with(keys);
+    let outcome = work(&project, &[]).run();
+    let place = outcome.stdout.split("an answer at `").nth(1).and_then(|rest| rest.split('`').next());
+    place.map_or_else(|| format!("{:?}", outcomes(&outcome)), str::to_owned)
+}
+
+// H-57
 #[test]
 fn gates_of_the_file_are_those_of_the_work() {
+    for (names, gate) in [
+        (["pre-loop", "pre_loop", "after_plan"], "pre-loop"),
+        (["post-completion", "post_completion", "after_implementation"], "post-completion"),
+        (["before-pr", "before_pr", "before-pr, before_pr"], "before-pr"),
+    ] {
+        for name in names {
+            assert_eq!(waits_at(&format!("gates: [{name}]\n")), gate, "{name}");
+        }
+        assert_eq!(waits_at(&format!("gates: {{{gate}: true}}\n")), gate);
+    }
+    let planned = "  planner:\n    name: P\n    triggers: [task.start]\n    publishes: [plan.ready]\n    instructions: Plan.\n";
+    for name in ["after_plan", "plan.ready"] {
+        let project = with(&format!("gates: [{name}]\n"));
+        let hats =
+            HATS.replace("task.start", "plan.ready").replacen("hats:\n", &format!("hats:\n{planned}"), 1);
+        project.write("orch.yml", format!("gates: [{name}]\n{hats}"));
+        project
+            .write("script.yaml", format!("script: 1\nreplies:\n  - {{text: 'EVENT: plan.ready'}}\n{REPLY}"));
+        let checked = project.saihai(["check", "orch"]).run().exits(0);
+        assert_eq!(checked.stdout.contains("means the gate `plan.ready`"), name == "after_plan", "{checked}");
+        let outcome = work(&project, &[]).run().exits(6);
+        assert!(outcome.stdout.contains("an answer at `plan.ready`"), "{outcome}");
+    }
+    let nobody = with("gates: [nothing]\n");
+    assert!(nobody.saihai(["check", "orch"]).run().exits(2).stdout.contains("hats/unreachable-gate"));
+    // At the last of them the work is committed; a yes lets it on, and each is asked once.
     let project = with("gates: [before-pr]\n");
-    let outcome = work(&project, &[]).run().exits(6);
-    assert!(outcome.stdout.contains("an answer at `before-pr`"), "{outcome}");
-    assert_eq!(git(&project, &["show", "feature/issue-7:f"]), "x", "the work is committed by then");
+    work(&project, &[]).run().exits(6);
+    assert_eq!(git(&project, &["show", "feature/issue-7:f"]), "x");
     let run = project.runs()[0].clone();
     project.saihai(["answer", &run, "yes"]).run().exits(0);
     assert_eq!(outcomes(&work(&project, &[]).run().exits(0)), ["#7 branch-ready"]);
     assert_eq!(project.journal().facts("answered").count(), 1);
+}
+
+// H-58: with `run` and with `work`.
+#[test]
+fn auto_of_the_file_says_which_gates_ask() {
+    let run = |keys: &str, flags: &[&str]| {
+        let project = with(keys);
+        let all = [&["run", "orch", "T", "--script", "script.yaml"], flags].concat();
+        let outcome = project.saihai(all).run();
+        let answers = project.journal().facts("answered").count();
+        (outcome.code, project.journal().path_taken().join(" "), answers)
+    };
+    let ends = |path: &str, answers| (Some(0), path.to_owned(), answers);
+    let waits = |path: &str| (Some(6), path.to_owned(), 0);
+    assert_eq!(run("", &[]), ends("coder", 0), "a plain file asks nobody");
+    assert_eq!(run("gates: [post-completion]\n", &[]), waits("coder gate/post-completion"));
+    assert_eq!(run("auto: false\n", &[]), waits("gate/pre-loop"));
+    assert_eq!(run("auto: false\ngates: {pre-loop: false}\n", &[]), waits("coder gate/post-completion"));
+    let both = "gate/pre-loop coder gate/post-completion";
+    assert_eq!(run("auto: true\n", &[]), ends(both, 2));
+    assert_eq!(run("auto: false\n", &["--auto"]), ends(both, 2));
+    // Where the file is silent, work asks at its own three gates, or at those the settings name.
+    assert_eq!(waits_at(""), "pre-loop");
+    assert_eq!(waits_at("auto: false\n"), "pre-loop");
+    assert_eq!(waits_at("auto: false\ngates: {pre-loop: false}\n"), "post-completion");
+    assert_eq!(waits_at("auto: false\ngates: {pre-loop: false, post-completion: false}\n"), "before-pr");
+    let silent = with("");
+    silent.write(".saihai/config.toml", "[work]\ndefinition = \"orch\"\ngates = []\n");
+    assert_eq!(outcomes(&work(&silent, &[]).run().exits(0)), ["#7 branch-ready"]);
+}
+
+// H-59
+#[test]
+fn who_says_no_to_hats_keeps_the_files_and_gets_no_pull_request() {
+    let scene = Scene::new(REPLY, |state| {
+        state.issue(7, "Login fails", &["saihai"]);
+    });
+    let planned = "gates: [task.go, before-pr]\ncreate_pr: true\nhats:\n  first: {name: F, triggers: [task.start], publishes: [task.go], instructions: x}\n";
+    let hats = HATS.replace("hats:\n", "").replace("task.start", "task.go");
+    scene.project.write("orch.yml", format!("{planned}{hats}"));
+    scene
+        .project
+        .write("script.yaml", format!("script: 1\nreplies:\n  - {{text: 'EVENT: task.go look'}}\n{REPLY}"));
+    let call = || {
+        let arguments = [
+            "work",
+            "--script",
+            "script.yaml",
+            "--repo",
+            "me/tool",
+            "--label",
+            "saihai",
+            "--definition",
+            "orch",
+        ];
+        let call = scene.project.saihai(arguments).env("GITHUB_API_URL", scene.server.url());
+        call.env("GITHUB_TOKEN", "ghp_canary0000000000000000000000000000").run()
+    };
+    // No terminal: it waits at the topic, and what is said with a yes joins the event.
+    call().exits(6);
+    let run = scene.project.runs()[0].clone();
+    scene.project.saihai(["answer", &run, "yes", "but quickly"]).run().exits(0);
+    call().exits(6);
+    let prompt = scene.project.journal().prompt("coder");
+    assert!(prompt.contains("> look\n> but quickly\n"), "{prompt}");
+    scene.project.saihai(["answer", &run, "no"]).run().exits(0);
+    let outcome = call().exits(3);
+    assert_eq!(outcomes(&outcome), ["#7 declined"], "{outcome}");
+    assert!(scene.server.state().pull_requests.is_empty());
+    assert_eq!(git(&scene.project, &["show", "feature/issue-7:f"]), "x", "files stay");
 }
 
 // The keys that switch issue work on: pull request, labels, dependencies, where worktrees are, what is copied.

@@ -59,9 +59,13 @@ fn model_backend_and_weight_of_a_hat_are_refused_by_name() {
 fn only_the_default_hat_needs_no_trigger() {
     let default = "  default: {name: D, triggers: [], publishes: [LOOP_COMPLETE], instructions: x}\n";
     check(&format!("{}{default}", hat("")), "");
+    begins(&hat("triggers: []"), "error hats/bad-value hats.tester.triggers ");
+    begins(
+        &default.replace("default:", "other:").replacen("  ", "hats:\n  ", 1),
+        "error hats/bad-value hats.other.triggers ",
+    );
 }
 
-// H-13
 #[test]
 fn an_id_is_of_any_script_without_blanks_slashes_and_brackets() {
     let named = |id: &str| {
@@ -100,7 +104,7 @@ fn triggers_are_patterns_and_publishes_are_topics() {
     begins(&hat("publishes: done"), "error hats/bad-type hats.tester.publishes");
 }
 
-// H-16, H-19
+// H-16
 #[test]
 fn the_keyword_triggers_nothing_and_may_be_published() {
     begins(
@@ -134,7 +138,7 @@ fn a_number_out_of_its_range_or_no_number_is_an_error() {
     begins("max_cost_usd: 0", "error hats/bad-value max_cost_usd");
 }
 
-// H-18, HC-42
+// H-18
 #[test]
 fn keys_of_the_public_tool_work_or_have_no_effect_or_are_refused_and_never_silently() {
     let session = "session: {manager: auto, prefix: orch, capture_interval: 500}\n";
@@ -209,7 +213,6 @@ fn broken_empty_doubled_and_merged_files_are_errors() {
     );
 }
 
-// H-63, HC-42
 #[test]
 fn an_unknown_provider_is_never_replaced_by_another() {
     insta::assert_snapshot!(Project::new(&format!("backend: cluade\n{}", hat(""))).said(), @"error hats/unknown-provider backend 1:10 no provider is named `cluade` (did you mean `claude`?)");

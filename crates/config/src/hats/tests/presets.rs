@@ -182,7 +182,7 @@ fn lists_and_scalars_are_replaced_maps_are_merged_and_hats_of_the_file_come_firs
         "hats:\n  zero: {name: Z, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n",
     );
     assert_eq!(ids(&first)[..2], ["zero", "planner"]);
-    assert_eq!(first.workflow().topics.unwrap().routes[1].to.as_str(), "zero", "it wins a shared trigger");
+    assert_eq!(first.workflow().topics.unwrap().routes[0].to.as_str(), "zero", "it wins a shared trigger");
     let whole = project(
         "hats:\n  planner: {name: Mine, triggers: [task.start], publishes: [plan.ready], instructions: y}\n",
     );

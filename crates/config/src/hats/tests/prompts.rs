@@ -129,16 +129,16 @@ fn the_closing_word_is_told_to_whoever_may_write_it() {
     assert!(!simple.contains("EVENT: <topic>"), "there is no topic to name: {simple}");
 }
 
-// H-48, S0
+// S0
 #[test]
 fn a_silent_turn_is_reminded_of_its_topics_and_its_own_end() {
     insta::assert_snapshot!(note(&Project::new(RING), "tester"), @"The previous turn of this role reported no result.<Reasons> The topics of this role are: tests.failing, tests.passing. Check what is already done, finish the rest, then report. It ended with:> <ReplyTail>");
     insta::assert_snapshot!(note(&Project::new(&format!("language: ja\n{RING}")), "tester"), @"前回の返答には結果の報告がありませんでした。<Reasons>この役割のトピックは次のとおりです: tests.failing, tests.passing。 済んだ作業を確認し、残りを終えてから報告してください。前回の末尾:> <ReplyTail>");
-    // H-49: without hats only a near miss is told of
+    // Without hats only a near miss is told of
     insta::assert_snapshot!(note(&Project::new("{}"), "(base)"), @"⟦reasoned:The previous turn of this role reported no result.<Reasons> Check what is already done, finish the rest, then report. It ended with:⟧⟦reasoned:> <ReplyTail>⟧");
 }
 
-// H-48: every reason the judge and the engine can give has words in both languages
+// Every reason the judge and the engine can give has words in both languages
 #[test]
 fn every_reason_has_words() {
     let codes = [
@@ -163,7 +163,6 @@ fn every_reason_has_words() {
     }
 }
 
-// H-13
 #[test]
 fn name_and_instructions_reach_the_prompt_byte_for_byte() {
     let instructions = "  indented {{issue_title}}\n\n絵文字🧪  \n\n\n";

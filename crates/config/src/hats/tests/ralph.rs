@@ -26,7 +26,7 @@ fn a_collection_is_known_by_its_name_or_its_keys_and_needs_less_than_orch() {
     assert!(Project::new(bare).said().contains("hats/missing-key"), "orch.yml needs instructions");
 }
 
-// H-7: which files are hats at all is tested where definitions are found.
+// Which files are hats at all is tested where definitions are found.
 #[test]
 fn a_file_with_one_key_of_ralph_is_read_by_its_rules_and_any_other_by_those_of_orch() {
     let bare = "hats:\n  a: {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE]}\n";

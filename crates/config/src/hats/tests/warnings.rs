@@ -45,7 +45,6 @@ fn a_hat_that_nothing_leads_to_and_a_topic_that_nobody_takes_are_warned_of() {
     check(&caught.replace("[\"code.written\"]", "[\"code.written\", \"nobody\"]"), &[]);
 }
 
-// H-3
 #[test]
 fn a_trigger_of_several_hats_is_warned_of_and_the_first_hat_wins() {
     let two = |z: &str, a: &str| {
@@ -69,14 +68,13 @@ fn a_trigger_of_several_hats_is_warned_of_and_the_first_hat_wins() {
 fn hats_that_never_begin_or_loop_on_themselves_or_end_nowhere_are_warned_of() {
     check(&hat("triggers: [begin]"), &["warning hats/no-start hats.tester"]);
     check(&format!("starting_event: begin\n{}", hat("")), &["warning hats/no-start starting_event"]);
-    // H-28: legal, and bounded
+    // Legal, and bounded.
     let looping = hat("publishes: [task.start]");
     check(&looping, &["warning hats/self-loop hats.tester.publishes[0]"]);
     check(&format!("max_activations: 2\n{looping}"), &[]);
     check(&hat("publishes: []"), &["warning hats/dead-end hats.tester"]);
 }
 
-// H-13, H-69
 #[test]
 fn instructions_that_would_not_work_are_warned_of() {
     let of = |slug: &str| format!("warning hats/{slug} hats.tester.instructions");

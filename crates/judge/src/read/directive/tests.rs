@@ -256,7 +256,6 @@ fn events_beside_a_closing_word_are_still_recorded() {
     check("EVENT: tests.failing\nLOOP_COMPLETE", &["1 tests.failing", "end LOOP_COMPLETE"]);
 }
 
-// H-19, HC-28
 #[test]
 fn only_the_words_of_the_definition_close() {
     let end = |words: &[&str], text: &str| reading(words, "", text).end_word;
@@ -264,7 +263,7 @@ fn only_the_words_of_the_definition_close() {
     assert_eq!(end(&["DONE"], "DONE").as_deref(), Some("DONE"));
     assert_eq!(end(&[], "LOOP_COMPLETE"), None);
     assert_eq!(end(&["", "A.B"], "\n \nA.B"), Some("A.B".to_owned()));
-    // H-66
+    // The last word counts.
     assert_eq!(end(&["DONE", "GIVE_UP"], "DONE\nGIVE_UP").as_deref(), Some("GIVE_UP"));
     assert_eq!(reading(&["DONE"], "", "All done.\nWell done, done.").near_misses, [""; 0]);
 }
