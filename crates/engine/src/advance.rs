@@ -251,7 +251,7 @@ impl Run {
     }
 
     /// A gate nobody answered in time answers itself.
-    fn close_gate_in_time(&mut self, workflow: &Workflow) {
+    pub(crate) fn close_gate_in_time(&mut self, workflow: &Workflow) {
         let Some(visit) = &self.visit else { return };
         let Some(Slot::Open { call, until: Some(until) }) = visit.round.slot(Place::Main(0)) else { return };
         if *until > self.now || workflow.stage(&visit.stage).is_none() {

@@ -230,6 +230,8 @@ impl Run {
             self.limits.hard_rounds = self.limits.hard_rounds.map(|hard| hard.max(rounds));
         }
         self.limits.runtime = raise.runtime.or(self.limits.runtime);
+        // Nobody is asked again whose time to answer is over.
+        self.close_gate_in_time(workflow);
         self.repeat_calls(|slot| matches!(slot, Slot::Open { .. }));
         let Some(visit) = &mut self.visit else { return };
         for (place, slot) in &mut visit.round.slots {

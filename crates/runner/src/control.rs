@@ -18,6 +18,8 @@ pub enum Command {
         /// By whom.
         by: String,
     },
+    /// A wait that is over may end now.
+    GoOn,
 }
 
 /// A handle to a driver, cheap to clone. Telling a driver that is gone does nothing.
@@ -46,6 +48,11 @@ impl Control {
     /// Cancels the run.
     pub fn cancel(&self, by: &str) {
         self.tell(Command::Cancel { by: by.to_owned() });
+    }
+
+    /// Lets a driver that goes on only when it is told to (`Going::when_told`) end a wait that is over.
+    pub fn go_on(&self) {
+        self.tell(Command::GoOn);
     }
 
     fn tell(&self, command: Command) {

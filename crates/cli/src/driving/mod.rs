@@ -191,7 +191,7 @@ async fn watched(
     }
     let (tell, hear) = mpsc::unbounded_channel();
     let driving = async move {
-        let going = Going { stay_at_gates: showing.interactive, auto: showing.auto };
+        let going = Going { stay_at_gates: showing.interactive, auto: showing.auto, when_told: false };
         let finish = driver
             .drive(going, &mut |observed: Observed<'_>| tell.send(Seen::from(observed)).unwrap_or(()))
             .await;

@@ -227,6 +227,27 @@ fn a_gate_is_shown_again_on_resume_and_a_no_declines() {
 }
 
 #[test]
+fn a_gate_whose_time_ran_out_while_nobody_drove_the_run_is_not_asked_again() {
+    let ask = |timeout: Millis| {
+        let mut workflow = flow("build: ok -> COMPLETE");
+        let mut ask = gate("build", Wants::YesNo);
+        if let Activity::Gate(gate) = &mut ask.does {
+            gate.timeout = Some(timeout);
+        }
+        workflow.stages.insert("ask".into(), ask);
+        workflow.entry = "ask".into();
+        let mut sim = Sim::started(workflow);
+        assert_eq!(sim.outcome(), "parked: person");
+        // 100 seconds pass.
+        sim.crash_and_resume();
+        sim.prove_replay();
+        sim.outcome()
+    };
+    assert_eq!(ask(Millis::seconds(50)), "declined: declined");
+    assert_eq!(ask(Millis::seconds(500)), "parked: person");
+}
+
+#[test]
 fn interrupting_stops_what_is_under_way_and_resume_repeats_it() {
     // K-22, T-72
     let mut sim = Sim::started(flow("review[a b]: all(ok) -> COMPLETE"));

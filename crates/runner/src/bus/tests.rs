@@ -122,7 +122,7 @@ async fn observers_of_a_run_hear_its_events_in_order_and_neither_stop_nor_delay_
             bus.see(record);
         }
     };
-    let (finish, _) = testing::watch(driver, Going { stay_at_gates: false, auto: false }, &mut see).await;
+    let (finish, _) = testing::watch(driver, Going::default(), &mut see).await;
     // The one that is stuck is still stuck.
     assert!(matches!(finish.unwrap().ending, Some(saihai_model::Ending::Completed(_))));
     assert_eq!(next(&heard, 4), ["task.start", "tests.failing", "code.written", "tests.failing"]);
@@ -131,7 +131,7 @@ async fn observers_of_a_run_hear_its_events_in_order_and_neither_stop_nor_delay_
     drop(never);
     let undisturbed = testing::Project::new();
     let driver = undisturbed.start(testing::hats(testing::PAIR), testing::script(&texts)).unwrap();
-    testing::drive(driver, Going { stay_at_gates: false, auto: false }).await.0.unwrap();
+    testing::drive(driver, Going::default()).await.0.unwrap();
     let decided = |project: &testing::Project| {
         let mut decided = Vec::new();
         let see = &mut |record: Record| {
@@ -151,7 +151,7 @@ async fn an_event_at_a_gate_leads_to_the_hat_behind_it() {
     let gated = || testing::hats(&format!("gates: [pre-loop, tests.failing]\n{}", testing::PAIR));
     let project = testing::Project::new();
     let driver = project.start(gated(), testing::script(&["EVENT: tests.failing", "LOOP_COMPLETE"])).unwrap();
-    testing::drive(driver, Going { stay_at_gates: false, auto: true }).await.0.unwrap();
+    testing::drive(driver, Going { auto: true, ..Going::default() }).await.0.unwrap();
     let workflow = gated();
     let mut events = BusEvents::new(&workflow);
     let mut seen = Vec::new();

@@ -48,6 +48,10 @@ pub struct Driver {
     inbox: Inbox,
     way: Way,
     wake: Option<Moment>,
+    /// Waits end only when that is told.
+    when_told: bool,
+    /// It was told.
+    told: bool,
     interrupts: u32,
     warnings: Vec<Warning>,
 }
@@ -59,6 +63,8 @@ pub struct Going {
     pub stay_at_gates: bool,
     /// Every gate that takes yes or no is answered with yes, and recorded as such.
     pub auto: bool,
+    /// Whoever waits for a moment, with nothing under way, goes on only when it is told to: somebody else may work meanwhile.
+    pub when_told: bool,
 }
 
 /// How driving came to an end.
@@ -129,6 +135,7 @@ impl Driver {
         observer: &mut dyn FnMut(Observed<'_>),
     ) -> Result<Finish, Error> {
         self.way = Way::Drive { auto: going.auto };
+        self.when_told = going.when_told;
         let driven = self.go(going, observer).await;
         let grace = if self.interrupts > 1 { Duration::ZERO } else { GRACE_INTERRUPTED };
         self.providers.hurry();
@@ -180,7 +187,7 @@ impl Driver {
     }
 
     async fn next(&mut self, polls: &mut tokio::time::Interval) -> Happened {
-        let left = self.wake.map(|at| self.owned.clock().until(at));
+        let left = self.wake.filter(|_| self.may_wake()).map(|at| self.owned.clock().until(at));
         let wake = async {
             match left {
                 Some(left) => tokio::time::sleep(left).await,
@@ -200,6 +207,11 @@ impl Driver {
             }
             _ = polls.tick() => Happened::Poll,
         }
+    }
+
+    /// Whether a wait may end. Limits of what is under way hold in any case.
+    fn may_wake(&self) -> bool {
+        !self.when_told || self.told || !self.calls.is_empty()
     }
 
     /// Nothing is under way and nothing can be done before something changes outside.
@@ -232,6 +244,10 @@ impl Driver {
                 Fact::Interrupted { by }
             }
             Command::Cancel { by } => Fact::Cancelled { by },
+            Command::GoOn => {
+                self.told = true;
+                return Ok(());
+            }
             Command::Answer(answer) => {
                 if self.owned.run().open_gate() != Some(&answer.call) {
                     observer(Observed::Warning(&Warning::LateAnswer { call: answer.call }));
@@ -245,8 +261,8 @@ impl Driver {
 
     fn pass_time(&mut self, observer: Observer<'_>) -> Result<(), Broken> {
         match self.wake {
-            Some(at) if at <= self.owned.clock().now() => {
-                self.wake = None;
+            Some(at) if at <= self.owned.clock().now() && self.may_wake() => {
+                (self.wake, self.told) = (None, false);
                 self.settle(vec![Fact::Woke], observer)
             }
             Some(_) | None => Ok(()),

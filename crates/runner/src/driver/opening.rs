@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use saihai_connect::{Asked, Connections, Providers, Surroundings};
-use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text};
+use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text, Workflow};
 
 use super::meters::{self, Meters};
 use super::{Driver, Going};
@@ -27,6 +27,14 @@ pub(super) enum Opening {
 }
 
 impl Driver {
+    /// Whether everybody can be asked whom a workflow asks; nothing is made.
+    ///
+    /// # Errors
+    /// Who cannot, and why.
+    pub fn find_all(workflow: &Workflow, connections: Connections) -> Result<(), Error> {
+        Providers::open(workflow, connections).map(drop).map_err(Error::Unavailable)
+    }
+
     /// Makes the run's directory and owns it. Nothing is asked before [`Self::drive`].
     ///
     /// # Errors
@@ -110,6 +118,8 @@ impl Driver {
             meters: Meters::default(),
             way: Way::Drive { auto: false },
             wake: None,
+            when_told: false,
+            told: false,
             interrupts: 0,
             warnings: Vec::new(),
             owned,

@@ -41,7 +41,7 @@ async fn a_wish_for_an_owner_that_does_not_read_is_left_for_it() {
     assert_eq!(cancel(&directory, "me", clock).await.unwrap(), Reached::Left);
     drop(owner);
     // The next who drives the run finds it.
-    let going = Going { stay_at_gates: true, auto: false };
+    let going = Going { stay_at_gates: true, ..Going::default() };
     let finish = drive(project.resume(go_on()).unwrap(), going).await.0.unwrap();
     assert_eq!(finish.ending, Some(saihai_model::Ending::Cancelled));
 }

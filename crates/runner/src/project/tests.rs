@@ -13,7 +13,7 @@ use crate::{Going, RunDirectory};
 async fn finished(workflow: Workflow, script: Script) -> Project {
     let project = Project::new();
     let driver = project.start(workflow, script).unwrap();
-    drive(driver, Going { stay_at_gates: false, auto: true }).await.0.unwrap();
+    drive(driver, Going { auto: true, ..Going::default() }).await.0.unwrap();
     project
 }
 
@@ -120,7 +120,7 @@ async fn an_event_leads_on_only_where_it_was_gone_by() {
     ];
     let project = Project::new();
     let driver = project.start(hats(&strict), script(&texts)).unwrap();
-    drive(driver, Going { stay_at_gates: false, auto: true }).await.0.unwrap();
+    drive(driver, Going { auto: true, ..Going::default() }).await.0.unwrap();
     insta::assert_snapshot!(told(&project.last()), @r#"
     8 tester.1.1 iteration 1 by Directive rule None Stage(StageId("coder"))
         Published { topic: Topic("a.b"), line: 1, message: None, leads: false }

@@ -2,6 +2,7 @@
 
 use saihai_tests::Project;
 
+use super::github::Scene;
 use super::{branches, commit, git, repository, writes};
 
 const HATS: &str = "hats:\n  coder:\n    name: Coder\n    triggers: [task.start]\n    publishes: [LOOP_COMPLETE]\n    instructions: Work.\n";
@@ -135,9 +136,10 @@ fn where_there_can_be_no_worktree_the_run_is_refused_before_it_begins() {
     assert!(both.stderr.contains("exclude each other"), "{both}");
 }
 
-// A program that is missing is found before there is anything to remove again.
+// A program that is missing is found before there is anything to remove again; under `work` also before a label is set (H-54,
+// HC-33).
 #[test]
-fn a_missing_program_leaves_no_run_no_branch_and_no_worktree() {
+fn a_missing_program_leaves_no_run_no_branch_no_worktree_and_no_label() {
     let project = repository("");
     project.write(".saihai/issues/7.md", "# Seven\n");
     commit(&project);
@@ -148,4 +150,14 @@ fn a_missing_program_leaves_no_run_no_branch_and_no_worktree() {
         assert_eq!(branches(&project), ["main"], "{about:?}");
         assert!(!project.root().join(".worktrees").exists(), "{about:?}");
     }
+    let scene = Scene::new("", |state| {
+        state.issue(7, "Seven", &["saihai"]);
+    });
+    let arguments = ["work", "--repo", "me/tool", "--auto", "--label", "saihai", "--provider", "claude"];
+    let call = scene.project.saihai(arguments).env("GITHUB_API_URL", scene.server.url());
+    let outcome = call.env("GITHUB_TOKEN", "t").run().exits(4);
+    assert_eq!(outcome.stderr.matches("error").count(), 1, "{outcome}");
+    assert_eq!(scene.server.writes(), [""; 0]);
+    assert_eq!(scene.project.runs(), [""; 0]);
+    assert_eq!(branches(&scene.project), ["main"]);
 }

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use saihai_tests::Terminal;
 
 use super::github::Scene;
-use super::{branches, commit, repository, work, writes};
+use super::{branches, commit, git, outcomes, repository, work, writes};
 
 // What is new is begun, what failed is not begun again.
 #[test]
@@ -22,6 +22,89 @@ fn new_issues_are_found_and_failed_ones_are_left_alone() {
     call.signal(Signal::TERM);
     let outcome = call.finish().exits(1);
     assert_eq!(scene.project.runs().len(), 2, "{outcome}");
+}
+
+// What has begun goes on, though its issue is not listed any more.
+#[test]
+fn a_run_that_waits_goes_on_also_where_its_issue_is_not_listed_any_more() {
+    let limited = "  - {fail: {class: rate_limited, message: slow down, retry_after: 18}}\n";
+    let replies = format!("{limited}{}", writes("fixed.txt"));
+    let scene = Scene::new(&replies, |state| {
+        state.issue(1, "Waits", &["saihai"]);
+    });
+    scene.project.write(".saihai/config.toml", "[retry]\nshort_wait = \"1s\"\n[work]\ndefinition = \"it\"\n");
+    let mut call = scene.call(&["--label", "saihai", "--watch", "--every", "15s"]).start();
+    call.wait_for_note("#1 fix");
+    scene.server.change(|state| state.issues.get_mut(&1).expect("it").labels.clear());
+    call.wait_for_note("#1 pr-created");
+    call.signal(Signal::TERM);
+    call.finish();
+}
+
+// I-76: `--retry` is a word for now, not for every look.
+#[test]
+fn what_is_not_ours_is_tried_again_once() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(1, "Taken", &["saihai"]);
+    });
+    git(&scene.project, &["branch", "feature/issue-1"]);
+    let call = scene.call(&["--label", "saihai", "--watch", "--every", "15s", "--retry"]);
+    let mut call = call.start();
+    call.wait_for_note("#1 blocked");
+    let looks = |scene: &Scene| {
+        let lists = |line: &String| line.ends_with("/issues");
+        scene.server.requests().iter().map(|request| request.line()).filter(lists).count()
+    };
+    while looks(&scene) < 3 {
+        std::thread::park_timeout(std::time::Duration::from_millis(200));
+    }
+    call.signal(Signal::TERM);
+    call.finish();
+    assert!(scene.project.runs().len() <= 1, "{:?}", scene.project.runs());
+    assert!(scene.server.unchanged() > 0, "what has not changed is not sent again");
+}
+
+// A run that waits for its provider lets others work, goes on when there is room, and is told of when everything stops.
+#[test]
+fn a_run_that_waits_for_its_provider_keeps_nobody_from_working() {
+    let limited = |wait: u32| {
+        format!(
+            "  - {{prompt: First, fail: {{class: rate_limited, message: slow down, retry_after: {wait}}}}}\n"
+        )
+    };
+    let with = |wait: u32| {
+        let project = repository(&format!("{}{}{}", limited(wait), writes("one.txt"), writes("two.txt")));
+        project.write(".saihai/issues/1.md", "# First\n");
+        project.write(".saihai/issues/2.md", "# Second\n");
+        commit(&project);
+        project
+    };
+    let project = with(2);
+    let outcome = work(&project, &["--auto", "--jobs", "1"]).run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 branch-ready"]);
+    let said = |part: &str| outcome.stderr.find(part).unwrap_or_else(|| panic!("{part}: {outcome}"));
+    assert!(said("#2 branch-ready") < said("#1 branch-ready"));
+    let project = with(3_600);
+    let mut call = work(&project, &["--auto", "--jobs", "1"]).start();
+    call.wait_for_note("#2 branch-ready");
+    call.signal(Signal::INT);
+    let outcome = call.finish().exits(4);
+    assert_eq!(outcomes(&outcome), ["#1 provider", "#2 branch-ready"], "{outcome}");
+}
+
+// Nobody sits at the terminal all night: the gate says what then.
+#[test]
+fn a_question_at_the_terminal_is_given_up_in_time() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngate_timeout = \"1s\"\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let mut terminal = Terminal::start(work(&project, &[]));
+    terminal.wait_for("Continue? [Y/n] > ");
+    terminal.wait_for("nobody has answered in time");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("#7     declined"), "{text}");
 }
 
 // case 18: asked at a terminal, one question at a time.

@@ -1,7 +1,7 @@
 //! What a person types at a gate of the work on issues (I-41).
 
 use saihai::{Given, RunDirectory};
-use saihai_model::{IssueNumber, StageId, Wants};
+use saihai_model::{IssueNumber, Moment, StageId, Wants};
 
 use crate::terminal::{visible_line, visible_text};
 
@@ -12,6 +12,8 @@ pub(super) struct Question {
     pub(super) gate: StageId,
     pub(super) text: String,
     pub(super) wants: Wants,
+    /// When nobody need answer it any more.
+    pub(super) expires: Option<Moment>,
 }
 
 /// What was typed, understood.

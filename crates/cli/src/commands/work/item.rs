@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use saihai::delivery::{Assignment, Came, Deliverer, Destination, Forge, Means, Past, Placement};
 use saihai::repository::{Base, Following, Item, ItemLock, Ours, Refusal, Taken};
@@ -44,6 +45,8 @@ pub(super) struct Job {
     pub(super) adopt: bool,
     /// The ownership of the issue, where it was kept over a pause.
     pub(super) lock: Option<Arc<ItemLock>>,
+    /// Everything is to stop.
+    pub(super) stopped: Arc<AtomicBool>,
 }
 
 /// What a thread tells of its issue.
@@ -75,6 +78,8 @@ pub(super) struct Over {
     /// How the driver left it, where it was driven at all.
     pub(super) finish: Option<Finish>,
     pub(super) lock: Option<Arc<ItemLock>>,
+    /// Something was done or decided now; else it is only told how it stands since before.
+    pub(super) acted: bool,
     /// A bug of ours.
     pub(super) panicked: bool,
 }
@@ -82,7 +87,16 @@ pub(super) struct Over {
 impl Over {
     pub(super) fn told(outcome: WorkOutcome, reason: impl Into<String>) -> Self {
         let reason = Some(reason.into()).filter(|reason: &String| !reason.is_empty());
-        Self { came: Came { outcome, reason }, past: None, finish: None, lock: None, panicked: false }
+        Self::came(Came { outcome, reason })
+    }
+
+    pub(super) fn came(came: Came) -> Self {
+        Self { came, past: None, finish: None, lock: None, acted: true, panicked: false }
+    }
+
+    /// It was stopped before its run began.
+    fn stopped() -> Self {
+        Self::told(WorkOutcome::Cancelled, "interrupted")
     }
 }
 
@@ -140,14 +154,23 @@ impl Job {
             Some(past) if goes_on(&past, &self.ground) => self.resume(past, &lock)?,
             Some(past) if !(self.retry && can_be_retried(&past)) => {
                 let came = past.came().unwrap_or(Came { outcome: WorkOutcome::Waiting, reason: None });
-                return Ok(Over { came, past: Some(past), finish: None, lock: None, panicked: false });
+                return Ok(Over { past: Some(past), acted: false, ..Over::came(came) });
             }
-            Some(_) | None => match self.begin(&lock, known).await? {
+            Some(_) | None if self.is_stopped() => return Ok(Over::stopped()),
+            Some(_) | None => match self.begin(&lock, known, tell).await? {
                 Ok(driver) => driver,
                 Err(over) => return Ok(over),
             },
         };
+        if self.is_stopped() {
+            driver.withdraw(&self.ground.runs());
+            return Ok(Over::stopped());
+        }
         self.drive(driver, lock, tell).await
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// The issue as the repository knows it.
@@ -172,7 +195,12 @@ impl Job {
         })
     }
 
-    async fn begin(&self, lock: &Arc<ItemLock>, known: bool) -> Result<Result<Driver, Over>, Error> {
+    async fn begin(
+        &self,
+        lock: &Arc<ItemLock>,
+        known: bool,
+        tell: &UnboundedSender<Told>,
+    ) -> Result<Result<Driver, Over>, Error> {
         let ground = &self.ground;
         let Ok(title) = clean_title(&self.issue.title) else {
             return Ok(Err(Over::told(WorkOutcome::Failed, WorkReason::BlankTitle.word())));
@@ -213,7 +241,7 @@ impl Job {
             script: self.ready.script.clone(),
             definition: self.ready.name.clone(),
             dialect: self.ready.dialect.clone(),
-            task: self.task().await?,
+            task: self.task(tell).await?,
             slug: self.issue.number.slug(),
             seed: RandomState::new().build_hasher().finish(),
             interactive: false,
@@ -242,7 +270,7 @@ impl Job {
     }
 
     /// What is to be done: the issue, and what those say about it whom its settings trust.
-    async fn task(&self) -> Result<String, Error> {
+    async fn task(&self, tell: &UnboundedSender<Told>) -> Result<String, Error> {
         let mut issue = self.issue.clone();
         let github = self.ground.github().map_err(|error| refused_by_forge(&error))?;
         let wanted = self.ready.work.comments == Comments::Trusted && issue.source == IssueSource::Github;
@@ -255,6 +283,10 @@ impl Job {
             }
         }
         let task = task(&issue).map_err(|blank| Error::usage(blank.to_string()))?;
+        if task.left_out > 0 {
+            let seen = Seen::Warning(format!("{} characters of its text are left out", task.left_out));
+            tell.send(Told::Seen { number: issue.number, seen }).unwrap_or(());
+        }
         Ok(task.text)
     }
 
@@ -336,7 +368,7 @@ impl Job {
         let (number, directory) = (self.issue.number, driver.directory().clone());
         let say = |told| tell.send(told).unwrap_or(());
         say(Told::Begun { number, run: directory.id().to_owned(), control: driver.control() });
-        let going = Going { stay_at_gates: false, auto: self.ready.auto };
+        let going = Going { stay_at_gates: false, auto: self.ready.auto, when_told: true };
         let mut asked = false;
         let mut observer = |observed: Observed<'_>| {
             for seen in seen(&observed, &mut asked) {
@@ -357,7 +389,7 @@ fn over(directory: &RunDirectory, finish: Finish, lock: Arc<ItemLock>) -> Result
     let came = stored.map(|why| Came { outcome: WorkOutcome::Provider, reason: Some(why) }).or(came);
     let came =
         came.unwrap_or(Came { outcome: WorkOutcome::Cancelled, reason: Some("interrupted".to_owned()) });
-    Ok(Over { came, past, finish: Some(finish), lock: Some(lock), panicked: false })
+    Ok(Over { past, finish: Some(finish), lock: Some(lock), ..Over::came(came) })
 }
 
 /// Whoever hands the work on an issue over.

@@ -3,7 +3,7 @@
 use std::io;
 
 use saihai::delivery::Past;
-use saihai::open_gate;
+use saihai::{State, open_gate};
 use saihai_config::delivery::stage;
 use saihai_config::issues::cut;
 use saihai_model::{Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
@@ -127,6 +127,9 @@ fn hints(outcome: WorkOutcome, past: Option<&Past>) -> Vec<String> {
         }
         WorkOutcome::Limited => {
             hints.push(format!("raise the limit: `saihai resume {run} --help`, or `saihai work --retry`"));
+        }
+        WorkOutcome::Cancelled if matches!(past.state, State::Ended { .. }) => {
+            hints.push("`saihai work --retry` begins again".to_owned());
         }
         WorkOutcome::Failed | WorkOutcome::Blocked | WorkOutcome::Declined => {
             hints.push(format!("`saihai explain {run}` says why; `saihai work --retry` begins again"));

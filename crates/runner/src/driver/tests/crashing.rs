@@ -72,7 +72,7 @@ pub(super) fn replies() -> Script {
     script
 }
 
-pub(super) const GOING: Going = Going { stay_at_gates: false, auto: true };
+pub(super) const GOING: Going = Going { stay_at_gates: false, auto: true, when_told: false };
 
 /// A disk that does everything but wait for the platters.
 pub(super) fn quick(plan: Plan) -> Disk {

@@ -98,7 +98,7 @@ async fn a_driver_that_stays_goes_on_with_the_answer_it_is_told() {
     let project = Project::new();
     let driver = project.start(gated(Wants::YesNo), script(&["a plan", "done"])).unwrap();
     let control = driver.control();
-    let going = Going { stay_at_gates: true, auto: false };
+    let going = Going { stay_at_gates: true, ..Going::default() };
     let mut see = |observed: &Observed<'_>| {
         if let Observed::Gate { call, .. } = observed {
             let other = saihai_model::CallId { n: 9, ..(*call).clone() };
@@ -120,7 +120,7 @@ async fn auto_answers_yes_where_that_is_an_answer() {
     let run = async |wants| {
         let project = Project::new();
         let driver = project.start(gated(wants), script(&["a plan", "done"])).unwrap();
-        let (finish, _) = drive(driver, Going { stay_at_gates: false, auto: true }).await;
+        let (finish, _) = drive(driver, Going { auto: true, ..Going::default() }).await;
         (finish.unwrap().exit_code(), project)
     };
     let (code, project) = run(Wants::YesNo).await;
@@ -133,7 +133,7 @@ async fn auto_answers_yes_where_that_is_an_answer() {
 #[tokio::test(start_paused = true)]
 async fn a_run_parked_at_a_gate_is_resumed_by_a_standing_order() {
     let project = parked(Wants::YesNo).await;
-    let going = Going { stay_at_gates: false, auto: true };
+    let going = Going { auto: true, ..Going::default() };
     let finish = drive(project.resume(go_on()).unwrap(), going).await.0.unwrap();
     assert_eq!(finish.exit_code(), 0);
 }
@@ -143,7 +143,7 @@ async fn a_run_parked_at_a_gate_is_resumed_by_a_standing_order() {
 async fn an_answer_from_elsewhere_reaches_a_living_owner() {
     let project = Project::new();
     let driver = project.start(gated(Wants::YesNo), script(&["a plan", "done"])).unwrap();
-    let going = Going { stay_at_gates: true, auto: false };
+    let going = Going { stay_at_gates: true, ..Going::default() };
     let directory = driver.directory().clone();
     let driving = async { drive(driver, going).await.0.unwrap().exit_code() };
     let answering = async {

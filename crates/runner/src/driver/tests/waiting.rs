@@ -38,6 +38,27 @@ async fn a_short_wait_is_sat_out() {
     assert_eq!(project.records()[7].at, Moment(BEGINNING.0 + until));
 }
 
+// Where others work meanwhile, a wait that is over ends only when that is told (I-45).
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_when_that_is_told_and_not_before_its_time() {
+    let check = async |told_after: u64, expected: std::ops::Range<u64>| {
+        let project = Project::new();
+        let refused = refused_once(FailureClass::RateLimited, Millis::seconds(30));
+        let driver = project.start(plan_and_review(), refused).unwrap();
+        let (control, going) = (driver.control(), Going { when_told: true, ..Going::default() });
+        let told = async {
+            tokio::time::sleep(std::time::Duration::from_secs(told_after)).await;
+            control.go_on();
+        };
+        let ((finish, _), ()) = tokio::join!(drive(driver, going), told);
+        assert_eq!(finish.unwrap().exit_code(), 0);
+        let woke = project.records()[7].at.0 - BEGINNING.0;
+        assert!(expected.contains(&woke), "{woke}");
+    };
+    check(600, 600_000..601_000).await;
+    check(1, 30_000..35_000).await;
+}
+
 fn announced(log: &[String]) -> u64 {
     log.iter().find_map(|line| line.strip_prefix("waiting ")?.parse().ok()).unwrap()
 }

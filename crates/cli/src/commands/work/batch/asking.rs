@@ -3,7 +3,7 @@
 use saihai::delivery::Past;
 use saihai::{Clock, Given};
 use saihai_engine::work::Standing;
-use saihai_model::WorkOutcome;
+use saihai_model::{IssueNumber, WorkOutcome};
 
 use super::Batch;
 use crate::commands::work::answer::{Question, Typed, understood};
@@ -37,6 +37,7 @@ impl Batch<'_> {
                 for question in std::mem::take(&mut self.questions) {
                     self.leave(&question)?;
                 }
+                self.say_held();
                 return Ok(());
             }
         };
@@ -80,16 +81,41 @@ impl Batch<'_> {
         Ok(())
     }
 
+    /// Nobody has answered the first question in time: its run goes on by that.
+    pub(super) fn give_up_asking(&mut self) {
+        let Some(question) = self.questions.pop_front() else { return };
+        self.standings.insert(question.number, Standing::Parked { until: Some(time::now()) });
+        self.take_frame_away();
+        self.streams.err.line("");
+        self.streams.note(&format!("{}: nobody has answered in time", question.number));
+        if let Some(next) = self.questions.front() {
+            let text = next.ask();
+            self.streams.err.send(&text);
+        }
+        self.say_held();
+    }
+
     /// A question that nobody answers now.
     pub(super) fn leave(&mut self, question: &Question) -> Result<(), Error> {
         let past = Past::read(&question.directory)?;
-        let came = past.as_ref().and_then(Past::came);
-        let mut over = Over::told(WorkOutcome::Waiting, "");
-        if let Some(came) = came {
-            over.came = came;
-        }
-        over.past = past;
-        self.end(question.number, &over);
+        let over = past.as_ref().and_then(Past::came).map(Over::came);
+        let over = over.unwrap_or_else(|| Over::told(WorkOutcome::Waiting, ""));
+        self.end(question.number, &Over { past, ..over });
         Ok(())
+    }
+
+    /// Those that wait for a moment are told of when everything stops: they go on the next time.
+    pub(super) fn leave_waiting(&mut self) {
+        let is_waiting = |standing: &Standing| matches!(standing, Standing::Parked { until: Some(_) });
+        let waiting = self.standings.iter().filter(|(_, standing)| is_waiting(standing));
+        let waiting: Vec<IssueNumber> =
+            waiting.map(|(number, _)| *number).filter(|number| !self.controls.contains_key(number)).collect();
+        for number in waiting {
+            let past = self.issues.get(&number).and_then(|issue| self.ground.past(issue).ok());
+            let past = past.into_iter().flatten().find(|past| past.delivers);
+            let over = past.as_ref().and_then(Past::came).map(Over::came);
+            let over = over.unwrap_or_else(|| Over::told(WorkOutcome::Cancelled, "interrupted"));
+            self.end(number, &Over { past, ..over });
+        }
     }
 }

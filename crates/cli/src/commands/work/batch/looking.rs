@@ -1,5 +1,6 @@
 //! Looking for issues again and again.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use saihai_engine::work::Standing;
@@ -20,7 +21,9 @@ impl Batch<'_> {
         }
         let (ground, selection, tell) = (Arc::clone(&self.ground), self.selection.clone(), self.tell.clone());
         std::thread::spawn(move || {
-            let listed = driving::block_on(async { Ok(selection.list(&ground).await) });
+            let look = AssertUnwindSafe(|| driving::block_on(async { Ok(selection.list(&ground).await) }));
+            // A bug here is told like anything else that keeps us from looking.
+            let listed = catch_unwind(look).unwrap_or_else(|_| Err(Error::unavailable("a bug")));
             let listed = listed.unwrap_or_else(|error| Err(Unlisted::Error(error)));
             tell.send(Told::Listed(Box::new(listed))).unwrap_or(());
         });

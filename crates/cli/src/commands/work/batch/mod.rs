@@ -6,11 +6,13 @@ mod telling;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use saihai::Control;
 use saihai::repository::ItemLock;
-use saihai_engine::work::{Obstacle, Plan, Scene, Standing, Step, schedule};
+use saihai::{Control, Driver};
+use saihai_connect::Connections;
+use saihai_engine::work::{Obstacle, Plan, Planned as Item, Scene, Standing, Step, schedule};
 use saihai_model::{
     Budget, Cost, Issue, IssueNumber, Millis, Moment, ProviderName, StageId, StatusLabel, WorkOutcome,
     WorkReason,
@@ -70,7 +72,11 @@ pub(super) struct Batch<'a> {
     yes: BTreeSet<StageId>,
     /// Issues whose text has changed since they failed.
     again: BTreeSet<IssueNumber>,
+    /// Issues that were begun again because `--retry` says so; once is enough, however often they are listed.
+    retried: BTreeSet<IssueNumber>,
     interrupts: u8,
+    /// Whoever has not begun yet need not.
+    stopped: Arc<AtomicBool>,
     look: Option<Look>,
     /// The runs that were told of.
     begun: BTreeSet<String>,
@@ -139,7 +145,9 @@ impl<'a> Batch<'a> {
             can_ask,
             yes: BTreeSet::new(),
             again: BTreeSet::new(),
+            retried: BTreeSet::new(),
             interrupts: 0,
+            stopped: Arc::default(),
             look,
             begun: BTreeSet::new(),
             held: Vec::new(),
@@ -151,6 +159,7 @@ impl<'a> Batch<'a> {
         let mut signals =
             Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
         self.planned = planned;
+        self.find_all(&listing)?;
         self.exclude()?;
         self.take_in(listing);
         let mut ticks = tokio::time::interval(REDRAW);
@@ -198,6 +207,20 @@ impl<'a> Batch<'a> {
         self.finish()
     }
 
+    /// Makes sure that everybody is there who will be asked, before a branch, a worktree or a label is made (H-54).
+    fn find_all(&self, listing: &Listing) -> Result<(), Error> {
+        let mut found = BTreeSet::new();
+        for (number, item) in &self.planned.items {
+            let acts = |issue: &Issue| acts(&self.ground, issue, self.flags.retry);
+            if listing.issues.get(number).is_some_and(acts) && found.insert(&item.definition) {
+                let script = item.ready.script.clone();
+                let with = Connections { script, ..self.ground.connections() };
+                Driver::find_all(&item.ready.workflow, with)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Has git look past what is ours (I-35).
     fn exclude(&self) -> Result<(), Error> {
         let work = &self.ground.work;
@@ -233,7 +256,15 @@ impl<'a> Batch<'a> {
             }
         }
         self.issues.extend(issues);
-        self.plan = plan;
+        let before = std::mem::replace(&mut self.plan, plan);
+        // What has begun goes on to its end, though it is not listed any more.
+        let is_begun = |item: &Item| {
+            let standing = self.standings.get(&item.number);
+            matches!(standing, Some(Standing::Running | Standing::Parked { .. }))
+        };
+        let listed: BTreeSet<IssueNumber> = self.plan.items.iter().map(|item| item.number).collect();
+        let begun = before.items.into_iter().filter(|item| is_begun(item) && !listed.contains(&item.number));
+        self.plan.items.extend(begun);
     }
 
     /// What is known of an issue that is done already.
@@ -241,7 +272,7 @@ impl<'a> Batch<'a> {
         let past = self.ground.past(issue).unwrap_or_default();
         let past = past.into_iter().find(|past| past.delivers);
         let why = if outcome == WorkOutcome::Closed { "" } else { "before" };
-        Over { past, ..Over::told(outcome, why) }
+        Over { past, acted: false, ..Over::told(outcome, why) }
     }
 
     /// Does whatever is to be done now; when there may be more to do comes back.
@@ -266,7 +297,12 @@ impl<'a> Batch<'a> {
                     self.look_again();
                     continue;
                 }
-                return Ok(next.wake.into_iter().chain(look).min());
+                let expires = self.questions.front().and_then(|question| question.expires);
+                if expires.is_some_and(|at| at <= now) {
+                    self.give_up_asking();
+                    continue;
+                }
+                return Ok(next.wake.into_iter().chain(look).chain(expires).min());
             }
             for step in next.steps {
                 self.perform(step);
@@ -276,7 +312,14 @@ impl<'a> Batch<'a> {
 
     fn perform(&mut self, step: Step) {
         match step {
-            Step::Start(number) | Step::Continue(number) => self.start(number),
+            Step::Start(number) | Step::Continue(number) => match self.controls.get(&number) {
+                // It has only waited.
+                Some(control) => {
+                    control.go_on();
+                    self.standings.insert(number, Standing::Running);
+                }
+                None => self.start(number),
+            },
             Step::Obstructed(number, obstacle) => {
                 let reason = format!("{}: {}", WorkReason::Dependency.word(), obstacle_words(obstacle));
                 let hint = match obstacle {
@@ -316,9 +359,10 @@ impl<'a> Batch<'a> {
             base,
             budget,
             batch: self.files.id.clone(),
-            retry: self.flags.retry || self.again.remove(&number),
+            retry: (self.flags.retry && self.retried.insert(number)) || self.again.remove(&number),
             adopt: self.flags.adopt,
             lock: self.locks.remove(&number),
+            stopped: Arc::clone(&self.stopped),
         };
         let tell = self.tell.clone();
         let thread = std::thread::Builder::new().name(number.slug());
@@ -374,12 +418,14 @@ impl<'a> Batch<'a> {
         }
         match self.interrupts {
             1 => {
+                self.stopped.store(true, Ordering::Relaxed);
                 self.streams.err.line("stopping; once more to end at once");
                 let waiting: Vec<Question> = std::mem::take(&mut self.questions).into();
                 for question in waiting {
                     // What cannot be read now is found again the next time.
                     self.leave(&question).unwrap_or(());
                 }
+                self.leave_waiting();
                 false
             }
             2 => false,
@@ -391,8 +437,11 @@ impl<'a> Batch<'a> {
     fn is_over(&self) -> bool {
         let running = self.standings.values().any(|standing| matches!(standing, Standing::Running));
         let driven = running || !self.controls.is_empty() || !self.allotted.is_empty();
-        if self.interrupts > 0 {
-            return !driven;
+        match self.interrupts {
+            0 => {}
+            1 => return !driven,
+            // Whoever has not begun yet has nothing to lose, whatever it waits for.
+            _ => return self.controls.is_empty(),
         }
         let over = self
             .plan

@@ -43,7 +43,7 @@ impl Batch<'_> {
             }
             Seen::FirstTurn => self.label(number, &[StatusLabel::Running]),
             // Whoever only waits for checks keeps nobody from working.
-            Seen::Waiting(Some(_)) => {
+            Seen::Waiting(Some(until)) => {
                 // What it has set aside and not spent is there for others meanwhile.
                 let spent = self.board.cost(number);
                 self.allotted.entry(number).and_modify(|part| {
@@ -54,7 +54,7 @@ impl Batch<'_> {
                         time: None,
                     };
                 });
-                self.standings.insert(number, Standing::Parked { until: None });
+                self.standings.insert(number, Standing::Parked { until: Some(*until) });
             }
             Seen::Waiting(None) => {
                 self.standings.insert(number, Standing::Running);
@@ -93,7 +93,10 @@ impl Batch<'_> {
                     self.locks.extend(over.lock.take().map(|lock| (number, lock)));
                     self.standings.insert(number, Standing::Parked { until: None });
                     self.board.state(number, "waits for you");
-                    self.questions.push_back(Question { number, directory, gate: call.stage, text, wants });
+                    let timeout = self.planned.ready(number).and_then(|(_, ready)| ready.work.gate_timeout);
+                    let expires = timeout.map(|timeout| time::now().plus(timeout));
+                    let gate = call.stage;
+                    self.questions.push_back(Question { number, directory, gate, text, wants, expires });
                     self.ask_next();
                     return Ok(());
                 }
@@ -128,8 +131,7 @@ impl Batch<'_> {
         let title = self.issues.get(&number).map(|issue| issue.title.clone()).unwrap_or_default();
         let completed = over.past.as_ref().is_some_and(|past| past.deeds.has(stage::FINALIZE));
         // An issue that was only told of keeps the labels it has.
-        let acted = over.finish.is_some() || over.past.is_none();
-        if let Some(labels) = over.came.outcome.labels(completed).filter(|_| acted) {
+        if let Some(labels) = over.came.outcome.labels(completed).filter(|_| over.acted) {
             self.label(number, labels);
         }
         self.say_edited(number, over);
