@@ -137,7 +137,6 @@ mod tests {
 
     #[test]
     fn a_form_is_read_by_its_field_and_never_by_substring() {
-        // S-37
         let means: BTreeMap<_, _> =
             [("ok".to_owned(), "ok".into()), ("false".to_owned(), "ng".into())].into();
         let form = AnswerForm::Form {

@@ -210,7 +210,7 @@ impl Lowering<'_> {
         let asked = permission(mode, &tools);
         let granted = asked.at_most(self.ceiling());
         let persona = self.role(id, diagnostics).or_else(|| answerer.system_prompt.clone());
-        let needs = self.needs(step, &said.work.needs);
+        let needs = self.needs(step, &said);
         let reads = self.reads(step, said.check);
         let prompt = self.prompt(step, said.work, said.retries);
         let Answerer { provider, model, timeout, price, .. } = answerer;
@@ -279,12 +279,16 @@ impl Lowering<'_> {
         self.agent.closure.as_ref().filter(|_| self.issue.number().is_some())
     }
 
-    /// What the step says it takes, and what its text shows, without which it is not asked.
-    fn needs(&self, step: &Step, shown: &[Located<(StageId, String)>]) -> Vec<(StageId, String)> {
+    /// What the step says it takes, and what its texts show, without which it is not asked: also what its check shows, for
+    /// which it would be too late. A retry prompt may show what the step itself has output by then.
+    fn needs(&self, step: &Step, said: &Said) -> Vec<(StageId, String)> {
         let inputs = step.inputs.iter().filter(|input| input.missing == Missing::Fails);
         let inputs = inputs.map(|input| (StageId::from(input.step.as_str()), input.key.clone()));
+        let of_others = said.check.iter().chain(&said.retries).flat_map(|text| &text.needs);
+        let of_others = of_others.filter(|need| need.value.0.as_str() != step.id.value);
+        let shown = said.work.needs.iter().chain(of_others);
         let mut needs: Vec<(StageId, String)> = Vec::new();
-        for need in inputs.chain(shown.iter().map(|need| need.value.clone())) {
+        for need in inputs.chain(shown.map(|need| need.value.clone())) {
             if !needs.contains(&need) {
                 needs.push(need);
             }

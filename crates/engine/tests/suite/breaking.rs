@@ -50,7 +50,6 @@ fn a_report_that_cannot_be_saved_is_not_tried_for_ever_under_a_hold() {
 
 #[test]
 fn a_reply_that_completes_after_the_time_was_up_still_completes() {
-    // S-30
     let mut workflow = flow("plan: ok -> COMPLETE, more -> plan");
     workflow.limits.runtime = Some(Millis(1_000));
     let mut sim = Sim::started(workflow.clone());
@@ -152,7 +151,7 @@ fn rounds_that_must_be_made_are_no_retries() {
 
 #[test]
 fn a_question_in_the_turns_session_goes_to_whoever_answered_the_turn() {
-    // C-35, S-37
+    // C-35
     let mut workflow = flow("plan: ok -> COMPLETE, ng -> ABORT");
     workflow.retry.fallback = vec![("script".into(), "other".into())];
     let choice = first_turn(&mut workflow).reads.choice.as_mut().expect("it has rules");

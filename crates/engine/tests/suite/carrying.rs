@@ -65,7 +65,7 @@ fn a_session_that_is_lost_at_a_check_or_a_correction_is_told_what_was_said() {
     sim.prove_replay();
 }
 
-// S-55: whose provider has no sessions is told each time.
+// Whose provider has no sessions is told each time.
 #[test]
 fn a_provider_without_sessions_is_told_with_every_prompt_that_goes_on() {
     let mut sim = Sim::started(carrying());

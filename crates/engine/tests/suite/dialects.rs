@@ -78,7 +78,7 @@ pub(crate) fn outputs(value: Json) -> Reading {
 
 #[test]
 fn a_step_is_checked_in_its_own_session_and_its_output_is_kept() {
-    // S-37, S-41, S-57
+    // S-57
     let mut sim = Sim::started(tailor());
     sim.reply("measure", outputs(json!({"height": 175})));
     assert_eq!(sim.asks[0].session.as_deref(), Some("session of measure.1.1.1"));
@@ -126,7 +126,7 @@ fn a_wrong_output_is_corrected_once_and_then_fails_the_step() {
 
 #[test]
 fn an_unreadable_check_is_asked_again_once_and_then_not_passed() {
-    // S-37, case 13
+    // Case 13
     let mut sim = Sim::started(tailor());
     sim.reply("measure", outputs(json!({})));
     sim.reply("measure#judge", outputs(json!({"result": null})));
@@ -136,7 +136,6 @@ fn an_unreadable_check_is_asked_again_once_and_then_not_passed() {
 
 #[test]
 fn what_was_carried_is_said_where_a_session_was_lost() {
-    // S-55, S-58
     let mut sim = Sim::started(tailor());
     sim.reply("measure", outputs(json!({})));
     sim.reply("measure#judge", outputs(json!({"result": "ok"})));

@@ -50,7 +50,7 @@ fn a_run_that_never_completes_stops_at_the_hard_limit_whatever_the_definition_sa
 
 #[test]
 fn completing_at_exactly_the_limit_is_success() {
-    // S-30, case 8
+    // Case 8
     let mut workflow = endless(Some(100));
     workflow.completion = Completion::Rounds(100);
     let mut sim = Sim::started(workflow);
@@ -118,7 +118,6 @@ fn two_steps_that_send_each_other_the_work_for_ever_stop_at_the_hard_limit() {
 
 #[test]
 fn a_step_that_leads_to_itself_too_often_fails() {
-    // S-40
     let mut workflow = endless(None);
     workflow.monitors = vec![Monitor {
         watches: Watch::SelfEntries { times: 10 },
@@ -130,7 +129,7 @@ fn a_step_that_leads_to_itself_too_often_fails() {
 
 #[test]
 fn an_entry_step_that_may_complete_is_worked_and_checked_first() {
-    // S-40, case 10
+    // Case 10
     let mut workflow = tailor();
     workflow.stages = [("quote".into(), step("quote", "COMPLETE"))].into();
     workflow.entry = "quote".into();
@@ -187,7 +186,7 @@ fn retries_begin_anew_when_a_step_is_entered_again() {
 
 #[test]
 fn a_step_whose_input_is_missing_is_not_asked_and_the_run_fails() {
-    // S-41, case 21
+    // Case 21
     let ends = |measured: Json| {
         let mut workflow = tailor();
         turn_of(&mut workflow, "quote").needs = vec![("measure".into(), "height".to_owned())];
@@ -203,7 +202,7 @@ fn a_step_whose_input_is_missing_is_not_asked_and_the_run_fails() {
 
 #[test]
 fn outputs_accumulate_and_a_rerun_replaces_the_whole_entry() {
-    // S-41, S-42, S-43, case 17
+    // S-42, S-43, case 17
     let mut workflow = tailor();
     let output = |key: &str| {
         Part::Value(
@@ -248,7 +247,7 @@ fn a_wrong_output_leaves_the_context_as_it_was() {
 
 #[test]
 fn an_unreadable_check_is_told_to_the_next_round() {
-    // S-37, case 13
+    // Case 13
     let mut workflow = tailor();
     workflow.words.insert("check-unreadable".to_owned(), "unreadable check reply".to_owned());
     let message = vec![Part::Value(Variable::CheckMessage, Form::Plain)];
@@ -265,7 +264,6 @@ fn an_unreadable_check_is_told_to_the_next_round() {
 
 #[test]
 fn a_check_is_asked_about_what_the_step_has_just_found_out() {
-    // S-37
     let mut workflow = tailor();
     let height = Variable::Output { stage: "measure".into(), key: "height".to_owned(), otherwise: None };
     let choice = turn_of(&mut workflow, "measure").reads.choice.as_mut().unwrap();
@@ -294,7 +292,7 @@ fn a_session_is_the_last_one_received_and_lost_twice_it_parks() {
 
 #[test]
 fn a_time_out_is_tried_again_in_the_same_iteration_and_at_most_four_times() {
-    // S-68, case 28
+    // Case 28
     let mut sim = Sim::started(tailor());
     sim.fail("measure", FailureClass::Transient);
     sim.sleep();
@@ -392,7 +390,6 @@ fn a_reply_without_words_keeps_what_was_said_before() {
 
 #[test]
 fn what_is_known_beside_what_was_said_is_carried_into_a_new_session() {
-    // S-55
     let mut workflow = tailor();
     let context = vec![Part::Value(Variable::Context, Form::Plain)];
     turn_of(&mut workflow, "quote").prompt.sections.push(Section { body: context, when: When::NewSession });

@@ -57,7 +57,7 @@ fn read_all(prompt: &str, text: &str) -> Reading {
     read(Wanted::Work(&everything()), prompt, Said { text, structured: None })
 }
 
-// P-36, P-40, H-34, S-44, S-64
+// P-36, P-40, H-34, S-44
 #[test]
 fn a_whole_reply_is_read_at_once() {
     let text = "\

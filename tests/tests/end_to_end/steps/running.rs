@@ -11,7 +11,7 @@ fn run(project: &Project, arguments: &[&str]) -> Outcome {
     project.saihai(all).run()
 }
 
-// S-8, S-37, S-41, case 15
+// S-8, case 15
 #[test]
 fn an_agent_goes_through_its_steps_until_the_check_passes() {
     let project = tailor();
@@ -76,7 +76,7 @@ fn an_agent_goes_through_its_steps_until_the_check_passes() {
     "#);
 }
 
-// K-5, K-12, S-52
+// K-5, K-12
 #[test]
 fn a_task_is_added_to_the_first_prompt_and_not_needed() {
     let project = tailor();

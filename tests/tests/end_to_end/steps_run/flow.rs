@@ -33,7 +33,8 @@ fn happened(project: &Project) -> Vec<String> {
     named.collect()
 }
 
-// S-35: the entry step; reply, output and its correction, action, check, transition, completion; and only then the limit.
+// S-24, S-35: the entry step; reply, output and its correction, action, check, transition, completion, and only then the
+// limit. One thing at a time, and nothing once it is complete.
 #[test]
 fn an_iteration_does_everything_in_its_order() {
     let steps = json!({

@@ -178,7 +178,7 @@ fn closing_closes_or_labels_the_issue_once_before_the_run_is_complete() {
     check("label-only", &["done"], false, 2, "Flow completed at a");
 }
 
-// S-52, S-8
+// S-8
 #[test]
 fn a_prompt_can_show_the_issue_the_run_is_about() {
     let (server, project) = (forge(), acting(&[json!({"type": "unheard"})]));

@@ -172,7 +172,7 @@ fn an_output_of_the_wrong_type_is_corrected_once_and_then_fails_the_step() {
     assert!(outcome.stderr.contains("height"), "it is named: {outcome}");
 }
 
-// S-27, S-4, case 27
+// S-4, case 27
 #[test]
 fn an_agent_that_is_rewritten_and_deleted_while_it_runs_ends_as_before() {
     let steps = json!({"a": {"next": "b"}, "b": {"terminal": true}});
@@ -225,7 +225,7 @@ fn a_complete_signal_succeeds_with_its_data_as_the_reason() {
     assert_eq!(returned(&project), expected);
 }
 
-// S-64, S-65, S-66, P8, case 37
+// S-65, P8, case 37
 #[test]
 fn blocks_are_acted_on_and_what_fails_is_told_and_stops_nothing() {
     let replies = blocks(&[

@@ -27,7 +27,7 @@ fn an_unknown_key_is_told_with_the_nearest_known_one() {
     insta::assert_snapshot!(project.said(), @"error steps/unknown-key agent.json:13:3 unknown key `behaviour` (did you mean `behavior`?)");
 }
 
-// S-6, case 4
+// Case 4
 #[test]
 fn tools_must_be_named_and_none_is_none() {
     let project = Project::tailor().dropping("agent.json", "/behavior/allowedTools");

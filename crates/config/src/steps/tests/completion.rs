@@ -197,7 +197,7 @@ fn only_the_person_raises_the_hard_limit() {
     assert_eq!(lowered(&project), r#"{"first":[{"rounds":120},"flow"]}"#, "the budget is the person's too");
 }
 
-// S-64, S-66, S-67, case 37
+// S-67, case 37
 #[test]
 fn blocks_do_what_their_handlers_say() {
     let actions = |value: Json| Project::tailor().agent("/actions", value);

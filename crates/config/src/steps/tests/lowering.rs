@@ -16,7 +16,7 @@ fn exit(workflow: &Workflow, id: &str) -> String {
     rules.chain([otherwise]).collect::<Vec<_>>().join("\n")
 }
 
-// S-39, S-40
+// S-39
 #[test]
 fn checks_and_transitions_become_exits() {
     let workflow = Project::tailor().workflow();
@@ -94,7 +94,6 @@ fn a_gate_stands_before_every_way_into_its_step() {
     assert!(super::shown(&turn(&workflow, "measure").prompt).starts_with("Measure. <measure/gate.answer>"));
 }
 
-// S-37
 #[test]
 fn a_check_is_asked_in_the_same_session_and_read_by_its_result() {
     let workflow = Project::tailor().workflow();
@@ -104,7 +103,6 @@ fn a_check_is_asked_in_the_same_session_and_read_by_its_result() {
     assert_eq!(question.session, saihai_model::QuestionSession::Same);
 }
 
-// S-41
 #[test]
 fn an_input_is_needed_or_has_a_default_or_is_left_out() {
     let inputs = |value| {

@@ -117,7 +117,7 @@ fn a_prompt_that_shows_its_own_form_is_sent_as_it_is() {
     assert!(of("Measure.\n```jsonc\n{}\n```\n").contains("Reply with exactly one ```json block"));
 }
 
-// S-37, S-45, S-46
+// S-45, S-46
 #[test]
 fn what_saihai_adds_is_in_the_language_of_the_agent() {
     let english = Project::tailor().workflow();
@@ -178,7 +178,7 @@ fn what_saihai_adds_is_in_the_language_of_the_agent() {
     assert!(shown(&turn(&said, "measure").prompt).contains("次の形式の JSON を"));
 }
 
-// S-37, S-45, S-46, S-55
+// S-45, S-46
 #[test]
 fn kana_in_a_prompt_makes_it_japanese() {
     let japanese =

@@ -67,7 +67,21 @@ fn what_is_optional_may_be_empty_and_an_empty_value_is_one() {
     );
 }
 
-// S-52
+// S-51: at run time the turn of a step is not asked without what its check will show.
+#[test]
+fn what_only_a_check_shows_is_needed_before_the_turn_too() {
+    let check = |text: &str| {
+        let project = Project::tailor()
+            .registry("/steps/quote/inputs", json!({}))
+            .registry("/steps/quote/outputSchema", json!({"price": {"type": "number"}}))
+            .file(QUOTE, "Quote.")
+            .file("prompts/order/quote/check/f_default.md", text);
+        turn(&project.workflow(), "quote").needs.clone()
+    };
+    assert_eq!(check("Is {uv-measure_height} right?"), [("measure".into(), "height".to_owned())]);
+    assert_eq!(check("Is {uv-quote_price} right? {uv-measure_note}"), [], "its own is there by then");
+}
+
 #[test]
 fn saihai_has_variables_of_its_own() {
     let all = "{uv-task} {uv-agent_name} {uv-step} {uv-iteration} {uv-completed_iterations} {uv-max_iterations} \
@@ -75,7 +89,7 @@ fn saihai_has_variables_of_its_own() {
     insta::assert_snapshot!(sent(&quote(all)), @"<Task> tailor quote <Iteration> <CompletedIterations> <MaxIterations> <RemainingIterations> <Previous> <Previous> <CheckMessage> <Checks>");
 }
 
-// S-52, S-12
+// S-12
 #[test]
 fn the_number_of_an_issue_is_known_by_the_flag_or_by_a_parameter() {
     let text = "{uv-issue_number}";
@@ -93,7 +107,6 @@ fn the_number_of_an_issue_is_known_by_the_flag_or_by_a_parameter() {
     insta::assert_snapshot!(by_parameter("0.5").said(), @"error steps/bad-parameter the parameter `issue` is no number of an issue: `0.5`");
 }
 
-// S-52
 #[test]
 fn a_task_no_prompt_shows_is_added_to_the_first_one() {
     let workflow = Project::tailor().workflow();
@@ -196,7 +209,6 @@ fn what_has_another_source_cannot_be_given() {
     insta::assert_snapshot!(project.given(&[("customer", "x"), ("task", "y")]).said(), @"error steps/unknown-parameter `task` cannot be given: it is a variable of Saihai's own");
 }
 
-// S-71
 #[test]
 fn every_text_is_known_with_its_file_and_the_sources_of_its_variables() {
     let texts = quote("{uv-measure_height} {uv-iteration} {uv-customer} {uv-customer}").load().texts;

@@ -24,7 +24,6 @@ fn check(fence: &str, text: &str, expected: &[&str]) {
     assert_eq!(shown(&reading), expected, "{text}");
 }
 
-// S-64
 #[test]
 fn blocks_of_known_types_are_taken_in_order() {
     check(
@@ -35,7 +34,6 @@ fn blocks_of_known_types_are_taken_in_order() {
     check("action", "{\"type\":\"log\"}", &[]);
 }
 
-// S-64
 #[test]
 fn the_info_string_is_compared_exactly() {
     for info in ["", "Action", "action x", "actions", "json"] {
@@ -43,7 +41,7 @@ fn the_info_string_is_compared_exactly() {
     }
 }
 
-// S-64, case 37
+// Case 37
 #[test]
 fn what_is_meant_as_a_block_and_is_none_is_told() {
     check(
@@ -59,7 +57,6 @@ fn what_is_meant_as_a_block_and_is_none_is_told() {
     );
 }
 
-// S-64
 #[test]
 fn in_a_json_fence_other_objects_are_no_blocks() {
     check("json", "```json\n{\"height\":1}\n```\n```json\n{\"type\":\"other\"}\n```", &[]);

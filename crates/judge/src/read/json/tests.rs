@@ -233,7 +233,6 @@ fn a_schema_that_refers_to_itself_ends() {
     }
 }
 
-// S-37
 #[test]
 fn an_answer_in_a_form_is_read_like_an_output_and_required() {
     let form = AnswerForm::Form {

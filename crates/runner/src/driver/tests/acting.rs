@@ -53,7 +53,7 @@ fn content(project: &Project, file: &str) -> String {
     std::fs::read_to_string(project.path(file)).unwrap()
 }
 
-// S-65, S-66
+// S-65
 #[tokio::test(start_paused = true)]
 async fn blocks_write_files_below_the_working_directory_in_order() {
     let project = Project::new();
@@ -82,7 +82,7 @@ async fn blocks_write_files_below_the_working_directory_in_order() {
     );
 }
 
-// S-65, S-66, P8, case 37
+// S-65, P8, case 37
 #[tokio::test(start_paused = true)]
 async fn nothing_is_written_outside_the_working_directory() {
     let project = Project::new();
@@ -122,7 +122,7 @@ async fn nothing_is_written_outside_the_working_directory() {
     assert_eq!(std::fs::read_to_string(outside.path().join("kept")).unwrap(), "kept");
 }
 
-// S-65, S-66
+// S-65
 #[tokio::test(start_paused = true)]
 async fn an_action_that_cannot_be_done_says_why() {
     let project = Project::new();

@@ -50,7 +50,7 @@ fn prompt(project: &Project, wanted: &str) -> String {
     project.last().text(&prompts.next().unwrap()).unwrap()
 }
 
-// S-24, S-26, S-35, S-37, S-46: reply, output and its correction, check, retry, completion.
+// S-26, S-46: reply, output and its correction, check, retry, completion.
 #[tokio::test(start_paused = true)]
 async fn steps_are_worked_corrected_checked_and_tried_again() {
     let project = Project::new();
@@ -68,7 +68,7 @@ async fn steps_are_worked_corrected_checked_and_tried_again() {
     assert_eq!(std::fs::read_to_string(project.path("output.md")).unwrap(), "900");
 }
 
-// S-55, S-58, case 30: a lost session is begun anew, once, with what was carried.
+// Case 30: a lost session is begun anew, once, with what was carried.
 #[tokio::test(start_paused = true)]
 async fn a_lost_session_is_begun_anew_with_what_was_carried() {
     let project = Project::new();
