@@ -226,6 +226,9 @@ pub struct EndWord {
     pub requires: Vec<Topic>,
     /// What it does.
     pub then: Target,
+    /// The agent is not told of it; it counts all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quiet: bool,
 }
 
 /// A structured value that must be there.

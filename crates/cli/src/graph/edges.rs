@@ -78,7 +78,7 @@ fn topics(graph: &mut Graph, from: usize, (stage, default): (&Stage, Option<&Top
             graph.connect(from, to, topic.to_string(), Way::Forward);
         }
     }
-    for word in &directives.words {
+    for word in directives.words.iter().filter(|word| !word.quiet) {
         // What is done goes on where the definition says so: to a gate, to delivery.
         let afterwards = workflow.afterwards.clone().filter(|_| word.then == Target::Complete);
         let then = afterwards.map_or_else(|| word.then.clone(), Target::Stage);

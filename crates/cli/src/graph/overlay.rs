@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use saihai_model::{Decision, Destination, Ending, Entry, Millis, Moment, Record};
+use saihai_model::{By, Decision, Destination, Ending, Entry, Millis, Moment, Record, Verdict};
 
 use super::{ABORT, COMPLETE, Graph};
 
@@ -11,8 +11,18 @@ use super::{ABORT, COMPLETE, Graph};
 pub(crate) struct Overlay {
     visits: BTreeMap<String, u32>,
     time: BTreeMap<String, Millis>,
-    ways: BTreeMap<(String, String), u32>,
+    ways: BTreeMap<(String, String), Way>,
     entered: Option<(String, Moment)>,
+    /// The stage whose work completed, until it is known whether something follows: a gate, a delivery.
+    completed: Option<(String, String)>,
+}
+
+/// A way that a run went.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Way {
+    taken: u32,
+    /// By what it went there first, for ways that no rule draws.
+    by: String,
 }
 
 impl Overlay {
@@ -22,6 +32,9 @@ impl Overlay {
         if let Decision::Entered { stage, .. } = decision {
             *self.visits.entry(stage.to_string()).or_insert(0) += 1;
             self.entered = Some((stage.to_string(), record.at));
+            if let Some((from, by)) = self.completed.take() {
+                count(&mut self.ways, from, stage.to_string(), by);
+            }
         }
         if let Decision::Exited { stage, verdict } = decision {
             if let Some((_, since)) = self.entered.take_if(|(entered, _)| entered == stage.as_str()) {
@@ -34,10 +47,14 @@ impl Overlay {
                     self.entered = Some((stage.to_string(), record.at));
                     stage.to_string()
                 }
-                Destination::Complete | Destination::End(Ending::Completed(_)) => COMPLETE.to_owned(),
+                Destination::Complete => {
+                    self.completed = Some((stage.to_string(), by(verdict).to_owned()));
+                    return;
+                }
+                Destination::End(Ending::Completed(_)) => COMPLETE.to_owned(),
                 Destination::End(_) => ABORT.to_owned(),
             };
-            *self.ways.entry((stage.to_string(), to)).or_insert(0) += 1;
+            count(&mut self.ways, stage.to_string(), to, by(verdict).to_owned());
         }
     }
 
@@ -50,19 +67,39 @@ impl Overlay {
             let time = self.time.get(&node.id).copied().unwrap_or_default();
             node.figures = Some(format!("×{} · {}", node.visits, seconds(time)));
         }
-        for ((from, to), count) in &self.ways {
-            let (Some(from), Some(to)) = (graph.index(from), graph.index(to)) else { continue };
-            // A run can leave by a way that is no rule (no match, a limit): then the edge is drawn for it.
+        let mut ways = self.ways.clone();
+        if let Some((from, by)) = self.completed.clone() {
+            count(&mut ways, from, COMPLETE.to_owned(), by);
+        }
+        for ((from, to), way) in ways {
+            let (Some(from), Some(to)) = (graph.index(&from), graph.index(&to)) else { continue };
+            // A run can leave by a way that no rule draws (no match, a limit, a topic nobody declared): then the edge is
+            // drawn for it.
             if !graph.edges.iter().any(|edge| edge.from == from && edge.to == to) {
-                graph.connect(from, to, "no rule matched".to_owned(), super::Way::Forward);
+                graph.connect(from, to, way.by, super::Way::Forward);
             }
             if let Some(edge) = graph.edges.iter_mut().find(|edge| edge.from == from && edge.to == to) {
-                edge.taken = *count;
+                edge.taken = way.taken;
             }
             if matches!(graph.nodes[to].id.as_str(), COMPLETE | ABORT) {
-                graph.nodes[to].visits = *count;
+                graph.nodes[to].visits = way.taken;
             }
         }
+    }
+}
+
+fn count(ways: &mut BTreeMap<(String, String), Way>, from: String, to: String, by: String) {
+    let way = ways.entry((from, to)).or_insert(Way { taken: 0, by });
+    way.taken = way.taken.saturating_add(1);
+}
+
+/// By what a stage was left.
+fn by(verdict: &Verdict) -> &str {
+    match (&verdict.topic, verdict.by, &verdict.to) {
+        (Some(topic), _, _) => topic.as_str(),
+        (None, By::Directive, Destination::Again) => "nothing reported",
+        (None, By::Directive, _) => "closing word",
+        (None, _, _) => "no rule matched",
     }
 }
 

@@ -122,21 +122,28 @@ impl Lowering<'_> {
         reasons.chain([("stage".to_owned(), "hat".to_owned())]).collect()
     }
 
+    /// H-31: whether a turn is told of the keyword: one that lists it, one that could report nothing else, and every one
+    /// where nobody lists it.
+    fn tells_keyword(&self, hat: Option<&Hat>) -> bool {
+        let keyword = self.written.flow.keyword();
+        let nobody_completes = !self.written.hats.values().any(|hat| hat.may_complete(keyword));
+        hat.is_none_or(|hat| hat.may_complete(keyword) || hat.topics(keyword).next().is_none())
+            || nobody_completes
+    }
+
     fn speech<'s>(&'s self, hat: Option<&'s Hat>) -> Speech<'s> {
         let keyword = self.written.flow.keyword();
         let topics: Vec<&str> = match hat {
             Some(hat) => hat.topics(keyword).map(|topic| topic.value.as_str()).collect(),
             None => self.routes.exact_topics(),
         };
-        let nobody_completes = !self.written.hats.values().any(|hat| hat.may_complete(keyword));
-        let told = hat.is_none_or(|hat| hat.may_complete(keyword)) || topics.is_empty() || nobody_completes;
         let said = &self.written.topics;
         let triggers = hat.into_iter().flat_map(|hat| &hat.triggers).map(|trigger| trigger.value.as_str());
         Speech {
             words: Words::of(self.language),
             base_prompt: self.written.base_prompt.as_deref(),
             hat: hat.map(|hat| (hat.name.as_str(), hat.instructions.value.as_str())),
-            keyword: told.then_some(keyword),
+            keyword: self.tells_keyword(hat).then_some(keyword),
             triggered: triggers
                 .filter_map(|topic| Some((topic, said.get(topic)?.triggered.as_deref()?)))
                 .collect(),
@@ -211,12 +218,17 @@ impl Lowering<'_> {
     fn directives(&self, hat: Option<&Hat>) -> Directives {
         let flow = &self.written.flow;
         let required = flow.required_events.iter().flatten().map(|topic| Topic::from(topic.value.as_str()));
-        let complete =
-            EndWord { word: flow.keyword().to_owned(), requires: required.collect(), then: Target::Complete };
+        let complete = EndWord {
+            word: flow.keyword().to_owned(),
+            requires: required.collect(),
+            then: Target::Complete,
+            quiet: !self.tells_keyword(hat),
+        };
         let cancel = flow.cancellation.as_ref().map(|word| EndWord {
             word: word.value.clone(),
             requires: Vec::new(),
             then: Target::End(Ending::Cancelled),
+            quiet: false,
         });
         let published = self.written.hats.values().flat_map(|hat| hat.topics(flow.keyword()));
         let mut known: Vec<Topic> = self.routes.patterns().map(Topic::from).collect();

@@ -39,6 +39,7 @@ fn hat(id: &str, declared: &[&str], requires: &[&str]) -> Stage {
             word: "LOOP_COMPLETE".to_owned(),
             requires: requires.iter().map(|topic| (*topic).into()).collect(),
             then: Target::Complete,
+            quiet: false,
         }],
         known: Vec::new(),
         declared: Some(declared.iter().map(|topic| (*topic).into()).collect()),

@@ -288,9 +288,7 @@ fn hats_are_drawn_with_the_topics_that_lead_from_one_to_the_other() {
         n6(["ABORT"])
         n0 -->|"tests.failing"| n1
         n0 -->|"tests.passing"| n3
-        n0 -->|"LOOP_COMPLETE"| n4
         n1 ==>|"code.written"| n0
-        n1 -->|"LOOP_COMPLETE"| n4
         n2 ==>|"code.written"| n0
         n2 -->|"LOOP_COMPLETE"| n4
         n3 -->|"yes"| n2
@@ -311,13 +309,10 @@ fn hats_are_drawn_with_the_topics_that_lead_from_one_to_the_other() {
         n5(["COMPLETE"])
         n0 -->|"tests.failing"| n1
         n0 -->|"tests.passing"| n2
-        n0 -->|"LOOP_COMPLETE"| n5
         n1 ==>|"code.written"| n0
-        n1 -->|"LOOP_COMPLETE"| n5
         n2 ==>|"code.written"| n0
         n2 -->|"LOOP_COMPLETE"| n5
         n3 ==>|"code.written"| n0
-        n3 -->|"LOOP_COMPLETE"| n5
         n4 -->|"LOOP_COMPLETE"| n5
     "#);
     for format in ["dot", "svg"] {
@@ -326,4 +321,37 @@ fn hats_are_drawn_with_the_topics_that_lead_from_one_to_the_other() {
             assert!(drawn.contains(what), "{what}: {drawn}");
         }
     }
+}
+
+// What a run did that the file does not foresee is drawn by its own name.
+#[test]
+fn a_run_of_hats_is_drawn_with_the_ways_it_took() {
+    let gated = format!("auto: true\ngates: {{pre-loop: false}}\n{RING}");
+    let project = project(&gated, &["hm", "EVENT: deploy.now", "EVENT: tests.failing", "LOOP_COMPLETE"]);
+    run(&project).exits(0);
+    let drawn = project.saihai(["graph", "last"]).run().exits(0).stdout;
+    let time = regex::Regex::new(r" · [0-9.]+ m?s").expect("a pattern");
+    insta::assert_snapshot!(time.replace_all(&drawn, ""), @r##"
+    flowchart TD
+        n0["tester<br/>×1"]
+        n1["coder<br/>×1"]
+        n2["closer"]
+        n3["(base)<br/>×1"]
+        n4{"gate/post-completion<br/>×1"}
+        n5(["COMPLETE"])
+        n6(["ABORT"])
+        n0 -->|"tests.failing"| n1
+        n0 -->|"tests.passing"| n2
+        n1 ==>|"code.written"| n0
+        n2 ==>|"code.written"| n0
+        n2 -->|"LOOP_COMPLETE"| n4
+        n3 -->|"LOOP_COMPLETE"| n4
+        n4 -->|"yes ×1"| n5
+        n4 -->|"no"| n6
+        n3 ==>|"tests.failing ×1"| n1
+        n1 -->|"closing word ×1"| n4
+        n0 -->|"deploy.now ×1"| n3
+        n0 ==>|"nothing reported ×1"| n0
+        linkStyle 6,8,9,10,11 stroke:#2563eb,stroke-width:3px
+    "##);
 }

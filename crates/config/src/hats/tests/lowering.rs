@@ -107,6 +107,11 @@ fn directives_know_the_topics_the_scope_and_the_closing_word() {
     assert_eq!(closer.words.len(), 1);
     assert_eq!((closer.words[0].word.as_str(), &closer.words[0].then), ("DONE", &Target::Complete));
     assert_eq!(closer.words[0].requires, ["tests.passing".into()]);
+    let quiet = |id: &str| directives(&workflow, id).words[0].quiet;
+    assert!(
+        quiet("tester") && !quiet("closer") && !quiet("(base)"),
+        "it counts also for who is not told of it"
+    );
     let known: Vec<&str> = closer.known.iter().map(saihai_model::Topic::as_str).collect();
     assert_eq!(known, ["task.start", "code.written", "tests.failing", "tests.passing"]);
 }

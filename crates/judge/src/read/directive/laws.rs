@@ -11,7 +11,12 @@ fn routed(text: &str) -> (Vec<String>, Option<String>) {
 }
 
 fn routed_from(prompt: &str, text: &str) -> (Vec<String>, Option<String>) {
-    let word = EndWord { word: "LOOP_COMPLETE".to_owned(), requires: Vec::new(), then: Target::Complete };
+    let word = EndWord {
+        word: "LOOP_COMPLETE".to_owned(),
+        requires: Vec::new(),
+        then: Target::Complete,
+        quiet: false,
+    };
     let directives = Directives {
         words: vec![word],
         known: vec!["tests.failing".into(), "tests.passing".into()],

@@ -16,8 +16,12 @@ Only when the whole task is finished, write LOOP_COMPLETE on a line of its own, 
 ";
 
 fn directives(words: &[&str]) -> Directives {
-    let word =
-        |word: &&str| EndWord { word: (*word).to_owned(), requires: Vec::new(), then: Target::Complete };
+    let word = |word: &&str| EndWord {
+        word: (*word).to_owned(),
+        requires: Vec::new(),
+        then: Target::Complete,
+        quiet: false,
+    };
     Directives {
         words: words.iter().map(word).collect(),
         known: ["tests.failing", "tests.passing", "review.revise", "build.*", "*"].map(Into::into).to_vec(),

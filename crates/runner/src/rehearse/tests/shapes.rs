@@ -122,8 +122,12 @@ fn a_visit_that_needs_several_rounds_gets_them() {
 // Published topics, closing words with what they require, silence and its reminder.
 #[test]
 fn topics_words_and_silence_are_taken() {
-    let words =
-        vec![EndWord { word: "ALL_DONE".into(), requires: vec!["built".into()], then: Target::Complete }];
+    let words = vec![EndWord {
+        word: "ALL_DONE".into(),
+        requires: vec!["built".into()],
+        then: Target::Complete,
+        quiet: false,
+    }];
     let hears = |declared: &[&str]| Directives {
         words: words.clone(),
         known: vec!["planned".into(), "built".into()],
