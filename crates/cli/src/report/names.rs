@@ -17,6 +17,8 @@ pub(crate) struct Names<'a> {
     in_a_row: u32,
     most_iterations: Option<u32>,
     lost_session: Option<CallId>,
+    /// Whose reply came last.
+    replied: Option<CallId>,
 }
 
 impl<'a> Names<'a> {
@@ -28,6 +30,7 @@ impl<'a> Names<'a> {
             in_a_row: 0,
             most_iterations: workflow.limits.rounds,
             lost_session: None,
+            replied: None,
         }
     }
 
@@ -42,6 +45,13 @@ impl<'a> Names<'a> {
             }
             Entry::Decision(Decision::Called { call, place, purpose }) => {
                 self.calls.insert(call.clone(), (*place, *purpose));
+            }
+            Entry::Fact(Fact::Replied(reply)) => self.replied = Some(reply.call.clone()),
+            // It corrects what was just said, wherever that belongs.
+            Entry::Decision(Decision::Correct { call, .. }) => {
+                if let Some(place) = self.replied.as_ref().and_then(|replied| self.place(replied)) {
+                    self.calls.insert(call.clone(), (place, Some(Purpose::Correction)));
+                }
             }
             Entry::Fact(Fact::Resumed(raise)) => self.most_iterations = raise.rounds.or(self.most_iterations),
             Entry::Fact(Fact::Failed(failed)) => {

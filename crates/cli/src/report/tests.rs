@@ -132,6 +132,29 @@ fn parallel() -> Vec<Entry> {
     ]
 }
 
+#[test]
+fn a_correction_is_told_of_whoever_has_to_make_it() {
+    let correct = |n: u32, violations: &[&str]| {
+        let violations = violations.iter().map(|one| (*one).to_owned()).collect();
+        Entry::Decision(Decision::Correct { call: call("verify", n), violations })
+    };
+    let said = |n: u32| Entry::Fact(Fact::Replied(Box::new(replied("verify", n, 1))));
+    let told = told(vec![
+        called("verify", 1, Place::Main(0)),
+        called("verify", 2, Place::Main(1)),
+        said(2),
+        correct(3, &["/height: no number"]),
+        called("verify", 4, Place::Check(0)),
+        said(4),
+        correct(5, &[]),
+    ]);
+    let warnings: Vec<&str> = told.lines().filter(|line| line.starts_with("Warning")).collect();
+    insta::assert_snapshot!(warnings.join("\n"), @r"
+    Warning `verify/レビュー` must correct its output: /height: no number
+    Warning `verify/tests (judge)` must answer again: its answer cannot be read
+    ");
+}
+
 // K-20, P-13
 #[test]
 fn a_turn_is_told_from_entry_to_exit() {

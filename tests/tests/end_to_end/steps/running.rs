@@ -101,6 +101,42 @@ fn parameters_are_flags_or_settings() {
     check(&["--customer", "{uv-customer} $&"], "Measure {uv-customer} $&.\n");
 }
 
+// S-12: each type as it is typed, what is not typed, and a variable that only a step declares.
+#[test]
+fn flags_are_read_by_the_types_of_their_parameters() {
+    let mut agent = super::agent();
+    agent["parameters"] = json!({
+        "fast": {"type": "boolean", "cli": "--fast", "description": "in a hurry"},
+        "colours": {"type": "array", "cli": "--colour", "description": "which"},
+        "size": {"type": "number", "cli": "--size", "description": "how large", "default": 52,
+            "validation": {"min": 30, "max": 70}},
+    });
+    let mut registry = registry();
+    registry["steps"]["measure"]["variables"] = json!(["uv-shop"]);
+    let text = "[{uv-fast}] [{uv-colours}] [{uv-size}] [{uv-shop}]\n";
+    let project = || {
+        let project = tailor();
+        project.write(super::AGENT, agent.to_string()).write(REGISTRY, registry.to_string());
+        project.write(".agent/tailor/prompts/order/measure/text/f_default.md", text);
+        project.write(".agent/tailor/prompts/order/quote/text/f_default.md", "Height {uv-measure_height}.\n");
+        project
+    };
+    let sent = |arguments: &[&str]| {
+        let project = project();
+        let all: Vec<&str> = arguments.iter().chain(&["--set", "shop=Ginza"]).copied().collect();
+        run(&project, &all).exits(0);
+        project.journal().prompt("measure").lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(sent(&[]), "[] [] [52] [Ginza]");
+    let typed = ["--fast", "--colour", "red", "--colour", "blue,green", "--size", "48"];
+    assert_eq!(sent(&typed), r#"[true] [["red","blue","green"]] [48] [Ginza]"#);
+    assert_eq!(sent(&["--fast=false", "--set", "colours=red"]), r#"[false] [["red"]] [52] [Ginza]"#);
+    for (wrong, why) in [("--size=9", "`9` is less than 30"), ("--size=inf", "no finite number")] {
+        let refused = run(&project(), &[wrong, "--set", "shop=Ginza"]).exits(2);
+        assert!(refused.stderr.contains(why), "{refused}");
+    }
+}
+
 // S-73
 #[test]
 fn a_gate_waits_for_a_person_before_its_step() {

@@ -67,6 +67,26 @@ fn several_agents_are_several_runs_at_the_same_time() {
     assert_eq!(project.runs().len(), 3);
 }
 
+// Case 40
+#[test]
+fn a_catalogue_asks_its_first_prompt_once_and_then_the_other_until_it_is_done() {
+    let budget = completes("iterationBudget", &json!({"maxIterations": 3}));
+    let project = agent(&budget, &json!({}), &for_ever(), ANY);
+    let steps = json!({
+        "initial.iterate": {"c2": "initial", "c3": "iterate"},
+        "continuation.iterate": {"c2": "continuation", "c3": "iterate"},
+    });
+    let registry = json!({"agentId": "it", "version": "1.0.0", "c1": "steps", "steps": steps});
+    project.write(".agent/it/steps_registry.json", registry.to_string());
+    for (part, text) in [("initial", "Begin."), ("continuation", "Go on: {uv-iteration}.")] {
+        project.write(&format!(".agent/it/prompts/steps/{part}/iterate/f_default.md"), text);
+    }
+    run(&project, &[]).exits(0);
+    let asked: Vec<String> = project.journal().prompts().into_iter().map(|(_, prompt)| prompt).collect();
+    assert_eq!(asked, ["Begin.", "Go on: 2.", "Go on: 3."]);
+    assert_eq!(returned(&project)["completionReason"], json!("Reached 3"));
+}
+
 // S-13, S-63
 #[test]
 fn a_catalogue_asks_in_the_words_of_each_phase() {
