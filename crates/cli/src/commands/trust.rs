@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use saihai_config::{Diagnostics, FileKind, Source as _, TRUST_FILE, Trust as Trusted, TrustRequest};
+use saihai_config::{
+    Diagnostics, FileKind, Options, Source as _, TRUST_FILE, Trust as Trusted, TrustRequest, find, load,
+};
+use saihai_model::Workflow;
 use serde::Serialize;
 
 use crate::diagnostics;
@@ -152,7 +155,7 @@ fn settings_file(project: &Project, path: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Everything else is a program that a definition runs: a handler, which is trusted as it is.
+/// Everything else is a program that a definition runs, or the definition that says so: trusted as it is.
 fn is_settings(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "toml")
 }
@@ -161,7 +164,24 @@ fn is_settings(file: &Path) -> bool {
 fn program(project: &Project, file: &Path) -> Option<TrustRequest> {
     let content = project.source.read(file, own_programs::LARGEST).ok()?;
     let path = project.source.canonical(file).ok()?;
-    Some(TrustRequest { path, content, keys: Vec::new() })
+    Some(TrustRequest { path, content, keys: commands(project, file) })
+}
+
+/// What a definition says to run, so that whoever trusts it sees that.
+fn commands(project: &Project, file: &Path) -> Vec<(String, String)> {
+    let is_definition = file
+        .extension()
+        .is_some_and(|end| ["yaml", "yml", "json"].iter().any(|definition| end == *definition));
+    let name = file.to_string_lossy();
+    let found = is_definition.then(|| find(&project.source, &project.places, &name).ok()).flatten();
+    // What is wrong with it is said where it is run.
+    let settings = project.load_settings(false, &mut Diagnostics::new());
+    let loaded =
+        found.map(|found| load(&project.source, &project.places, &found, &Options::default(), &settings));
+    let workflow = loaded.and_then(|loaded| loaded.workflow);
+    let commands = workflow.iter().flat_map(Workflow::commands);
+    let written = commands.filter(|command| command.written.is_some());
+    written.map(|command| ("runs".to_owned(), command.typed())).collect()
 }
 
 /// Writes what is trusted, whole or not at all.

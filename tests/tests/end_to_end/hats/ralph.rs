@@ -140,7 +140,11 @@ fn a_program_that_the_file_names_is_asked_once_the_file_is_trusted() {
         "{refused}"
     );
     assert!(!project.root().join(".saihai/runs").exists() && !project.root().join("arguments").exists());
-    project.saihai(["trust", "ralph.yml"]).run().exits(0);
+    let trusted = project.saihai(["trust", "ralph.yml"]).run().exits(0);
+    assert!(
+        trusted.stdout.ends_with("/ralph.yml\n  runs = mine --quiet work -p\n"),
+        "what it would run: {trusted}"
+    );
     let outcome = started(&project, &[]).run().exits(0);
     let prompt = project.journal().prompt("a");
     assert_eq!(project.read("arguments"), format!("<--quiet>\n<work>\n<-p>\n<{prompt}>\n"), "{outcome}");
