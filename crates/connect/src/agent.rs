@@ -28,6 +28,11 @@ pub(crate) trait Agent: Send + Sync {
         true
     }
 
+    /// Whether it keeps by itself to the most model calls of a turn; else they are counted, and it is ended.
+    fn limits_calls(&self) -> bool {
+        false
+    }
+
     /// Whether it would refuse to work with such a permission for root (C-44).
     fn refuses_root(&self, permission: Permission, settings: &ProviderSettings) -> bool {
         let _ = (permission, settings);

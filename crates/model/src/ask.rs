@@ -112,11 +112,21 @@ pub struct Refusal {
     pub session: Option<String>,
     /// The session's counters after it, where the provider counts sessions.
     pub metered: Option<Meter>,
+    /// What was said before it failed, since the last tool.
+    pub said: Option<String>,
 }
 
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
-        Self { failure, retry_after: None, usage: Usage::default(), cost: None, session: None, metered: None }
+        Self {
+            failure,
+            retry_after: None,
+            usage: Usage::default(),
+            cost: None,
+            session: None,
+            metered: None,
+            said: None,
+        }
     }
 }
 

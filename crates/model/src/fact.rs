@@ -206,6 +206,9 @@ pub struct CallFailed {
     /// The session's counters after it, where the provider counts sessions (C-27).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metered: Option<Meter>,
+    /// What was found in what it had said by then, where something in a form is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Json>,
 }
 
 impl CallFailed {
@@ -219,6 +222,7 @@ impl CallFailed {
             cost: None,
             session: None,
             metered: None,
+            output: None,
         }
     }
 }

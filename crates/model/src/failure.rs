@@ -91,6 +91,12 @@ pub struct Failure {
     /// When asking again makes sense, if the provider said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Moment>,
+    /// What its program ended with, where one ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The end of what its program complained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<Box<str>>,
 }
 
 impl Failure {
@@ -103,6 +109,8 @@ impl Failure {
             by_budget: false,
             limit: None,
             until: None,
+            exit_code: None,
+            stderr: None,
         }
     }
 }

@@ -81,6 +81,9 @@ pub struct ScriptReply {
     pub cost: Option<Usd>,
     /// Tools that were used.
     pub tools_used: Vec<ToolUse>,
+    /// How often its model is called; absent: as often as it may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u32>,
     /// How long it takes, on the run's clock.
     pub delay: Option<Millis>,
     /// It fails instead.

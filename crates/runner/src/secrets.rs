@@ -123,6 +123,9 @@ impl Secrets {
     pub(crate) fn refusal(&self, refusal: &mut Refusal) {
         let message = &mut refusal.failure.message;
         *message = self.text(std::mem::take(message));
+        let stderr = refusal.failure.stderr.take();
+        refusal.failure.stderr = stderr.map(|text| self.text(text.into()).into());
+        refusal.said = refusal.said.take().map(|text| self.text(text));
     }
 
     fn workflow(&self, workflow: Workflow) -> Workflow {

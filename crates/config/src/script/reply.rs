@@ -37,6 +37,7 @@ pub(super) fn read(
         usage: usage(&fields, diagnostics),
         cost: fields.number("cost").and_then(|cost| dollars(&cost, diagnostics)),
         tools_used: fields.list("tools_used").iter().filter_map(|one| tool(one, diagnostics)).collect(),
+        calls: fields.count("calls").map(|calls| calls.value),
         delay: fields.duration("delay").map(|delay| delay.value),
         fail: fields.object("fail", &FAIL, diagnostics).and_then(|fail| failure(&fail, diagnostics)),
         hang: fields.bool("hang").is_some_and(|hang| hang.value),

@@ -77,6 +77,8 @@ pub(super) static REPLY: Object = Object {
         Field::new("usage", Kind::Object(&USAGE)).about("tokens"),
         Field::new("cost", Kind::Number { min: 0.0, above: false }).about("US dollars"),
         Field::new("tools_used", Kind::List(&Kind::Object(&TOOL))).about("tools that were used"),
+        Field::new("calls", COUNT)
+            .about("how often its model is called; cut off where that is more than the turn may"),
         Field::new("delay", Kind::Duration { zero: true }).about("how long it takes, on the run's clock"),
         Field::new("fail", Kind::Object(&FAIL)).about("it fails instead"),
         Field::new("hang", Kind::Bool).default("false").about("it answers only to being stopped"),

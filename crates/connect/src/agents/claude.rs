@@ -71,12 +71,21 @@ impl Agent for Claude {
         if let Some(money) = ask.money {
             arguments.extend(words(&["--max-budget-usd", &format!("{:.6}", money.dollars())]));
         }
+        if let Some(calls) = ask.max_calls {
+            // Where it answers through a tool, saying so is one more.
+            let calls = calls.saturating_add(u32::from(ask.schema.is_some()));
+            arguments.extend(words(&["--max-turns", &calls.to_string()]));
+        }
         arguments.extend(settings.args.iter().cloned());
         arguments.extend(match &ask.session {
             Some(session) => words(&["--resume", session]),
             None => words(&["--session-id", &unique_id(ask)]),
         });
         Ok(Invocation { arguments, environment: environment(ask), files, input: ask.prompt.clone() })
+    }
+
+    fn limits_calls(&self) -> bool {
+        true
     }
 
     fn refuses_root(&self, permission: Permission, settings: &ProviderSettings) -> bool {

@@ -66,6 +66,7 @@ impl Heard {
             cost: self.cost,
             session: self.session,
             metered: self.metered,
+            said: None,
         }
     }
 

@@ -8,6 +8,7 @@ use saihai_model::{Failure, FailureClass, Progress};
 use super::complaints::Complaints;
 use super::lines::{self, Line, Lines};
 use super::long_line;
+use super::spoken::Spoken;
 use super::transcript::Transcript;
 use crate::agent::{Listener, Next};
 use crate::redact::{Redaction, Redactor};
@@ -35,6 +36,7 @@ pub(super) struct Hearing {
     done: bool,
     to_say: String,
     warnings: Vec<String>,
+    spoken: Spoken,
 }
 
 /// All that was heard.
@@ -46,6 +48,8 @@ pub(super) struct Heard {
     pub(super) warnings: Vec<String>,
     /// It said nothing at all.
     pub(super) silent: bool,
+    /// What its last message is so far.
+    pub(super) said: Option<String>,
 }
 
 impl Hearing {
@@ -68,7 +72,14 @@ impl Hearing {
             done: false,
             to_say: String::new(),
             warnings: Vec::new(),
+            spoken: Spoken::default(),
         }
+    }
+
+    /// Its model may be called so often.
+    pub(super) fn at_most(mut self, calls: Option<u32>) -> Self {
+        self.spoken = Spoken::new(calls);
+        self
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -183,6 +194,7 @@ impl Hearing {
             done: self.done,
             warnings: self.warnings,
             silent: self.received == 0,
+            said: self.spoken.into_said(),
         }
     }
 
@@ -255,21 +267,39 @@ impl Hearing {
             }
             return Ok(());
         }
-        self.follow(|listener| listener.output(line, tell))
+        self.follow(|listener, tell| listener.output(line, tell), tell)
     }
 
     fn complaint_line(&mut self, line: &Line<'_>, tell: Tell<'_>) -> Result<(), Failure> {
         match line {
             Line::Whole(line) if !self.done => {
-                self.follow(|listener| listener.complaint(&String::from_utf8_lossy(line), tell))
+                let line = String::from_utf8_lossy(line);
+                self.follow(|listener, tell| listener.complaint(&line, tell), tell)
             }
             // No message is that long.
             Line::Whole(_) | Line::Long { .. } => Ok(()),
         }
     }
 
-    fn follow(&mut self, hear: impl FnOnce(&mut dyn Listener) -> Next) -> Result<(), Failure> {
-        match hear(&mut *self.listener) {
+    fn follow(
+        &mut self,
+        hear: impl FnOnce(&mut dyn Listener, Tell<'_>) -> Next,
+        tell: Tell<'_>,
+    ) -> Result<(), Failure> {
+        let spoken = &mut self.spoken;
+        let next = hear(&mut *self.listener, &mut |progress| {
+            spoken.hear(&progress);
+            tell(progress);
+        });
+        match (next, self.spoken.exceeded()) {
+            // What has come to its end in time stands.
+            (Next::GoOn | Next::Say(_), Some(failure)) => Err(failure),
+            (next, _) => self.go_on(next),
+        }
+    }
+
+    fn go_on(&mut self, next: Next) -> Result<(), Failure> {
+        match next {
             Next::GoOn => Ok(()),
             Next::Say(words) => {
                 self.to_say.push_str(&words);

@@ -11,6 +11,7 @@ mod lines;
 mod long_line;
 mod mouth;
 mod probing;
+mod spoken;
 mod staying;
 mod transcript;
 
@@ -167,7 +168,9 @@ impl Attempt {
         let transcript = self.prepare(invocation).map_err(|error| {
             Failure::new(FailureClass::Crashed, format!("the run's own files could not be written: {error}"))
         })?;
-        Ok(Hearing::new(listener, afterwards, transcript, &self.installed.means.redactor))
+        let own = self.installed.agent.limits_calls();
+        let hearing = Hearing::new(listener, afterwards, transcript, &self.installed.means.redactor);
+        Ok(hearing.at_most(self.ask.max_calls.filter(|_| !own)))
     }
 
     fn patience(&self) -> Patience<'_> {
@@ -234,7 +237,11 @@ impl Attempt {
 
     /// C-32: the first rule that fits.
     fn judge(&self, over: Over, heard: Heard) -> ProviderAnswer {
-        let Heard { listener, complaints, done, warnings, .. } = heard;
+        let Heard { listener, complaints, done, warnings, said: last, .. } = heard;
+        let code = match over.status() {
+            Some(Status::Code(code)) => Some(code),
+            Some(Status::Signal(_)) | None => None,
+        };
         let exit = match over.status() {
             Some(Status::Code(code)) => Exit::Code(code),
             Some(Status::Signal(signal)) => Exit::Signal(signal),
@@ -244,6 +251,7 @@ impl Attempt {
         };
         let unstarted =
             (exit == Exit::Code(launcher::FAILED.into())).then(|| launcher_words(&complaints)).flatten();
+        let stderr = Some(last_of(&complaints)).filter(|text| !text.trim().is_empty()).map(Box::from);
         let said = listener.end(&End { exit, complaints });
         let ours = match over {
             Over::Stopped if done && said.is_ok() => None,
@@ -254,28 +262,40 @@ impl Attempt {
             Over::Silence(length) => Some(timed_out(&format!("{} without a word", words(length)))),
             Over::Failed(failure) => Some(failure),
         };
-        match (ours, said) {
+        let mut refusal = match (ours, said) {
             (None, Ok(mut reply)) => {
                 reply.warnings.extend(warnings);
-                Ok(reply)
+                return Ok(reply);
             }
-            (None, Err(refusal)) => Err(refusal),
-            (Some(failure), Ok(reply)) => Err(Refusal {
+            (None, Err(refusal)) => refusal,
+            (Some(failure), Ok(reply)) => Refusal {
                 usage: reply.usage,
                 cost: reply.cost,
                 session: reply.session,
                 metered: reply.metered,
                 ..failure.into()
-            }),
+            },
             // C-26: what it has spent, it has spent.
-            (Some(failure), Err(refusal)) => Err(Refusal { failure, retry_after: None, ..refusal }),
-        }
+            (Some(failure), Err(refusal)) => Refusal { failure, retry_after: None, ..refusal },
+        };
+        refusal.failure.exit_code = code;
+        refusal.failure.stderr = stderr;
+        refusal.said = last;
+        Err(refusal)
     }
 
     fn not_started(&self, error: &io::Error) -> Failure {
         let program = self.installed.program.display();
         failure(FailureClass::Missing, &format!("`{program}` could not be started: {error}"))
     }
+}
+
+/// The end of what a program complained: so much is kept with its failure.
+fn last_of(complaints: &str) -> &str {
+    const LONGEST: usize = 4 * 1024;
+    let surplus = complaints.len().saturating_sub(LONGEST);
+    let from = (surplus..=complaints.len()).find(|at| complaints.is_char_boundary(*at)).unwrap_or_default();
+    &complaints[from..]
 }
 
 /// Some programs take a name that looks like an argument for one, and a definition must not give a turn more than it is said

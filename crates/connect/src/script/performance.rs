@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use saihai_model::{
     Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, ProviderKind, Refusal, Reply,
-    ScriptReply, ScriptRun, ToolUse,
+    ScriptReply, ScriptRun, ToolUse, TurnLimit,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -83,6 +83,16 @@ impl Performance {
         progress: &(dyn Fn(Progress) + Send + Sync),
         stop: CancellationToken,
     ) -> ProviderAnswer {
+        let shown = Some(self.reply.progress.concat()).filter(|text| !text.is_empty());
+        let answer = self.perform(progress, stop).await;
+        answer.map_err(|refusal| Refusal { said: refusal.said.or(shown), ..refusal })
+    }
+
+    async fn perform(
+        self,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        stop: CancellationToken,
+    ) -> ProviderAnswer {
         let tree = self.check()?;
         for text in &self.reply.progress {
             progress(Progress::Text(text.clone()));
@@ -98,23 +108,29 @@ impl Performance {
         if self.reply.hang {
             self.hang(delay, &stop).await?;
         }
-        match &self.reply.fail {
-            Some(fail) => Err(Refusal {
-                failure: Failure {
-                    class: fail.class,
-                    message: fail.message.clone(),
-                    by_deadline: false,
-                    by_budget: false,
-                    limit: None,
-                    until: fail.until,
-                },
-                retry_after: fail.retry_after,
-                usage: self.reply.usage.clone(),
-                cost: self.reply.cost,
-                session: self.reply.session.clone(),
-                metered: None,
-            }),
-            None => Ok(self.speak()),
+        match (&self.reply.fail, self.ask.max_calls) {
+            (Some(fail), _) => {
+                let failure = Failure::new(fail.class, fail.message.clone());
+                let refusal = self.refuse(Failure { until: fail.until, ..failure });
+                Err(Refusal { retry_after: fail.retry_after, ..refusal })
+            }
+            (None, Some(most)) if self.reply.calls.is_some_and(|calls| calls > most) => {
+                let message = format!("the model was called more than {most} times");
+                let failure = Failure::new(FailureClass::BadRequest, message);
+                let refusal = self.refuse(Failure { limit: Some(TurnLimit::Calls), ..failure });
+                Err(Refusal { said: Some(self.speak().text), ..refusal })
+            }
+            (None, _) => Ok(self.speak()),
+        }
+    }
+
+    /// A failure, with what it has cost all the same.
+    fn refuse(&self, failure: Failure) -> Refusal {
+        Refusal {
+            usage: self.reply.usage.clone(),
+            cost: self.reply.cost,
+            session: self.reply.session.clone(),
+            ..Refusal::from(failure)
         }
     }
 

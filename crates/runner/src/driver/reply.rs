@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use saihai_config::Language;
 use saihai_model::{
-    CallFailed, Fact, Failure, FailureClass, Millis, Moment, Place, Purpose, Reading, Refusal, Replied,
-    Reply, Spoken, Text, ToolUse, ToolUsed, Usage, Usd, Wanted,
+    CallFailed, Fact, Failure, FailureClass, Json, Millis, Moment, Place, Purpose, Reading, Refusal, Replied,
+    Reply, Spoken, Text, ToolUse, ToolUsed, Turn, Usage, Usd, Wanted,
 };
 
 use super::calls::{About, Came};
@@ -29,7 +29,7 @@ pub(super) fn fact(owned: &Owned, about: About, came: Came) -> Fact {
             }
             Err(mut refusal) => {
                 owned.secrets().refusal(&mut refusal);
-                refused(about, refusal, now)
+                refused(owned, about, refusal, now)
             }
         },
         Came::Outcome(outcome) => {
@@ -73,8 +73,10 @@ fn cache(owned: &Owned) -> Cache {
 
 /// Keeps an answer that is right, for whoever asks the same again. Where it cannot be kept that is all that is wrong.
 fn keep(owned: &Owned, about: &About, reading: &mut Reading) {
+    // the name stands for one provider's answer, not for that of whom it handed over to.
+    let is_own = turn(owned, about).is_some_and(|turn| turn.provider == about.provider);
     let (Some(name), Some(output), true) =
-        (kept_as(owned, about), &reading.output, reading.violations.is_empty())
+        (kept_as(owned, about).filter(|_| is_own), &reading.output, reading.violations.is_empty())
     else {
         return;
     };
@@ -164,12 +166,10 @@ fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading 
     reading
 }
 
-/// What was found, where that is carried on.
-fn findings(owned: &Owned, about: &About, wanted: Option<Wanted<'_>>, reading: &Reading) -> Option<String> {
-    let Some(Wanted::Work(reads)) = wanted else { return None };
-    let Spoken::Findings { language } = &reads.carry else { return None };
-    let turns = owned.workflow().stage(&about.call.stage).map_or(&[][..], |stage| stage.turns());
-    let turn = match about.place {
+/// The turn that an ask is the work of.
+fn turn<'a>(owned: &'a Owned, about: &About) -> Option<&'a Turn> {
+    let turns = owned.workflow().stage(&about.call.stage)?.turns();
+    match about.place {
         Place::Main(index) => turns.get(index),
         Place::Check(_)
         | Place::Exit
@@ -177,8 +177,14 @@ fn findings(owned: &Owned, about: &About, wanted: Option<Wanted<'_>>, reading: &
         | Place::Block(_)
         | Place::Proof(_)
         | Place::Outside(_) => None,
-    };
-    let agent = turn.and_then(|turn| turn.role.as_deref()).unwrap_or_default();
+    }
+}
+
+/// What was found, where that is carried on.
+fn findings(owned: &Owned, about: &About, wanted: Option<Wanted<'_>>, reading: &Reading) -> Option<String> {
+    let Some(Wanted::Work(reads)) = wanted else { return None };
+    let Spoken::Findings { language } = &reads.carry else { return None };
+    let agent = turn(owned, about).and_then(|turn| turn.role.as_deref()).unwrap_or_default();
     let root = Path::new(&owned.start().directory);
     Some(crate::review::passed_on(agent, reading, root, Language::named(language).unwrap_or_default()))
 }
@@ -213,8 +219,8 @@ fn silent(about: About, reply: Reply) -> Fact {
 }
 
 /// An attempt that failed; what it spent all the same counts (C-26).
-fn refused(about: About, refusal: Refusal, now: Moment) -> Fact {
-    let Refusal { mut failure, retry_after, usage, cost, session, metered } = refusal;
+fn refused(owned: &Owned, about: About, refusal: Refusal, now: Moment) -> Fact {
+    let Refusal { mut failure, retry_after, usage, cost, session, metered, said } = refusal;
     let retry_after = retry_after.filter(|after| *after <= LONGEST_WAIT);
     failure.until = failure.until.or(retry_after.map(|after| now.plus(after)));
     let spent = Usage { cumulative: false, ..usage.clone() } != Usage::default();
@@ -224,8 +230,20 @@ fn refused(about: About, refusal: Refusal, now: Moment) -> Fact {
         usage,
         session,
         metered,
+        output: said.and_then(|said| found_in(owned, &about, &said)),
         ..CallFailed::new(about.call, failure)
     }))
+}
+
+/// What was asked for, as far as an agent had said it before it failed.
+fn found_in(owned: &Owned, about: &About, text: &str) -> Option<Json> {
+    let wanted = owned.workflow().wanted(&about.call.stage, about.place)?;
+    match wanted {
+        Wanted::Work(reads) if reads.output.is_some() => {}
+        Wanted::Work(_) | Wanted::Answer(..) => return None,
+    }
+    let said = saihai_judge::Said { text, structured: None };
+    saihai_judge::read(wanted, &about.prompt, said).output
 }
 
 /// The fact that an attempt failed without a word of its provider.

@@ -1,6 +1,6 @@
 //! What became of each agent, from the records of a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_judge::review::{AgentResult, Payload, Status, TruncatedBy};
 use saihai_model::{
@@ -17,6 +17,15 @@ pub(super) struct Results<'w> {
     began: Option<Moment>,
 }
 
+/// A turn that nobody was left to pay for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unpaid {
+    /// Whose it is.
+    pub(super) agent: String,
+    /// Which of the agent's turns, from 0.
+    pub(super) part: usize,
+}
+
 /// One turn of an agent, and what came of it.
 #[derive(Debug)]
 struct Asked<'w> {
@@ -29,6 +38,8 @@ struct Asked<'w> {
     outputs: Vec<Option<Json>>,
     warnings: Vec<String>,
     failure: Option<Failure>,
+    /// What it had said before it failed.
+    partial: Option<Json>,
     spent: Spent,
     cached: bool,
 }
@@ -82,6 +93,20 @@ impl<'w> Results<'w> {
         self.began
     }
 
+    /// The turns that nobody was left to pay for.
+    pub(super) fn unpaid(&self) -> Vec<Unpaid> {
+        let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut unpaid = Vec::new();
+        for asked in &self.turns {
+            let next = parts.entry(asked.agent()).or_default();
+            let part = std::mem::replace(next, *next + 1);
+            if asked.result(self.left.contains(asked.stage)).status.is_unpaid() {
+                unpaid.push(Unpaid { agent: asked.agent().to_owned(), part });
+            }
+        }
+        unpaid
+    }
+
     /// What became of each agent, the turns of one that was given its text in parts taken together.
     pub(super) fn finish(self) -> Vec<AgentResult> {
         let mut results: Vec<AgentResult> = Vec::new();
@@ -115,9 +140,14 @@ impl<'w> Asked<'w> {
             outputs: Vec::new(),
             warnings: Vec::new(),
             failure: None,
+            partial: None,
             spent: Spent::default(),
             cached: false,
         }
+    }
+
+    fn agent(&self) -> &'w str {
+        self.turn.role.as_deref().unwrap_or(self.turn.id.as_str())
     }
 
     fn replied(&mut self, reply: &Replied, at: Moment) {
@@ -132,12 +162,13 @@ impl<'w> Asked<'w> {
     fn failed(&mut self, failed: &CallFailed, at: Moment) {
         self.until = Some(at);
         self.failure = Some(failed.failure.clone());
+        self.partial = failed.output.clone().or(self.partial.take());
         self.spent.add(&failed.usage, failed.cost);
     }
 
     fn result(&self, is_left: bool) -> AgentResult {
-        let agent = self.turn.role.as_deref().unwrap_or(self.turn.id.as_str());
-        let elapsed = self.since.zip(self.until).map_or(Millis(0), |(since, until)| until.since(since));
+        let agent = self.agent();
+        let elapsed = self.elapsed();
         let (payload, status) = self.judged(agent, is_left);
         let mut result = AgentResult::new(agent, status, elapsed);
         result.findings = payload.findings;
@@ -166,13 +197,19 @@ impl<'w> Asked<'w> {
             return (payload, Status::Truncated { reason: TruncatedBy::InvalidOutput });
         }
         let problems = payloads.first().map(|payload| payload.problems.join("; "));
-        (Payload::default(), self.without_findings(problems, is_left))
+        let partial = self.partial.as_ref().filter(|_| self.failure.is_some()).map(read);
+        (partial.unwrap_or_default(), self.without_answer(problems, is_left))
     }
 
-    fn without_findings(&self, problems: Option<String>, is_left: bool) -> Status {
+    fn elapsed(&self) -> Millis {
+        self.since.zip(self.until).map_or(Millis(0), |(since, until)| until.since(since))
+    }
+
+    fn without_answer(&self, problems: Option<String>, is_left: bool) -> Status {
         match &self.failure {
-            Some(failure) if failure.by_deadline => {
-                let whole = self.turn.within.or(self.turn.timeout).unwrap_or_default();
+            // A silence that was too long ends a turn earlier, and is told in its own words.
+            Some(failure) if failure.by_deadline && self.turn.within <= Some(self.elapsed()) => {
+                let whole = self.turn.within.unwrap_or_default();
                 Status::Timeout { timeout_seconds: whole.0.div_ceil(1_000) }
             }
             Some(failure) if failure.by_budget => Status::error(Status::BUDGET, failure.message.as_str()),
@@ -183,7 +220,12 @@ impl<'w> Asked<'w> {
                 };
                 Status::Truncated { reason }
             }
-            Some(failure) => Status::failed(failure.class, failure.message.as_str()),
+            Some(failure) => Status::Error {
+                class: failure.class.name().to_owned(),
+                message: failure.message.clone(),
+                exit_code: failure.exit_code,
+                stderr: failure.stderr.as_deref().map(str::to_owned),
+            },
             None if !self.outputs.is_empty() => {
                 let why = problems.unwrap_or_else(|| "the reply holds no JSON object".to_owned());
                 Status::error(Status::INVALID_OUTPUT, why)
@@ -236,5 +278,59 @@ mod tests {
         assert_eq!(status(Some(TurnLimit::Calls)), Status::Truncated { reason: TruncatedBy::MaxTurns });
         assert_eq!(status(Some(TurnLimit::Output)), Status::Truncated { reason: TruncatedBy::OutputLimit });
         assert_eq!(status(None), Status::failed(FailureClass::BadRequest, "cut off"));
+    }
+
+    fn failed(failure: Failure, output: Option<Json>, until: Moment) -> AgentResult {
+        let (stage, turn) = (StageId::from("main"), turn("a", Vec::new()));
+        let turn = Turn { within: Some(Millis(5_000)), ..turn };
+        let call = CallId { stage: stage.clone(), visit: 1, round: 1, n: 1 };
+        let mut asked = Asked::new(&stage, 0, &turn);
+        asked.since = Some(Moment(1_000));
+        asked.failed(&CallFailed { output, ..CallFailed::new(call, failure) }, until);
+        asked.result(true)
+    }
+
+    // what arrived is kept, however it ended
+    #[test]
+    fn what_an_agent_had_said_before_it_failed_is_kept() {
+        let said = serde_json::json!({"issues": [{"severity": "important", "description": "It leaks."}]});
+        let ends = [
+            (Failure { by_deadline: true, ..Failure::new(FailureClass::Transient, "late") }, "timeout"),
+            (
+                Failure { limit: Some(TurnLimit::Calls), ..Failure::new(FailureClass::BadRequest, "") },
+                "truncated",
+            ),
+            (Failure::new(FailureClass::Crashed, "died"), "error"),
+        ];
+        for (failure, status) in ends {
+            let result = failed(failure, Some(said.clone()), Moment(6_000));
+            assert_eq!((result.status.name(), result.findings.len()), (status, 1));
+        }
+    }
+
+    //
+    #[test]
+    fn a_program_that_failed_is_told_with_its_exit_code_and_last_words() {
+        let died = Failure {
+            exit_code: Some(7),
+            stderr: Some("no such model".into()),
+            ..Failure::new(FailureClass::Crashed, "died")
+        };
+        let status = Status::Error {
+            class: "crashed".to_owned(),
+            message: "died".to_owned(),
+            exit_code: Some(7),
+            stderr: Some("no such model".to_owned()),
+        };
+        assert_eq!(failed(died, None, Moment(2_000)).status, status);
+    }
+
+    // only the agent's own time is a timeout
+    #[test]
+    fn a_silence_that_was_too_long_is_no_timeout_of_the_agent() {
+        let late = Failure { by_deadline: true, ..Failure::new(FailureClass::Transient, "silent") };
+        assert_eq!(failed(late.clone(), None, Moment(5_999)).status, Status::failed(late.class, "silent"));
+        let whole = failed(late, None, Moment(6_000)).status;
+        assert_eq!(whole, Status::Timeout { timeout_seconds: 5 });
     }
 }

@@ -140,6 +140,8 @@ fn failure() -> Failure {
         by_budget: true,
         limit: Some(TurnLimit::Calls),
         until: Some(Moment(1)),
+        exit_code: Some(1),
+        stderr: Some("e".into()),
     }
 }
 
@@ -235,6 +237,7 @@ fn facts() -> Vec<Fact> {
         cost: Some(Usd(1)),
         session: Some("s".into()),
         metered: Some(meter()),
+        output: Some(json!({})),
         ..CallFailed::new(call(), failure())
     };
     vec![

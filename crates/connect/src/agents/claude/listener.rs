@@ -257,6 +257,7 @@ impl Ears {
             cost: spent.cost,
             session: self.session,
             metered: spent.metered,
+            said: None,
         }
     }
 }

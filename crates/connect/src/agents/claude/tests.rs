@@ -41,6 +41,16 @@ fn a_session_is_continued_by_its_id_after_the_arguments_of_the_settings() {
     assert_snapshot!(arguments(&again, &with), @"--model opus --permission-mode default --tools Read,Grep,Glob --strict-mcp-config --effort high --resume s-1");
 }
 
+// it keeps to the limit by itself, and its answer through a tool is no work.
+#[test]
+fn the_most_model_calls_are_an_argument() {
+    let said = |ask: Ask| arguments(&ask, &settings()).contains("--max-turns 3 ");
+    assert!(said(Ask { max_calls: Some(3), ..ask() }));
+    assert!(said(Ask { max_calls: Some(2), schema: Some(json!({})), ..ask() }));
+    assert!(!arguments(&ask(), &settings()).contains("--max-turns"));
+    assert!(Claude.limits_calls());
+}
+
 /// What becomes of a permission.
 fn permission(permission: Permission, tools: Option<Vec<String>>, settings: &ProviderSettings) -> String {
     let said = arguments(&Ask { permission, tools, ..ask() }, settings);

@@ -49,6 +49,44 @@ async fn silence_is_suspended_while_a_tool_is_at_work() {
     assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
 }
 
+// what was said until then is not lost.
+#[tokio::test]
+async fn an_attempt_that_is_ended_hands_on_what_it_was_saying() {
+    let (stage, clock) = by_hand();
+    let script = "echo text first; echo tool x; echo tool-back x; echo text last; exec sleep 1000";
+    let late = async || clock.advance(Millis::seconds(60 * MINUTE));
+    let refusal = stage.answer_while(script, 4, late).await.unwrap_err();
+    assert_eq!(refusal.said.as_deref(), Some("last"));
+    assert_eq!((refusal.failure.exit_code, refusal.failure.stderr), (None, None));
+}
+
+//
+#[tokio::test]
+async fn a_program_that_fails_is_told_with_its_exit_code_and_the_end_of_its_complaints() {
+    let script = "i=0; while [ $i -lt 600 ]; do echo \"line $i of many\" >&2; i=$((i+1)); done; exit 7";
+    let failure = Stage::new().answer(script).await.unwrap_err().failure;
+    let stderr = failure.stderr.unwrap();
+    assert_eq!(failure.exit_code, Some(7));
+    assert!(stderr.len() <= 4_096 && stderr.len() > 4_000, "{}", stderr.len());
+    assert!(stderr.ends_with("line 599 of many\n"), "{stderr}");
+}
+
+// a provider without a limit on calls is counted and stopped.
+#[tokio::test]
+async fn a_model_that_is_called_too_often_is_ended() {
+    let script = "echo text one; echo tool x; echo tool-back x; echo text two; echo tool y; echo tool-back y; echo text three; ";
+    let over = format!("{script}exec sleep 1000");
+    let stage = Stage { max_calls: Some(2), ..Stage::new() };
+    let answer = stage.answer(&over).await;
+    assert_snapshot!(told(&answer), @"bad_request: the model was called more than 2 times (spent 3)");
+    let refusal = answer.unwrap_err();
+    assert_eq!(refusal.failure.limit, Some(saihai_model::TurnLimit::Calls));
+    assert_eq!(refusal.said.as_deref(), Some("three"));
+    let enough = Stage { max_calls: Some(3), ..Stage::new() };
+    let answer = enough.answer(&format!("{script}echo done")).await;
+    assert_snapshot!(told(&answer), @"replied: one | two | three (session none)");
+}
+
 // H-55: a definition may say for itself how long an agent may be silent.
 #[tokio::test]
 async fn an_ask_may_say_how_long_silence_lasts() {

@@ -21,7 +21,8 @@ use crate::process::Grace;
 use crate::redact::Redactor;
 use crate::script::tests::say::ask;
 
-/// A shell program as an agent. Lines mean: `text WORDS`, `tool` and `tool-end`, `session ID`, `done`, `abort WORDS`,
+/// A shell program as an agent. Lines mean: `text WORDS`, `tool` and `tool-end`, or `tool-back` where that is told,
+/// `session ID`, `done`, `abort WORDS`,
 /// `fail WORDS`; all else is skipped. Its persona is the program.
 pub(super) struct Shell;
 
@@ -84,6 +85,10 @@ impl Listener for Heard {
                 tell(Progress::ToolStarted(rest.to_owned()));
             }
             "tool-end" => self.tools -= 1,
+            "tool-back" => {
+                self.tools -= 1;
+                tell(Progress::ToolFinished(rest.to_owned()));
+            }
             "fail" => self.failed = Some(rest.to_owned()),
             "done" => {
                 self.done = true;
@@ -136,6 +141,7 @@ pub(super) struct Stage {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) environment: Vec<(String, String)>,
     pub(super) silence: Option<Millis>,
+    pub(super) max_calls: Option<u32>,
     pub(super) prompt: String,
     pub(super) stop: CancellationToken,
     pub(super) program: PathBuf,
@@ -153,6 +159,7 @@ impl Stage {
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             prompt: "the prompt".into(),
             silence: None,
+            max_calls: None,
             stop: CancellationToken::new(),
             program: "/bin/sh".into(),
             grace: Grace::new(Millis(20)),
@@ -185,6 +192,7 @@ impl Stage {
             persona: Some(script.to_owned()),
             prompt: self.prompt.clone(),
             silence: self.silence,
+            max_calls: self.max_calls,
             ..ask("work", 1)
         };
         let environment: Vec<(OsString, OsString)> =
