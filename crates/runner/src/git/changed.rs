@@ -9,6 +9,8 @@ pub(crate) struct Changed {
     pub(crate) previous: Option<String>,
     /// What differs.
     pub(crate) section: Section,
+    /// The names of what it held before and after; zeros for nothing, and for what only lies in the directory.
+    pub(super) objects: [String; 2],
 }
 
 /// What differs in a file.
@@ -25,6 +27,7 @@ pub(crate) enum Section {
 /// One line of `--raw`.
 struct Raw {
     modes: [String; 2],
+    objects: [String; 2],
     status: char,
     paths: Vec<String>,
 }
@@ -61,7 +64,7 @@ pub(super) fn read(said: &[u8]) -> Option<Vec<Changed>> {
         } else {
             Section::Text(text)
         };
-        changed.push(Changed { path, previous, section });
+        changed.push(Changed { path, previous, section, objects: raw.objects });
     }
     sections.next().is_none().then_some(changed)
 }
@@ -77,11 +80,13 @@ fn raws(said: &[u8]) -> Option<(Vec<Raw>, &[u8])> {
     while rest.first() == Some(&b':') {
         let head = take(&mut rest)?;
         let fields: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
-        let [old, new, _, _, status] = fields.as_slice() else { return None };
+        let [old, new, before, after, status] = fields.as_slice() else { return None };
         let status = status.chars().next()?;
         let count = if matches!(status, 'R' | 'C') { 2 } else { 1 };
         let paths = (0..count).map(|_| take(&mut rest)).collect::<Option<Vec<_>>>()?;
-        raws.push(Raw { modes: [(*old).to_owned(), (*new).to_owned()], status, paths });
+        let (modes, objects) = ([old, new], [before, after]);
+        let [modes, objects] = [modes, objects].map(|both| both.map(|one| (*one).to_owned()));
+        raws.push(Raw { modes, objects, status, paths });
     }
     Some((raws, rest.strip_prefix(b"\0").unwrap_or(rest)))
 }

@@ -5,14 +5,18 @@
 //! the caller's own git; filters count only where the user's own configuration describes them. Nothing is written: git
 //! is also kept from refreshing the index.
 
+mod begun;
 mod changed;
 mod checkout;
 pub(crate) mod command;
 mod fetch;
 mod filters;
+mod tracked;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -20,6 +24,7 @@ use sha2::{Digest as _, Sha256};
 
 pub(crate) use changed::{Changed, Section};
 pub use command::Environment;
+pub use tracked::Tracked;
 
 /// A repository, reached through the git program.
 #[derive(Debug, Clone)]
@@ -153,26 +158,30 @@ impl Git {
     }
 
     /// Paths of files that git neither tracks nor ignores; those of other repositories end in `/`.
-    pub(crate) fn untracked(&self) -> Result<Vec<String>, Error> {
-        let said = self.run("ls-files", &["--others", "--exclude-standard", "-z"])?;
+    pub(crate) fn untracked(&self) -> Result<Vec<PathBuf>, Error> {
+        self.listed(&["--others"], &[])
+    }
+
+    /// Paths of all files below a directory that git does not ignore, also of those it would ignore and tracks.
+    pub(crate) fn below(&self, directory: &str) -> Result<Vec<PathBuf>, Error> {
+        self.listed(&["--cached", "--others"], &[directory])
+    }
+
+    /// Names need not be UTF-8.
+    fn listed(&self, which: &[&str], below: &[&str]) -> Result<Vec<PathBuf>, Error> {
+        let flags = [which, &["--exclude-standard", "-z", "--"], below].concat();
+        let said = self.run("ls-files", &flags)?;
         let paths = said.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
     /// A hash of everything that can be looked at: what is committed, what is changed, what is new. Nothing where another
     /// repository lies among the files, whose state is not known here.
     pub fn standing(&self) -> Result<Option<String>, Error> {
-        let head = self.ask("rev-parse", &["--verify", "--quiet", "HEAD^{tree}"])?;
-        let tree = match &head {
-            Some(tree) => tree.clone(),
-            None => self.empty_tree()?,
-        };
-        let flags = ["--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames"];
-        let flags = [&flags[..], &["--ignore-submodules=dirty", &tree, "--"]].concat();
-        let changed = self.run("diff", &flags)?;
-        let changed = changed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        let changed = changed.map(|path| String::from_utf8_lossy(path).into_owned());
-        let mut paths: Vec<String> = changed.chain(self.untracked()?).collect();
+        let tree = self.head_tree()?;
+        let changed = self.differing_paths(&tree)?.into_iter();
+        let new = self.untracked()?.into_iter().map(|path| path.to_string_lossy().into_owned());
+        let mut paths: Vec<String> = changed.chain(new).collect();
         paths.retain(|path| !is_own(path));
         paths.sort();
         let mut hash = Sha256::new();

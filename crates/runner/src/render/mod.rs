@@ -92,7 +92,7 @@ impl Renderer<'_> {
     /// What has changed by now.
     fn changes(&self, changes: &Changes) -> Result<String, Failed> {
         let base = match &changes.base {
-            Some(base) => Base::Named(base.clone()),
+            Some(base) => Base::Usual(base.clone()),
             None => Base::Found { remote: changes.remote.clone() },
         };
         let subject = subject::changes(Path::new(self.directory), &base, Untracked::Counted);

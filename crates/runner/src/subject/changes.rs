@@ -7,14 +7,16 @@ use std::path::Path;
 use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
 
 use super::Error;
-use super::text::{Content, content, of_bytes, without_content};
+use super::text::{Content, LARGEST, LOOKED_AT, content, is_binary, of_bytes, without_content};
 use crate::git::{Changed, Git, Section, is_own};
 
 /// What to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
-    /// This revision.
+    /// This revision, which somebody named for this review.
     Named(String),
+    /// This revision, with which the project is always compared: before its first commit there is none.
+    Usual(String),
     /// The default branch of this remote, else `main`, else `master`.
     Found {
         /// The remote.
@@ -53,10 +55,10 @@ pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject
             (mode, git.empty_tree()?)
         }
     };
-    let mut files = files(git.changed_since(&tree)?);
+    let mut files = files(&git, git.changed_since(&tree)?)?;
     if untracked == Untracked::Counted {
         for path in git.untracked()? {
-            files.extend(new_file(root, path)?);
+            files.extend(new_file(root, &path)?);
         }
     }
     files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -68,7 +70,7 @@ pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Res
     let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
     let (name, commit) = base;
     let parted = git.merge_base(commit, head)?.ok_or_else(|| Error::NoMergeBase(name.to_owned()))?;
-    let mut files = files(git.changed_between(&parted, head)?);
+    let mut files = files(&git, git.changed_between(&parted, head)?)?;
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let mode = SubjectMode::Changes {
         base: name.to_owned(),
@@ -79,21 +81,36 @@ pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Res
     Ok(Subject { mode, files })
 }
 
-fn files(changed: Vec<Changed>) -> Vec<SubjectFile> {
+fn files(git: &Git, changed: Vec<Changed>) -> Result<Vec<SubjectFile>, Error> {
     let file = |changed: Changed| {
+        // Git takes for binary what is too large to be compared.
+        let is_large = changed.section == Section::Binary && is_large_text(git, &changed)?;
         let (path, previous) = (changed.path, changed.previous);
-        match changed.section {
+        Ok(match changed.section {
             Section::Text(bytes) => of_bytes(path, previous, bytes),
+            Section::Binary if is_large => without_content(path, previous, LeftOut::TooLarge),
             Section::Binary => without_content(path, previous, LeftOut::Binary),
             Section::Submodule => without_content(path, previous, LeftOut::Submodule),
-        }
+        })
     };
     changed.into_iter().map(file).collect()
 }
 
+/// Whether a file that git does not compare is text, only too much of it: before the change or after it.
+fn is_large_text(git: &Git, changed: &Changed) -> Result<bool, Error> {
+    let mut is_large = false;
+    for begun in git.begun(changed, LOOKED_AT)? {
+        if is_binary(&begun.bytes) {
+            return Ok(false);
+        }
+        is_large |= begun.size > LARGEST;
+    }
+    Ok(is_large)
+}
+
 fn name(git: &Git, base: &Base) -> Result<String, Error> {
     let remote = match base {
-        Base::Named(revision) => return Ok(revision.clone()),
+        Base::Named(revision) | Base::Usual(revision) => return Ok(revision.clone()),
         Base::Found { remote } => remote,
     };
     if let Some(branch) = git.remote_default(remote)? {
@@ -108,14 +125,15 @@ fn name(git: &Git, base: &Base) -> Result<String, Error> {
 }
 
 /// A file that git does not track, as the section of a diff that adds it.
-fn new_file(root: &Path, path: String) -> Result<Option<SubjectFile>, Error> {
+fn new_file(root: &Path, real: &Path) -> Result<Option<SubjectFile>, Error> {
+    let path = real.to_string_lossy().into_owned();
     if is_own(&path) {
         return Ok(None);
     }
     if let Some(repository) = path.strip_suffix('/') {
         return Ok(Some(without_content(repository.to_owned(), None, LeftOut::Submodule)));
     }
-    let file = root.join(&path);
+    let file = root.join(real);
     let wrong = |source| Error::Io { path: file.clone(), source };
     // Another process may have taken it away since git listed it.
     let Ok(metadata) = fs::symlink_metadata(&file) else { return Ok(None) };

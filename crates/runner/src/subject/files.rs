@@ -10,6 +10,7 @@ use saihai_model::{Subject, SubjectFile, SubjectMode};
 
 use super::Error;
 use super::text::{Content, content, of_bytes, without_content};
+use crate::git::{Git, is_own};
 
 /// The files that were named: files themselves, all files of directories that git does not ignore, and those that
 /// patterns take. Names are relative to `current`; all must lie below `root`.
@@ -21,11 +22,11 @@ pub fn whole_files(root: &Path, current: &Path, names: &[String]) -> Result<Subj
     for name in names {
         let path = current.join(name);
         let files = match fs::metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => below(&path),
+            Ok(metadata) if metadata.is_dir() => below(&root, &canonical(&path)?, name)?,
             Ok(metadata) if metadata.is_file() => vec![path],
             // Opening a pipe nobody writes to would wait for ever.
             Ok(_) => return Err(Error::Io { path, source: io::Error::other("it is not an ordinary file") }),
-            Err(_) if name.contains(['*', '?', '[', '{']) => taken(current, name)?,
+            Err(_) if name.contains(['*', '?', '[', '{']) => taken(&root, &canonical(current)?, name)?,
             Err(_) => Vec::new(),
         };
         if files.is_empty() && !current.join(name).is_dir() {
@@ -52,10 +53,21 @@ fn read(path: String, file: &Path) -> Result<SubjectFile, Error> {
     })
 }
 
-/// The ordinary files below a directory that git would not ignore. Links are not followed: they could lead anywhere.
-fn below(directory: &Path) -> Vec<PathBuf> {
+/// The ordinary files below a directory that git does not ignore. Links are not followed: they could lead anywhere.
+fn below(root: &Path, directory: &Path, name: &str) -> Result<Vec<PathBuf>, Error> {
+    let inside = directory.strip_prefix(root).map_err(|_| Error::Outside(name.to_owned()))?;
+    // Without git, or where it refuses, files are found all the same.
+    let Ok(Some(git)) = Git::open(root) else { return Ok(walked(directory)) };
+    let inside = if inside.as_os_str().is_empty() { ".".to_owned() } else { slashed(inside) };
+    let files = git.below(&inside)?.into_iter().filter(|path| !is_own(&path.to_string_lossy()));
+    let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    Ok(files.map(|path| root.join(path)).filter(is_file).collect())
+}
+
+/// The same where there is no repository: what files of ignored names say is heeded all the same.
+fn walked(directory: &Path) -> Vec<PathBuf> {
     let mut walk = WalkBuilder::new(directory);
-    walk.hidden(false).require_git(false).filter_entry(|entry| entry.file_name() != ".git");
+    walk.hidden(false).ignore(false).require_git(false).filter_entry(|entry| entry.file_name() != ".git");
     let entries = walk.build().filter_map(Result::ok);
     entries
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
@@ -64,13 +76,13 @@ fn below(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The files below where the command was called that a pattern takes.
-fn taken(current: &Path, pattern: &str) -> Result<Vec<PathBuf>, Error> {
+fn taken(root: &Path, current: &Path, pattern: &str) -> Result<Vec<PathBuf>, Error> {
     let glob = GlobBuilder::new(pattern.trim_start_matches("./")).literal_separator(true).build();
     let glob = glob
         .map_err(|error| Error::BadPattern { pattern: pattern.to_owned(), why: error.kind().to_string() })?;
     let matcher = glob.compile_matcher();
     let takes = |file: &PathBuf| file.strip_prefix(current).is_ok_and(|inside| matcher.is_match(inside));
-    Ok(below(current).into_iter().filter(takes).collect())
+    Ok(below(root, current, pattern)?.into_iter().filter(takes).collect())
 }
 
 /// A path as every system shows it.

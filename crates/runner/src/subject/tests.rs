@@ -109,6 +109,78 @@ fn an_unchanged_tree_is_an_empty_subject_and_no_commit_yet_is_all_new() {
     assert!(subject.files.is_empty());
 }
 
+// R-28: what the project is usually compared with does not exist before the first commit
+#[test]
+fn before_the_first_commit_the_usual_base_is_not_missed() {
+    let repository = Repository::new();
+    repository.write("a", "1\n");
+    let usual = Base::Usual("develop".into());
+    insta::assert_snapshot!(shown(&changes(repository.root(), &usual, Untracked::Counted).unwrap()), @"
+    a
+      +1
+    ");
+    let named = changes(repository.root(), &Base::Named("develop".into()), Untracked::Counted).unwrap_err();
+    assert_eq!(named.to_string(), "the revision `develop` does not exist here");
+    repository.commit("first");
+    let missed = changes(repository.root(), &usual, Untracked::Counted).unwrap_err();
+    assert_eq!(missed.to_string(), "the revision `develop` does not exist here");
+}
+
+// R-33, R-64: what is too large is a gap, what is no text is none, whether or not git tracks it
+#[test]
+fn a_text_that_is_too_large_is_not_taken_for_binary() {
+    let repository = Repository::new();
+    let large = "one line of many\n".repeat(1_300_000);
+    repository.write("tracked", &large).write("gone", &large).write("staged", "1\n").commit("first");
+    repository.write("tracked", &format!("{large}more\n")).write("new", &large);
+    repository.write("staged", &large).git(&["add", "staged"]);
+    fs::remove_file(repository.root().join("gone")).unwrap();
+    fs::write(repository.root().join("film"), [vec![0; 16], large.into_bytes()].concat()).unwrap();
+    let subject = changes(repository.root(), &Base::Named("HEAD".into()), Untracked::Counted).unwrap();
+    insta::assert_snapshot!(shown(&subject), @"
+    film [binary]
+    gone [too-large]
+    new [too-large]
+    staged [too-large]
+    tracked [too-large]
+    ");
+}
+
+// R-28, R-33: names are bytes
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_file_whose_name_is_not_utf_8_is_reviewed() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let repository = Repository::new();
+    repository.write("a", "1\n").commit("first");
+    fs::write(repository.root().join(std::ffi::OsStr::from_bytes(b"caf\xe9.py")), "x = 1\n").unwrap();
+    insta::assert_snapshot!(shown(&changes(repository.root(), &found(), Untracked::Counted).unwrap()), @"
+    caf�.py
+      +x = 1
+    ");
+}
+
+// R-28: git decides what is ignored, and it never ignores what it tracks
+#[test]
+fn whole_directories_are_what_git_has_and_would_take() {
+    let repository = Repository::new();
+    repository.write("src/a", "1\n").write("src/kept.log", "1\n").git(&["add", "--force", "."]);
+    repository.write(".gitignore", "*.log\n").write(".ignore", "a\n").write("src/b.log", "1\n");
+    repository.write("src/new", "1\n").write("src/gone", "1\n").git(&["add", "src/gone"]);
+    fs::remove_file(repository.root().join("src/gone")).unwrap();
+    let root = repository.root();
+    let paths = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let subject = whole_files(root, root, &names).unwrap();
+        subject.files.into_iter().map(|file| file.path).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&["src"]), ["src/a", "src/kept.log", "src/new"]);
+    assert_eq!(paths(&["**/*.log"]), ["src/kept.log"]);
+    assert_eq!(paths(&["src/b.log"]), ["src/b.log"], "who is named is meant");
+    let outside = whole_files(&root.join("src"), root, &[".".to_owned()]).unwrap_err();
+    assert_eq!(outside.to_string(), "`.` lies outside the project");
+}
+
 // R-28: case 29
 #[test]
 fn what_cannot_be_compared_is_refused_by_name() {

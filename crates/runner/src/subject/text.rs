@@ -7,9 +7,9 @@ use std::path::Path;
 use saihai_model::{LeftOut, SubjectFile};
 
 /// The largest file that is looked at.
-const LARGEST: u64 = 20 * 1024 * 1024;
+pub(super) const LARGEST: u64 = 20 * 1024 * 1024;
 /// A NUL in so many bytes makes a file one that is not text, as git has it.
-const LOOKED_AT: usize = 8 * 1024;
+pub(super) const LOOKED_AT: usize = 8 * 1024;
 
 /// A file of a subject, from its bytes.
 pub(super) fn of_bytes(path: String, previous: Option<String>, bytes: Vec<u8>) -> SubjectFile {
@@ -37,11 +37,16 @@ pub(super) enum Content {
 pub(super) fn content(file: &Path) -> io::Result<Content> {
     let mut bytes = Vec::new();
     fs::File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    Ok(if bytes.len() as u64 > LARGEST {
-        Content::LeftOut(LeftOut::TooLarge)
-    } else if bytes[..bytes.len().min(LOOKED_AT)].contains(&0) {
+    Ok(if is_binary(&bytes) {
         Content::LeftOut(LeftOut::Binary)
+    } else if bytes.len() as u64 > LARGEST {
+        Content::LeftOut(LeftOut::TooLarge)
     } else {
         Content::Bytes(bytes)
     })
+}
+
+/// Whether bytes that begin like this are no text.
+pub(super) fn is_binary(bytes: &[u8]) -> bool {
+    bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
 }

@@ -1,0 +1,56 @@
+//! How files begin that git does not compare.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::process::Stdio;
+
+use super::{Changed, Error, Git};
+
+/// How a file begins, and how large it is.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    /// Its first bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// How many there are.
+    pub(crate) size: u64,
+}
+
+impl Git {
+    /// How a changed file begins, before the change and after it, as far as it was there.
+    pub(crate) fn begun(&self, changed: &Changed, most: usize) -> Result<Vec<Begun>, Error> {
+        let is_named = |object: &&String| object.bytes().any(|digit| digit != b'0');
+        let mut all = Vec::new();
+        for object in changed.objects.iter().filter(is_named) {
+            all.push(self.begun_object(object, most)?);
+        }
+        let [_, after] = &changed.objects;
+        // What has no name yet lies in the directory, unless it was deleted.
+        if !is_named(&after) {
+            all.extend(self.begun_file(&changed.path, most));
+        }
+        Ok(all)
+    }
+
+    fn begun_object(&self, object: &str, most: usize) -> Result<Begun, Error> {
+        let unreadable = || Error::Unreadable { command: "cat-file" };
+        let size = self.say("cat-file", &["-s", object])?.trim().parse().map_err(|_| unreadable())?;
+        let mut git = self.command("cat-file");
+        let git = git.args(["blob", object]).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = git.spawn().map_err(Error::Missing)?;
+        let mut bytes = Vec::new();
+        let out = child.stdout.take().expect("its output is a pipe");
+        let read = out.take(most as u64).read_to_end(&mut bytes);
+        // It has said enough, and would wait for ever for somebody to hear the rest.
+        drop((child.kill(), child.wait()));
+        read.map_err(|_| unreadable())?;
+        Ok(Begun { bytes, size })
+    }
+
+    fn begun_file(&self, path: &str, most: usize) -> Option<Begun> {
+        let file = self.root.join(path);
+        let metadata = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file)?;
+        let mut bytes = Vec::new();
+        File::open(file).ok()?.take(most as u64).read_to_end(&mut bytes).ok()?;
+        Some(Begun { bytes, size: metadata.len() })
+    }
+}

@@ -1,0 +1,99 @@
+//! Whether files of a repository change while somebody only looks.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Error, Git, is_own};
+
+/// How the files of a repository differed from a commit at one moment.
+#[derive(Debug)]
+pub struct Tracked {
+    git: Git,
+    tree: String,
+    before: BTreeMap<String, Vec<u8>>,
+}
+
+impl Tracked {
+    /// How they differ now.
+    ///
+    /// # Errors
+    /// Git cannot be asked.
+    pub fn now(git: Git) -> Result<Self, Error> {
+        let tree = git.head_tree()?;
+        let before = git.differing(&tree)?;
+        Ok(Self { git, tree, before })
+    }
+
+    /// The files that have changed since, whoever changed them.
+    ///
+    /// # Errors
+    /// Git cannot be asked.
+    pub fn changed(&self) -> Result<Vec<String>, Error> {
+        let after = self.git.differing(&self.tree)?;
+        let paths = after.keys().chain(self.before.keys().filter(|path| !after.contains_key(*path)));
+        let mut changed: Vec<String> =
+            paths.filter(|path| after.get(*path) != self.before.get(*path)).cloned().collect();
+        changed.sort();
+        Ok(changed)
+    }
+}
+
+impl Git {
+    /// The tree of the current commit; an empty one before the first.
+    pub(super) fn head_tree(&self) -> Result<String, Error> {
+        match self.ask("rev-parse", &["--verify", "--quiet", "HEAD^{tree}"])? {
+            Some(tree) => Ok(tree),
+            None => self.empty_tree(),
+        }
+    }
+
+    /// The paths of tracked files that differ from a tree.
+    pub(super) fn differing_paths(&self, tree: &str) -> Result<Vec<String>, Error> {
+        let flags = ["--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames"];
+        let flags = [&flags[..], &["--ignore-submodules=dirty", tree, "--"]].concat();
+        let said = self.run("diff", &flags)?;
+        let paths = said.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .filter(|path| !is_own(path))
+            .collect())
+    }
+
+    /// Those files with hashes of what is in them; nothing is in one that is gone.
+    fn differing(&self, tree: &str) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+        let hash = |path: String| {
+            let file = self.root.join(&path);
+            let content = match fs::symlink_metadata(&file) {
+                Ok(metadata) if metadata.is_file() => fs::read(&file).ok(),
+                Ok(_) => {
+                    fs::read_link(&file).map(|target| target.as_os_str().as_encoded_bytes().to_vec()).ok()
+                }
+                Err(_) => None,
+            };
+            (path, content.map(|bytes| Sha256::digest(&bytes).to_vec()).unwrap_or_default())
+        };
+        Ok(self.differing_paths(tree)?.into_iter().map(hash).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Repository;
+
+    //
+    #[test]
+    fn only_tracked_files_that_changed_since_are_named() {
+        let repository = Repository::new();
+        repository.write("kept", "1\n").write("edited", "1\n").write("gone", "1\n").write("back", "1\n");
+        repository.commit("first").write("edited", "2\n").write("back", "2\n").write("new", "1\n");
+        let tracked = Tracked::now(Git::open(repository.root()).unwrap().unwrap()).unwrap();
+        assert_eq!(tracked.changed().unwrap(), [""; 0]);
+        repository.write("edited", "3\n").write("back", "1\n").write("new", "2\n").write("newer", "1\n");
+        repository.write(".saihai/runs/x/journal.ndjson", "{}\n");
+        fs::remove_file(repository.root().join("gone")).unwrap();
+        assert_eq!(tracked.changed().unwrap(), ["back", "edited", "gone"]);
+    }
+}
