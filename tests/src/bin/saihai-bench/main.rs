@@ -9,6 +9,7 @@ mod law;
 mod memory;
 mod numbers;
 mod resume;
+mod selection;
 mod start;
 mod subject;
 mod turn;
@@ -44,11 +45,12 @@ fn main() -> Result<ExitCode> {
 
 type Measure = fn() -> Result<Vec<Law>>;
 
-const LAWS: [(&str, Measure); 6] = [
+const LAWS: [(&str, Measure); 7] = [
     ("T-100", start::measure),
     ("T-101", turn::measure),
     ("T-102", flat::measure),
     ("T-103", memory::measure),
     ("T-104", resume::measure),
+    ("T-106", selection::measure),
     ("T-107", large::measure),
 ];

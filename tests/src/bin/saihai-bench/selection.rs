@@ -1,0 +1,125 @@
+//! T-106, R-34: what it costs to say which review agents a very large change needs, beside Python's own `re` and `fnmatch`
+//! saying the same.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use saihai_config::review::{Agent, Wish, load, select};
+use saihai_config::{Language, MemorySource, Places};
+use saihai_model::{Subject, SubjectFile, SubjectMode};
+use serde_json::{Value, json};
+
+use crate::law::Law;
+use crate::numbers::{median, processor_time};
+
+const FILES: usize = 10_000;
+/// Bytes of one file's part of the diff.
+const EACH: usize = 2_000;
+
+/// The same selection in Python, in seconds of processor time, and who was selected.
+const IN_PYTHON: &str = r#"
+import fnmatch, json, re, sys, time
+asked = json.load(open(sys.argv[1], encoding="utf-8"))
+agents, files = asked["agents"], asked["files"]
+for agent in agents:
+    agent["names"] = [re.compile(fnmatch.translate(one)) for one in agent["file_patterns"]]
+    agent["contents"] = [re.compile(one) for one in agent["content_patterns"]]
+begun = time.process_time()
+selected = []
+for agent in agents:
+    if agent["always"] \
+       or any(one.match(path.rsplit("/", 1)[-1]) for one in agent["names"] for path, _ in files) \
+       or any(one.search(text) for one in agent["contents"] for _, text in files):
+        selected.append(agent["name"])
+print(json.dumps({"seconds": time.process_time() - begun, "selected": sorted(selected)}))
+"#;
+
+pub(crate) fn measure() -> Result<Vec<Law>> {
+    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let loaded = load(&MemorySource::default(), &places, Language::English);
+    let agents = loaded.map_err(|_| anyhow::anyhow!("the built-in agents"))?.agents;
+    let subject = subject();
+    let mut measured = Vec::new();
+    let mut selected = Vec::new();
+    for _ in 0..5 {
+        let mut times = Vec::new();
+        for _ in 0..5 {
+            let (passed, names) = selection(&agents, &subject);
+            times.push(passed);
+            selected = names;
+        }
+        measured.push(median(&times) * 1e3);
+    }
+    let python = in_python(&agents, &subject, &selected)?;
+    let bytes: usize = subject.files.iter().map(|file| file.text.len()).sum();
+    let raw = format!("{FILES} files, {} MB; {} selected; {python}", bytes / 1_000_000, selected.len());
+    let what = "processor time of selecting among the built-in review agents";
+    Ok(vec![Law { id: "T-106", what, limit: 100.0, unit: "ms", measured, raw }])
+}
+
+/// Seconds of processor time, and who is selected.
+fn selection(agents: &[Agent], subject: &Subject) -> (f64, Vec<String>) {
+    let begun = processor_time();
+    let selection = select(agents, subject, &Wish::default());
+    let passed = (processor_time() - begun).as_secs_f64();
+    let mut names: Vec<String> =
+        selection.selected().map(|(agent, _)| agent.definition.name.clone()).collect();
+    names.sort();
+    (passed, names)
+}
+
+/// A change in which every file must be searched to its end: nothing in it selects anybody.
+fn subject() -> Subject {
+    let line = "+the quick brown fox jumps over the lazy dog and counts 12345 sheep\n";
+    let files = (0..FILES).map(|number| {
+        let path = format!("docs/part{:02}/chapter{number:05}.txt", number % 100);
+        let head = format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,9 +1,40 @@\n");
+        let lines = (EACH - head.len()) / line.len();
+        let text = head + &line.repeat(lines);
+        SubjectFile { path, previous: None, text, left_out: None, lossy: false }
+    });
+    let mode = SubjectMode::Changes { base: "main".into(), merge_base: None, head: None, pull_request: None };
+    Subject { mode, files: files.collect() }
+}
+
+/// What Python takes for the same, in words. A machine without one can measure ours all the same.
+fn in_python(agents: &[Agent], subject: &Subject, selected: &[String]) -> Result<String> {
+    let agents: Vec<Value> = agents.iter().map(described).collect();
+    let files: Vec<Value> = subject.files.iter().map(|file| json!([file.path, file.text])).collect();
+    let directory = tempfile::tempdir()?;
+    let asked = directory.path().join("asked.json");
+    std::fs::write(&asked, json!({ "agents": agents, "files": files }).to_string())?;
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let Some((seconds, names)) = once(&asked)? else {
+            return Ok("python3 is missing here, so there is nothing to hold it against".to_owned());
+        };
+        ensure!(names == selected, "Python selects {names:?}, we select {selected:?}");
+        times.push(seconds);
+    }
+    Ok(format!("Python's `re` and `fnmatch` take {:.0} ms for the same choice", median(&times) * 1e3))
+}
+
+fn described(agent: &Agent) -> Value {
+    let applies = &agent.definition.applicability;
+    json!({
+        "name": agent.definition.name,
+        "always": applies.always,
+        "file_patterns": applies.file_patterns().collect::<Vec<_>>(),
+        "content_patterns": applies.content_patterns().collect::<Vec<_>>(),
+    })
+}
+
+fn once(asked: &Path) -> Result<Option<(f64, Vec<String>)>> {
+    let output = match Command::new("python3").args(["-I", "-c", IN_PYTHON]).arg(asked).output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    ensure!(output.status.success(), "python3: {}", String::from_utf8_lossy(&output.stderr));
+    let said: Value = serde_json::from_slice(&output.stdout)?;
+    let seconds = said["seconds"].as_f64().context("seconds")?;
+    let names = said["selected"].as_array().context("names")?.iter();
+    Ok(Some((seconds, names.filter_map(Value::as_str).map(str::to_owned).collect())))
+}
