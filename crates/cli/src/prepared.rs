@@ -65,7 +65,10 @@ impl Prepared {
         };
         if definition.dialect == Dialect::Review {
             let error = Error::usage(format!("`{}` is a review agent", wanted.definition));
-            return Err(error.hint("`saihai review` runs it where a change needs it"));
+            return Err(error.hint("`saihai review --agent NAME` asks it about what has changed").hint(
+                "`saihai review --explain-selection` says whether a change needs it, `saihai check` what is wrong \
+                 with it",
+            ));
         }
         let mut loaded = load(&project.source, &project.places, &definition, wanted.options, wanted.settings);
         let found = std::mem::take(&mut loaded.diagnostics);

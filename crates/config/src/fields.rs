@@ -39,6 +39,26 @@ struct Given<'d> {
 impl<'d> Fields<'d> {
     /// Checks a mapping against its table. Absent where there is no mapping at all.
     pub fn read(cursor: &Cursor<'d>, object: &'static Object, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let fields = Self::open(cursor, object, diagnostics)?;
+        fields.missing().into_iter().for_each(|name| fields.say_missing(&[name], diagnostics));
+        Some(fields)
+    }
+
+    /// The same, with one error for everything that is missing.
+    pub(crate) fn read_at_once(
+        cursor: &Cursor<'d>,
+        object: &'static Object,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        let fields = Self::open(cursor, object, diagnostics)?;
+        let missing = fields.missing();
+        if !missing.is_empty() {
+            fields.say_missing(&missing, diagnostics);
+        }
+        Some(fields)
+    }
+
+    fn open(cursor: &Cursor<'d>, object: &'static Object, diagnostics: &mut Diagnostics) -> Option<Self> {
         if !cursor.must_be(&Kind::Object(object), diagnostics) {
             return None;
         }
@@ -46,15 +66,21 @@ impl<'d> Fields<'d> {
         for (key, value) in cursor.entries() {
             fields.take(key, value, diagnostics);
         }
-        for field in object.fields.iter().filter(|field| field.required) {
-            if !fields.has(field.name) {
-                let (title, name) = (object.title, field.name);
-                let message = format!("{title} needs `{name}`");
-                let label = format!("`{name}` is missing here");
-                diagnostics.push(fields.location().error("missing-key", message).label(label));
-            }
-        }
         Some(fields)
+    }
+
+    /// The required keys that are not given.
+    fn missing(&self) -> Vec<&'static str> {
+        let required = self.object.fields.iter().filter(|field| field.required).map(|field| field.name);
+        required.filter(|name| !self.has(name)).collect()
+    }
+
+    fn say_missing(&self, names: &[&str], diagnostics: &mut Diagnostics) {
+        let listed = list_of(names.iter().copied(), "and");
+        let message = format!("{} needs {listed}", self.object.title);
+        let is = if names.len() == 1 { "is" } else { "are" };
+        let label = format!("{listed} {is} missing here");
+        diagnostics.push(self.location().error("missing-key", message).label(label));
     }
 
     /// Whether a key is given, rightly or not.

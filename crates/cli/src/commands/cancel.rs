@@ -4,6 +4,7 @@ use clap::Args;
 use saihai::{Clock, Reached};
 use serde::Serialize;
 
+use super::review;
 use crate::driving::block_on;
 use crate::error::{Error, exit};
 use crate::json;
@@ -35,6 +36,10 @@ impl Cancel {
         let directory = Project::find()?.runs().find(&self.run)?;
         let reached =
             block_on(async { Ok(saihai::cancel(&directory, "saihai cancel", Clock::system()).await?) })?;
+        // A review that was parked has nobody any more who would take its files away.
+        if reached == Reached::Journal {
+            review::clean_up(&directory, &directory.workflow()?, streams)?;
+        }
         if self.json {
             json::line(&mut streams.out, "cancelled", CancelledObject { run: directory.id() })?;
         }

@@ -11,14 +11,12 @@ mod watch;
 
 use std::future::Future;
 
-use saihai::review::report_language;
 use saihai::{Driver, Finish, Going, Observed, RunDirectory, State};
-use saihai_config::Language;
 use saihai_config::review::Plan;
 use saihai_model::Workflow;
 use tokio::sync::mpsc;
 
-use crate::commands::review::{self, Form, Said};
+use crate::commands::review;
 use crate::error::{Error, exit};
 use crate::terminal::Streams;
 use unexpected::Unexpected;
@@ -59,36 +57,12 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Res
     runtime.block_on(future)
 }
 
-/// Says how a run stands that has been driven.
-pub(crate) type Say<'a> = &'a mut dyn FnMut(&RunDirectory, &Finish, &mut Streams) -> Result<(), Error>;
-
 /// Drives the run until it ends or is parked, shows it meanwhile, and says how it stands afterwards.
 pub(crate) async fn drive(
     driver: Driver,
     workflow: &Workflow,
     showing: Showing,
     streams: &mut Streams,
-) -> Result<u8, Error> {
-    go(driver, workflow, showing, streams, None).await
-}
-
-/// The same, where the caller has its own way to say how the run stands.
-pub(crate) async fn drive_and(
-    driver: Driver,
-    workflow: &Workflow,
-    showing: Showing,
-    streams: &mut Streams,
-    say: Say<'_>,
-) -> Result<u8, Error> {
-    go(driver, workflow, showing, streams, Some(say)).await
-}
-
-async fn go(
-    driver: Driver,
-    workflow: &Workflow,
-    showing: Showing,
-    streams: &mut Streams,
-    say: Option<Say<'_>>,
 ) -> Result<u8, Error> {
     let directory = driver.directory().clone();
     let was_over = showing.past == Past::Journal && matches!(directory.summary()?.state, State::Ended { .. });
@@ -100,21 +74,22 @@ async fn go(
             let unexpected =
                 if compared { Unexpected::of(&finish, &directory)? } else { Unexpected::default() };
             let code = unexpected.exit(finish.exit_code());
-            match say {
-                Some(say) => say(&directory, &finish, streams)?,
-                None if !showing.json && Plan::of(workflow).is_some() => {
-                    say_report(&directory, &finish, report_language(workflow), streams)?;
-                }
-                None => {
-                    if let Some(conclusion) = concluded(&directory, &finish, streams)? {
-                        show_result(&conclusion.compared(&unexpected, code), showing.json, streams)?;
+            let said = if !showing.json && Plan::of(workflow).is_some() {
+                review::say(&directory, workflow, &finish, streams)
+            } else {
+                match concluded(&directory, &finish, streams)? {
+                    Some(conclusion) => {
+                        show_result(&conclusion.compared(&unexpected, code), showing.json, streams)
                     }
+                    None => Ok(()),
                 }
-            }
-            unexpected.complain(streams);
+            };
+            // A directory of its own outlives nobody, also where nothing could be said.
             if finish.ending.is_some() {
                 review::clean_up(&directory, workflow, streams)?;
             }
+            said?;
+            unexpected.complain(streams);
             Ok(code)
         }
         Ended::Unheard(finish) => Ok(finish.exit_code()),
@@ -128,22 +103,6 @@ async fn go(
             Ok(exit::INTERRUPTED)
         }
     }
-}
-
-/// Says what a review found, of one that waits as much as there is.
-fn say_report(
-    directory: &RunDirectory,
-    finish: &Finish,
-    language: Language,
-    streams: &mut Streams,
-) -> Result<(), Error> {
-    if let Some(report) = review::report(directory, finish)? {
-        Said { report: &report, language }.print(Form::Md, &mut streams.out)?;
-    }
-    if finish.ending.is_none() {
-        streams.note(&format!("continue with `saihai resume {}`", directory.id()));
-    }
-    Ok(())
 }
 
 /// How the run stands; nothing where the disk failed before anything of it was kept.

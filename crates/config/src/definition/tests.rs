@@ -325,7 +325,10 @@ fn a_review_agent_is_read_and_makes_no_workflow_of_its_own() {
         path: Some("/p/x.toml".into()),
     };
     let loaded = load(&project(&[]), &places(), &definition, &Options::default(), &Settings::default());
-    assert_eq!(said(&loaded.diagnostics), "review/file cannot read `/p/x.toml`: it does not exist");
+    assert_eq!(
+        said(&loaded.diagnostics),
+        "review/file cannot read `/p/x.toml`: it does not exist (a review agent is a readable text file, UTF-8, of at most 1 MiB)"
+    );
     assert_eq!(loaded.workflow, None);
 }
 

@@ -1,19 +1,29 @@
 //! Patterns for names of files, as Python's `fnmatch` means them on every system (R-19, R-20).
 
-use std::fmt::Write as _;
-
-/// A pattern that a whole name is held against.
+/// A pattern that a whole name is held against. Every text is one.
 #[derive(Debug, Clone)]
 pub(crate) struct NamePattern {
     source: String,
-    regex: regex::Regex,
+    parts: Vec<Part>,
+}
+
+/// What a part of a pattern takes.
+#[derive(Debug, Clone)]
+enum Part {
+    /// Any number of characters.
+    Many,
+    /// Any one.
+    One,
+    /// Exactly this one.
+    Is(char),
+    /// One of these, or, negated, any other.
+    Of { ranges: Vec<(char, char)>, negated: bool },
 }
 
 impl NamePattern {
-    /// Reads a pattern. Every text is one; only one that would take too much memory is none.
-    pub(crate) fn new(pattern: &str) -> Option<Self> {
-        let regex = regex::RegexBuilder::new(&translate(pattern)).size_limit(10 << 20).build().ok()?;
-        Some(Self { source: pattern.to_owned(), regex })
+    /// Reads a pattern.
+    pub(crate) fn new(pattern: &str) -> Self {
+        Self { source: pattern.to_owned(), parts: parts(pattern) }
     }
 
     /// As it was written.
@@ -23,32 +33,73 @@ impl NamePattern {
 
     /// Whether it is the name of the file at a path.
     pub(crate) fn takes(&self, path: &str) -> bool {
-        self.regex.is_match(path.rsplit('/').next().unwrap_or(path))
+        takes(&self.parts, path.rsplit('/').next().unwrap_or(path))
     }
 }
 
-fn translate(pattern: &str) -> String {
-    let characters: Vec<char> = pattern.chars().collect();
-    let mut out = String::from(r"(?s)\A");
-    let mut at = 0;
-    while let Some(next) = characters.get(at) {
-        at += 1;
-        match next {
-            '*' if out.ends_with(".*") => {}
-            '*' => out.push_str(".*"),
-            '?' => out.push('.'),
-            '[' => match end_of_set(&characters, at) {
-                Some(end) => {
-                    out.push_str(&set(&characters[at..end]));
-                    at = end + 1;
-                }
-                None => out.push_str(r"\["),
-            },
-            other => out.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
+/// What one `*` takes is only ever changed for the last of them: what an earlier one could take besides, that one can too.
+/// So the work is at most the length of the pattern times that of the name.
+fn takes(parts: &[Part], name: &str) -> bool {
+    let (mut at, mut rest) = (0, name);
+    let mut last_many: Option<(usize, &str)> = None;
+    loop {
+        let mut behind = rest.chars();
+        match (parts.get(at), behind.next()) {
+            (Some(Part::Many), _) => {
+                at += 1;
+                last_many = Some((at, rest));
+                continue;
+            }
+            (Some(part), Some(letter)) if part.takes(letter) => {
+                at += 1;
+                rest = behind.as_str();
+                continue;
+            }
+            (None, None) => return true,
+            (_, _) => {}
+        }
+        let Some((after, from)) = last_many else { return false };
+        let mut longer = from.chars();
+        if longer.next().is_none() {
+            return false;
+        }
+        (at, rest) = (after, longer.as_str());
+        last_many = Some((after, rest));
+    }
+}
+
+impl Part {
+    fn takes(&self, letter: char) -> bool {
+        match self {
+            Self::Many | Self::One => true,
+            Self::Is(own) => *own == letter,
+            Self::Of { ranges, negated } => {
+                ranges.iter().any(|(low, high)| (*low..=*high).contains(&letter)) != *negated
+            }
         }
     }
-    out.push_str(r"\z");
-    out
+}
+
+fn parts(pattern: &str) -> Vec<Part> {
+    let characters: Vec<char> = pattern.chars().collect();
+    let (mut parts, mut at) = (Vec::new(), 0);
+    while let Some(next) = characters.get(at) {
+        at += 1;
+        parts.push(match next {
+            '*' => Part::Many,
+            '?' => Part::One,
+            '[' => match end_of_set(&characters, at) {
+                Some(end) => {
+                    let inside = &characters[at..end];
+                    at = end + 1;
+                    set(inside)
+                }
+                None => Part::Is('['),
+            },
+            other => Part::Is(*other),
+        });
+    }
+    parts
 }
 
 /// Where the bracket that ends a set stands; one directly at its beginning is a member.
@@ -59,21 +110,10 @@ fn end_of_set(characters: &[char], start: usize) -> Option<usize> {
     (first..characters.len()).find(|at| characters[*at] == ']')
 }
 
-fn set(inside: &[char]) -> String {
-    let (negated, members) = match inside {
-        ['!', members @ ..] => (true, members),
-        members => (false, members),
-    };
-    let mut out = String::new();
-    for (low, high) in ranges(members) {
-        write!(out, "\\x{{{:x}}}-\\x{{{:x}}}", u32::from(low), u32::from(high))
-            .expect("a string takes everything");
-    }
-    match (out.is_empty(), negated) {
-        (true, true) => ".".to_owned(),
-        (true, false) => r"[^\s\S]".to_owned(),
-        (false, true) => format!("[^{out}]"),
-        (false, false) => format!("[{out}]"),
+fn set(inside: &[char]) -> Part {
+    match inside {
+        ['!', members @ ..] => Part::Of { ranges: ranges(members), negated: true },
+        members => Part::Of { ranges: ranges(members), negated: false },
     }
 }
 
@@ -108,7 +148,7 @@ mod tests {
     use super::*;
 
     fn check(pattern: &str, taken: &[&str], refused: &[&str]) {
-        let pattern = NamePattern::new(pattern).unwrap();
+        let pattern = NamePattern::new(pattern);
         for name in taken {
             assert!(pattern.takes(name), "`{}` does not take {name:?}", pattern.source());
         }
@@ -141,5 +181,16 @@ mod tests {
         check("[*]", &["*"], &["a"]);
         check(r"a\*", &[r"a\b"], &["a*"]);
         check("", &["", "x/"], &["a"]);
+        check("*a*b", &["ab", "aab", "xaxbab"], &["ba", "aba"]);
+        check("*[0-9]?", &["a1b", "a12"], &["a1", "1"]);
+    }
+
+    // R-12: no glob is itself invalid
+    #[test]
+    fn a_pattern_may_be_of_any_length() {
+        let long = "漢?[a-z]*".repeat(100_000);
+        assert!(!NamePattern::new(&long).takes("a.py"));
+        assert!(NamePattern::new(&"?".repeat(200_000)).takes(&"x".repeat(200_000)));
+        check(&"*a".repeat(2_000), &[], &[&"a".repeat(1_000), &"ab".repeat(1_500)]);
     }
 }

@@ -9,6 +9,8 @@ pub(super) struct Granted {
     pub(super) tools: Option<Vec<String>>,
     /// Those it cannot be given.
     pub(super) missing: Vec<&'static str>,
+    /// It asks for none, and has some all the same.
+    pub(super) is_unheld: bool,
 }
 
 impl Granted {
@@ -17,10 +19,9 @@ impl Granted {
         let (open, mut missing): (Vec<&str>, Vec<&str>) =
             wanted.iter().partition(|tool| web || **tool != WEB);
         let names: Vec<(&'static str, Vec<&'static str>)> = match kind {
-            // Who cannot be told which tools to have is asked for none at all, and nothing else.
+            // These cannot be told which tools to have: what only looks, they always have.
             ProviderKind::Codex | ProviderKind::Gemini | ProviderKind::Acp => {
-                let tools = wanted.is_empty().then(Vec::new);
-                return Self { tools, missing };
+                return Self { tools: None, missing, is_unheld: wanted.is_empty() };
             }
             ProviderKind::Claude | ProviderKind::Copilot | ProviderKind::Opencode => {
                 open.into_iter().map(|tool| (tool, of_program(tool))).collect()
@@ -34,7 +35,7 @@ impl Granted {
         };
         missing.extend(names.iter().filter(|(_, own)| own.is_empty()).map(|(tool, _)| *tool));
         let tools = names.into_iter().flat_map(|(_, own)| own).map(str::to_owned).collect();
-        Self { tools: Some(tools), missing }
+        Self { tools: Some(tools), missing, is_unheld: false }
     }
 }
 
@@ -66,7 +67,8 @@ mod tests {
     fn check(kind: ProviderKind, web: bool, tools: Option<&[&str]>, missing: &[&'static str]) {
         let wanted = ["read_file", "list_files", "grep", "git_diff", "web_fetch"];
         let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
-        assert_eq!(Granted::of(kind, &wanted, web), Granted { tools, missing: missing.to_vec() }, "{kind:?}");
+        let expected = Granted { tools, missing: missing.to_vec(), is_unheld: false };
+        assert_eq!(Granted::of(kind, &wanted, web), expected, "{kind:?}");
     }
 
     #[test]
@@ -80,12 +82,17 @@ mod tests {
         check(ProviderKind::Codex, true, None, &[]);
     }
 
-    //
+    // case 15
     #[test]
-    fn no_tools_is_none_at_all() {
-        for kind in [ProviderKind::Claude, ProviderKind::Codex, ProviderKind::Anthropic] {
-            let none = Granted { tools: Some(Vec::new()), missing: Vec::new() };
-            assert_eq!(Granted::of(kind, &[], false), none, "{kind:?}");
+    fn no_tools_is_none_at_all_where_a_provider_can_be_told() {
+        let none = |tools, is_unheld| Granted { tools, missing: Vec::new(), is_unheld };
+        for kind in
+            [ProviderKind::Claude, ProviderKind::Copilot, ProviderKind::Opencode, ProviderKind::Anthropic]
+        {
+            assert_eq!(Granted::of(kind, &[], false), none(Some(Vec::new()), false), "{kind:?}");
+        }
+        for kind in [ProviderKind::Codex, ProviderKind::Gemini, ProviderKind::Acp] {
+            assert_eq!(Granted::of(kind, &[], false), none(None, true), "{kind:?}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a project decided not to hear of: `.saihai/review-ignore.toml` (R-62).
 
 use super::plan::PlannedIgnore;
+use super::read::path_pattern;
 use super::tables::{IGNORE, IGNORES};
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, quoted};
 use crate::document::{Document, Format, LARGEST_FILE};
@@ -21,7 +22,8 @@ pub fn load_ignores(source: &dyn Source, places: &Places, found: &mut Diagnostic
         Ok(bytes) => bytes,
         Err(error) => {
             let message = format!("cannot read {}: {error}", quoted(&name));
-            found.push(Diagnostic::error(Area::Review.code("file"), message));
+            let error = Diagnostic::error(Area::Review.code("file"), message);
+            found.push(error.hint("it is a text file of at most 1 MiB"));
             return Vec::new();
         }
     };
@@ -39,12 +41,14 @@ fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Optio
     let mut filled = |key: &str| {
         let text = fields.text(key)?;
         if text.value.trim().is_empty() {
-            found.push(text.error("empty", format!("`{key}` says nothing")).label("empty"));
+            let error = text.error("empty", format!("`{key}` says nothing")).label("empty");
+            found.push(error.hint(if key == "reason" { "say why" } else { "leave the key out" }));
             return None;
         }
         Some(text.value)
     };
     let [fingerprint, agent, path, reason] = ["fingerprint", "agent", "path", "reason"].map(&mut filled);
+    let is_pattern = fields.text("path").is_none_or(|path| path_pattern(&path, found).is_some());
     if !["fingerprint", "agent", "path"].iter().any(|key| fields.has(key)) {
         let message = "a finding to ignore is named by `fingerprint`, `agent` or `path`";
         let error = fields.location().error("missing-key", message).label("none of them is here");
@@ -54,7 +58,11 @@ fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Optio
     let expires = fields.text("expires");
     if let Some(day) = expires.as_ref().filter(|day| !is_day(&day.value)) {
         let message = format!("{} is no day", quoted(&day.value));
-        found.push(day.error("bad-value", message).label("write YYYY-MM-DD"));
+        let error = day.error("bad-value", message).label("not a day");
+        found.push(error.hint("a day is written `YYYY-MM-DD`"));
+        return None;
+    }
+    if !is_pattern {
         return None;
     }
     Some(PlannedIgnore {
@@ -132,6 +140,16 @@ mod tests {
         assert_eq!(loaded(""), (Vec::new(), String::new()));
     }
 
+    #[test]
+    fn a_path_is_a_pattern_as_agents_have_them() {
+        let text = |path: &str| format!("[[ignore]]\npath = '{path}'\nreason = \"r\"\n");
+        for path in ["src/**", "*.{rs,toml}", "[a-c].rs", "vendor/"] {
+            assert_eq!(loaded(&text(path)).1, "", "{path}");
+        }
+        let (ignores, said) = loaded(&text("src/{a"));
+        assert!(ignores.is_empty() && said.starts_with("error[review/glob]"), "{said}");
+    }
+
     // R-62, case 43
     #[test]
     fn an_entry_without_a_reason_or_without_a_finding_is_an_error() {
@@ -154,7 +172,8 @@ mod tests {
     --> .saihai/review-ignore.toml:8:11
       |
     8 | expires = "soon"
-      |           ^^^^^^ write YYYY-MM-DD
+      |           ^^^^^^ not a day
+      = help: a day is written `YYYY-MM-DD`
 
     error[review/unknown-key]: unknown key `fingerprnt`
      --> .saihai/review-ignore.toml:10:1
@@ -168,6 +187,7 @@ mod tests {
        |
     11 | reason = " "
        |          ^^^ empty
+       = help: say why
 
     error[review/missing-key]: a finding to ignore is named by `fingerprint`, `agent` or `path`
     --> .saihai/review-ignore.toml:9:1

@@ -1,12 +1,13 @@
 //! Finding and reading all review agents of a project.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
 use super::read::{ReadAgent, read};
-use super::{AgentDefinition, builtin};
-use crate::diagnostic::{Area, Diagnostic, Diagnostics, Location, SourceFile, list_of, quoted};
+use super::{AgentDefinition, UnknownAgent, Wish, builtin};
+use crate::diagnostic::{Area, Diagnostic, Diagnostics, Location, SourceFile, did_you_mean, list_of, quoted};
 use crate::document::{Document, Format, LARGEST_FILE};
 use crate::{FileKind, Language, Places, Source};
 
@@ -54,8 +55,43 @@ pub enum AgentOrigin {
 pub struct LoadError {
     /// The file, or the two that exclude each other.
     pub files: Vec<PathBuf>,
+    /// The agent that was meant: the name its file gives, else the one the file has.
+    pub name: String,
     /// Everything wrong with it.
     pub diagnostics: Diagnostics,
+}
+
+impl LoadResult {
+    /// The names of all agents, also of those whose files are wrong.
+    pub fn names(&self) -> Vec<&str> {
+        let right = self.agents.iter().map(|agent| agent.definition.name.as_str());
+        let all: BTreeSet<&str> = right.chain(self.errors.iter().map(|error| error.name.as_str())).collect();
+        all.into_iter().collect()
+    }
+
+    /// What flags and settings say of agents, where that is about an agent there is. The first name that is not is told.
+    pub fn check(&self, wish: &Wish) -> Result<(), UnknownAgent> {
+        let is_right = |name: &str| self.agents.iter().any(|agent| agent.definition.name == name);
+        let names = self.names();
+        let asked = wish.only.iter().map(|name| (name, true));
+        for (name, is_needed) in asked.chain(wish.skip.iter().chain(&wish.disabled).map(|name| (name, false)))
+        {
+            let is_known = names.contains(&name.as_str());
+            if is_right(name) || (is_known && !is_needed) {
+                continue;
+            }
+            let there_is = || format!("there is {}", list_of(names.iter().copied(), "and"));
+            return Err(UnknownAgent {
+                name: name.clone(),
+                is_refused: is_known,
+                hint: match is_known {
+                    true => "mend its file first: what is wrong with it is said above".to_owned(),
+                    false => did_you_mean(name, names.iter().copied()).unwrap_or_else(there_is),
+                },
+            });
+        }
+        Ok(())
+    }
 }
 
 /// Reads every agent of a project and those that come with Saihai. A file that is wrong skips only itself; what is not
@@ -121,7 +157,8 @@ impl Loading<'_> {
         let mut found = Diagnostics::new();
         let read = self.read(&path, &mut found);
         if found.has_errors() {
-            self.result.errors.push(LoadError { files: vec![path], diagnostics: found.sorted() });
+            let name = self.name_of(&path);
+            self.result.errors.push(LoadError { files: vec![path], name, diagnostics: found.sorted() });
             return;
         }
         self.result.remarks.append(found);
@@ -132,7 +169,8 @@ impl Loading<'_> {
         let name = self.places.shown(path);
         let refuse = |why: String| {
             let file = std::sync::Arc::new(SourceFile::new(Area::Review, name.as_str(), ""));
-            Location::whole(&file).error("file", format!("cannot read {}: {why}", quoted(&name)))
+            let error = Location::whole(&file).error("file", format!("cannot read {}: {why}", quoted(&name)));
+            error.hint("a review agent is a readable text file, UTF-8, of at most 1 MiB")
         };
         let bytes = match self.source.read(path, LARGEST_FILE) {
             Ok(bytes) => bytes,
@@ -156,6 +194,15 @@ impl Loading<'_> {
             return None;
         }
         read(&document, found).map(|agent| Read::Agent(Box::new(agent)))
+    }
+
+    /// The agent that a file is about which cannot be used. Flags and settings may name it all the same.
+    fn name_of(&self, path: &Path) -> String {
+        let bytes = self.source.read(path, LARGEST_FILE).unwrap_or_default();
+        let document = Document::parse(&bytes, Format::Toml, "", Area::Review, &mut Diagnostics::new());
+        let given = document.and_then(|document| Some(document.root.get("name")?.as_text()?.to_owned()));
+        let stem = || path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+        given.unwrap_or_else(stem)
     }
 
     /// settings of another tool are not read, and somebody may wonder.
@@ -224,7 +271,7 @@ impl Loading<'_> {
         }
         let diagnostics = [error.hint("give each agent a name of its own")].into_iter().collect();
         let files = files.into_iter().map(|(path, _)| path).collect();
-        self.result.errors.push(LoadError { files, diagnostics });
+        self.result.errors.push(LoadError { files, name: name.to_owned(), diagnostics });
     }
 }
 

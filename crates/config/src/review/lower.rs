@@ -14,8 +14,9 @@ use super::answerer::{Answerer, Typed};
 use super::asked::Asked;
 use super::granted::Granted;
 use super::ignores::IGNORE_FILE;
-use super::plan::{self, Plan, PlannedGap, PlannedIgnore};
+use super::plan::{self, Plan, PlannedAgent, PlannedFile, PlannedGap, PlannedIgnore};
 use super::share::{Bounds, Share, Shown};
+use super::shortfalls::Shortfalls;
 use super::speech::{Speech, Words};
 use super::{Agent, LoadResult, Phase, Selection, Why, reviewer};
 use crate::{Area, Diagnostic, Loaded, Places, Settings, quoted};
@@ -59,6 +60,10 @@ pub struct ReviewOptions {
     pub definitions_from: Option<String>,
     /// Whether answers to an unchanged question are used again.
     pub cache: Cached,
+    /// How the report is printed, where that is not the usual way.
+    pub format: Option<String>,
+    /// The files it is written to as well.
+    pub written: Vec<PlannedFile>,
 }
 
 /// Whether answers to an unchanged question are used again.
@@ -99,6 +104,8 @@ pub struct LoweredReview {
     pub texts: BTreeMap<String, Json>,
     /// What was decided, as it is frozen in the workflow.
     pub plan: Plan,
+    /// What a person should know before it begins.
+    pub warnings: Vec<String>,
 }
 
 /// The stage that makes the report.
@@ -118,8 +125,13 @@ pub mod ending {
 
 /// Makes a workflow of a review.
 pub fn lower(review: Reviewing<'_>) -> LoweredReview {
-    let mut lowering =
-        Lowering { review, lowered: LoweredReview::default(), gaps: Vec::new(), missing: Vec::new() };
+    let mut lowering = Lowering {
+        review,
+        lowered: LoweredReview::default(),
+        gaps: Vec::new(),
+        shown: BTreeMap::new(),
+        shortfalls: Shortfalls::default(),
+    };
     lowering.check_providers();
     let mut stages = IndexMap::new();
     for phase in Phase::ALL {
@@ -128,7 +140,7 @@ pub fn lower(review: Reviewing<'_>) -> LoweredReview {
             stages.insert(StageId::from(phase.name()), lowering.stage(phase, turns));
         }
     }
-    lowering.say_missing_tools();
+    lowering.lowered.warnings = lowering.shortfalls.warnings(review.settings.review.web);
     chain(&mut stages);
     lowering.lowered.plan = lowering.plan();
     if let Some(entry) = stages.keys().next().cloned() {
@@ -142,8 +154,9 @@ struct Lowering<'a> {
     review: Reviewing<'a>,
     lowered: LoweredReview,
     gaps: Vec<PlannedGap>,
-    /// Tools that a provider cannot give.
-    missing: Vec<(ProviderName, &'static str)>,
+    /// The files that agents are shown who are not shown all of them at once, turn by turn.
+    shown: BTreeMap<String, Vec<Vec<String>>>,
+    shortfalls: Shortfalls,
 }
 
 impl Lowering<'_> {
@@ -166,6 +179,9 @@ impl Lowering<'_> {
         self.lowered.loaded.notes.extend(answerer.note.clone());
         let share = Share::of(definition, why, subject, self.bounds());
         self.gaps.extend(share.gaps(&definition.name));
+        if !share.is_all_at_once(subject) {
+            self.shown.insert(definition.name.clone(), share.paths());
+        }
         let several = share.parts.len() > 1;
         let parts = share.parts.iter().enumerate();
         let turns = parts.map(|(index, shown)| {
@@ -183,9 +199,9 @@ impl Lowering<'_> {
         let described = settings.provider(provider.as_str());
         let kind = described.as_ref().map_or(ProviderKind::Script, |provider| provider.kind);
         let granted = Granted::of(kind, &definition.tools, settings.review.web);
-        self.missing.extend(granted.missing.iter().map(|tool| (provider.clone(), *tool)));
+        self.shortfalls.add(&provider, &granted);
         let schema = definition.output_schema.json();
-        let in_words = Some(&schema).filter(|_| !takes_schema(kind));
+        let in_words = Some(&schema).filter(|_| !all_take_schema(&provider, settings));
         let words = Words::of(definition.language());
         let speech =
             Speech { words, subject, shown: told.shown, left_out: &told.share.left_out, schema: in_words };
@@ -216,7 +232,8 @@ impl Lowering<'_> {
             asked_permission: None,
             tools: granted.tools,
             session: SessionPolicy::Fresh,
-            timeout: settings.turn_timeout_of(&provider),
+            // what an agent has is said for reviews, whatever a turn of its provider may take elsewhere.
+            timeout: None,
             within: Some(timeout.unwrap_or(settings.review.timeout)),
             max_calls: Some(max_turns.unwrap_or(settings.review.max_turns)),
             price: settings.price_of(&provider),
@@ -314,14 +331,30 @@ impl Lowering<'_> {
             require_all: options.require_all || review.require_all,
             allow_partial: options.allow_partial,
             language: settings.language.name().to_owned(),
-            selection: plan::considered(selection, places),
+            selection: self.considered(),
             load_errors: plan::refused(loaded, places),
             left_out: without.chain(self.gaps.iter().cloned()).collect(),
-            warnings: decides_itself(subject, options).into_iter().chain(lossy).collect(),
+            warnings: decides_itself(subject, options)
+                .into_iter()
+                .chain(lossy)
+                .chain(selection.warnings())
+                .collect(),
             ignores: options.ignores.clone(),
             branch: options.branch.clone(),
             checkout: options.checkout.clone(),
+            format: options.format.clone(),
+            written: options.written.clone(),
         }
+    }
+
+    /// Every agent that was considered, with its reason and what it is shown.
+    fn considered(&self) -> Vec<PlannedAgent> {
+        let Reviewing { selection, places, .. } = self.review;
+        let mut considered = plan::considered(selection, places);
+        for agent in &mut considered {
+            agent.shown = self.shown.get(&agent.agent).cloned().unwrap_or_default();
+        }
+        considered
     }
 
     fn workflow(&self, entry: StageId, stages: IndexMap<StageId, Stage>) -> Workflow {
@@ -364,25 +397,6 @@ impl Lowering<'_> {
         self.lowered.loaded.rehearsal = nobody.count() > 0;
         self.lowered.loaded.diagnostics.append(found);
     }
-
-    /// one warning for each provider, whatever number of agents would have liked a tool.
-    fn say_missing_tools(&mut self) {
-        let mut by_provider: IndexMap<&ProviderName, Vec<&str>> = IndexMap::new();
-        for (provider, tool) in &self.missing {
-            let tools = by_provider.entry(provider).or_default();
-            if !tools.contains(tool) {
-                tools.push(tool);
-            }
-        }
-        for (provider, tools) in by_provider {
-            let names = crate::list_of(tools.iter().copied(), "and");
-            let web = tools.contains(&"web_fetch") && !self.review.settings.review.web;
-            let hint = if web { "; `web_fetch` needs `web = true` in `[review]`" } else { "" };
-            self.lowered.loaded.notes.push(format!(
-                "agents review without {names}: `{provider}` cannot give them to who only looks{hint}"
-            ));
-        }
-    }
 }
 
 /// What a turn is made of beside its agent.
@@ -424,8 +438,24 @@ fn always(then: Target) -> Exit {
     Exit::Rules { rules, question: None, otherwise: then }
 }
 
+/// Whether a provider is given the schema beside the prompt, and everybody too to whom it hands over: a prompt is not
+/// written anew for them.
+pub(super) fn all_take_schema(provider: &ProviderName, settings: &Settings) -> bool {
+    let mut seen: Vec<ProviderName> = Vec::new();
+    let mut next = Some(provider.clone());
+    while let Some(name) = next.take().filter(|name| !seen.contains(name)) {
+        let Some(described) = settings.provider(name.as_str()) else { return false };
+        if !takes_schema(described.kind) {
+            return false;
+        }
+        next = described.fallback.clone();
+        seen.push(name);
+    }
+    true
+}
+
 /// Whether a provider is given the schema beside the prompt, and holds its model to it.
-pub(super) fn takes_schema(kind: ProviderKind) -> bool {
+fn takes_schema(kind: ProviderKind) -> bool {
     match kind {
         ProviderKind::Claude | ProviderKind::Codex | ProviderKind::Anthropic | ProviderKind::Openai => true,
         ProviderKind::Opencode

@@ -2,23 +2,26 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// A pattern that a path from the project's root is held against.
+/// A pattern that a path from the project's root is held against. One that ends in `/` takes all below it.
 #[derive(Debug, Clone)]
 pub(super) struct PathPattern {
+    source: String,
     matcher: GlobMatcher,
 }
 
 impl PathPattern {
     /// Reads a pattern; why it is none, in a few words.
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
-        let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+        let below = if pattern.ends_with('/') { "**" } else { "" };
+        let whole = format!("{pattern}{below}");
+        let glob = GlobBuilder::new(&whole).literal_separator(true).backslash_escape(true).build();
         let glob = glob.map_err(|error| error.kind().to_string())?;
-        Ok(Self { matcher: glob.compile_matcher() })
+        Ok(Self { source: pattern.to_owned(), matcher: glob.compile_matcher() })
     }
 
     /// As it was written.
     pub(super) fn source(&self) -> &str {
-        self.matcher.glob().glob()
+        &self.source
     }
 
     /// Whether it takes a path.
@@ -49,6 +52,7 @@ mod tests {
         check("**/migrations/**", &["migrations/1.sql", "db/migrations/a/2.sql"], &["migrations"]);
         check("*.{rs,toml}", &["a.rs", "a.toml"], &["a.py", "src/a.rs"]);
         check("vendor/**", &["vendor/a", "vendor/a/b"], &["vendors/a"]);
+        check("vendor/", &["vendor/a", "vendor/a/b"], &["vendors/a", "vendor"]);
         assert!(PathPattern::new("a{b").is_err());
         assert!(PathPattern::new("[").is_err());
     }

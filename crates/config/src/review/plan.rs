@@ -40,6 +40,21 @@ pub struct Plan {
     /// The commit whose files were put into a directory of their own, in which agents look.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkout: Option<String>,
+    /// How the report is printed, where that is not the usual way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The files it is written to as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<PlannedFile>,
+}
+
+/// A file that the report is written to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedFile {
+    /// In which form.
+    pub format: String,
+    /// Its whole path.
+    pub path: String,
 }
 
 /// An agent that was considered.
@@ -57,6 +72,9 @@ pub struct PlannedAgent {
     pub selected: bool,
     /// Why, or why not.
     pub why: String,
+    /// The files each of its turns is shown; nothing for one turn that is shown all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Vec<String>>,
 }
 
 /// A definition that was refused.
@@ -154,6 +172,7 @@ pub(super) fn considered(selection: &Selection<'_>, places: &Places) -> Vec<Plan
                 Ok(why) => why.words(),
                 Err(not) => not.words().to_owned(),
             },
+            shown: Vec::new(),
         }
     });
     planned.collect()

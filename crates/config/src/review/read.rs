@@ -21,7 +21,7 @@ pub(super) struct ReadAgent {
 /// Reads an agent. Without one, errors were added.
 pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option<ReadAgent> {
     let mut found = Diagnostics::new();
-    let agent = Fields::read(&document.cursor(), &AGENT, &mut found)
+    let agent = Fields::read_at_once(&document.cursor(), &AGENT, &mut found)
         .and_then(|fields| Reader { fields: &fields, found: &mut found }.agent());
     let agent = agent.filter(|_| !found.has_errors());
     diagnostics.append(found);
@@ -76,7 +76,11 @@ impl Reader<'_, '_> {
     fn filled(&mut self, key: &str) -> Option<String> {
         let text = self.fields.text(key)?;
         if text.value.trim().is_empty() {
-            self.found.push(text.error("empty", format!("`{key}` says nothing")).label("empty"));
+            let error = text.error("empty", format!("`{key}` says nothing")).label("empty");
+            self.found.push(error.hint(match key {
+                "model" => "`default` is the provider's own",
+                _ => "write at least a word",
+            }));
             return None;
         }
         Some(text.value)
@@ -123,14 +127,8 @@ impl Reader<'_, '_> {
         };
         let applicability = Applicability {
             always: fields.bool("always").is_some_and(|always| always.value),
-            file_patterns: self.each(&fields, "file_patterns", |pattern, found| {
-                let read = NamePattern::new(&pattern.value);
-                if read.is_none() {
-                    let message = format!("{} would take too much memory", quoted(&pattern.value));
-                    found.push(pattern.error("glob", message).label("too large"));
-                }
-                read
-            }),
+            file_patterns: self
+                .each(&fields, "file_patterns", |pattern, _| Some(NamePattern::new(&pattern.value))),
             content_patterns: self.each(&fields, "content_patterns", content_pattern),
             path_patterns: self.each(&fields, "path_patterns", path_pattern),
             exclude_patterns: self.each(&fields, "exclude_patterns", path_pattern),
@@ -159,18 +157,21 @@ fn content_pattern(pattern: &Located<String>, found: &mut Diagnostics) -> Option
         Err(bad) => {
             let message = format!("{} is no regular expression of Python: {bad}", quoted(&pattern.value));
             let error = pattern.error("regex", message).label("refused");
-            found.push(error.maybe_hint(bad.hint.map(str::to_owned)));
+            found.push(
+                error.hint(bad.hint.unwrap_or("patterns are those of Python's `re` module, version 3.13")),
+            );
             None
         }
     }
 }
 
-fn path_pattern(pattern: &Located<String>, found: &mut Diagnostics) -> Option<PathPattern> {
+pub(super) fn path_pattern(pattern: &Located<String>, found: &mut Diagnostics) -> Option<PathPattern> {
     match PathPattern::new(&pattern.value) {
         Ok(pattern) => Some(pattern),
         Err(why) => {
             let message = format!("{} is no pattern of paths: {why}", quoted(&pattern.value));
-            found.push(pattern.error("glob", message).label("refused"));
+            let error = pattern.error("glob", message).label("refused");
+            found.push(error.hint("`*`, `?`, `**`, `[a-z]` and `{a,b}` have a meaning in it"));
             None
         }
     }

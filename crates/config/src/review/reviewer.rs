@@ -8,7 +8,7 @@ use saihai_model::{
 use super::AgentDefinition;
 use super::answerer::{Answerer, Typed};
 use super::granted::Granted;
-use super::lower::takes_schema;
+use super::lower::all_take_schema;
 use super::speech::Words;
 use crate::{Language, Settings};
 
@@ -46,7 +46,7 @@ impl Reviewer<'_> {
         let kind = self.kind(&turn.provider);
         let granted = Granted::of(kind, &definition.tools, settings.review.web);
         let schema = definition.output_schema.json();
-        let in_words = Some(&schema).filter(|_| !takes_schema(kind));
+        let in_words = Some(&schema).filter(|_| !all_take_schema(&turn.provider, settings));
         let words = Words::of(definition.language());
         let own = settings.review.agents.get(&definition.name);
         let changed = Part::Value(Variable::Changes(self.changes()), Form::Plain);
@@ -71,7 +71,7 @@ impl Reviewer<'_> {
     /// The tokens of its prompt that are our words.
     pub(crate) fn added_tokens(&self, provider: &ProviderName) -> u64 {
         let schema = self.definition.output_schema.json();
-        let in_words = Some(&schema).filter(|_| !takes_schema(self.kind(provider)));
+        let in_words = Some(&schema).filter(|_| !all_take_schema(provider, self.settings));
         tokens(&Words::of(self.definition.language()).own(in_words))
     }
 

@@ -4,9 +4,9 @@ mod place;
 
 use saihai_model::{Subject, SubjectFile};
 
-use super::python::{Found, PythonRegex};
+use super::python::{Found, LONGEST_BACKTRACKED, PythonRegex};
 use super::{Agent, Applicability};
-use crate::diagnostic::{did_you_mean, list_of, quoted};
+use crate::diagnostic::quoted;
 use place::place;
 
 /// What was asked for beside what the agents say themselves.
@@ -92,26 +92,18 @@ pub enum WhyNot {
     Disabled,
 }
 
-/// A name that no agent has.
+/// A name of no agent that could be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownAgent {
     /// The name.
     pub name: String,
+    /// Whether there is a file for it, which cannot be used.
+    pub is_refused: bool,
     /// What was probably meant, or what there is.
     pub hint: String,
 }
 
 impl Wish {
-    /// The first name in it that no agent has.
-    pub fn unknown(&self, agents: &[Agent]) -> Option<UnknownAgent> {
-        let known = || agents.iter().map(|agent| agent.definition.name.as_str());
-        let names = self.only.iter().chain(&self.skip).chain(&self.disabled);
-        let name = names.into_iter().find(|name| known().all(|known| known != **name))?;
-        let hint = did_you_mean(name, known());
-        let hint = hint.unwrap_or_else(|| format!("there is {}", list_of(known(), "and")));
-        Some(UnknownAgent { name: name.clone(), hint })
-    }
-
     fn verdict(&self, agent: &Agent, subject: &Subject) -> Result<Why, WhyNot> {
         let has = |names: &[String]| names.contains(&agent.definition.name);
         if has(&self.skip) {
@@ -133,6 +125,16 @@ impl<'a> Selection<'a> {
     /// Those that are selected.
     pub fn selected(&self) -> impl Iterator<Item = (&'a Agent, &Why)> {
         self.agents.iter().filter_map(|one| one.verdict.as_ref().ok().map(|why| (one.agent, why)))
+    }
+
+    /// what a person should know of searches that were given up.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.selected().filter_map(|(agent, why)| match why {
+            Why::Limit { .. } => {
+                Some(format!("`{}` is asked to be safe: {}", agent.definition.name, why.words()))
+            }
+            Why::Asked | Why::Always | Why::FileName { .. } | Why::Path { .. } | Why::Content { .. } => None,
+        })
     }
 }
 
@@ -187,8 +189,9 @@ fn found_in<'f>(
     subject: &Subject,
 ) -> Option<Why> {
     let mut given_up = None;
+    let mut left = LONGEST_BACKTRACKED;
     for file in files {
-        match pattern.find(&file.text) {
+        match pattern.find_within(&file.text, &mut left) {
             Found::At(offset) => {
                 let (line, text) = place(&subject.mode, &file.text, offset);
                 let (pattern, file) = (pattern.source().to_owned(), file.path.clone());

@@ -71,6 +71,18 @@ impl<'a> Share<'a> {
         }
     }
 
+    /// Whether everything there is to be shown stands in one turn.
+    pub(super) fn is_all_at_once(&self, subject: &Subject) -> bool {
+        let all = subject.files.iter().filter(|file| file.left_out.is_none()).count();
+        matches!(self.parts.as_slice(), [one] if one.files.len() == all)
+    }
+
+    /// The files of each turn.
+    pub(super) fn paths(&self) -> Vec<Vec<String>> {
+        let parts = self.parts.iter().map(|part| part.files.iter().map(|file| file.path.clone()).collect());
+        parts.collect()
+    }
+
     /// What is told about what it is not shown, in a report.
     pub(super) fn gaps(&self, agent: &str) -> impl Iterator<Item = PlannedGap> {
         self.left_out.iter().map(move |file| PlannedGap {

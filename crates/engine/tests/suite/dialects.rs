@@ -235,7 +235,6 @@ fn blocks_are_acted_on_in_order_one_at_a_time() {
 
 #[test]
 fn review_phases_keep_going_past_a_failed_reviewer_and_end_in_the_report() {
-    // R-30 and the phases of a review
     let mut workflow = flow("main[a b c]: always -> COMPLETE; max 5");
     let Activity::Turns { at_once, on_failure, .. } = &mut workflow.stages[0].does else { unreachable!() };
     *at_once = Some(2);

@@ -55,12 +55,12 @@ impl Baseline {
     }
 
     /// Marks what is new and what was there before, and says what is no more. An entry is used once: first for the
-    /// findings that share a name with it, then for those that speak of the same thing. What only agents found that
-    /// gave no answer this time is not known to be gone.
+    /// findings that share a name with it, then for those that speak of the same thing. What nobody who knew it has
+    /// `looked` for again, an agent in a file, is not known to be gone.
     pub(super) fn compare<'a>(
         &self,
         findings: impl IntoIterator<Item = &'a mut Reported>,
-        delivered: &[&str],
+        looked: impl Fn(&str, Option<&str>) -> bool,
     ) -> Vec<Fixed> {
         let mut open: Vec<Option<&Entry>> = self.entries.iter().map(Some).collect();
         let mut unknown = Vec::new();
@@ -80,9 +80,14 @@ impl Baseline {
             reported.state = Some(if known { State::Persisting } else { State::New });
         }
         let gone = open.into_iter().flatten();
-        gone.filter(|entry| entry.agents.iter().any(|agent| delivered.contains(&agent.as_str())))
+        gone.filter(|entry| entry.agents.iter().any(|agent| looked(agent, entry.file.as_deref())))
             .map(Entry::fixed)
             .collect()
+    }
+
+    /// The files in which something was found.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter_map(|entry| entry.file.as_deref())
     }
 }
 

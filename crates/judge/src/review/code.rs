@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Change, path};
 
-/// The files of a project as the agents saw them: those reviewed, and whichever others a finding names.
+/// The files of a project as the agents saw them: those reviewed, and whichever others a finding names, one of before
+/// included. A file that is not among them is not there.
 #[derive(Debug, Clone, Default)]
 pub struct Code {
     root: String,
@@ -46,6 +47,11 @@ impl Code {
         self.places(named).into_iter().find(|path| self.files.contains_key(path))
     }
 
+    /// Whether a file is among them, by its path from the root.
+    pub fn has(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+    }
+
     pub(super) fn get(&self, path: &str) -> Option<&Source> {
         self.files.get(path)
     }
@@ -76,6 +82,11 @@ impl Source {
     /// A file that was not reviewed, but that a finding names.
     pub fn other(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), change: None, is_reviewed: false }
+    }
+
+    /// A file that was not reviewed and that nobody looks into, but that is there.
+    pub fn unread() -> Self {
+        Self::default()
     }
 
     /// How many lines it has, where that can be said.

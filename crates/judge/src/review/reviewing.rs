@@ -1,12 +1,14 @@
 //! The fold: results in, one report out.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use saihai_model::Millis;
 
 use super::outcome::Decisive;
 use super::suppression::Suppressions;
 use super::{
     AgentResult, Anchor, Baseline, Code, Considered, Day, Excerpt, FailScope, Finding, Fixed, Ignore,
-    LoadError, Member, Mode, NotReviewed, Notice, Outcome, Policy, Report, Reported, State, Summary,
+    LoadError, Member, Mode, NotReviewed, Notice, Outcome, Policy, Report, Reported, State, Status, Summary,
     Suppressed, dedupe, fingerprint,
 };
 
@@ -27,8 +29,10 @@ pub struct Review {
     pub load_errors: Vec<LoadError>,
     /// What became of each agent, in any order.
     pub results: Vec<AgentResult>,
-    /// The files that findings speak of.
+    /// The files that findings speak of, now or in the baseline.
     pub code: Code,
+    /// The files that an agent was shown, where these are not all that were reviewed.
+    pub shown: BTreeMap<String, BTreeSet<String>>,
     /// What was found before.
     pub baseline: Option<Baseline>,
     /// What the project decided not to hear of.
@@ -55,7 +59,8 @@ impl Review {
         let mut found = self.found();
         let delivered = self.agents(|result| result.status.has_delivered());
         let silent = self.agents(|result| !result.status.has_delivered());
-        let fixed = self.baseline.as_ref().map(|baseline| baseline.compare(&mut found, &delivered));
+        let looked = |agent: &str, file: Option<&str>| self.has_looked(agent, file);
+        let fixed = self.baseline.as_ref().map(|baseline| baseline.compare(&mut found, looked));
         let mut rules = Suppressions::new(&self.code, &self.ignores, self.today);
         let (mut findings, mut suppressed, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
         for mut reported in found {
@@ -123,6 +128,22 @@ impl Review {
         self.results.iter().filter(|result| wanted(result)).map(|result| result.agent.as_str()).collect()
     }
 
+    /// Whether an agent would have found again what it once found in this file: it gave a whole answer, and the file was
+    /// shown to it, or is no more. What was found in no file is looked for everywhere.
+    fn has_looked(&self, agent: &str, file: Option<&str>) -> bool {
+        let mut own = self.results.iter().filter(|result| result.agent == agent);
+        if !own.any(|result| result.status == Status::Success) {
+            return false;
+        }
+        let Some(file) = file else { return true };
+        let Some(source) = self.code.get(file) else { return true };
+        let is_shown = self.shown.get(agent).is_none_or(|files| files.contains(file));
+        let is_left_out = self.not_reviewed.iter().any(|left_out| {
+            left_out.file == file && left_out.agent.as_deref().is_none_or(|named| named == agent)
+        });
+        source.is_reviewed && is_shown && !is_left_out
+    }
+
     /// Every finding, worst first, with its place made sure of.
     fn found(&self) -> Vec<Reported> {
         let findings = self.results.iter().flat_map(|result| &result.findings);
@@ -175,6 +196,8 @@ impl Review {
         // Who counts one line too many still means this place.
         finding.end_line = finding.lines().map(|(_, end)| end.min(length));
         match (finding.lines(), &source.change) {
+            // Where whole files are reviewed there is no change that something could be outside of.
+            _ if self.mode == Mode::Files => Anchor::File,
             _ if !source.is_reviewed => Anchor::Outside,
             (Some(lines), Some(change)) if change.adds(lines) => Anchor::Added,
             (Some(lines), Some(change)) if change.shows(lines) => Anchor::Context,

@@ -1,6 +1,6 @@
 //! The report of a run: what its agents said, folded with what was decided before they were asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -9,11 +9,11 @@ use saihai_config::Language;
 use saihai_config::review::{Plan, PlannedGap, PlannedIgnore};
 use saihai_judge::review::{
     AgentResult, Baseline, Code, Considered, Day, FailOn, FailScope, Ignore, LoadError, Mode, NotReviewed,
-    Policy, Report, Review, Source, Unread,
+    PathPattern, Policy, Report, Review, Source, Unread,
 };
 use saihai_model::{Json, Millis, Moment, Subject, SubjectMode, Workflow};
 
-use super::results::Results;
+use super::results::{Results, Unpaid};
 use crate::subject::{FrozenSubject, SUBJECT, whole};
 use crate::{Error, RunDirectory, Runs, State, Summary};
 
@@ -80,7 +80,8 @@ pub fn report_so_far(directory: &RunDirectory) -> Result<Option<Report>, Error> 
 pub fn empty_report(subject: &Subject, plan: &Plan) -> Report {
     let frozen = FrozenSubject { subject: subject.clone(), texts: BTreeMap::new() };
     let end = End { at: Moment::default(), cancelled: false };
-    let parts = Parts { baseline: None, run: "", root: "", frozen: &frozen, plan, results: Vec::new() };
+    let (results, unpaid) = (Vec::new(), Vec::new());
+    let parts = Parts { baseline: None, run: "", root: "", frozen: &frozen, plan, results, unpaid };
     review(parts, end, Millis(0)).report()
 }
 
@@ -167,6 +168,7 @@ pub(crate) fn fold(
         root: &start.directory,
         frozen: &frozen,
         plan,
+        unpaid: results.unpaid(),
         results: results.finish(),
     };
     Ok(review(parts, end, wall).report())
@@ -180,10 +182,11 @@ struct Parts<'a> {
     frozen: &'a FrozenSubject,
     plan: &'a Plan,
     results: Vec<AgentResult>,
+    unpaid: Vec<Unpaid>,
 }
 
 fn review(parts: Parts<'_>, end: End, wall: Millis) -> Review {
-    let Parts { baseline, run, root, frozen, plan, results } = parts;
+    let Parts { baseline, run, root, frozen, plan, results, unpaid } = parts;
     let (mode, base, head) = named(&frozen.subject.mode);
     Review {
         run: run.to_owned(),
@@ -192,11 +195,12 @@ fn review(parts: Parts<'_>, end: End, wall: Millis) -> Review {
         head,
         selection: plan.selection.iter().map(considered).collect(),
         load_errors: plan.load_errors.iter().map(load_error).collect(),
-        code: code(root, frozen, &results),
-        not_reviewed: not_reviewed(plan, frozen, &results),
+        code: code(root, frozen, &results, baseline.as_ref()),
+        shown: shown(plan),
+        not_reviewed: not_reviewed(plan, frozen, &unpaid),
         results,
         baseline,
-        ignores: plan.ignores.iter().map(ignore).collect(),
+        ignores: plan.ignores.iter().filter_map(ignore).collect(),
         warnings: plan.warnings.clone(),
         policy: policy(plan),
         today: day(end.at),
@@ -235,16 +239,27 @@ fn load_error(planned: &saihai_config::review::PlannedError) -> LoadError {
     LoadError { file: planned.file.clone(), message: planned.message.clone() }
 }
 
-fn ignore(planned: &PlannedIgnore) -> Ignore {
-    Ignore {
+/// A decision not to hear of something; nothing where its pattern is none, so that what it was about is heard of.
+fn ignore(planned: &PlannedIgnore) -> Option<Ignore> {
+    let path = match &planned.path {
+        Some(pattern) => Some(PathPattern::new(pattern)?),
+        None => None,
+    };
+    Some(Ignore {
         fingerprint: planned.fingerprint.clone(),
         agent: planned.agent.clone(),
-        path: planned.path.clone(),
+        path,
         reason: planned.reason.clone(),
         expires: planned.expires.as_deref().and_then(Day::parse),
         file: planned.file.clone(),
         lines: planned.lines,
-    }
+    })
+}
+
+/// The files of agents that were not shown all of them.
+fn shown(plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
+    let partly = plan.selection.iter().filter(|agent| !agent.shown.is_empty());
+    partly.map(|agent| (agent.agent.clone(), agent.shown.iter().flatten().cloned().collect())).collect()
 }
 
 fn policy(plan: &Plan) -> Policy {
@@ -258,8 +273,9 @@ fn policy(plan: &Plan) -> Policy {
     }
 }
 
-/// The files that findings speak of: those reviewed, and whichever others are there now.
-fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult]) -> Code {
+/// The files that findings speak of: those reviewed, and whichever others are there now. Into those that only the
+/// baseline speaks of nobody looks.
+fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult], baseline: Option<&Baseline>) -> Code {
     let mut code = Code::new(root);
     for file in &frozen.subject.files {
         let source = match (&frozen.subject.mode, file.left_out) {
@@ -280,6 +296,13 @@ fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult]) -> Code {
             }
         }
     }
+    for path in baseline.into_iter().flat_map(Baseline::files) {
+        // Where there is no directory to look into, nothing is known to be gone.
+        let is_there = !Path::new(root).is_dir() || Path::new(root).join(path).symlink_metadata().is_ok();
+        if is_there && !code.has(path) {
+            code = code.with(path, Source::unread());
+        }
+    }
     code
 }
 
@@ -293,14 +316,16 @@ fn beside(root: &Path, path: &str) -> Option<String> {
 }
 
 /// What was left out: before anybody was asked, and because there was no money to ask.
-fn not_reviewed(plan: &Plan, frozen: &FrozenSubject, results: &[AgentResult]) -> Vec<NotReviewed> {
+fn not_reviewed(plan: &Plan, frozen: &FrozenSubject, unpaid: &[Unpaid]) -> Vec<NotReviewed> {
     let planned = plan.left_out.iter().filter_map(gap);
-    let unpaid = results.iter().filter(|result| result.status.is_unpaid());
-    let unpaid = unpaid.flat_map(|result| {
+    let unpaid = unpaid.iter().flat_map(|unpaid| {
         let files = frozen.subject.files.iter().filter(|file| file.left_out.is_none());
+        let planned = plan.selection.iter().find(|planned| planned.agent == unpaid.agent);
+        let own = planned.and_then(|planned| planned.shown.get(unpaid.part));
+        let files = files.filter(move |file| own.is_none_or(|own| own.contains(&file.path)));
         files.map(|file| NotReviewed {
             file: file.path.clone(),
-            agent: Some(result.agent.clone()),
+            agent: Some(unpaid.agent.clone()),
             reason: Unread::Budget,
         })
     });

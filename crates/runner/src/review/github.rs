@@ -39,9 +39,10 @@ impl Kind {
 
 /// One workflow command a line, worst first, at most ten of a kind; then how many more there are, and the outcome.
 pub fn to_github(report: &Report) -> String {
-    let mut all = findings(report);
+    // Whatever is cut off behind them, the assessments are said once.
+    let mut all: Vec<(Kind, String)> = assessments(report).into_iter().collect();
+    all.extend(findings(report));
     all.extend(problems(report));
-    all.extend(assessments(report));
     let mut lines = Vec::new();
     let mut rest = Vec::new();
     for kind in Kind::ALL {
@@ -62,7 +63,9 @@ pub fn to_github(report: &Report) -> String {
 fn findings(report: &Report) -> Vec<(Kind, String)> {
     let shown = report.findings.iter().map(|one| {
         let finding = &one.finding;
-        let title = format!("{}: {}", finding.severity.name(), one.agents().join(", "));
+        let what = Words::of(Language::English).kind(finding.kind).map(|kind| format!(" {kind}"));
+        let (severity, agents) = (finding.severity.name(), one.agents().join(", "));
+        let title = format!("{severity}{}: {agents}", what.unwrap_or_default());
         let mut text = finding.message.clone();
         if let Some(category) = &finding.category {
             text = format!("[{category}] {text}");

@@ -80,15 +80,16 @@ impl Page {
         if let Some(suggestion) = &one.finding.suggestion {
             self.block(&self.words.suggestion(suggestion));
         }
-        for member in
-            one.members.iter().skip(1).filter(|member| member.finding.message != one.finding.message)
-        {
+        for member in one.members.iter().skip(1) {
             let said = &member.finding;
-            let suggestion =
-                said.suggestion.iter().filter(|text| Some(*text) != one.finding.suggestion.as_ref());
-            let suggestion: String =
-                suggestion.map(|text| format!("\n{}", self.words.suggestion(text))).collect();
-            self.block(&format!("{}{suggestion}", self.words.also(&said.agent, &said.message)));
+            let other =
+                said.suggestion.as_ref().filter(|text| Some(*text) != one.finding.suggestion.as_ref());
+            let message = Some(said.message.clone()).filter(|text| *text != one.finding.message);
+            let parts = [message, other.map(|text| self.words.suggestion(text))];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            if !parts.is_empty() {
+                self.block(&self.words.also(&said.agent, &parts.join("\n")));
+            }
         }
     }
 
@@ -100,6 +101,7 @@ impl Page {
         let parts = [
             Some(format!("**{}**", words.severity(finding.severity))),
             place,
+            words.kind(finding.kind).map(str::to_owned),
             Some(one.agents().join(", ")),
             finding.category.as_deref().map(line),
             finding.confidence.map(|percent| words.certain(percent)),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use saihai_config::review::IGNORE_FILE;
 use saihai_judge::review::{
     Finding, Fixed, Member, NoticeLevel, Report, Reported, Severity, State, Status, Suppressed,
 };
@@ -203,7 +204,7 @@ fn physical(file: &str, lines: Option<(u32, u32)>) -> Json {
 }
 
 fn suppression(one: &Suppressed) -> Json {
-    let is_listed = one.by.contains(".toml:");
+    let is_listed = one.by.rsplit_once(':').is_some_and(|(file, _)| file == IGNORE_FILE);
     json!({
         "kind": if is_listed { "external" } else { "inSource" },
         "justification": one.reason,

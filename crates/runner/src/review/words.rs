@@ -1,7 +1,7 @@
 //! The words of a report that are ours.
 
 use saihai_config::Language;
-use saihai_judge::review::{AgentResult, Assessment, Outcome, Report, Severity, State, Status};
+use saihai_judge::review::{AgentResult, Assessment, Kind, Outcome, Report, Severity, State, Status};
 
 /// The words of a report, in one language.
 #[derive(Debug, Clone, Copy)]
@@ -115,6 +115,16 @@ impl Words {
             Severity::Important => self.pick("important", "重要"),
             Severity::Suggestion => self.pick("suggestion", "提案"),
             Severity::Nitpick => self.pick("nitpick", "些細"),
+        }
+    }
+
+    /// What kind of thing was found, where it is not simply wrong.
+    pub(super) fn kind(self, kind: Kind) -> Option<&'static str> {
+        match kind {
+            Kind::Issue => None,
+            Kind::CoverageGap => Some(self.pick("coverage gap", "テスト不足")),
+            Kind::Improvement => Some(self.pick("improvement", "改善")),
+            Kind::Dimension => Some(self.pick("low score", "低い評価")),
         }
     }
 

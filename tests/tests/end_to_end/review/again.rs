@@ -61,6 +61,45 @@ fn an_agent_is_asked_again_only_if_what_it_sees_has_changed() {
     check(&["store.py", "--agent", "blind"], "blind asked; 1 asked");
 }
 
+//
+#[test]
+fn files_that_change_while_somebody_only_looks_are_named() {
+    let project = counted(&[("a", "")]);
+    let agent = project.home().join("agent.sh");
+    let program = fs::read_to_string(&agent).expect("the program");
+    fs::write(&agent, program.replace("cat > /dev/null\n", "cat > /dev/null\necho 2 > kept.py\n"))
+        .expect("it");
+    let outcome = project.saihai(["review"]).run().exits(0);
+    let warning = "warning: files changed while they were reviewed: `kept.py`\n";
+    assert!(outcome.stderr.ends_with(warning), "{outcome}");
+    let again = project.saihai(["review", "--no-cache"]).run().exits(0);
+    assert!(!again.stderr.contains("files changed"), "{again}");
+}
+
+// a provider's answer is its own
+#[test]
+fn what_somebody_else_answered_in_its_place_is_not_kept_for_a_provider() {
+    let project = counted(&[("a", "")]);
+    let file = "../home/.config/saihai/config.toml";
+    let broken = project.home().join("broken.sh");
+    fs::write(&broken, "#!/bin/sh\necho 'no such model' >&2\nexit 3\n").expect("a program");
+    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let first = format!(
+        "[retry]\ncrashed = 1\n[providers.first]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\"]\n",
+        broken.display()
+    );
+    let handing_over = format!("{first}fallback = \"mine\"\n");
+    project.write(file, format!("{}{handing_over}", project.read(file)));
+    for _ in 0..2 {
+        assert_eq!(asked(&project, &["--provider", "first"]), "a asked; 1 asked");
+    }
+    // and where nobody stands in for it, what became of its program is told.
+    project.write(file, project.read(file).replace("fallback = \"mine\"\n", ""));
+    let alone = project.saihai(["review", "--json", "--provider", "first"]).run().exits(4);
+    let result = report(&alone)["results"][0].clone();
+    assert_eq!((&result["exit_code"], &result["stderr"]), (&3.into(), &"no such model\n".into()), "{result}");
+}
+
 #[test]
 fn only_answers_that_are_right_are_kept_and_none_that_came_with_the_files_is_believed() {
     let project = counted(&[("blind", "")]);

@@ -87,6 +87,67 @@ fn files_that_are_wrong_are_told_and_stop_nobody() {
     project.saihai(["check"]).run().exits(2);
 }
 
+// what is wrong with one file changes nothing for the others, whatever settings say of its agent
+#[test]
+fn settings_may_speak_of_an_agent_whose_file_is_wrong() {
+    let project = reviewed_by(&[("good", "")]);
+    project.write(".saihai/agents/file.toml", "name = \"bad\"\n");
+    project.write(".saihai/agents/torn.toml", "name = \n");
+    let settings = project.read(".saihai/config.toml");
+    let further = "[review.agents.bad]\ntimeout = 60\n[review.agents.torn]\nenabled = false\n";
+    project.write(".saihai/config.toml", format!("{settings}{further}"));
+    let told = report(&review(&project, &none("main/good"), &["--json"]).exits(0));
+    assert_eq!(statuses(&told), ["good success"]);
+    assert_eq!(told["load_errors"].as_array().map(Vec::len), Some(2));
+    explain(&project, &["--skip", "torn"]).exits(0);
+    let refused = explain(&project, &["--agent", "bad"]).exits(2);
+    assert!(refused.stderr.contains("error: the review agent `bad` cannot be used"), "{refused}");
+}
+
+//
+#[test]
+fn what_another_tool_left_is_said_to_have_no_effect_and_is_no_reason_to_stop() {
+    let project = reviewed_by(&[("a", "")]);
+    project.write(".hachimoku/config.toml", "model = 1\n");
+    for name in ["selector", "aggregator"] {
+        project.write(&format!(".hachimoku/agents/{name}.toml"), format!("name = \"{name}\"\n"));
+    }
+    let outcome = review(&project, &none("main/a"), &["--strict"]).exits(0);
+    for note in [
+        "note[review/no-effect]: `.hachimoku/config.toml` has no effect\n  = help: settings are `[review]` in",
+        "note[review/no-effect]: `.hachimoku/agents/aggregator.toml` has no effect",
+        "note[review/no-effect]: `.hachimoku/agents/selector.toml` has no effect",
+    ] {
+        assert_eq!(outcome.stderr.matches(note).count(), 1, "{note}\n{outcome}");
+    }
+}
+
+// K-41
+#[test]
+fn warnings_about_agents_are_told_and_count_as_errors_where_that_is_wanted() {
+    let project = reviewed_by(&[("a", ""), ("never", "[applicability]\n")]);
+    let warning = "warning[review/never-selected]";
+    let outcome = review(&project, &none("main/a"), &[]).exits(0);
+    assert_eq!(outcome.stderr.matches(warning).count(), 1, "{outcome}");
+    let strict = review(&project, &none("main/a"), &["--strict"]).exits(2);
+    assert!(
+        strict.stderr.contains(warning) && strict.stderr.contains("warnings count as errors"),
+        "{strict}"
+    );
+    project.saihai(["run", ".saihai/agents/a.toml", "--strict", "--script", "script.yaml"]).run().exits(2);
+}
+
+// R-25, case 25
+#[test]
+fn a_search_that_is_given_up_is_warned_of_beside_the_report_and_in_it() {
+    let project = reviewed_by(&[("a", "[applicability]\ncontent_patterns = ['(a+)+\\1$']\n")]);
+    project.write("long.txt", format!("{}!\n", "a".repeat(5_000)));
+    let outcome = review(&project, &none("main/a"), &["--json"]).exits(0);
+    let warning = "`a` is asked to be safe: `(a+)+\\1$` could not be searched for to the end in long.txt";
+    assert!(outcome.stderr.contains(&format!("warning: {warning}")), "{outcome}");
+    assert_eq!(report(&outcome)["warnings"], serde_json::json!([warning]));
+}
+
 //
 #[test]
 fn a_file_where_agents_should_lie_is_refused() {

@@ -27,6 +27,43 @@ fn the_run_ends_as_its_review_does() {
     project.saihai(["resume", "last"]).run().exits(1);
 }
 
+// R-67: the runs are the history
+#[test]
+fn reviews_are_runs_that_are_listed_explained_and_logged() {
+    let project = reviewed_by(&[("a", ""), ("b", ""), ("c", "phase = \"final\"\n")]);
+    let replies = one("main/a", "important") + &none("main/b") + &none("final/c");
+    review(&project, &replies, &[]).exits(1);
+    let listed = project.saihai(["runs", "--dialect", "review", "--json"]).run().exits(0).json();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(project.saihai(["runs", "--dialect", "piece", "--json"]).run().exits(0).json().len(), 0);
+    let expected = [
+        ("explain", ["`main` → `final`", "`final` → complete", "`report` → failed (findings)"]),
+        ("log", ["asked `main/a`", "`main/b` replied", "`report` → failed (findings)"]),
+    ];
+    for (command, expected) in expected {
+        let told = project.saihai([command, "last"]).run().exits(0);
+        for words in expected {
+            assert!(told.stdout.contains(words), "{command} does not tell {words}\n{told}");
+        }
+    }
+}
+
+// A review agent is no definition by itself, and whoever asks for one is told what does the job.
+#[test]
+fn commands_for_definitions_name_the_one_for_review_agents() {
+    let project = reviewed_by(&[("a", "")]);
+    for command in ["prompt", "graph", "rehearse"] {
+        let refused = project.saihai([command, ".saihai/agents/a.toml"]).run().exits(2);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused.stderr, @"
+            error: `.saihai/agents/a.toml` is a review agent
+              = help: `saihai review --agent NAME` asks it about what has changed
+              = help: `saihai review --explain-selection` says whether a change needs it, `saihai check` what is wrong with it
+            ");
+        }
+    }
+}
+
 // R-32, case 29
 #[test]
 fn where_there_is_nothing_to_review_nobody_is_asked() {

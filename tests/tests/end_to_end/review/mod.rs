@@ -9,6 +9,7 @@ mod reading;
 mod reporting;
 mod running;
 mod since;
+mod stopping;
 mod subjects;
 mod within;
 

@@ -100,6 +100,21 @@ fn who_is_chosen_by_names_alone_is_shown_these_files_only() {
 
 // R-64, case 28
 #[test]
+fn of_a_very_large_change_an_agent_is_shown_what_it_is_given_and_the_rest_is_told() {
+    let project = reviewed_by(&[("a", "")]);
+    for number in 0..20 {
+        project.write(&format!("data/{number:02}.txt"), "one line of very many\n".repeat(48_000));
+    }
+    let outcome = review(&project, &none("main/a"), &["--json"]).exits(5);
+    let left = report(&outcome)["not_reviewed"].as_array().expect("a list").len();
+    assert_eq!(left, 21, "the first of them is shown in part, and leaves no room for any other file");
+    let prompt = project.journal().prompt("main");
+    assert!((290_000..310_000).contains(&prompt.len()), "{}", prompt.len());
+    review(&project, &none("main/a"), &["--allow-partial"]).exits(0);
+}
+
+//
+#[test]
 fn what_is_too_large_for_one_turn_is_split_and_the_rest_is_told() {
     let project = reviewed_by(&[("a", "")]);
     for name in ["b.txt", "c.txt", "d.txt"] {

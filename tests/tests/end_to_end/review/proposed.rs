@@ -99,6 +99,29 @@ fn a_review_of_a_pull_request_that_was_stopped_goes_on_where_its_files_are() {
     assert_eq!(left(&project), before);
 }
 
+// the files of a pull request go, however its review ends
+#[test]
+fn nothing_of_a_pull_request_stays_where_its_review_cannot_begin_cannot_be_told_or_is_cancelled() {
+    let (project, server, _) = proposed(&[("a", ""), ("b", "")]);
+    let before = left(&project);
+    let ask = |replies: &str, arguments: &[&str]| {
+        asked(&project, &server, replies, &[&["--pr", "7"], arguments].concat())
+    };
+    ask("", &["--baseline", "gone.json"]).run().exits(2);
+    assert_eq!(left(&project), before, "it could not begin");
+    let both = none("main/a") + &none("main/b");
+    ask(&both, &["--out", "json=no/such/directory.json"]).run().exits(4);
+    assert_eq!(left(&project), before, "it could not be told");
+    let replies = format!("{}  - {{for: main/b, hang: true}}\n", none("main/a"));
+    let mut terminal = Terminal::start(ask(&replies, &["--jobs", "1"]));
+    terminal.wait_for("`main/a` replied");
+    terminal.signal(Signal::INT);
+    assert_eq!(terminal.finish().0, Some(3));
+    assert_ne!(left(&project), before, "it could go on");
+    project.saihai(["cancel", "last"]).run().exits(0);
+    assert_eq!(left(&project), before, "it was cancelled");
+}
+
 // What is missing decides the exit code: ours, or the forge.
 #[test]
 fn a_pull_request_that_cannot_be_had_is_refused_by_what_is_missing() {

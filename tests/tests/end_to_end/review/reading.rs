@@ -27,6 +27,11 @@ fn a_reply_that_is_wrong_is_asked_for_once_more_and_what_is_valid_in_it_is_kept(
     let project = reviewed_by(&[("a", "")]);
     let outcome = review(&project, &(said(&wrong) + &said(VALID)), &["--json"]).exits(1);
     assert_eq!(statuses(&report(&outcome)), ["a success"]);
+    let journal = std::fs::read_to_string(project.run_directory().join("journal.ndjson")).expect("a journal");
+    let lines = journal.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let sessions: Vec<_> =
+        lines.filter_map(|line| line["fact"]["replied"]["session"].as_str().map(str::to_owned)).collect();
+    assert_eq!(sessions, ["script-1", "script-1"], "it is asked where it answered");
     let corrected = project.journal().prompts().pop().expect("a prompt").1;
     insta::assert_snapshot!(corrected.split("```").next().expect("words"), @"
     Your reply does not match the schema:

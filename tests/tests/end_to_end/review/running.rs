@@ -43,6 +43,64 @@ fn phases_follow_each_other_and_one_job_is_one_agent_at_a_time() {
     assert_eq!(statuses(&report(&outcome)), expected);
 }
 
+// R-40, case 35: also where there is room for everybody
+#[test]
+fn the_next_phase_waits_for_the_slowest_of_the_one_before() {
+    let project = reviewed_by(&PHASES);
+    let slow = none("main/a1").replace("for:", "delay: 1s, for:");
+    let replies = none("early/z") + &none("main/a-1") + &slow + &none("final/b");
+    review(&project, &replies, &["--jobs", "4"]).exits(0);
+    insta::assert_snapshot!(order(&project).join("\n"), @"
+    early 1 asked
+    early 1 answered
+    main 1 asked
+    main 2 asked
+    main 1 answered
+    main 2 answered
+    final 1 asked
+    final 1 answered
+    ");
+}
+
+// R-41: flag, then the settings of the agent, then its file, then the settings of reviews
+#[test]
+fn a_limit_is_taken_from_where_it_is_said_most_closely() {
+    let limits = |arguments: &[&str]| {
+        let agents = [
+            ("bare", ""),
+            ("file", "timeout = 30\nmax_turns = 3\n"),
+            ("set", "timeout = 30\nmax_turns = 3\n"),
+        ];
+        let project = reviewed_by(&agents);
+        let settings = project.read(".saihai/config.toml");
+        let own = "[review]\ntimeout = 40\nmax_turns = 4\n[review.agents.set]\ntimeout = 20\nmax_turns = 2\n";
+        project.write(".saihai/config.toml", format!("{own}{settings}"));
+        let replies: String = ["main/bare", "main/file", "main/set"].map(none).concat();
+        review(&project, &replies, arguments).exits(0);
+        let frozen =
+            std::fs::read_to_string(project.run_directory().join("workflow.json")).expect("a workflow");
+        let workflow: serde_json::Value = serde_json::from_str(&frozen).expect("JSON");
+        let turns = workflow["stages"]["main"]["does"]["turns"]["turns"].as_array().expect("turns").clone();
+        let limits =
+            turns.iter().map(|turn| format!("{} {} {}", turn["id"], turn["within"], turn["max_calls"]));
+        limits.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(limits(&[]), r#""bare" 40000 4, "file" 30000 3, "set" 20000 2"#);
+    let typed = ["--timeout", "2h", "--max-turns", "9"];
+    assert_eq!(limits(&typed), r#""bare" 7200000 9, "file" 7200000 9, "set" 7200000 9"#);
+}
+
+// R-41, R-42: whoever calls a model too often is cut off, and what it has said by then counts
+#[test]
+fn too_many_model_calls_cut_an_agent_off_with_what_it_has_found() {
+    let project = reviewed_by(&[("a", ""), ("b", "max_turns = 31\n")]);
+    let often = |agent: &str| one(&format!("main/{agent}"), "important").replace("for:", "calls: 31, for:");
+    let told = report(&review(&project, &(often("a") + &often("b")), &["--json"]).exits(1));
+    assert_eq!(statuses(&told), ["a truncated", "b success"]);
+    assert_eq!(told["results"][0]["reason"], "max_turns");
+    assert_eq!(told["results"][0]["findings"][0]["message"], "main/a found it");
+}
+
 // R-48, case 34
 #[test]
 fn results_are_listed_by_name_whoever_answered_first_and_the_same_replies_give_the_same_report() {
@@ -139,6 +197,25 @@ fn a_hard_budget_leaves_out_whoever_comes_last() {
     assert_eq!(told["not_reviewed"], left);
     let project = reviewed_by(&[("a", ""), ("b", ""), ("c", "phase = \"final\"\n")]);
     review(&project, &replies, &["--budget", "turns=2", "--allow-partial"]).exits(0);
+}
+
+// R-64: what an agent would not have been shown is not missed
+#[test]
+fn an_agent_that_was_not_paid_for_misses_only_what_it_would_have_been_shown() {
+    let project =
+        reviewed_by(&[("a", ""), ("b", "phase = \"final\"\n[applicability]\nfile_patterns = [\"*.sql\"]\n")]);
+    project.write("schema.sql", "select 1;\n");
+    let outcome = review(&project, &none("main/a"), &["--budget", "turns=1", "--json"]).exits(5);
+    let left = serde_json::json!([{"file": "schema.sql", "agent": "b", "reason": "budget"}]);
+    assert_eq!(report(&outcome)["not_reviewed"], left);
+    let project = reviewed_by(&[("a", "")]);
+    project.write("b.txt", "line of text\n".repeat(700)).write("c.txt", "line of text\n".repeat(700));
+    let limits =
+        ["--max-diff-bytes", "10000", "--max-chunks", "3", "--jobs", "1", "--budget", "turns=1", "--json"];
+    let outcome = review(&project, &none("main/a:1"), &limits).exits(5);
+    let files: Vec<_> = report(&outcome)["not_reviewed"].as_array().expect("a list").clone();
+    let files: Vec<_> = files.iter().map(|one| one["file"].as_str().unwrap_or_default()).collect();
+    assert_eq!(files, ["c.txt", "store.py"], "the first part was paid for");
 }
 
 // K-25, K case 6

@@ -45,6 +45,36 @@ fn what_a_baseline_knows_does_not_count_and_what_is_gone_is_fixed() {
     assert_eq!(states(&told), ["new line 7", "fixed line 1"]);
 }
 
+// the log of a scanner is a baseline too
+#[test]
+fn a_sarif_log_is_a_baseline() {
+    let project = project();
+    project.write(".gitignore", "script.yaml\nbase.sarif\n");
+    review(&project, &at(&[1]), &["--out", "sarif=base.sarif"]).exits(1);
+    let again = ["--baseline", "base.sarif", "--json"];
+    let told = report(&review(&project, &at(&[1, 7]), &again).exits(1));
+    assert_eq!(states(&told), ["persisting line 1", "new line 7"]);
+    let told = report(&review(&project, &at(&[]), &again).exits(0));
+    assert_eq!(states(&told), ["fixed line 1"]);
+}
+
+// what nobody looked at again is not fixed
+#[test]
+fn what_lies_in_a_file_that_is_not_reviewed_is_not_fixed() {
+    let project = project();
+    review(&project, &at(&[1]), &["--write-baseline", "base.json"]).exits(1);
+    commit(&project);
+    project.write("other.py", "print(2)\n");
+    let against = ["--base", "HEAD", "--baseline", "base.json", "--json"];
+    assert_eq!(states(&report(&review(&project, &at(&[]), &against).exits(0))), [""; 0]);
+    std::fs::remove_file(project.root().join("store.py")).expect("a file");
+    commit(&project);
+    let gone = report(
+        &review(&project, &at(&[]), &["--base", "HEAD~1", "--baseline", "base.json", "--json"]).exits(0),
+    );
+    assert_eq!(states(&gone), ["fixed line 1"]);
+}
+
 //
 #[test]
 fn what_is_no_baseline_is_refused_before_anybody_is_asked() {

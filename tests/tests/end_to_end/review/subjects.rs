@@ -64,6 +64,52 @@ fn what_cannot_be_read_as_text_is_said_and_ignored_files_are_not_looked_at() {
     assert_eq!(hunter.expect("it")["selected"], false);
 }
 
+// R-28: renamed files count by their new name, other repositories are not looked into, and new files may be left out
+#[test]
+fn a_change_is_told_by_the_names_its_files_have_now() {
+    let reviewed = |arguments: &[&str]| {
+        let project = reviewed_by(&[("a", "")]);
+        git(&project, &["mv", "kept.py", "renamed.py"]);
+        project.write("other/x", "1\n");
+        git(&project, &["init", "--quiet", "other"]);
+        let outcome = review(&project, &none("main/a"), &[arguments, &["--json"]].concat()).exits(0);
+        (project.journal().prompt("main"), report(&outcome)["not_reviewed"].clone())
+    };
+    let (prompt, left) = reviewed(&[]);
+    assert!(prompt.contains("files:\n- renamed.py <- kept.py\n- store.py\n"), "{prompt}");
+    assert_eq!(left, serde_json::json!([{"file": "other", "reason": "submodule"}]));
+    let (prompt, left) = reviewed(&["--no-untracked"]);
+    assert!(prompt.contains("files:\n- renamed.py <- kept.py\n\n"), "{prompt}");
+    assert_eq!(left, serde_json::json!([]));
+}
+
+// R-28, case 29: a clone without the history that is needed
+#[test]
+fn where_there_is_no_common_history_the_hint_says_how_to_get_it() {
+    let project = repository();
+    git(&project, &["switch", "--quiet", "--orphan", "alone"]);
+    project.write("b.py", "print(2)\n");
+    commit(&project);
+    insta::assert_snapshot!(told(&["main"], &project), @"
+    error: `main` and the current commit have no common history here
+      = help: a shallow clone lacks it: `git fetch --unshallow` brings the history
+    ? 2
+    ");
+}
+
+// R-33, case 27: in the review itself
+#[test]
+fn what_is_no_text_is_shown_as_far_as_it_goes() {
+    let project = reviewed_by(&[("a", "")]);
+    project.write("latin.txt", b"caf\xe9 au lait\n").write("logo.png", b"\x89PNG\0");
+    let told = report(&review(&project, &none("main/a"), &["--json"]).exits(0));
+    let warning = "`latin.txt` is not UTF-8: what is no character is read as `\u{fffd}`";
+    assert_eq!(told["warnings"], serde_json::json!([warning]));
+    assert_eq!(told["not_reviewed"], serde_json::json!([{"file": "logo.png", "reason": "binary"}]));
+    let prompt = project.journal().prompt("main");
+    assert!(prompt.contains("+caf\u{fffd} au lait\n") && prompt.contains("- logo.png: binary\n"), "{prompt}");
+}
+
 // R-28: outside git whole files can be looked at, and changes cannot
 #[test]
 fn without_git_only_files_can_be_looked_at() {

@@ -3,20 +3,20 @@
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use saihai::review::{BASELINE, Report, empty_report, report_language};
-use saihai::{Beginning, Clock, Driver, Finish, RunDirectory, SUBJECT, frozen};
-use saihai_config::review::{LoadResult, LoweredReview, ReviewOptions, Reviewing, Selection, lower};
-use saihai_config::{Dialect, Language, Settings, ValidatedDefinition};
+use saihai::{Beginning, Clock, Driver, Finish, Git, RunDirectory, SUBJECT, Tracked, frozen};
+use saihai_config::review::{LoadResult, LoweredReview, Plan, ReviewOptions, Reviewing, Selection, lower};
+use saihai_config::{Dialect, Settings, ValidatedDefinition};
 use saihai_model::{Script, Subject, Workflow};
 
 use super::baseline;
 use super::flags::{AskingFlags, ReportFlags};
-use super::form::{Form, Said};
+use super::form::{Form, Said, Written};
 use super::pull_request;
-use crate::driving::{Past, Showing, block_on, drive_and};
+use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
 use crate::prepared::{connections, unusable};
 use crate::project::Project;
-use crate::terminal::Streams;
+use crate::terminal::{Streams, visible_line};
 use crate::{diagnostics, script};
 
 /// A review that is about to be run.
@@ -44,14 +44,14 @@ impl Asking<'_> {
         diagnostics::insist(&unusable(&workflow, self.settings), strict, streams)?;
         let script = self.script(&workflow, strict, streams)?;
         let mut subject = texts;
-        let place = pull_request::place(&self.project.places.root, self.options)?;
-        subject.insert(SUBJECT.to_owned(), frozen(&place, self.subject));
         if let Some(baseline) =
             baseline::read(self.project, self.report, self.options.branch.as_deref(), streams)?
         {
             subject.insert(BASELINE.to_owned(), baseline);
         }
         let runs = self.project.runs();
+        let place = pull_request::Place::of(&self.project.places.root, self.options)?;
+        subject.insert(SUBJECT.to_owned(), frozen(place.path(), self.subject));
         let beginning = Beginning {
             workflow,
             script,
@@ -63,22 +63,29 @@ impl Asking<'_> {
             interactive: false,
             rehearsal: false,
             patience: self.settings.short_wait,
-            directory: place,
+            directory: place.path().to_owned(),
             reports: runs.directory().to_owned(),
             subject,
             placement: None,
             texts: Vec::new(),
         };
         let workflow = beginning.workflow.clone();
+        let tracked = self.tracked();
         let showing = Showing { past: Past::None, json: false, interactive: false, auto: false };
-        block_on(async {
+        let code = block_on(async {
             let driver = Driver::start(&runs, beginning, connections(self.settings), Clock::system())?;
-            let language = report_language(&workflow);
-            let mut say = |directory: &RunDirectory, finish: &Finish, streams: &mut Streams| {
-                self.say(directory, finish, language, streams)
-            };
-            drive_and(driver, &workflow, showing, streams, &mut say).await
-        })
+            // From now on the directory is the run's.
+            place.keep();
+            drive(driver, &workflow, showing, streams).await
+        })?;
+        say_changed(tracked.as_ref(), streams);
+        Ok(code)
+    }
+
+    /// The files of the project as they are before anybody looks at them. Where git cannot say, nobody can.
+    fn tracked(&self) -> Option<Tracked> {
+        let git = Git::open(&self.project.places.root).ok().flatten()?;
+        Tracked::now(git).ok()
     }
 
     /// says that there is nothing to do. Programs are given a report in which nothing is.
@@ -93,7 +100,9 @@ impl Asking<'_> {
                 said.print(form, &mut streams.out)?;
             }
         }
-        said.write(&self.report.files(), &self.project.places.current)?;
+        for written in self.report.files() {
+            said.write(&written.from(&self.project.places.current))?;
+        }
         Ok(exit::DONE)
     }
 
@@ -121,6 +130,9 @@ impl Asking<'_> {
         for note in &lowered.loaded.notes {
             streams.note(note);
         }
+        for warning in &lowered.warnings {
+            streams.warning(warning);
+        }
         Ok(lowered)
     }
 
@@ -141,31 +153,51 @@ impl Asking<'_> {
             None => Ok(None),
         }
     }
+}
 
-    /// Says what was found. Of a review that was stopped, as much as there is.
-    fn say(
-        &self,
-        directory: &RunDirectory,
-        finish: &Finish,
-        language: Language,
-        streams: &mut Streams,
-    ) -> Result<(), Error> {
-        let Some(report) = report(directory, finish)? else { return Ok(()) };
-        let said = Said { report: &report, language };
-        said.print(self.report.form(), &mut streams.out)?;
-        said.write(&self.report.files(), &self.project.places.current)?;
-        if self.report.form() == Form::Github {
-            said.summarise(self.project.variables.get("GITHUB_STEP_SUMMARY"), streams);
-        }
-        if finish.ending.is_none() {
-            streams.note(&format!("continue with `saihai resume {}`", directory.id()));
-        }
-        Ok(())
+/// Says what was found, in the forms that were asked for when the review began. Of one that was stopped, as much as there
+/// is.
+pub(crate) fn say(
+    directory: &RunDirectory,
+    workflow: &Workflow,
+    finish: &Finish,
+    streams: &mut Streams,
+) -> Result<(), Error> {
+    let Some(report) = report(directory, finish)? else { return Ok(()) };
+    let plan = Plan::of(workflow).unwrap_or_default();
+    let said = Said { report: &report, language: report_language(workflow) };
+    let form = plan.format.as_deref().and_then(Form::named).unwrap_or(Form::Md);
+    said.print(form, &mut streams.out)?;
+    for planned in &plan.written {
+        said.write(&Written::planned(planned))?;
     }
+    if form == Form::Github {
+        said.summarise(std::env::var("GITHUB_STEP_SUMMARY").ok().as_deref(), streams);
+    }
+    if finish.ending.is_none() {
+        streams.note(&format!("continue with `saihai resume {}`", directory.id()));
+    }
+    Ok(())
+}
+
+/// reviewers only look. Where files have changed meanwhile, somebody else was at work, or one of them was not held to that.
+fn say_changed(tracked: Option<&Tracked>, streams: &mut Streams) {
+    const NAMED: usize = 5;
+    let changed = tracked.and_then(|tracked| tracked.changed().ok()).unwrap_or_default();
+    if changed.is_empty() {
+        return;
+    }
+    let named: Vec<String> =
+        changed.iter().take(NAMED).map(|path| format!("`{}`", visible_line(path))).collect();
+    let more = match changed.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    streams.warning(&format!("files changed while they were reviewed: {}{more}", named.join(", ")));
 }
 
 /// The report of a review that has been driven, whether or not it came to its end. Nothing for other runs.
-pub(crate) fn report(directory: &RunDirectory, finish: &Finish) -> Result<Option<Report>, Error> {
+fn report(directory: &RunDirectory, finish: &Finish) -> Result<Option<Report>, Error> {
     let is_over = finish.ending.is_some();
     let saved = if is_over { saihai::review::saved_report(directory)? } else { None };
     match saved {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use saihai::review::{Report, to_github, to_json, to_markdown, to_sarif};
 use saihai_config::Language;
+use saihai_config::review::PlannedFile;
 
 use super::painted::painted;
 use crate::error::Error;
@@ -37,6 +38,22 @@ impl Written {
     pub(super) fn json(file: &Path) -> Self {
         Self { form: Form::Json, file: file.to_owned() }
     }
+
+    /// As it was planned when a review began. A form that nobody knows any more is what people read.
+    pub(super) fn planned(planned: &PlannedFile) -> Self {
+        let form = Form::named(&planned.format).unwrap_or(Form::Md);
+        Self { form, file: PathBuf::from(&planned.path) }
+    }
+
+    /// With its whole path, for whoever is called elsewhere later.
+    pub(super) fn from(&self, current: &Path) -> Self {
+        Self { form: self.form, file: current.join(&self.file) }
+    }
+
+    /// As it is planned.
+    pub(super) fn plan(&self) -> PlannedFile {
+        PlannedFile { format: self.form.name().to_owned(), path: self.file.display().to_string() }
+    }
 }
 
 /// Reads `--out`.
@@ -48,6 +65,21 @@ pub(super) fn written(text: &str) -> Result<Written, String> {
 }
 
 impl Form {
+    /// The form of that name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::from_str(name, false).ok()
+    }
+
+    /// What flags call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Md => "md",
+            Self::Json => "json",
+            Self::Sarif => "sarif",
+            Self::Github => "github",
+        }
+    }
+
     fn of(self, report: &Report, language: Language) -> String {
         match self {
             Self::Md => to_markdown(report, language),
@@ -75,15 +107,11 @@ impl Said<'_> {
         Ok(())
     }
 
-    /// Writes it to files.
-    pub(super) fn write(self, files: &[Written], current: &Path) -> Result<(), Error> {
-        for Written { form, file } in files {
-            let path = current.join(file);
-            std::fs::write(&path, form.of(self.report, self.language)).map_err(|error| {
-                Error::unavailable(format!("cannot write the report to `{}`: {error}", file.display()))
-            })?;
-        }
-        Ok(())
+    /// Writes it to a file.
+    pub(super) fn write(self, Written { form, file }: &Written) -> Result<(), Error> {
+        std::fs::write(file, form.of(self.report, self.language)).map_err(|error| {
+            Error::unavailable(format!("cannot write the report to `{}`: {error}", file.display()))
+        })
     }
 
     /// Adds it to the summary of a job that GitHub runs. That nobody can read it there is no reason to fail.

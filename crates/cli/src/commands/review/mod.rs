@@ -17,7 +17,7 @@ use saihai::RevisionSource;
 use saihai_config::review::{
     Agent, AgentOrigin, LoadResult, PlannedIgnore, Wish, check_agent, load, load_ignores, select,
 };
-use saihai_config::{Diagnostics, DiskSource, Settings, Source};
+use saihai_config::{Diagnostic, Diagnostics, DiskSource, Settings, Severity, Source};
 use saihai_model::{Subject, SubjectMode};
 
 use crate::commands::flags::RunFlags;
@@ -29,7 +29,7 @@ use asking::Asking;
 use flags::{AskingFlags, ReportFlags};
 use subject::Wanted;
 
-pub(crate) use asking::report;
+pub(crate) use asking::say;
 pub(crate) use form::{Form, Said};
 pub(crate) use pull_request::{check_out_again, clean_up};
 
@@ -82,8 +82,12 @@ impl Review {
         let project = Project::find()?;
         let settings = project.settings(flags.trust_project, streams)?;
         let found = check_agent(&project.source, &project.places, file);
-        diagnostics::insist(&found, flags.strict || settings.strict, streams)?;
-        let loaded = agents(&project.source, &project, &settings, streams)?;
+        let strict = flags.strict || settings.strict;
+        // What is only worth knowing is said when all agents are loaded for the review itself.
+        if found.has_errors() {
+            diagnostics::insist(&found, strict, streams)?;
+        }
+        let loaded = load(&project.source, &project.places, settings.language).unwrap_or_default();
         let is_it = |agent: &&Agent| match &agent.origin {
             AgentOrigin::Custom { path, .. } | AgentOrigin::UneditedCopy(path) => path == file,
             AgentOrigin::BuiltIn => false,
@@ -110,9 +114,10 @@ impl Review {
         let source = self.source(&project)?;
         let mut found = Diagnostics::new();
         let settings = project.settings_from(&*source, self.asking.trust_project, &mut found);
-        diagnostics::insist(&found.sorted(), settings.strict, streams)?;
+        let strict = self.asking.strict || settings.strict;
+        diagnostics::insist(&found.sorted(), strict, streams)?;
         let mut options = flags::options(&self.asking, &self.report)?;
-        let loaded = agents(&*source, &project, &settings, streams)?;
+        let loaded = agents(&*source, &project, &settings, strict, streams)?;
         let wish = self.wish(&settings, &loaded)?;
         if !self.explain_selection {
             insist_on_all(&loaded, options.require_all || settings.review.require_all)?;
@@ -124,7 +129,10 @@ impl Review {
             None => self.subject(&project, &settings)?,
         };
         remark_on(&subject, streams);
-        options.ignores = ignores(&*source, &project, self.asking.strict || settings.strict, streams)?;
+        options.format = Some(self.report.form().name().to_owned());
+        options.written =
+            self.report.files().iter().map(|file| file.from(&project.places.current).plan()).collect();
+        options.ignores = ignores(&*source, &project, strict, streams)?;
         options.branch = match self.pr {
             Some(number) => Some(format!("#{number}")),
             None => subject::branch(&project.places),
@@ -135,6 +143,7 @@ impl Review {
             options.cache = cached::state(&project.places.root, head, streams);
         }
         let selection = select(&loaded.agents, &subject, &wish);
+        selection.warnings().for_each(|warning| streams.warning(&warning));
         if self.explain_selection {
             if subject.files.is_empty() {
                 streams.note(&nothing(&subject));
@@ -176,11 +185,14 @@ impl Review {
     fn wish(&self, settings: &Settings, loaded: &LoadResult) -> Result<Wish, Error> {
         let disabled = settings.review.disabled();
         let wish = Wish { only: self.agent.clone(), skip: self.skip.clone(), disabled };
-        match wish.unknown(&loaded.agents) {
-            None => Ok(wish),
-            Some(unknown) => {
-                let error = Error::usage(format!("no review agent is named `{}`", unknown.name));
-                Err(error.hint(unknown.hint))
+        match loaded.check(&wish) {
+            Ok(()) => Ok(wish),
+            Err(unknown) => {
+                let message = match unknown.is_refused {
+                    true => format!("the review agent `{}` cannot be used", unknown.name),
+                    false => format!("no review agent is named `{}`", unknown.name),
+                };
+                Err(Error::usage(message).hint(unknown.hint))
             }
         }
     }
@@ -188,7 +200,8 @@ impl Review {
     fn subject(&self, project: &Project, settings: &Settings) -> Result<Subject, Error> {
         let wanted = Wanted {
             what: &self.what,
-            base: self.base.as_deref().or(settings.review.base.as_deref()),
+            base: self.base.as_deref(),
+            usual: settings.review.base.as_deref(),
             no_untracked: self.no_untracked,
         };
         wanted.take(&project.places)
@@ -200,12 +213,13 @@ fn agents(
     source: &dyn Source,
     project: &Project,
     settings: &Settings,
+    strict: bool,
     streams: &mut Streams,
 ) -> Result<LoadResult, Error> {
     let loaded = match load(source, &project.places, settings.language) {
         Ok(loaded) => loaded,
         Err(refused) => {
-            diagnostics::insist(&refused, settings.strict, streams)?;
+            diagnostics::insist(&refused, strict, streams)?;
             return Err(Error::Said(exit::USAGE));
         }
     };
@@ -217,8 +231,15 @@ fn agents(
         let text = diagnostics::human(&refused, &streams.err);
         streams.err.send(&text);
     }
-    let names: Vec<&str> = loaded.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
-    diagnostics::insist(&settings.review.check_agents(&names), settings.strict, streams)?;
+    let is_note = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Note;
+    let notes: Diagnostics = loaded.remarks.iter().filter(is_note).cloned().collect();
+    if !notes.is_empty() {
+        let text = diagnostics::human(&notes, &streams.err);
+        streams.err.send(&text);
+    }
+    let mut found = settings.review.check_agents(&loaded.names());
+    found.append(loaded.remarks.clone());
+    diagnostics::insist(&found, strict, streams)?;
     Ok(loaded)
 }
 

@@ -57,13 +57,44 @@ pub(super) fn fetch(
     Ok(Proposed { subject, head: head.clone() })
 }
 
-/// Where agents look: the project itself, or the files of the commit that is reviewed, put into a new directory.
-pub(super) fn place(root: &Path, options: &ReviewOptions) -> Result<PathBuf, Error> {
-    let Some(commit) = &options.checkout else { return Ok(root.to_owned()) };
-    let short = commit.get(..12).unwrap_or(commit);
-    let directory = root.join(".worktrees").join(format!("review-{short}-{}", std::process::id()));
-    check_out(root, commit, &directory)?;
-    Ok(directory)
+/// Where agents look: the project itself, or the files of the commit that is reviewed, put into a new directory. That is
+/// removed again, unless it is kept.
+#[derive(Debug)]
+pub(super) struct Place {
+    root: PathBuf,
+    path: PathBuf,
+    is_removed: bool,
+}
+
+impl Place {
+    pub(super) fn of(root: &Path, options: &ReviewOptions) -> Result<Self, Error> {
+        let root = root.to_owned();
+        let Some(commit) = &options.checkout else {
+            return Ok(Self { path: root.clone(), root, is_removed: false });
+        };
+        let short = commit.get(..12).unwrap_or(commit);
+        let path = root.join(".worktrees").join(format!("review-{short}-{}", std::process::id()));
+        check_out(&root, commit, &path)?;
+        Ok(Self { root, path, is_removed: true })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Leaves it to the run.
+    pub(super) fn keep(mut self) {
+        self.is_removed = false;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.is_removed {
+            // Whatever ended the review is what is said.
+            drop(open(&self.root).map(|git| git.map(|git| git.remove_checkout(&self.path))));
+        }
+    }
 }
 
 /// Puts the files of a commit back where a review that goes on looks for them.

@@ -11,8 +11,10 @@ use crate::error::{Error, sentence};
 pub(super) struct Wanted<'a> {
     /// A revision, or files.
     pub(super) what: &'a [String],
-    /// The revision that was named as one, or that the settings name.
+    /// The revision that was named as one.
     pub(super) base: Option<&'a str>,
+    /// The one that the settings name.
+    pub(super) usual: Option<&'a str>,
     /// Whether files count that git does not track.
     pub(super) no_untracked: bool,
 }
@@ -31,7 +33,11 @@ impl Wanted<'_> {
             },
             _ => return self.files(places),
         };
-        let base = base.map_or(Base::Found { remote: REMOTE.to_owned() }, Base::Named);
+        let base = match (base, self.usual) {
+            (Some(named), _) => Base::Named(named),
+            (None, Some(usual)) => Base::Usual(usual.to_owned()),
+            (None, None) => Base::Found { remote: REMOTE.to_owned() },
+        };
         let untracked = if self.no_untracked { Untracked::LeftOut } else { Untracked::Counted };
         changes(&places.root, &base, untracked).map_err(refusal)
     }

@@ -17,8 +17,8 @@ const LONGEST: usize = 8 * 1024;
 const LARGEST: usize = 10 * 1024 * 1024;
 /// How often a pattern that cannot be searched for in linear time may go back, in one text.
 const BACKTRACKS: usize = 250_000;
-/// The longest text that is searched with such a pattern.
-const LONGEST_BACKTRACKED: usize = 4 * 1024 * 1024;
+/// How much text is searched with such a pattern, all files together.
+pub(crate) const LONGEST_BACKTRACKED: usize = 4 * 1024 * 1024;
 
 /// A regular expression of Python 3.13.
 #[derive(Debug, Clone)]
@@ -115,6 +115,20 @@ impl PythonRegex {
         self.matches_empty_text && self.engine.find("x\nx") != Found::Nowhere
     }
 
+    /// Where in a text it is first found, where as much as is `left` may be searched by going back and forth.
+    pub(crate) fn find_within(&self, text: &str, left: &mut usize) -> Found {
+        if !self.backtracks() {
+            return self.find(text);
+        }
+        match left.checked_sub(text.len()) {
+            Some(rest) => {
+                *left = rest;
+                self.find(text)
+            }
+            None => Found::Unknown,
+        }
+    }
+
     /// Where in a text it is first found.
     pub(crate) fn find(&self, text: &str) -> Found {
         match (text.is_empty(), self.matches_empty_text) {
@@ -150,7 +164,6 @@ impl Engine {
     fn find(&self, text: &str) -> Found {
         match self {
             Self::Linear(regex) => regex.find(text).map_or(Found::Nowhere, |found| Found::At(found.start())),
-            Self::Backtracking(_) if text.len() > LONGEST_BACKTRACKED => Found::Unknown,
             Self::Backtracking(regex) => match regex.find(text) {
                 Ok(found) => found.map_or(Found::Nowhere, |found| Found::At(found.start())),
                 Err(_) => Found::Unknown,

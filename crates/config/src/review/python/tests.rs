@@ -26,6 +26,9 @@ fn what_python_refuses_is_refused_in_its_words() {
     refused(r"\z", r"bad escape \z at position 0");
     refused(r"\p{L}", r"bad escape \p at position 0");
     refused(r"a\h", r"bad escape \h at position 1");
+    for letter in ["e", "K", "G"] {
+        refused(&format!(r"\{letter}"), &format!(r"bad escape \{letter} at position 0"));
+    }
     refused("(?U)a", "unknown extension ?U at position 0");
     refused("a**", "multiple repeat at position 2");
     refused("a{2}{3}", "multiple repeat at position 4");
@@ -74,6 +77,8 @@ fn what_only_python_takes_means_what_it_means_there() {
 #[test]
 fn classes_and_anchors_are_pythons() {
     check(r"^\w$", &["é", "漢", "٣", "½"], &["\u{301}", "‿"]);
+    check(r"^\d$", &["1", "٣"], &["½", "a"]);
+    check("(a$)\n", &["a\n"], &["ab\n"]);
     check(r"^\s$", &["\u{1c}", "\u{85}", "\u{3000}"], &["\u{200b}"]);
     check("a$", &["a", "a\n"], &["a\n\n", "ab"]);
     check("(?m)a$", &["a\nb"], &["ab"]);

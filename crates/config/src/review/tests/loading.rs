@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::super::AgentOrigin;
 use super::super::builtin::all;
+use super::super::{AgentOrigin, Wish};
 use super::*;
 use crate::DiskSource;
 
@@ -85,6 +85,35 @@ fn a_file_that_is_wrong_replaces_nothing() {
     2 | description =
       |               ^
     ");
+}
+
+// R-11: a file that is wrong is still the file of an agent, which settings may speak of
+#[test]
+fn an_agent_whose_file_is_wrong_is_known_by_name_but_cannot_be_asked() {
+    let result = loaded(&[
+        ("one.toml", "name = \"given\"\n"),
+        ("broken.toml", "name = \n"),
+        ("code-reviewer.toml", "name = \"code-reviewer\"\nphase = 1\n"),
+    ]);
+    let only = |name: &str| Wish { only: vec![name.to_owned()], ..Wish::default() };
+    let without = |name: &str| Wish { disabled: vec![name.to_owned()], ..Wish::default() };
+    for name in ["given", "broken", "code-reviewer"] {
+        assert_eq!(result.check(&without(name)), Ok(()), "{name}");
+    }
+    assert_eq!(result.check(&only("code-reviewer")), Ok(()), "the built-in one stays");
+    let refused = result.check(&only("given")).unwrap_err();
+    assert!(refused.is_refused && refused.hint.contains("mend its file"), "{refused:?}");
+    let unknown = result.check(&without("one")).unwrap_err();
+    assert!(!unknown.is_refused && unknown.hint.contains("`given`"), "{unknown:?}");
+}
+
+// R-17: tools are resolved while loading
+#[test]
+fn a_file_with_a_misspelt_tool_overrides_nothing() {
+    let text = agent("code-reviewer", "allowed_tools = [\"git_raed\"]\n");
+    let result = loaded(&[("x.toml", &text)]);
+    assert_eq!(origin(&result, "code-reviewer"), AgentOrigin::BuiltIn);
+    assert_eq!(codes(&result.errors[0].diagnostics), ["review/tool"]);
 }
 
 // R-7: case 5

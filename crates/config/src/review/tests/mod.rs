@@ -3,6 +3,7 @@
 mod builtin;
 mod files;
 mod loading;
+mod lowering;
 mod selecting;
 
 use crate::diagnostic::{Colour, Diagnostics, to_human};

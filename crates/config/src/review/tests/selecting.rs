@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
 
-use super::super::{Agent, Why, WhyNot, Wish, select};
+use super::super::{Agent, LoadResult, Why, WhyNot, Wish, select};
 use super::*;
 
 fn file(path: &str, text: &str) -> SubjectFile {
@@ -97,6 +97,26 @@ fn a_search_that_takes_too_long_selects_the_agent_and_says_so() {
     let expected = Why::Limit { pattern: "(a+)+\\1$".into(), file: "long".into() };
     assert_eq!(verdict(patterns, &[("long", &long), ("short", "b")]), Ok(expected));
     assert!(matches!(verdict(patterns, &[("long", &long), ("short", "aa")]), Ok(Why::Content { .. })));
+    let agents = agents(&[("careful", patterns)]);
+    let selection = select(&agents, &subject(&[("long", &long)]), &Wish::default());
+    let warnings: Vec<String> = selection.warnings().collect();
+    assert_eq!(
+        warnings,
+        ["`careful` is asked to be safe: `(a+)+\\1$` could not be searched for to the end in long"]
+    );
+}
+
+//
+#[test]
+fn only_so_much_text_is_searched_back_and_forth_all_files_together() {
+    let text = "b".repeat(64 << 10);
+    let names: Vec<String> = (0..65).map(|number| format!("f{number:02}")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), text.as_str())).collect();
+    let backtracking = "[applicability]\ncontent_patterns = ['(a)\\1']\n";
+    let expected = Why::Limit { pattern: "(a)\\1".into(), file: "f64".into() };
+    assert_eq!(verdict(backtracking, &files), Ok(expected));
+    assert_eq!(verdict(backtracking, &files[..64]), Err(WhyNot::NothingMatches));
+    assert_eq!(verdict("[applicability]\ncontent_patterns = ['aa']\n", &files), Err(WhyNot::NothingMatches));
 }
 
 // case 20
@@ -132,9 +152,10 @@ fn flags_and_settings_choose_by_name() {
         without,
         "not: `--skip` names it; not: it has no patterns and is not `always` for every change; always; not: the settings disable it",
     );
-    let unknown = Wish { skip: names(&["a", "aa"]), ..Wish::default() }.unknown(&agents).unwrap();
+    let loaded = LoadResult { agents, ..LoadResult::default() };
+    let unknown = loaded.check(&Wish { skip: names(&["a", "aa"]), ..Wish::default() }).unwrap_err();
     assert_eq!((unknown.name.as_str(), unknown.hint.as_str()), ("aa", "there is `a`, `b`, `c` and `d`"));
-    assert_eq!(Wish::default().unknown(&agents), None);
+    assert_eq!(loaded.check(&Wish::default()), Ok(()));
 }
 
 // what git writes above every change is nobody's error handling and no comment

@@ -94,8 +94,14 @@ impl Payload {
 
     fn missing(&mut self, schema: &Json, object: &Map<String, Json>) {
         let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
-        let missing = required.filter_map(Json::as_str).filter(|name| !object.contains_key(*name));
-        self.problems.extend(missing.map(|name| format!("`{name}` is missing")));
+        for name in required.filter_map(Json::as_str) {
+            // No schema has a property of the whole reply that may be null.
+            match object.get(name) {
+                None => self.problems.push(format!("`{name}` is missing")),
+                Some(Json::Null) => self.problems.push(format!("`{name}` is null")),
+                Some(_) => {}
+            }
+        }
     }
 
     fn buckets(&mut self, agent: &str, object: &Map<String, Json>) {
@@ -152,7 +158,7 @@ impl Payload {
     fn categories(&mut self, agent: &str, object: &Map<String, Json>) {
         if let Some(map) = object.get("categories").and_then(Json::as_object) {
             for name in map.keys() {
-                for item in self.items_at(map, name, "categories/") {
+                for item in self.demanded(map, name, "categories") {
                     self.issue(agent, &item, None, Some(name));
                 }
             }
@@ -161,7 +167,7 @@ impl Payload {
         for category in self.items(object, "categories") {
             let name = category.text("name", self);
             category.note_extra(&["name", "issues"], self);
-            for item in self.items_at(category.object(), "issues", &format!("{}/", category.at())) {
+            for item in self.demanded(category.object(), "issues", category.at()) {
                 self.issue(agent, &item, None, name.as_deref());
             }
         }
@@ -227,20 +233,31 @@ impl Payload {
         }
     }
 
-    /// The objects of a list. A list that is not there holds nothing; whether it must be there is the schema's to say.
+    /// The objects of a list of the reply. A list that is not there holds nothing; whether it must be there is the
+    /// schema's to say.
     fn items<'a>(&mut self, object: &'a Map<String, Json>, name: &str) -> Vec<Item<'a>> {
-        self.items_at(object, name, "")
+        match object.get(name) {
+            None | Some(Json::Null) => Vec::new(),
+            Some(value) => self.items_of(value, name),
+        }
     }
 
-    fn items_at<'a>(&mut self, object: &'a Map<String, Json>, name: &str, within: &str) -> Vec<Item<'a>> {
-        let at = format!("{within}{name}");
-        let values = match object.get(name) {
-            None | Some(Json::Null) => return Vec::new(),
-            Some(Json::Array(values)) => values,
-            Some(_) => {
-                self.problems.push(format!("{at}: is no list"));
-                return Vec::new();
+    /// The objects of a list that must be there.
+    fn demanded<'a>(&mut self, object: &'a Map<String, Json>, name: &str, within: &str) -> Vec<Item<'a>> {
+        let at = format!("{within}/{name}");
+        match object.get(name) {
+            None => {
+                self.problems.push(format!("{at}: is missing"));
+                Vec::new()
             }
+            Some(value) => self.items_of(value, &at),
+        }
+    }
+
+    fn items_of<'a>(&mut self, value: &'a Json, at: &str) -> Vec<Item<'a>> {
+        let Some(values) = value.as_array() else {
+            self.problems.push(format!("{at}: is no list"));
+            return Vec::new();
         };
         let mut items = Vec::new();
         for (index, value) in values.iter().enumerate() {

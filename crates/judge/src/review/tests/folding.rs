@@ -56,7 +56,12 @@ fn whole_files_have_no_nearer_lines() {
     whole.mode = Mode::Files;
     whole.code = Code::new("").with("src/a.rs", Source::whole(numbered("a", 9)));
     whole.policy.fail_scope = FailScope::Added;
-    assert_snapshot!(told(&whole.report().findings), @"important src/a.rs:7 file by a: x");
+    whole.results[0].findings.push(finding("a", "important", "src/b.rs:2", "in a file beside it"));
+    whole.code = whole.code.with("src/b.rs", Source::other(numbered("b", 9)));
+    assert_snapshot!(told(&whole.report().findings), @"
+    important src/a.rs:7 file by a: x
+    important src/b.rs:2 file by a: in a file beside it
+    ");
 }
 
 // R-59
@@ -282,6 +287,43 @@ fn only_what_is_new_counts() {
     ");
     let fixed: Vec<&str> = report.fixed.iter().map(|one| one.message.as_str()).collect();
     assert_eq!(fixed, ["gone"]);
+}
+
+/// What is fixed of one finding of `a` in each of these files, when nothing is found any more.
+fn fixed(files: &[&str], change: impl Fn(&mut Review)) -> Vec<String> {
+    let places = files.iter().map(|file| finding("a", "important", file, file)).collect();
+    let before = serde_json::to_value(review(places).report()).unwrap();
+    let mut review = review(Vec::new());
+    review.results.push(AgentResult::new("a", Status::Success, Millis(1)));
+    review.baseline = Some(Baseline::read(&before).unwrap());
+    change(&mut review);
+    review.report().fixed.into_iter().map(|one| one.message).collect()
+}
+
+// R-61
+#[test]
+fn only_what_was_looked_for_again_is_fixed() {
+    let files = ["src/a.rs", "src/b.rs", ""];
+    assert_eq!(fixed(&files, |_| {}), ["src/a.rs", ""], "`src/b.rs` was not reviewed");
+    let gone = |review: &mut Review| review.code = Code::new("");
+    assert_eq!(fixed(&files, gone), ["src/a.rs", "src/b.rs", ""], "none of the files is there any more");
+    let cut = |review: &mut Review| {
+        review.results[0].status = Status::Truncated { reason: TruncatedBy::OutputLimit };
+    };
+    assert_eq!(fixed(&files, cut), [""; 0], "the rest of the answer may have held it");
+    let left_out = |agent: Option<&str>| NotReviewed {
+        file: "src/a.rs".to_owned(),
+        agent: agent.map(str::to_owned),
+        reason: Unread::Size,
+    };
+    for (agent, expected) in [(None, vec![""]), (Some("a"), vec![""]), (Some("b"), vec!["src/a.rs", ""])] {
+        let without = |review: &mut Review| review.not_reviewed = vec![left_out(agent)];
+        assert_eq!(fixed(&files, without), expected, "left out for {agent:?}");
+    }
+    let elsewhere = |review: &mut Review| {
+        review.shown.insert("a".to_owned(), ["src/c.rs".to_owned()].into());
+    };
+    assert_eq!(fixed(&files, elsewhere), [""], "the agent was shown another file only");
 }
 
 // R-61

@@ -48,6 +48,7 @@ pub(super) fn review(findings: Vec<Finding>) -> Review {
         load_errors: Vec::new(),
         results,
         code: code(),
+        shown: Default::default(),
         baseline: None,
         ignores: Vec::new(),
         not_reviewed: Vec::new(),

@@ -142,6 +142,31 @@ fn an_answer_in_one_more_object_is_taken_out_of_it_only_where_that_helps() {
     );
 }
 
+// only what may be null is nothing when it is.
+#[test]
+fn null_is_no_answer_where_something_is_asked_for() {
+    let check = |required: &[&str], value: Json, expected: &str| assert_eq!(read(required, value), expected);
+    let scored = ["issues", "overall_score"];
+    check(
+        &scored,
+        json!({"issues": null, "overall_score": 3}),
+        "overall_score = 3\nproblem: `issues` is null",
+    );
+    check(&scored, json!({"issues": [], "overall_score": null}), "problem: `overall_score` is null");
+    check(
+        &["coverage_gaps", "risk_level"],
+        json!({"coverage_gaps": null, "risk_level": null}),
+        "problem: `coverage_gaps` is null\nproblem: `risk_level` is null",
+    );
+    let listed = json!({"categories": [{"name": "a", "issues": null}, {"name": "b"}]});
+    let expected = "problem: categories/0/issues: is no list\nproblem: categories/1/issues: is missing";
+    check(&["categories"], listed, expected);
+    check(&["categories"], json!({"categories": {"a": null}}), "problem: categories/a: is no list");
+    let nullable = json!({"severity": "nitpick", "description": "x", "location": null, "suggestion": null,
+                          "category": null, "confidence": null});
+    check(&["issues"], json!({"issues": [nullable]}), "nitpick issue [] x");
+}
+
 // what is valid by itself is kept, and what is wrong is told.
 #[test]
 fn items_that_are_valid_by_themselves_are_kept() {

@@ -26,7 +26,7 @@ fn paths_are_made_relative_to_the_root() {
 #[test]
 fn patterns_take_paths() {
     let check = |pattern: &str, path: &str, expected| {
-        assert_eq!(path::matches(pattern, path), expected, "{pattern} {path}")
+        assert_eq!(PathPattern::new(pattern).unwrap().takes(path), expected, "{pattern} {path}")
     };
     check("src/a.rs", "src/a.rs", true);
     check("src/a.rs", "src/a.rsx", false);
@@ -44,6 +44,11 @@ fn patterns_take_paths() {
     check("*", "a", true);
     check("", "", true);
     check("*a*a*a*a*a*a*a*b", &"a".repeat(5_000), false);
+    check("*.{rs,toml}", "a.toml", true);
+    check("*.{rs,toml}", "a.py", false);
+    check("[a-c].rs", "b.rs", true);
+    check("[a-c].rs", "d.rs", false);
+    assert!(PathPattern::new("a{b").is_none());
 }
 
 //

@@ -82,7 +82,7 @@ fn ignore(agent: Option<&str>, path: Option<&str>, expires: Option<&str>, line: 
     Ignore {
         fingerprint: None,
         agent: agent.map(str::to_owned),
-        path: path.map(str::to_owned),
+        path: path.and_then(PathPattern::new),
         reason: "we know".to_owned(),
         expires: expires.and_then(Day::parse),
         file: ".saihai/review-ignore.toml".to_owned(),

@@ -4,8 +4,8 @@ mod promises;
 mod snapshots;
 
 use saihai_judge::review::{
-    AgentResult, Baseline, Code, Considered, Day, Ignore, LoadError, Mode, NotReviewed, Payload, Policy,
-    Report, Review, Source, Status, TruncatedBy, Unread,
+    AgentResult, Baseline, Code, Considered, Day, Ignore, LoadError, Mode, NotReviewed, PathPattern, Payload,
+    Policy, Report, Review, Source, Status, TruncatedBy, Unread,
 };
 use saihai_model::{FailureClass, Json, Millis, Usd};
 use serde_json::json;
@@ -90,7 +90,7 @@ fn review() -> Review {
     let ignore = Ignore {
         fingerprint: None,
         agent: Some("tests".to_owned()),
-        path: Some("docs/".to_owned()),
+        path: PathPattern::new("docs/"),
         reason: "no tests of pages".to_owned(),
         expires: Day::parse("2026-01-01"),
         file: ".saihai/review-ignore.toml".to_owned(),
@@ -108,6 +108,7 @@ fn review() -> Review {
         }],
         results: results(),
         code: code(),
+        shown: Default::default(),
         baseline: Some(Baseline::read(&before).unwrap()),
         ignores: vec![ignore],
         not_reviewed: vec![NotReviewed { file: "logo.png".to_owned(), agent: None, reason: Unread::Binary }],

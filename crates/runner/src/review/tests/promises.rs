@@ -1,7 +1,7 @@
 //! What holds of every form.
 
 use saihai_config::Language;
-use saihai_judge::review::{Baseline, Report, Status};
+use saihai_judge::review::{Baseline, Ignore, Report, Source, Status};
 use saihai_model::Json;
 use serde_json::json;
 
@@ -156,4 +156,98 @@ fn github_shows_ten_of_a_kind_and_counts_the_rest() {
     let text = to_github(&review.report());
     assert_eq!(text.lines().filter(|line| line.starts_with("::error ")).count(), 10);
     assert!(text.contains("\nnot shown above: 3 × error\n"), "{text}");
+}
+
+// R-46, case 38: what kind of thing was found, and what was said of the whole, stands in every form
+#[test]
+fn nothing_that_is_no_issue_is_lost_in_any_form() {
+    let mut review = review();
+    let all = json!({
+        "coverage_gaps": [{"file_path": "src/load.rs", "description": "No test.", "priority": "important"}],
+        "dimensions": [{"name": "invariants", "score": 3, "description": "Any text is taken."}],
+        "categories": [{"name": "naming", "issues": [{"severity": "nitpick", "description": "No name."}]}],
+        "suggestions": [{"title": "Inline", "description": "One line does.", "priority": "suggestion"}],
+        "risk_level": "important", "overall_score": 6.5,
+    });
+    review.results = vec![result("a", Status::Success, &all)];
+    let report = review.report();
+    let [people, programs] =
+        [["coverage gap", "improvement", "low score"], ["coverage_gap", "improvement", "dimension"]];
+    let forms = [
+        ("md", to_markdown(&report, Language::English), people),
+        ("github", to_github(&report), people),
+        ("json", to_json(&report), programs),
+        ("sarif", to_sarif(&report), programs),
+    ];
+    let said = ["No test.", "Any text is taken.", "naming", "No name.", "Inline: One line does."];
+    for (form, text, kinds) in forms {
+        for word in kinds.iter().chain(&said).chain(&["risk_level", "overall_score"]) {
+            assert!(text.contains(word), "{form} has no {word}\n{text}");
+        }
+    }
+}
+
+// ten notices of findings do not hide what was said about the whole
+#[test]
+fn github_always_shows_the_assessments() {
+    let mut review = review();
+    let issues: Vec<Json> = (0..13)
+        .map(|number| json!({"severity": "nitpick", "description": format!("number {number}")}))
+        .collect();
+    review.results = vec![result("a", Status::Success, &json!({"issues": issues, "overall_score": 4}))];
+    let text = to_github(&review.report());
+    assert!(text.contains("::notice title=assessments::a: overall_score 4/10\n"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("::notice ")).count(), 10);
+}
+
+// two agents that say the same and advise something else are both heard
+#[test]
+fn people_read_what_each_agent_suggests() {
+    let issue = |suggestion: &str| {
+        json!({"issues": [{"severity": "important", "description": "It leaks.", "suggestion": suggestion,
+            "location": {"file_path": "src/load.rs", "line_number": 5}}]})
+    };
+    let mut review = review();
+    review.results = ["Close it.", "Drop it.", "Close it."]
+        .iter()
+        .zip(["a", "b", "c"])
+        .map(|(suggestion, agent)| result(agent, Status::Success, &issue(suggestion)))
+        .collect();
+    let page = to_markdown(&review.report(), Language::English);
+    assert_eq!(page.matches("Suggestion: Close it.").count(), 1, "{page}");
+    assert!(page.contains("  Also said by b: Suggestion: Drop it.\n"), "{page}");
+    assert!(!page.contains("Also said by c"), "{page}");
+}
+
+// a comment is in the source, whatever the name of its file
+#[test]
+fn a_log_says_where_a_suppression_is_written() {
+    let kinds = |path: &str| {
+        let mut review = review();
+        let text = "x = 1 # saihai-ignore[a]: known\n";
+        review.code = review.code.with(path, Source::changed(Some(text.to_owned()), "@@ -0,0 +1 @@\n+x\n"));
+        let other =
+            Ignore { agent: Some("b".to_owned()), path: None, expires: None, ..review.ignores.remove(0) };
+        review.ignores = vec![other];
+        let issue = |message: &str| {
+            json!({"issues": [{"severity": "nitpick", "description": message,
+                "location": {"file_path": path, "line_number": 1}}]})
+        };
+        review.results = vec![
+            result("a", Status::Success, &issue("It leaks.")),
+            result("b", Status::Success, &issue("Too many words.")),
+        ];
+        let log: Json = serde_json::from_str(&to_sarif(&review.report())).unwrap();
+        let results = log["runs"][0]["results"].as_array().unwrap().clone();
+        let kinds = results.iter().filter_map(|one| {
+            let kind = one["suppressions"][0]["kind"].as_str()?;
+            Some(format!("{} {kind}", one["ruleId"].as_str()?))
+        });
+        kinds.collect::<Vec<_>>()
+    };
+    for path in ["src/x.py", "Cargo.toml"] {
+        let mut found = kinds(path);
+        found.sort();
+        assert_eq!(found, ["a inSource", "b external"], "{path}");
+    }
 }

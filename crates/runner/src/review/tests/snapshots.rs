@@ -36,11 +36,11 @@ fn a_person_reads_it_in_english() {
 
       Also said by silent: A file that cannot be read silently becomes an empty text.
 
-    - **important** · `src/load.rs` · tests · new · `26211acfc6e33bf1`
+    - **important** · `src/load.rs` · coverage gap · tests · new · `26211acfc6e33bf1`
 
       No test for a missing file.
 
-    - **suggestion** · `src/load.rs:3` · tests · new · `5d4b15ba582099e6`
+    - **suggestion** · `src/load.rs:3` · improvement · tests · new · `5d4b15ba582099e6`
 
       Inline: One line does.
 
@@ -50,7 +50,7 @@ fn a_person_reads_it_in_english() {
 
     ### Without a place
 
-    - **suggestion** · tests · new · `a4684c4134b8a2a7`
+    - **suggestion** · low score · tests · new · `a4684c4134b8a2a7`
 
       invariants: Any text is taken.
 
@@ -141,11 +141,11 @@ fn a_person_reads_it_in_japanese() {
 
       silent も指摘：A file that cannot be read silently becomes an empty text.
 
-    - **重要** · `src/load.rs` · tests · 新規 · `26211acfc6e33bf1`
+    - **重要** · `src/load.rs` · テスト不足 · tests · 新規 · `26211acfc6e33bf1`
 
       No test for a missing file.
 
-    - **提案** · `src/load.rs:3` · tests · 新規 · `5d4b15ba582099e6`
+    - **提案** · `src/load.rs:3` · 改善 · tests · 新規 · `5d4b15ba582099e6`
 
       Inline: One line does.
 
@@ -155,7 +155,7 @@ fn a_person_reads_it_in_japanese() {
 
     ### 場所の指定なし
 
-    - **提案** · tests · 新規 · `a4684c4134b8a2a7`
+    - **提案** · 低い評価 · tests · 新規 · `a4684c4134b8a2a7`
 
       invariants: Any text is taken.
 
@@ -223,18 +223,18 @@ fn a_person_reads_it_in_japanese() {
 fn github_annotates_it() {
     assert_snapshot!(to_github(&report()), @"
     ::error file=src/load.rs,line=5,endLine=5,title=critical%3A code%2C silent::A file that cannot be read becomes an empty text.%0ASuggestion: Return the error:%0A%0A```rust%0Afs::read_to_string(path)?%0A```
-    ::warning file=src/load.rs,title=important%3A tests::No test for a missing file.
+    ::warning file=src/load.rs,title=important coverage gap%3A tests::No test for a missing file.
     ::warning title=broken%3A error::failed (auth): not logged in
     ::warning title=slow%3A timeout::no answer within 600 s, 0 findings
     ::warning title=style%3A truncated::only a part of an answer (invalid_output), 1 finding
     ::warning file=.saihai/agents/x.toml,title=definition refused::`name` is missing
     ::warning title=about the review::the reviewed change touches `.saihai/config.toml`
     ::warning file=.saihai/review-ignore.toml,line=1,title=suppression::the suppression ended on 2026-01-01 and is not applied any more
-    ::notice file=src/load.rs,line=3,endLine=3,title=suggestion%3A tests::Inline: One line does.
-    ::notice file=src/other.rs,line=1,endLine=1,title=suggestion%3A code::Unused function.
-    ::notice title=suggestion%3A tests::invariants: Any text is taken.
-    ::notice title=nitpick%3A code::Wrong place.%0AThe place that was named could not be found: src/load.rs:9999
     ::notice title=assessments::code: overall_score 6.5/10%0Atests: risk_level important%0Atests: invariants 3/10 - Any text is taken.
+    ::notice file=src/load.rs,line=3,endLine=3,title=suggestion improvement%3A tests::Inline: One line does.
+    ::notice file=src/other.rs,line=1,endLine=1,title=suggestion%3A code::Unused function.
+    ::notice title=suggestion low score%3A tests::invariants: Any text is taken.
+    ::notice title=nitpick%3A code::Wrong place.%0AThe place that was named could not be found: src/load.rs:9999
     Review failed - 6 findings (1 critical, 1 important, 3 suggestions, 1 nitpick), 2 failing; 4 of 6 agents answered; 3.4 s; $0.0123
     ");
 }

@@ -1,0 +1,88 @@
+//! What providers cannot do of what agents ask for (R-37, R-39).
+
+use indexmap::IndexMap;
+use saihai_model::ProviderName;
+
+use super::granted::Granted;
+use crate::diagnostic::list_of;
+
+/// What providers cannot do of what agents ask for. It is said once for each of them, whatever number of agents asked.
+#[derive(Debug, Default)]
+pub(super) struct Shortfalls {
+    missing: IndexMap<ProviderName, Vec<&'static str>>,
+    /// Those that have tools of their own also where none are asked for.
+    unheld: Vec<ProviderName>,
+}
+
+impl Shortfalls {
+    /// Takes in what one agent is given.
+    pub(super) fn add(&mut self, provider: &ProviderName, granted: &Granted) {
+        for tool in &granted.missing {
+            let tools = self.missing.entry(provider.clone()).or_default();
+            if !tools.contains(tool) {
+                tools.push(tool);
+            }
+        }
+        if granted.is_unheld && !self.unheld.contains(provider) {
+            self.unheld.push(provider.clone());
+        }
+    }
+
+    /// In words. `web` says whether agents may look things up there.
+    pub(super) fn warnings(&self, web: bool) -> Vec<String> {
+        let missing = self.missing.iter().map(|(provider, tools)| {
+            let names = list_of(tools.iter().copied(), "and");
+            let hint = if tools.contains(&"web_fetch") && !web {
+                "; `web_fetch` needs `web = true` in `[review]`"
+            } else {
+                ""
+            };
+            format!("agents review without {names}: `{provider}` cannot give them to who only looks{hint}")
+        });
+        let unheld = self.unheld.iter().map(|provider| {
+            format!("`{provider}` cannot be kept from looking: agents that ask for no tools have its own")
+        });
+        missing.chain(unheld).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use saihai_model::ProviderKind;
+
+    use super::*;
+
+    fn warnings(asked: &[(&str, ProviderKind, &[&'static str])], web: bool) -> String {
+        let mut shortfalls = Shortfalls::default();
+        for (name, kind, tools) in asked {
+            shortfalls.add(&ProviderName::from(*name), &Granted::of(*kind, tools, web));
+        }
+        shortfalls.warnings(web).join("\n")
+    }
+
+    // R-39: one warning for each provider
+    #[test]
+    fn what_a_provider_cannot_give_is_said_once() {
+        let asked: &[(&str, ProviderKind, &[&'static str])] = &[
+            ("claude", ProviderKind::Claude, &["read_file", "git_diff"]),
+            ("claude", ProviderKind::Claude, &["git_diff", "git_log", "web_fetch"]),
+            ("mine", ProviderKind::Anthropic, &["git_diff", "pr_view", "web_fetch"]),
+        ];
+        insta::assert_snapshot!(warnings(asked, false), @"
+        agents review without `git_diff`, `web_fetch` and `git_log`: `claude` cannot give them to who only looks; `web_fetch` needs `web = true` in `[review]`
+        agents review without `web_fetch` and `pr_view`: `mine` cannot give them to who only looks; `web_fetch` needs `web = true` in `[review]`
+        ");
+        insta::assert_snapshot!(warnings(&asked[2..], true), @"agents review without `pr_view` and `web_fetch`: `mine` cannot give them to who only looks");
+    }
+
+    #[test]
+    fn who_cannot_be_kept_from_looking_is_named() {
+        let asked: &[(&str, ProviderKind, &[&'static str])] = &[
+            ("codex", ProviderKind::Codex, &[]),
+            ("codex", ProviderKind::Codex, &[]),
+            ("gemini", ProviderKind::Gemini, &["read_file"]),
+            ("claude", ProviderKind::Claude, &[]),
+        ];
+        insta::assert_snapshot!(warnings(asked, false), @"`codex` cannot be kept from looking: agents that ask for no tools have its own");
+    }
+}
