@@ -20,6 +20,7 @@ mod graph;
 mod issue;
 mod json;
 mod new_files;
+mod ours;
 mod outside;
 mod own_programs;
 mod prepared;

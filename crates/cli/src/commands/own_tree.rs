@@ -1,6 +1,5 @@
 //! A worktree of a run's own, where it is about no issue (K-23).
 
-use std::path::Path;
 use std::sync::Arc;
 
 use saihai::delivery::{OwnTree, Placement, Planter};
@@ -10,15 +9,14 @@ use saihai_config::Settings;
 
 use super::work::ground::refused_by_git;
 use crate::error::Error;
+use crate::ours;
 use crate::project::Project;
 
 /// The one a run would have that begins now.
 pub(crate) fn wanted(project: &Project, settings: &Settings) -> Result<OwnTree, Error> {
-    let (work, repository) = (&settings.work, open(project)?);
+    let (work, mut repository) = (&settings.work, open(project)?);
     let commit = repository.current_commit().map_err(refused_by_git)?;
-    let own = [".saihai/runs", ".saihai/cache"].map(Path::new);
-    let all = [own[0], own[1], work.worktree_root.as_path(), settings.reports_dir.as_path()];
-    repository.exclude(&all).map_err(refused_by_git)?;
+    ours::hide(&mut repository, project, settings).map_err(refused_by_git)?;
     Ok(OwnTree { commit, worktree_root: work.worktree_root.clone(), copy_files: work.copy_files.clone() })
 }
 

@@ -25,7 +25,7 @@ use crate::prepared::{Prepared, Wanted, connections, insist_on_providers, unread
 use crate::project::Project;
 use crate::report::{budget_words, count};
 use crate::terminal::Streams;
-use crate::{diagnostics, issue, outside, script, task, values};
+use crate::{diagnostics, issue, ours, outside, script, task, values};
 
 /// Run a definition on a task
 #[derive(Debug, Args)]
@@ -111,6 +111,7 @@ impl Run {
         }
         let workflow = beginning.workflow.clone();
         let beyond = Beyond { project: &project, settings: &settings, with: with.clone(), rehearsal };
+        let is_first = ours::is_first(&project, &settings);
         block_on(async {
             // Whoever is to be asked is looked for first, and only then the forge, the issue and the branch (S-21, H-54).
             let driver = Driver::start(&project.runs(), beginning, with, Clock::system())?;
@@ -120,6 +121,9 @@ impl Run {
                     Err(error)
                 }
                 Ok(outside) => {
+                    if is_first {
+                        ours::hide_quietly(&project, &settings);
+                    }
                     say_place(placement.as_ref(), &project, driver.directory(), streams);
                     announce(&workflow, streams);
                     drive(outside::reaching(driver, outside), &workflow, showing, streams).await

@@ -44,6 +44,7 @@ use std::process::Command;
 pub use base::Base;
 pub use clean_up::{Branch, CleanedUp, CleaningUp, Kept};
 pub use error::Error;
+pub use exclude::hide;
 pub use finalize::{Finalized, Finalizing, Ready};
 pub use follow::Following;
 pub use frozen::Frozen;
@@ -111,9 +112,7 @@ impl Repository {
 
     /// The directory of everything of ours in the repository.
     fn own_directory(&self) -> Result<PathBuf, Error> {
-        let directory = self.common.join("saihai");
-        std::fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
-        Ok(directory)
+        own_directory(&self.common)
     }
 
     fn find_identity(&self) -> Result<(), Error> {
@@ -140,6 +139,13 @@ impl Repository {
             .arg(command);
         git
     }
+}
+
+/// The directory of everything of ours in a repository.
+fn own_directory(common: &Path) -> Result<PathBuf, Error> {
+    let directory = common.join("saihai");
+    std::fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
+    Ok(directory)
 }
 
 /// What `git rev-parse` says where the person stands, by their own configuration.

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use super::{Error, Repository};
+use super::{Error, Repository, own_directory};
 
 /// A lock that is held for a moment.
 #[derive(Debug)]
@@ -15,7 +15,12 @@ pub(super) struct Turnstile {
 impl Turnstile {
     /// The one that is waited for: git fails where worktrees are registered at the same time.
     pub(super) fn of_worktrees(repository: &Repository) -> Result<Self, Error> {
-        let path = repository.own_directory()?.join("worktrees.lock");
+        Self::at(&repository.common)
+    }
+
+    /// The same in a repository of which only the directory is known.
+    pub(super) fn at(common: &Path) -> Result<Self, Error> {
+        let path = own_directory(common)?.join("worktrees.lock");
         loop {
             let file = open(&path)?;
             file.lock().map_err(Error::file("lock", &path))?;

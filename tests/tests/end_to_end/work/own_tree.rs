@@ -161,3 +161,33 @@ fn a_missing_program_leaves_no_run_no_branch_no_worktree_and_no_label() {
     assert_eq!(scene.project.runs(), [""; 0]);
     assert_eq!(branches(&scene.project), ["main"]);
 }
+
+// I-35: whichever command is the first hides what Saihai keeps from git, once, and from nobody's `.gitignore`.
+#[test]
+fn git_does_not_see_what_saihai_keeps_whichever_command_makes_it() {
+    let rules = ["/.saihai/batches/", "/.saihai/cache/", "/.saihai/runs/", "/.takt/reports/", "/.worktrees/"];
+    let calls: [&[&str]; 5] = [
+        &["run", "it", "a task", "--script", "script.yaml"],
+        &["run", "it", "a task", "--worktree", "--script", "script.yaml"],
+        &["run", "it", "--issue", "7", "--script", "script.yaml"],
+        &["work", "--auto", "--script", "script.yaml"],
+        &["review", "./kept.txt", "--agent", "code-reviewer", "--script", "review.yaml"],
+    ];
+    for call in calls {
+        let project = repository(&writes("fixed.txt"));
+        project.write(".saihai/issues/7.md", "# Seven\n");
+        project.write(".gitignore", "/fixed.txt\n");
+        let found = "{structured: {issues: [], overall_score: 9, summary: fine}}";
+        project.write("review.yaml", format!("script: 1\nreplies:\n  - {found}\n  - {found}\n"));
+        commit(&project);
+        for _ in 0..2 {
+            project.saihai(call).run();
+            let text = project.read(".git/info/exclude");
+            let mut said: Vec<&str> = text.lines().filter(|line| line.starts_with('/')).collect();
+            said.sort_unstable();
+            assert_eq!(said, rules, "{call:?}");
+        }
+        assert_eq!(git(&project, &["status", "--porcelain"]), "", "{call:?}");
+        assert_eq!(project.read(".gitignore"), "/fixed.txt\n");
+    }
+}

@@ -17,7 +17,7 @@ use crate::error::{Error, exit};
 use crate::prepared::{connections, unusable};
 use crate::project::Project;
 use crate::terminal::{Streams, visible_line};
-use crate::{diagnostics, script};
+use crate::{diagnostics, ours, script};
 
 /// A review that is about to be run.
 pub(super) struct Asking<'a> {
@@ -72,8 +72,12 @@ impl Asking<'_> {
         let workflow = beginning.workflow.clone();
         let tracked = self.tracked();
         let showing = Showing { past: Past::None, json: false, interactive: false, auto: false };
+        let is_first = !runs.directory().is_dir();
         let code = block_on(async {
             let driver = Driver::start(&runs, beginning, connections(self.settings), Clock::system())?;
+            if is_first {
+                ours::hide_quietly(self.project, self.settings);
+            }
             // From now on the directory is the run's.
             place.keep();
             drive(driver, &workflow, showing, streams).await

@@ -212,6 +212,7 @@ impl Work {
         if !self.flags.json && !listing.plan.items.is_empty() {
             planned.print(&listing, &ground, self, &mut streams.err)?;
         }
+        planned.find_all(&listing, &ground, self.retry)?;
         Batch::new(ground, self, selection, streams)?.work(listing, planned).await
     }
 

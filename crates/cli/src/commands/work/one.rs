@@ -17,14 +17,14 @@ use super::item::text_of;
 use crate::commands::own_tree::open;
 use crate::error::Error;
 use crate::issue::Tracker;
-use crate::outside;
 use crate::prepared::connections;
 use crate::project::Project;
+use crate::{ours, outside};
 
 /// The worktree of an issue, where a definition works without delivering anything (I-9, K-23).
 pub(crate) fn assigned(issue: &Issue, project: &Project, settings: &Settings) -> Result<Assignment, Error> {
     let (work, number) = (&settings.work, issue.number);
-    let repository = open(project)?;
+    let mut repository = open(project)?;
     let base = issue.base.clone().or_else(|| work.base.clone()).or_else(|| repository.current_branch());
     let base = base.ok_or_else(|| {
         Error::usage("no branch is checked out, so it is not known where the work begins")
@@ -33,11 +33,9 @@ pub(crate) fn assigned(issue: &Issue, project: &Project, settings: &Settings) ->
     let title =
         clean_title(&issue.title).map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
     let root = repository.root().join(&work.worktree_root);
-    let own = [".saihai/runs", ".saihai/cache"].map(std::path::Path::new);
-    let all = [own[0], own[1], work.worktree_root.as_path(), settings.reports_dir.as_path()];
     let base = repository.beginning(&base).map_err(refused_by_git)?;
     let base = repository.forked(base, &number.branch(&work.branch_prefix)).map_err(refused_by_git)?;
-    repository.exclude(&all).map_err(refused_by_git)?;
+    ours::hide(&mut repository, project, settings).map_err(refused_by_git)?;
     Ok(Assignment {
         batch: None,
         source: issue.source,

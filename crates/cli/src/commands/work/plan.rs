@@ -1,14 +1,17 @@
 //! What will be done, said before anything is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use saihai::Driver;
 use saihai_config::ForgeKind;
+use saihai_connect::Connections;
 use saihai_engine::work::Obstacle;
 use saihai_model::{Issue, IssueNumber};
 use serde::Serialize;
 
 use super::Work;
+use super::again::acts;
 use super::definition::{Ready, chosen, origin};
 use super::ground::{Ground, refused_by_git};
 use super::selection::Listing;
@@ -96,6 +99,19 @@ impl Planned {
         let base = base(issue, ground, flags)?;
         let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base, ready };
         self.items.insert(issue.number, item);
+        Ok(())
+    }
+
+    /// Makes sure that everybody is there who will be asked, before a branch, a worktree or a label is made (H-54).
+    pub(super) fn find_all(&self, listing: &Listing, ground: &Ground, retry: bool) -> Result<(), Error> {
+        let mut found = BTreeSet::new();
+        for (number, item) in &self.items {
+            let acts = |issue: &Issue| acts(ground, issue, retry);
+            if listing.issues.get(number).is_some_and(acts) && found.insert(&item.definition) {
+                let with = Connections { script: item.ready.script.clone(), ..ground.connections() };
+                Driver::find_all(&item.ready.workflow, with)?;
+            }
+        }
         Ok(())
     }
 

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use saihai::Control;
 use saihai::repository::ItemLock;
-use saihai::{Control, Driver};
-use saihai_connect::Connections;
 use saihai_engine::work::{Obstacle, Plan, Planned as Item, Scene, Standing, Step, schedule};
 use saihai_model::{
     Budget, Cost, Issue, IssueNumber, Millis, Moment, ProviderName, StageId, StatusLabel, WorkOutcome,
@@ -34,7 +33,7 @@ use crate::driving::{Keyboard, Signals, Typed as Keyed};
 use crate::error::{Error, exit};
 use crate::report::Live;
 use crate::terminal::Streams;
-use crate::time;
+use crate::{ours, time};
 
 /// How often the table is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -102,11 +101,15 @@ enum Happened {
 
 impl<'a> Batch<'a> {
     pub(super) fn new(
-        ground: Ground,
+        mut ground: Ground,
         flags: &'a Work,
         selection: Selection,
         streams: &'a mut Streams,
     ) -> Result<Self, Error> {
+        if let Some(repository) = Arc::get_mut(&mut ground.repository) {
+            ours::hide(repository, &ground.project, &ground.settings)
+                .map_err(super::ground::refused_by_git)?;
+        }
         let json = flags.flags.json;
         let live = (streams.err.is_styled() && !(json && streams.out.is_terminal())).then(Live::default);
         let can_ask = streams.can_ask() && !json && !flags.flags.presence.auto;
@@ -159,7 +162,6 @@ impl<'a> Batch<'a> {
         let mut signals =
             Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
         self.planned = planned;
-        self.find_all(&listing)?;
         self.exclude()?;
         self.take_in(listing);
         let mut ticks = tokio::time::interval(REDRAW);
@@ -207,33 +209,12 @@ impl<'a> Batch<'a> {
         self.finish()
     }
 
-    /// Makes sure that everybody is there who will be asked, before a branch, a worktree or a label is made (H-54).
-    fn find_all(&self, listing: &Listing) -> Result<(), Error> {
-        let mut found = BTreeSet::new();
-        for (number, item) in &self.planned.items {
-            let acts = |issue: &Issue| acts(&self.ground, issue, self.flags.retry);
-            if listing.issues.get(number).is_some_and(acts) && found.insert(&item.definition) {
-                let script = item.ready.script.clone();
-                let with = Connections { script, ..self.ground.connections() };
-                Driver::find_all(&item.ready.workflow, with)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Has git look past what is ours (I-35).
+    /// Has git look past worktrees also where a definition wants them elsewhere (I-35).
     fn exclude(&self) -> Result<(), Error> {
-        let work = &self.ground.work;
-        let own = [".saihai/runs", ".saihai/batches", ".saihai/cache"].map(std::path::Path::new);
-        let others = [work.worktree_root.as_path(), self.ground.settings.reports_dir.as_path()];
-        let roots = self.planned_roots();
-        let all: Vec<&std::path::Path> =
-            own.into_iter().chain(others).chain(roots.iter().map(std::path::PathBuf::as_path)).collect();
-        self.ground.repository.exclude(&all).map_err(super::ground::refused_by_git)
-    }
-
-    fn planned_roots(&self) -> Vec<std::path::PathBuf> {
-        self.planned.items.values().map(|item| item.ready.work.worktree_root.clone()).collect()
+        let items = self.planned.items.values();
+        let roots: Vec<&std::path::Path> =
+            items.map(|item| item.ready.work.worktree_root.as_path()).collect();
+        self.ground.repository.exclude(&roots).map_err(super::ground::refused_by_git)
     }
 
     /// Takes in what there is to do.
