@@ -10,6 +10,7 @@ mod local;
 mod own_tree;
 mod refused;
 mod watching;
+mod whole;
 
 use std::path::Path;
 use std::process::Command;

@@ -1,0 +1,217 @@
+//! Requirements of the work on issues, each whole.
+
+use rustix::process::Signal;
+use saihai_connect::forge::testing::ForgeState;
+use saihai_tests::Project;
+
+use super::github::Scene;
+use super::{auto, branches, commit, git, outcomes, repository, work, writes};
+
+fn with(issues: &[(u32, &str)], replies: &str) -> Project {
+    let project = repository(replies);
+    for (number, text) in issues {
+        project.write(&format!(".saihai/issues/{number}.md"), text);
+    }
+    commit(&project);
+    project
+}
+
+// I-5: into where it branched from, though somebody has checked out another branch meanwhile.
+#[test]
+fn work_is_merged_into_where_it_branched_from() {
+    let project = with(&[(7, "# Login fails\n")], &writes("fixed.txt"));
+    let settings = "[work]\ndefinition = \"it\"\ngates = [\"before-pr\"]\n";
+    project.write(".saihai/config.toml", settings);
+    work(&project, &["--merge"]).run().exits(6);
+    git(&project, &["switch", "--quiet", "-c", "other"]);
+    let run = project.runs()[0].clone();
+    project.saihai(["answer", &run, "yes"]).run().exits(0);
+    let outcome = work(&project, &["--merge"]).run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 merged"]);
+    assert_eq!(git(&project, &["show", "main:fixed.txt"]), "fixed.txt");
+    let held = git(&project, &["ls-tree", "--name-only", "other"]);
+    assert!(!held.contains("fixed.txt"), "{held}");
+}
+
+// I-6: what nobody said is said with its origin, before anything starts, and what must be said is asked for.
+#[test]
+fn every_default_is_said_before_anything_starts() {
+    let project = with(&[(7, "# Login fails\n")], &writes("fixed.txt"));
+    let outcome = auto(&project, &[]).exits(0);
+    let said = |part: &str| outcome.stderr.find(part).unwrap_or_else(|| panic!("{part}: {outcome}"));
+    let begins = said("#7 run ");
+    for default in [
+        "it (`work.definition`)",
+        "issues from folder (default)",
+        "branches stay in this repository (default)",
+        "not merged (default)",
+        "1 issue at a time (default)",
+    ] {
+        assert!(said(default) < begins, "{default}: {outcome}");
+    }
+    project.write(".saihai/config.toml", "");
+    project.write(".saihai/issues/8.md", "# Another\n");
+    let unnamed = auto(&project, &["--issues", "8"]).exits(2);
+    assert!(unnamed.stderr.contains("nothing says how #8"), "{unnamed}");
+}
+
+// Case 5: numbers that begin alike are two.
+#[test]
+fn four_and_forty_two_are_never_mixed() {
+    let labels = |scene: &Scene, number: u64| scene.server.state().issues[&number].labels.clone();
+    let reply = |title: &str, file: &str| {
+        format!("  - {{text: 'Done. [STEP:0]', prompt: '{title}', writes: [{{path: {file}, content: x}}]}}\n")
+    };
+    let replies = format!("{}{}", reply("Four", "4.txt"), reply("Forty-two", "42.txt"));
+    let scene = Scene::new(&replies, |state| {
+        state.issue(4, "Four", &["saihai"]);
+        state.issue(42, "Forty-two", &["saihai"]).body = "Depends on #4".to_owned();
+    });
+    let outcome = scene.work(&["--label", "saihai", "--keep"]).exits(6);
+    assert_eq!(outcomes(&outcome), ["#4 pr-created", "#42 waiting"]);
+    assert_eq!(labels(&scene, 4), ["saihai", "saihai:completed", "saihai:pr-created"]);
+    assert_eq!(labels(&scene, 42), ["saihai", "saihai:queued"]);
+    assert_eq!(branches(&scene.project), ["feature/issue-4", "main"]);
+    let outcome = scene.work(&["--issues", "42", "--ignore-deps", "--keep"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#42 pr-created"]);
+    let state = scene.server.state();
+    let heads: Vec<&str> = state.pull_requests.values().map(|one| one.head.as_str()).collect();
+    assert_eq!(heads, ["feature/issue-4", "feature/issue-42"]);
+    assert_eq!((state.issues[&4].comments.len(), state.issues[&42].comments.len()), (1, 1));
+    for number in ["4", "42"] {
+        assert!(scene.project.root().join(format!(".worktrees/issue-{number}/{number}.txt")).exists());
+        assert!(scene.project.root().join(format!(".git/saihai/issue-{number}.lock")).exists());
+    }
+}
+
+// Case 22, I-23: a title is cut to its place, and one that is blank is none.
+#[test]
+fn titles_are_cut_where_they_go_and_a_blank_one_fails_before_the_start() {
+    let long = "長い ".repeat(100);
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(7, "\u{7}\u{202e}\n", &["saihai"]);
+        state.issue(8, &format!("a\u{202e}b\n{long}"), &["saihai"]).body = "x".repeat(100_001);
+    });
+    let outcome = scene.work(&["--label", "saihai"]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 failed", "#8 pr-created"]);
+    assert!(outcome.stdout.contains("blank-title"), "{outcome}");
+    assert!(outcome.stderr.contains("warning: #8: 1 characters of its text are left out"), "{outcome}");
+    let subject = scene.remote(&["log", "-1", "--format=%s", "feature/issue-8"]);
+    let title = &scene.server.state().pull_requests[&9].title;
+    assert!(subject.starts_with("a b 長い 長い") && title.starts_with("a b 長い 長い"), "{subject} {title}");
+    assert!(subject.chars().count() <= 72 + " (#8)".len(), "{subject}");
+    assert!(title.chars().count() <= 200 + " (#8)".len(), "{title}");
+    assert!(title.chars().count() > 190, "{title}");
+    // The whole text is kept in the run.
+    let kept = scene.project.root().join(".saihai/runs");
+    let whole = std::process::Command::new("grep").args(["-rlE", "x{30000}"]).arg(kept).output();
+    assert!(!whole.expect("grep").stdout.is_empty());
+}
+
+// I-28, cases 8 and 12: before anything, also before a label.
+#[test]
+fn a_circle_is_refused_before_the_forge_hears_of_anything() {
+    let refused = |change: &dyn Fn(&mut ForgeState), path: &str| {
+        let scene = Scene::new(&writes("f"), change);
+        let outcome = scene.work(&["--label", "saihai", "--resolve-deps"]).exits(2);
+        assert!(outcome.stderr.contains(path), "{outcome}");
+        assert_eq!(scene.server.writes(), [""; 0]);
+        assert_eq!(branches(&scene.project), ["main"]);
+    };
+    refused(&|state| state.issue(1, "One", &["saihai"]).body = "Depends on #1".to_owned(), "#1 -> #1");
+    refused(
+        &|state| {
+            state.issue(1, "One", &["saihai"]).body = "Depends on #2".to_owned();
+            state.issue(2, "Two", &[]).body = "Blocked by #1".to_owned();
+        },
+        "#1 -> #2 -> #1",
+    );
+    refused(
+        &|state| {
+            for number in 1..=21 {
+                let body = format!("Depends on #{}", number + 1);
+                state.issue(number, "N", &["saihai"]).body = body;
+            }
+            state.issue(22, "N", &[]);
+        },
+        "more than 20 issues",
+    );
+}
+
+// I-30, cases 13 and 16
+#[test]
+fn a_dependency_that_is_open_is_added_or_passed_over_only_when_that_is_said() {
+    let issues = [(1, "# One\n\nDepends on #2\n"), (2, "# Two\n")];
+    let after = |flags: &[&str]| {
+        let project = with(&issues, &writes("fixed.txt"));
+        let arguments = [&["--issues", "1", "--merge"], flags].concat();
+        let outcome = auto(&project, &arguments);
+        (outcomes(&outcome), outcome)
+    };
+    let (rows, outcome) = after(&[]);
+    assert_eq!((rows, outcome.code), (vec!["#1 blocked".to_owned()], Some(1)));
+    assert!(
+        outcome.stdout.contains("--resolve-deps") && outcome.stdout.contains("--ignore-deps"),
+        "{outcome}"
+    );
+    assert_eq!(after(&["--resolve-deps"]).0, ["#2 merged", "#1 no-changes"]);
+    assert_eq!(after(&["--ignore-deps"]).0, ["#1 merged"]);
+    assert_eq!(after(&["--resolve-deps", "--ignore-deps"]).1.code, Some(2));
+    let missing = with(&[(1, "# One\n\nDepends on #404\n")], &writes("fixed.txt"));
+    let outcome = auto(&missing, &[]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#1 blocked"]);
+    assert_eq!(missing.runs(), [""; 0]);
+}
+
+// I-31: a dependency that was declined or conflicts blocks like one that failed.
+#[test]
+fn whatever_became_of_a_dependency_decides_about_those_who_need_it() {
+    let issues = [(1, "# First\n\nDepends on #2\n"), (2, "# Second\n"), (3, "# Third\n")];
+    let declined = with(&issues, &writes("fixed.txt"));
+    work(&declined, &["--issues", "2"]).run().exits(6);
+    declined.saihai(["answer", &declined.runs()[0], "no"]).run().exits(0);
+    let outcome = work(&declined, &["--issues", "1,2"]).run().exits(1);
+    assert_eq!(outcomes(&outcome), ["#2 declined", "#1 blocked"], "{outcome}");
+    let ready = with(&issues, &writes("fixed.txt"));
+    let outcome = auto(&ready, &[]).exits(6);
+    assert_eq!(outcomes(&outcome), ["#2 branch-ready", "#1 waiting", "#3 branch-ready"]);
+    assert!(outcome.stdout.contains("#2 is branch-ready (feature/issue-2)"), "{outcome}");
+}
+
+// I-46: once it parks, twice it kills; what was done is kept either way.
+#[test]
+fn a_second_signal_ends_everything_at_once_and_nothing_is_lost() {
+    let replies = "  - {text: 'Done. [STEP:0]', prompt: First, writes: [{path: f, content: x}]}\n  - {hang: true, prompt: Second}\n  - {text: 'Done. [STEP:0]', prompt: Second, writes: [{path: g, content: x}]}\n";
+    let project = with(&[(1, "# First\n"), (2, "# Second\n")], replies);
+    let mut call = work(&project, &["--auto", "--jobs", "2"]).start();
+    call.wait_for_note("#1 branch-ready");
+    call.signal(Signal::INT);
+    call.wait_for_note("once more to end at once");
+    call.signal(Signal::INT);
+    call.finish().exits(3);
+    let kept = project.root().join(".saihai/batches");
+    let result = std::fs::read_dir(kept).expect("batches").next().expect("one").expect("it").path();
+    let result = std::fs::read_to_string(result.join("result.json")).expect("results");
+    assert!(result.contains("branch-ready"), "{result}");
+    project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("g")));
+    let outcome = auto(&project, &["--issues", "1,2"]);
+    assert_eq!(outcomes(&outcome)[0], "#1 branch-ready", "{outcome}");
+    assert_eq!(project.runs().iter().filter(|run| run.ends_with("issue-1")).count(), 1);
+}
+
+// I-74: the worst of all counts, and success is only claimed where it is one.
+#[test]
+fn the_exit_code_is_that_of_the_worst_and_success_is_claimed_only_then() {
+    let code = |replies: &str| {
+        let project = with(&[(1, "# First\n"), (2, "# Second\n")], replies);
+        let outcome = auto(&project, &[]);
+        assert_eq!(outcome.stdout.contains("all done"), outcome.code == Some(0), "{outcome}");
+        outcome.code
+    };
+    let first = |what: &str| {
+        format!("  - {{prompt: First, {what}}}\n  - {{text: 'Done. [STEP:0]', prompt: Second}}\n")
+    };
+    assert_eq!(code(&first("text: 'Done. [STEP:0]'")), Some(0));
+    assert_eq!(code(&first("text: 'No. [STEP:1]'")), Some(1));
+    assert_eq!(code(&first("fail: {class: auth, message: no}")), Some(4));
+}
