@@ -147,7 +147,7 @@ fn who_depends_on_an_open_pull_request_waits_until_it_is_merged() {
     assert!(outcomes(&after).contains(&"#9 pr-created".to_owned()), "{after}");
 }
 
-// cases 31 and 32
+// I-53, cases 31 and 32
 #[test]
 fn a_person_who_closed_it_is_respected_and_a_fork_is_somebody_else() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {

@@ -24,6 +24,7 @@ fn an_issue_has_one_branch_one_worktree_and_one_run_however_often_it_is_asked_fo
     assert_eq!(project.runs().len(), 1);
 }
 
+// I-61
 #[test]
 fn what_an_agent_left_is_committed_by_the_user_and_summed_up_in_a_file() {
     let project = repository(&writes("fixed.txt"));
@@ -291,7 +292,7 @@ fn leftovers_are_listed_and_those_that_are_handed_over_are_removed() {
     assert_eq!(again.stderr, "note: nothing is left over\n");
 }
 
-// The same prompts and the same decisions as under `run`.
+// I-4: The same prompts and the same decisions as under `run`.
 #[test]
 fn an_agent_is_told_the_same_under_work_as_under_run() {
     let told = |arguments: &[&str]| {

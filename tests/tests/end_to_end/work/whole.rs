@@ -215,3 +215,44 @@ fn the_exit_code_is_that_of_the_worst_and_success_is_claimed_only_then() {
     assert_eq!(code(&first("text: 'No. [STEP:1]'")), Some(1));
     assert_eq!(code(&first("fail: {class: auth, message: no}")), Some(4));
 }
+
+// I-32: whoever has an issue is named, nobody waits, and with its process everything of it is gone.
+#[test]
+fn an_issue_has_one_owner_whichever_command_asks() {
+    let project = with(&[(7, "# Login fails\n")], &format!("  - {{hang: true}}\n{}", writes("fixed.txt")));
+    let mut owner = work(&project, &["--auto"]).start();
+    owner.wait_for_note("#7 fix");
+    let process = owner.pid();
+    let run = || project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]).run();
+    assert_eq!(run().exits(2).stderr, format!("error: #7 is being worked on by process {process}\n"));
+    let other = auto(&project, &[]).exits(0);
+    assert_eq!(outcomes(&other), ["#7 elsewhere"]);
+    assert!(other.stdout.contains(&format!("process {process}")), "{other}");
+    // The same repository from another checkout of it.
+    git(&project, &["worktree", "add", "--quiet", "-b", "beside", "../beside"]);
+    let beside = project.root().join("../beside");
+    let call = project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]).directory(&beside);
+    let refused = call.run().exits(2);
+    assert!(refused.stderr.contains(&format!("#7 is being worked on by process {process}")), "{refused}");
+    assert_eq!(project.runs().len(), 1);
+    owner.signal(Signal::KILL);
+    owner.finish();
+    let lock = project.read(".git/saihai/issue-7.lock");
+    assert!(!lock.is_empty(), "the file stays and means nothing");
+    let outcome = auto(&project, &[]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"], "{outcome}");
+}
+
+// I-14: a folder of issues is only read.
+#[test]
+fn a_folder_of_issues_is_never_written() {
+    let text = "---\nid: 7\nlabels: [bug]\npriority: 2\n---\n# Login fails\n";
+    let project = with(&[(7, text), (8, "# Another\n\nDepends on #7\n")], &writes("fixed.txt"));
+    auto(&project, &["--merge"]).exits(0);
+    let folder = project.root().join(".saihai/issues");
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder).expect("it").map(|one| one.expect("it").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["7.md", "8.md"]);
+    assert_eq!(project.read(".saihai/issues/7.md"), text);
+}

@@ -76,6 +76,7 @@ fn number_and_title_come_from_the_front_matter_the_file_or_its_heading() {
     "##);
 }
 
+// I-15
 #[test]
 fn other_files_subfolders_and_hidden_names_are_passed_over() {
     let (issues, said) = load(&folder(&[
@@ -89,6 +90,7 @@ fn other_files_subfolders_and_hidden_names_are_passed_over() {
     assert_eq!((issues.len(), said.as_str()), (1, ""));
 }
 
+// I-15
 #[test]
 fn all_errors_of_all_files_are_told_at_once() {
     let said = wrong(&[
@@ -187,6 +189,7 @@ fn two_files_with_one_number_are_both_named() {
     ");
 }
 
+// I-15
 #[test]
 fn links_large_files_and_what_is_not_text_are_refused() {
     let mut source = folder(&[("1.md", "# One")]);

@@ -29,6 +29,7 @@ async fn found(github: &Github) -> (&'static str, Option<u64>) {
     }
 }
 
+// I-53
 #[tokio::test]
 async fn a_pull_request_is_opened_found_again_rewritten_and_merged() {
     let (server, github) = forge(|state| {
@@ -84,6 +85,7 @@ async fn an_effect_that_never_reached_the_forge_is_not_found() {
     assert_eq!(found(&github).await, ("none", None));
 }
 
+// I-53
 #[tokio::test]
 async fn a_branch_of_the_same_name_in_a_fork_is_another_one() {
     let (_server, github) = forge(|state| {
@@ -95,6 +97,7 @@ async fn a_branch_of_the_same_name_in_a_fork_is_another_one() {
     assert_eq!(found(&github).await, ("none", None));
 }
 
+// I-53
 #[tokio::test]
 async fn a_pull_request_that_a_person_closed_is_told_and_what_happened_last_counts() {
     let (server, github) = forge(|state| state.pull_request(3, BRANCH, "abc").closed = true);

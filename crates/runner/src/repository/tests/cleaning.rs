@@ -25,6 +25,7 @@ impl Work {
 
 const GONE: CleanedUp = CleanedUp::Removed { rescued: None, branch: Branch::Removed };
 
+// I-65
 #[test]
 fn a_merged_item_leaves_nothing() {
     let work = Work::new();
@@ -38,6 +39,7 @@ fn a_merged_item_leaves_nothing() {
     assert_eq!(fs::read_dir(work.scene.made.root().join(".worktrees")).unwrap().count(), 0);
 }
 
+// I-65
 #[test]
 fn a_branch_that_is_not_merged_stays() {
     let work = Work::new();
@@ -48,6 +50,7 @@ fn a_branch_that_is_not_merged_stays() {
     assert_eq!(work.scene.git(&["rev-parse", "feature/issue-7"]), commit);
 }
 
+// I-65
 #[test]
 fn files_of_every_kind_are_rescued() {
     let changed = Work::new();
@@ -80,6 +83,7 @@ fn commits_that_no_branch_holds_are_rescued() {
     assert_eq!(stashed.scene.git(&["show", "refs/stash:a.txt"]), "stashed");
 }
 
+// I-65
 #[test]
 fn what_an_agent_hid_by_rules_of_its_own_is_rescued_and_what_the_base_ignores_is_not() {
     let scene = Scene::new();

@@ -18,6 +18,7 @@ fn problem_of(finalized: Finalized) -> (String, Option<Rescued>) {
     }
 }
 
+// I-48
 #[test]
 fn what_the_agent_left_becomes_a_commit_of_the_user() {
     let work = Work::new();
@@ -39,6 +40,7 @@ fn what_the_agent_left_becomes_a_commit_of_the_user() {
     assert_eq!(work.repository.tree_of("feature/issue-7").unwrap(), Some(ready.tree));
 }
 
+// I-48
 #[test]
 fn the_message_for_an_issue_of_a_folder_closes_nothing() {
     let item = of(7, Source::Folder);
@@ -60,6 +62,7 @@ fn finalizing_again_finds_the_commit() {
     assert_eq!(work.git(&["rev-list", "--count", "main..HEAD"]), "1");
 }
 
+// I-48
 #[test]
 fn commits_of_the_agent_stay_as_they_are() {
     let work = Work::new();
@@ -120,6 +123,7 @@ fn everything_the_agent_did_to_files_is_in_the_commit() {
     assert_eq!(work.git(&["show", "HEAD:hidden", "HEAD:skipped"]), "changed\nchanged");
 }
 
+// I-48
 #[test]
 fn ignored_files_and_copied_ones_are_not_committed() {
     let scene = Scene::new();
@@ -155,6 +159,7 @@ fn a_copied_file_that_the_agent_committed_is_not_delivered() {
     assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
 }
 
+// I-47
 #[test]
 fn an_agent_on_another_branch_has_its_work_rescued() {
     let work = Work::new();
@@ -174,6 +179,7 @@ fn an_agent_on_another_branch_has_its_work_rescued() {
     insta::assert_snapshot!(problem(&work).0, @"branch-changed: the worktree is on no branch instead of its own");
 }
 
+// I-47
 #[test]
 fn a_rewritten_history_is_not_delivered_and_rescued() {
     let scene = Scene::new();
@@ -190,6 +196,7 @@ fn a_rewritten_history_is_not_delivered_and_rescued() {
     work.git(&["merge-base", "--is-ancestor", &tip, &rescued.unwrap().reference.unwrap()]);
 }
 
+// I-50
 #[test]
 fn another_repository_among_the_files_is_not_delivered() {
     let work = Work::new();
@@ -213,6 +220,7 @@ fn another_repository_among_the_files_is_not_delivered() {
     work.ready();
 }
 
+// I-50
 #[test]
 fn a_large_file_is_not_delivered_even_if_it_is_gone_again() {
     let work = Work::new();
@@ -229,6 +237,7 @@ fn a_large_file_is_not_delivered_even_if_it_is_gone_again() {
     insta::assert_snapshot!(problem(&work).0, @"large-file: `large` has 50000001 bytes, more than 50 MB");
 }
 
+// I-50
 #[test]
 fn a_secret_is_not_delivered_wherever_it_is() {
     let secret = ["", "correct-horse-battery"];

@@ -165,6 +165,7 @@ fn a_conflict_lists_its_files_and_moves_nothing() {
     assert_eq!((checkout(&scene), scene.git(&["for-each-ref"])), (before, refs));
 }
 
+// I-63
 #[test]
 fn two_branches_that_break_together_do_not_both_land() {
     let scene = Scene::new();
@@ -203,6 +204,7 @@ fn a_base_that_moves_while_a_merge_is_verified_is_not_overwritten() {
     assert_eq!(scene.git(&["rev-parse", "main"]), later);
 }
 
+// I-63
 #[test]
 fn one_merge_at_a_time_goes_into_a_base() {
     let scene = Scene::new();

@@ -141,6 +141,7 @@ fn a_worktree_that_was_taken_away_comes_back_as_it_was_rescued() {
     assert_eq!(git(again.path(), &["status", "--porcelain"]), "");
 }
 
+// I-36
 #[test]
 fn what_could_not_be_made_leaves_neither_branch_nor_directory() {
     let scene = Scene::new();
@@ -247,7 +248,7 @@ fn files_that_may_not_be_copied_are_named_and_nothing_is_left() {
     ");
 }
 
-// Git fails where worktrees are added at the same time.
+// I-36: Git fails where worktrees are added at the same time.
 #[test]
 fn twenty_worktrees_at_once_are_all_made() {
     let scene = Scene::new();
