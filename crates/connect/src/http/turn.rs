@@ -54,6 +54,14 @@ struct Conversation {
     warnings: Vec<String>,
 }
 
+/// What is known of a turn before it is over.
+#[derive(Default)]
+struct Meanwhile {
+    spent: Usage,
+    /// What the last answer says so far.
+    said: String,
+}
+
 impl Turn {
     pub(crate) async fn answer(self, progress: Tell<'_>, stop: CancellationToken) -> ProviderAnswer {
         let cancelled = || Refusal::from(Failure::new(FailureClass::Cancelled, "stopped"));
@@ -70,11 +78,11 @@ impl Turn {
                 None => std::future::pending().await,
             }
         };
-        let mut spent = Usage::default();
+        let mut meanwhile = Meanwhile::default();
         let form = self.ask.schema.as_ref().map(Form::new);
         let told = tokio::select! {
             biased;
-            told = self.converse(form.as_ref(), progress, &mut spent) => told,
+            told = self.converse(form.as_ref(), progress, &mut meanwhile) => told,
             () = stop.cancelled() => Err(cancelled()),
             limit = deadline => Err(timed_out(limit).into()),
         };
@@ -83,9 +91,11 @@ impl Turn {
             Ok(told) => self.reply(told, form.as_ref()).await.map_err(Refusal::from),
             Err(refusal) => Err(refusal),
         };
-        answered.map(|reply| Reply { usage: spent.clone(), ..reply }).map_err(|refusal| {
+        let Meanwhile { spent: usage, said } = meanwhile;
+        answered.map(|reply| Reply { usage: usage.clone(), ..reply }).map_err(|refusal| {
             let message = self.service.redacted(&refusal.failure.message);
-            Refusal { failure: Failure { message, ..refusal.failure }, usage: spent, ..refusal }
+            let said = Some(said).filter(|said| !said.trim().is_empty());
+            Refusal { failure: Failure { message, ..refusal.failure }, usage, said, ..refusal }
         })
     }
 
@@ -93,7 +103,7 @@ impl Turn {
         &self,
         form: Option<&Form>,
         progress: Tell<'_>,
-        spent: &mut Usage,
+        meanwhile: &mut Meanwhile,
     ) -> Result<Told, Refusal> {
         self.check()?;
         let exchange = Exchange::open(&self.service)?;
@@ -108,8 +118,8 @@ impl Turn {
                 tools: &tools,
                 form,
             };
-            let spoken = self.listen(&exchange, &request, progress, spent).await?;
-            let calls = conversation.take(spoken, spent)?;
+            let spoken = self.listen(&exchange, &request, progress, meanwhile).await?;
+            let calls = conversation.take(spoken, &meanwhile.spent)?;
             let given = calls.iter().find(|call| call.name == ANSWER && form.is_some()).cloned();
             if calls.is_empty() || given.is_some() {
                 conversation.close(self, &calls);
@@ -178,21 +188,30 @@ impl Turn {
         exchange: &Exchange<'_>,
         request: &Request<'_>,
         progress: Tell<'_>,
-        spent: &mut Usage,
+        meanwhile: &mut Meanwhile,
     ) -> Result<Spoken, Refusal> {
+        let Meanwhile { spent, said } = meanwhile;
+        said.clear();
         let body = serde_json::to_vec(&self.service.api.body(request)).expect("it has text keys only");
         let mut listener = self.service.api.listener();
         let before = spent.clone();
         let mut shown = Shown::new(&self.service.redactor);
         let mut hear = |data: &str| {
-            let mut tell =
-                |text: &str| shown.more(text).into_iter().for_each(|text| progress(Progress::Text(text)));
+            let mut tell = |text: &str| {
+                if let Some(text) = shown.more(text) {
+                    said.push_str(&text);
+                    progress(Progress::Text(text));
+                }
+            };
             let heard = listener.hear(data, &mut tell);
             *spent = sum(&before, &listener.usage());
             heard
         };
         exchange.hear(body, &mut hear).await?;
-        shown.rest().into_iter().for_each(|text| progress(Progress::Text(text)));
+        if let Some(text) = shown.rest() {
+            said.push_str(&text);
+            progress(Progress::Text(text));
+        }
         let mut spoken = listener.spoken();
         self.service.redactor.json(&mut spoken.message);
         let inputs = spoken.calls.iter_mut().filter_map(|call| call.input.as_mut().ok());

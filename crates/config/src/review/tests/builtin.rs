@@ -1,7 +1,9 @@
 //! The agents that come with Saihai.
 
+use saihai_model::{Subject, SubjectFile, SubjectMode};
+
 use super::super::builtin::{all, unedited};
-use super::super::{AgentDefinition, AgentOrigin, OutputSchema, Phase};
+use super::super::{Agent, AgentDefinition, AgentOrigin, OutputSchema, Phase, Why, Wish, select};
 use super::*;
 
 // R-1, R-27: case 1
@@ -159,4 +161,66 @@ fn a_copy_is_known_by_its_hash_whatever_its_line_ends() {
     assert!(unedited(text.replacen("review", "Review", 1).as_bytes()).is_none());
     assert!(unedited(built_in.text(Language::English).as_bytes()).is_none());
     assert!(unedited(text.replacen("code-reviewer sha", "nobody sha", 1).as_bytes()).is_none());
+}
+
+// R-27: what each of them is for selects it
+#[test]
+fn each_construct_that_an_agent_is_for_selects_it() {
+    let handling = [
+        "try:",
+        "    except OSError:",
+        "} catch (error) {",
+        "rescue Timeout",
+        "fetch(url).catch(() => null)",
+        "if err != nil {",
+        "let text = read().unwrap_or_default();",
+        "let file = open(path).ok();",
+        "let _ = send();",
+        "rm -r build || true",
+        "make > /dev/null",
+    ];
+    let types = [
+        "class Order:",
+        "pub struct Order {",
+        "enum State {",
+        "interface Shape {",
+        "pub trait Draw {",
+        "protocol Drawable {",
+        "type Id = u64;",
+    ];
+    let comments = [
+        "\"\"\"Loads it.",
+        "// why",
+        "/* why */",
+        "# why",
+        "<!-- why -->",
+        "x = 1  # TODO later",
+        "call() // FIXME",
+    ];
+    let agents = loaded(&[]).agents;
+    for (name, lines) in [
+        ("silent-failure-hunter", &handling[..]),
+        ("type-design-analyzer", &types),
+        ("comment-analyzer", &comments),
+    ] {
+        let agent: Vec<Agent> =
+            agents.iter().filter(|agent| agent.definition.name == name).cloned().collect();
+        for line in lines {
+            // A name that no pattern of names takes.
+            let text = format!("diff --git a/x b/x\n@@ -1 +1 @@\n+{line}\n");
+            let file = SubjectFile { path: "x".into(), previous: None, text, left_out: None, lossy: false };
+            let mode = SubjectMode::Changes {
+                base: "main".into(),
+                merge_base: None,
+                head: None,
+                pull_request: None,
+            };
+            let subject = Subject { mode, files: vec![file] };
+            let verdict = select(&agent, &subject, &Wish::default()).agents[0].verdict.clone();
+            assert!(
+                matches!(verdict, Ok(Why::Content { .. })),
+                "{name} is not selected by {line:?}: {verdict:?}"
+            );
+        }
+    }
 }

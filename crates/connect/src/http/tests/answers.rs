@@ -81,6 +81,15 @@ async fn tokens_of_an_answer_that_failed_are_counted() {
     "#);
 }
 
+// R-42: what was said before it failed is handed on.
+#[tokio::test]
+async fn what_an_answer_said_before_it_was_cut_off_is_kept() {
+    let cut = HELLO_ANTHROPIC.replace("end_turn", "max_tokens");
+    let (world, server) = (World::new(Anthropic), Server::start(vec![stream(&cut)]).await);
+    let (answer, _) = world.answer(&server, world.ask()).await;
+    assert_eq!(answer.unwrap_err().said.as_deref(), Some("Hello 計"));
+}
+
 // C-32: `Refused`, and C-81: the limit is named.
 #[tokio::test]
 async fn an_answer_that_was_refused_or_cut_off_is_none() {
