@@ -185,7 +185,7 @@ mod tests {
         check("*[0-9]?", &["a1b", "a12"], &["a1", "1"]);
     }
 
-    // no glob is itself invalid
+    // No glob is itself invalid
     #[test]
     fn a_pattern_may_be_of_any_length() {
         let long = "漢?[a-z]*".repeat(100_000);

@@ -82,7 +82,7 @@ mod tests {
         check(ProviderKind::Codex, true, None, &[]);
     }
 
-    // case 15
+    // case 15
     #[test]
     fn no_tools_is_none_at_all_where_a_provider_can_be_told() {
         let none = |tools, is_unheld| Granted { tools, missing: Vec::new(), is_unheld };

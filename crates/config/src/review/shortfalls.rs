@@ -60,7 +60,7 @@ mod tests {
         shortfalls.warnings(web).join("\n")
     }
 
-    // one warning for each provider
+    // One warning for each provider
     #[test]
     fn what_a_provider_cannot_give_is_said_once() {
         let asked: &[(&str, ProviderKind, &[&'static str])] = &[

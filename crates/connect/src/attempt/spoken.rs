@@ -86,7 +86,7 @@ mod tests {
         (spoken.into_said(), exceeded.map(|failure| failure.message))
     }
 
-    // who has no limit of its own is counted
+    // Who has no limit of its own is counted
     #[test]
     fn a_call_lasts_until_a_tool_comes_back() {
         let once = ["I ", "look.", ">", ">", "!", "<", "<"];

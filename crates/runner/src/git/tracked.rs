@@ -83,7 +83,6 @@ mod tests {
     use super::*;
     use crate::testing::Repository;
 
-    //
     #[test]
     fn only_tracked_files_that_changed_since_are_named() {
         let repository = Repository::new();

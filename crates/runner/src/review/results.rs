@@ -290,7 +290,7 @@ mod tests {
         asked.result(true)
     }
 
-    // what arrived is kept, however it ended
+    // What arrived is kept, however it ended
     #[test]
     fn what_an_agent_had_said_before_it_failed_is_kept() {
         let said = serde_json::json!({"issues": [{"severity": "important", "description": "It leaks."}]});
@@ -308,7 +308,6 @@ mod tests {
         }
     }
 
-    //
     #[test]
     fn a_program_that_failed_is_told_with_its_exit_code_and_last_words() {
         let died = Failure {
@@ -325,7 +324,7 @@ mod tests {
         assert_eq!(failed(died, None, Moment(2_000)).status, status);
     }
 
-    // only the agent's own time is a timeout
+    // Only the agent's own time is a timeout
     #[test]
     fn a_silence_that_was_too_long_is_no_timeout_of_the_agent() {
         let late = Failure { by_deadline: true, ..Failure::new(FailureClass::Transient, "silent") };

@@ -109,7 +109,7 @@ fn an_unchanged_tree_is_an_empty_subject_and_no_commit_yet_is_all_new() {
     assert!(subject.files.is_empty());
 }
 
-// R-28: what the project is usually compared with does not exist before the first commit
+// What the project is usually compared with does not exist before the first commit
 #[test]
 fn before_the_first_commit_the_usual_base_is_not_missed() {
     let repository = Repository::new();
@@ -126,7 +126,7 @@ fn before_the_first_commit_the_usual_base_is_not_missed() {
     assert_eq!(missed.to_string(), "the revision `develop` does not exist here");
 }
 
-// R-33, R-64: what is too large is a gap, what is no text is none, whether or not git tracks it
+// What is too large is a gap, what is no text is none, whether or not git tracks it
 #[test]
 fn a_text_that_is_too_large_is_not_taken_for_binary() {
     let repository = Repository::new();
@@ -146,7 +146,7 @@ fn a_text_that_is_too_large_is_not_taken_for_binary() {
     ");
 }
 
-// R-28, R-33: names are bytes
+// Names are bytes
 #[cfg(target_os = "linux")]
 #[test]
 fn a_new_file_whose_name_is_not_utf_8_is_reviewed() {
@@ -160,7 +160,7 @@ fn a_new_file_whose_name_is_not_utf_8_is_reviewed() {
     ");
 }
 
-// R-28: git decides what is ignored, and it never ignores what it tracks
+// Git decides what is ignored, and it never ignores what it tracks
 #[test]
 fn whole_directories_are_what_git_has_and_would_take() {
     let repository = Repository::new();

@@ -61,7 +61,6 @@ fn an_agent_is_asked_again_only_if_what_it_sees_has_changed() {
     check(&["store.py", "--agent", "blind"], "blind asked; 1 asked");
 }
 
-//
 #[test]
 fn files_that_change_while_somebody_only_looks_are_named() {
     let project = counted(&[("a", "")]);
@@ -76,7 +75,7 @@ fn files_that_change_while_somebody_only_looks_are_named() {
     assert!(!again.stderr.contains("files changed"), "{again}");
 }
 
-// a provider's answer is its own
+// A provider's answer is its own
 #[test]
 fn what_somebody_else_answered_in_its_place_is_not_kept_for_a_provider() {
     let project = counted(&[("a", "")]);
@@ -93,7 +92,7 @@ fn what_somebody_else_answered_in_its_place_is_not_kept_for_a_provider() {
     for _ in 0..2 {
         assert_eq!(asked(&project, &["--provider", "first"]), "a asked; 1 asked");
     }
-    // and where nobody stands in for it, what became of its program is told.
+    // And where nobody stands in for it, what became of its program is told.
     project.write(file, project.read(file).replace("fallback = \"mine\"\n", ""));
     let alone = project.saihai(["review", "--json", "--provider", "first"]).run().exits(4);
     let result = report(&alone)["results"][0].clone();

@@ -87,7 +87,7 @@ fn files_that_are_wrong_are_told_and_stop_nobody() {
     project.saihai(["check"]).run().exits(2);
 }
 
-// what is wrong with one file changes nothing for the others, whatever settings say of its agent
+// What is wrong with one file changes nothing for the others, whatever settings say of its agent
 #[test]
 fn settings_may_speak_of_an_agent_whose_file_is_wrong() {
     let project = reviewed_by(&[("good", "")]);
@@ -122,7 +122,6 @@ fn what_another_tool_left_is_said_to_have_no_effect_and_is_no_reason_to_stop() {
     }
 }
 
-// K-41
 #[test]
 fn warnings_about_agents_are_told_and_count_as_errors_where_that_is_wanted() {
     let project = reviewed_by(&[("a", ""), ("never", "[applicability]\n")]);
@@ -137,7 +136,7 @@ fn warnings_about_agents_are_told_and_count_as_errors_where_that_is_wanted() {
     project.saihai(["run", ".saihai/agents/a.toml", "--strict", "--script", "script.yaml"]).run().exits(2);
 }
 
-// R-25, case 25
+// case 25
 #[test]
 fn a_search_that_is_given_up_is_warned_of_beside_the_report_and_in_it() {
     let project = reviewed_by(&[("a", "[applicability]\ncontent_patterns = ['(a+)+\\1$']\n")]);

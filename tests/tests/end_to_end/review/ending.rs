@@ -27,7 +27,7 @@ fn the_run_ends_as_its_review_does() {
     project.saihai(["resume", "last"]).run().exits(1);
 }
 
-// the runs are the history
+// The runs are the history
 #[test]
 fn reviews_are_runs_that_are_listed_explained_and_logged() {
     let project = reviewed_by(&[("a", ""), ("b", ""), ("c", "phase = \"final\"\n")]);

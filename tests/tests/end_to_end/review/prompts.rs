@@ -113,7 +113,6 @@ fn of_a_very_large_change_an_agent_is_shown_what_it_is_given_and_the_rest_is_tol
     review(&project, &none("main/a"), &["--allow-partial"]).exits(0);
 }
 
-//
 #[test]
 fn what_is_too_large_for_one_turn_is_split_and_the_rest_is_told() {
     let project = reviewed_by(&[("a", "")]);

@@ -99,7 +99,7 @@ fn a_review_of_a_pull_request_that_was_stopped_goes_on_where_its_files_are() {
     assert_eq!(left(&project), before);
 }
 
-// the files of a pull request go, however its review ends
+// The files of a pull request go, however its review ends
 #[test]
 fn nothing_of_a_pull_request_stays_where_its_review_cannot_begin_cannot_be_told_or_is_cancelled() {
     let (project, server, _) = proposed(&[("a", ""), ("b", "")]);

@@ -62,7 +62,7 @@ fn the_next_phase_waits_for_the_slowest_of_the_one_before() {
     ");
 }
 
-// R-41: flag, then the settings of the agent, then its file, then the settings of reviews
+// Flag, then the settings of the agent, then its file, then the settings of reviews
 #[test]
 fn a_limit_is_taken_from_where_it_is_said_most_closely() {
     let limits = |arguments: &[&str]| {
@@ -90,7 +90,7 @@ fn a_limit_is_taken_from_where_it_is_said_most_closely() {
     assert_eq!(limits(&typed), r#""bare" 7200000 9, "file" 7200000 9, "set" 7200000 9"#);
 }
 
-// R-41, R-42: whoever calls a model too often is cut off, and what it has said by then counts
+// Whoever calls a model too often is cut off, and what it has said by then counts
 #[test]
 fn too_many_model_calls_cut_an_agent_off_with_what_it_has_found() {
     let project = reviewed_by(&[("a", ""), ("b", "max_turns = 31\n")]);
@@ -199,7 +199,7 @@ fn a_hard_budget_leaves_out_whoever_comes_last() {
     review(&project, &replies, &["--budget", "turns=2", "--allow-partial"]).exits(0);
 }
 
-// R-64: what an agent would not have been shown is not missed
+// What an agent would not have been shown is not missed
 #[test]
 fn an_agent_that_was_not_paid_for_misses_only_what_it_would_have_been_shown() {
     let project =

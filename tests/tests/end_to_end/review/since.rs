@@ -45,7 +45,7 @@ fn what_a_baseline_knows_does_not_count_and_what_is_gone_is_fixed() {
     assert_eq!(states(&told), ["new line 7", "fixed line 1"]);
 }
 
-// the log of a scanner is a baseline too
+// The log of a scanner is a baseline too
 #[test]
 fn a_sarif_log_is_a_baseline() {
     let project = project();
@@ -58,7 +58,7 @@ fn a_sarif_log_is_a_baseline() {
     assert_eq!(states(&told), ["fixed line 1"]);
 }
 
-// what nobody looked at again is not fixed
+// What nobody looked at again is not fixed
 #[test]
 fn what_lies_in_a_file_that_is_not_reviewed_is_not_fixed() {
     let project = project();

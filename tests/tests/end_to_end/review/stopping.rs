@@ -17,7 +17,6 @@ fn stuck(arguments: &[&str]) -> (Project, Terminal) {
     (project, terminal)
 }
 
-//
 #[test]
 fn a_review_whose_process_was_killed_is_resumed_and_asks_only_who_is_missing() {
     let (project, terminal) = stuck(&[]);
@@ -29,7 +28,7 @@ fn a_review_whose_process_was_killed_is_resumed_and_asks_only_who_is_missing() {
     assert_eq!(asked, [1, 2], "`a` was paid for once");
 }
 
-// what was cancelled is over
+// What was cancelled is over
 #[test]
 fn a_cancelled_review_is_not_resumed_and_keeps_what_was_found() {
     let (project, terminal) = stuck(&["--json"]);
@@ -44,7 +43,7 @@ fn a_cancelled_review_is_not_resumed_and_keeps_what_was_found() {
     assert_eq!(asked, [1, 1], "nobody is asked again");
 }
 
-// how the report is told is remembered, and of a review that was stopped it is told as well
+// How the report is told is remembered, and of a review that was stopped it is told as well
 #[test]
 fn a_review_that_goes_on_tells_its_report_as_it_was_asked_to() {
     let flags = ["--format", "sarif", "--out", "json=r.json", "--write-baseline", "kept.json"];

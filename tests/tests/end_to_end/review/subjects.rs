@@ -64,7 +64,7 @@ fn what_cannot_be_read_as_text_is_said_and_ignored_files_are_not_looked_at() {
     assert_eq!(hunter.expect("it")["selected"], false);
 }
 
-// R-28: renamed files count by their new name, other repositories are not looked into, and new files may be left out
+// Renamed files count by their new name, other repositories are not looked into, and new files may be left out
 #[test]
 fn a_change_is_told_by_the_names_its_files_have_now() {
     let reviewed = |arguments: &[&str]| {
@@ -83,7 +83,7 @@ fn a_change_is_told_by_the_names_its_files_have_now() {
     assert_eq!(left, serde_json::json!([]));
 }
 
-// R-28, case 29: a clone without the history that is needed
+// case 29: A clone without the history that is needed
 #[test]
 fn where_there_is_no_common_history_the_hint_says_how_to_get_it() {
     let project = repository();
@@ -97,7 +97,7 @@ fn where_there_is_no_common_history_the_hint_says_how_to_get_it() {
     ");
 }
 
-// R-33, case 27: in the review itself
+// case 27: In the review itself
 #[test]
 fn what_is_no_text_is_shown_as_far_as_it_goes() {
     let project = reviewed_by(&[("a", "")]);

@@ -163,7 +163,7 @@ fn a_copy_is_known_by_its_hash_whatever_its_line_ends() {
     assert!(unedited(text.replacen("code-reviewer sha", "nobody sha", 1).as_bytes()).is_none());
 }
 
-// what each of them is for selects it
+// What each of them is for selects it
 #[test]
 fn each_construct_that_an_agent_is_for_selects_it() {
     let handling = [

@@ -87,7 +87,7 @@ fn a_file_that_is_wrong_replaces_nothing() {
     ");
 }
 
-// R-11: a file that is wrong is still the file of an agent, which settings may speak of
+// A file that is wrong is still the file of an agent, which settings may speak of
 #[test]
 fn an_agent_whose_file_is_wrong_is_known_by_name_but_cannot_be_asked() {
     let result = loaded(&[

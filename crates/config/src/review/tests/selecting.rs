@@ -106,7 +106,7 @@ fn a_search_that_takes_too_long_selects_the_agent_and_says_so() {
     );
 }
 
-//
+// The limit is on the pattern, not on each file.
 #[test]
 fn only_so_much_text_is_searched_back_and_forth_all_files_together() {
     let text = "b".repeat(64 << 10);

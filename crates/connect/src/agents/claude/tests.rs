@@ -41,7 +41,7 @@ fn a_session_is_continued_by_its_id_after_the_arguments_of_the_settings() {
     assert_snapshot!(arguments(&again, &with), @"--model opus --permission-mode default --tools Read,Grep,Glob --strict-mcp-config --effort high --resume s-1");
 }
 
-// it keeps to the limit by itself, and its answer through a tool is no work.
+// It keeps to the limit by itself, and its answer through a tool is no work.
 #[test]
 fn the_most_model_calls_are_an_argument() {
     let said = |ask: Ask| arguments(&ask, &settings()).contains("--max-turns 3 ");

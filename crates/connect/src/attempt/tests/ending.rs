@@ -49,7 +49,7 @@ async fn silence_is_suspended_while_a_tool_is_at_work() {
     assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
 }
 
-// what was said until then is not lost.
+// What was said until then is not lost.
 #[tokio::test]
 async fn an_attempt_that_is_ended_hands_on_what_it_was_saying() {
     let (stage, clock) = by_hand();
@@ -60,7 +60,6 @@ async fn an_attempt_that_is_ended_hands_on_what_it_was_saying() {
     assert_eq!((refusal.failure.exit_code, refusal.failure.stderr), (None, None));
 }
 
-//
 #[tokio::test]
 async fn a_program_that_fails_is_told_with_its_exit_code_and_the_end_of_its_complaints() {
     let script = "i=0; while [ $i -lt 600 ]; do echo \"line $i of many\" >&2; i=$((i+1)); done; exit 7";
@@ -71,7 +70,7 @@ async fn a_program_that_fails_is_told_with_its_exit_code_and_the_end_of_its_comp
     assert!(stderr.ends_with("line 599 of many\n"), "{stderr}");
 }
 
-// a provider without a limit on calls is counted and stopped.
+// A provider without a limit on calls is counted and stopped.
 #[tokio::test]
 async fn a_model_that_is_called_too_often_is_ended() {
     let script = "echo text one; echo tool x; echo tool-back x; echo text two; echo tool y; echo tool-back y; echo text three; ";

@@ -81,7 +81,7 @@ async fn tokens_of_an_answer_that_failed_are_counted() {
     "#);
 }
 
-// R-42: what was said before it failed is handed on.
+// What was said before it failed is handed on.
 #[tokio::test]
 async fn what_an_answer_said_before_it_was_cut_off_is_kept() {
     let cut = HELLO_ANTHROPIC.replace("end_turn", "max_tokens");

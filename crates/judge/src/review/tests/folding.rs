@@ -300,7 +300,7 @@ fn fixed(files: &[&str], change: impl Fn(&mut Review)) -> Vec<String> {
     review.report().fixed.into_iter().map(|one| one.message).collect()
 }
 
-//
+// What nobody looked at may still be there.
 #[test]
 fn only_what_was_looked_for_again_is_fixed() {
     let files = ["src/a.rs", "src/b.rs", ""];

@@ -142,7 +142,7 @@ fn an_answer_in_one_more_object_is_taken_out_of_it_only_where_that_helps() {
     );
 }
 
-// only what may be null is nothing when it is.
+// Only what may be null is nothing when it is.
 #[test]
 fn null_is_no_answer_where_something_is_asked_for() {
     let check = |required: &[&str], value: Json, expected: &str| assert_eq!(read(required, value), expected);

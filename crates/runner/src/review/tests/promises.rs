@@ -187,7 +187,7 @@ fn nothing_that_is_no_issue_is_lost_in_any_form() {
     }
 }
 
-// ten notices of findings do not hide what was said about the whole
+// Ten notices of findings do not hide what was said about the whole
 #[test]
 fn github_always_shows_the_assessments() {
     let mut review = review();
@@ -200,7 +200,7 @@ fn github_always_shows_the_assessments() {
     assert_eq!(text.lines().filter(|line| line.starts_with("::notice ")).count(), 10);
 }
 
-// two agents that say the same and advise something else are both heard
+// Two agents that say the same and advise something else are both heard
 #[test]
 fn people_read_what_each_agent_suggests() {
     let issue = |suggestion: &str| {
@@ -219,7 +219,7 @@ fn people_read_what_each_agent_suggests() {
     assert!(!page.contains("Also said by c"), "{page}");
 }
 
-// a comment is in the source, whatever the name of its file
+// A comment is in the source, whatever the name of its file
 #[test]
 fn a_log_says_where_a_suppression_is_written() {
     let kinds = |path: &str| {
