@@ -202,6 +202,15 @@ fn an_output_that_would_be_a_second_source_of_a_variable_fails_its_step() {
     run(&project, &[]).exits(0);
     assert_eq!(project.journal().path_taken(), ["a", "a_b", "c"], "its own way out, and no check");
     assert_eq!(project.journal().asked().len(), 3);
+    let mut declared = steps.clone();
+    declared["a_b"]["outputSchema"] = json!({"d": {"type": "number"}});
+    let corrected = [replies[0], ("a_b", "{\"c\": 2, \"d\": 1}"), ("a_b", "{\"d\": 1}"), replies[2]];
+    let project = machine(&declared, &corrected);
+    run(&project, &[]).exits(0);
+    let prompts = project.journal().prompts();
+    let correction = prompts.iter().find(|(call, _)| call == "a_b.1.1.2").map(|(_, text)| text.as_str());
+    let wrong = "Your output violates the schema: `c` would be a second source of `a_b_c`, which is the output `b_c` of `a`. Return only the corrected JSON.";
+    assert_eq!(correction, Some(wrong), "one with a schema is corrected once, like everything else in it");
     let parameter = json!({"parameters": {"a_b_c": {"type": "string", "cli": "--it", "description": "x"}}});
     let flow = completes("stepMachine", &json!({}));
     let project = agent(&flow, &parameter, &steps, &said(&[("a", "{\"b_c\": 1}")]));
