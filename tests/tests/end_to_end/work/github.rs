@@ -279,7 +279,7 @@ fn a_rate_limit_is_sat_out_and_other_errors_are_told_apart() {
     assert!(closed.stderr.contains("nothing to do"), "{closed}");
 }
 
-// case 42
+// I-12, case 42
 #[test]
 fn a_token_is_not_sent_in_the_clear() {
     let scene = Scene::new(&writes("fixed.txt"), one);

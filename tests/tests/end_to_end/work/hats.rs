@@ -16,7 +16,7 @@ fn with(keys: &str) -> Project {
     project
 }
 
-// The issue is the message of the first event, and the keyword opens delivery.
+// I-24: The issue is the message of the first event, and the keyword opens delivery.
 #[test]
 fn hats_work_on_an_issue_and_their_keyword_opens_its_delivery() {
     let project = with("auto: true\n");

@@ -58,7 +58,7 @@ fn nothing_depends_on_the_summaries_of_invocations() {
     assert_eq!(project.runs().len(), 1);
 }
 
-// case 33
+// I-62, case 33
 #[test]
 fn a_base_that_is_checked_out_and_dirty_is_not_touched_by_a_merge() {
     let project = repository(&writes("fixed.txt"));

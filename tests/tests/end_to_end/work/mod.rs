@@ -9,6 +9,7 @@ mod hats;
 mod local;
 mod own_tree;
 mod refused;
+mod told;
 mod watching;
 mod whole;
 

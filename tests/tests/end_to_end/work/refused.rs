@@ -32,7 +32,7 @@ fn circles_and_endless_rows_of_dependencies_are_refused() {
     untouched(&project);
 }
 
-// case 17
+// I-10, case 17
 #[test]
 fn nothing_is_run_that_nobody_named() {
     let project = repository(&writes("f"));

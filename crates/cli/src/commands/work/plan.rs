@@ -164,6 +164,9 @@ impl Planned {
         for line in self.settings(ground, flags) {
             out.data(&line)?;
         }
+        if ground.repository.root().join(".gitmodules").is_file() {
+            out.data("submodules stay empty in worktrees")?;
+        }
         out.flush()
     }
 

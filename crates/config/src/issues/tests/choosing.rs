@@ -19,6 +19,7 @@ fn issue(labels: &[&str], definition: Option<&str>) -> Issue {
     }
 }
 
+// I-10
 #[test]
 fn the_flag_the_issue_its_labels_and_the_settings_name_a_definition_in_this_order() {
     let pairs = [("bug", "tdd"), ("docs", "docs"), ("typo", "docs")];

@@ -40,6 +40,7 @@ fn a_text_is_cut_between_characters() {
     check(&"あ".repeat(73), COMMIT_TITLE, &format!("{}…", "あ".repeat(71)));
 }
 
+// I-24
 #[test]
 fn the_task_names_the_issue_and_says_its_labels() {
     let written = |issue: &Issue| task(issue).expect("a title").text;

@@ -105,6 +105,7 @@ async fn an_answer_without_an_end_is_left_at_a_bound() {
     assert_eq!(requests, 1);
 }
 
+// I-12
 #[tokio::test]
 async fn a_token_is_sent_to_one_host_only_and_is_shown_nowhere() {
     let (elsewhere, _) = one_issue();
@@ -132,6 +133,7 @@ async fn a_page_that_is_said_to_be_elsewhere_is_not_asked_for_there() {
     assert_eq!(elsewhere.requests(), []);
 }
 
+// I-12
 #[tokio::test]
 async fn a_look_follows_its_own_host_and_an_effect_follows_nobody() {
     let (server, github) = one_issue();
@@ -146,6 +148,7 @@ async fn a_look_follows_its_own_host_and_an_effect_follows_nobody() {
     assert!(github.issue(number(9)).await.is_err());
 }
 
+// I-12
 #[test]
 fn plain_http_is_for_this_machine_alone() {
     let bad = Address::parse("http://example.org");

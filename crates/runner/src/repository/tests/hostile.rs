@@ -183,7 +183,7 @@ impl Trap {
     }
 }
 
-// T-82, with the two after it and the one about embedded repositories
+// I-37, T-82, with the two after it and the one about embedded repositories
 #[test]
 fn nothing_that_an_agent_left_in_a_repository_runs() {
     let trap = Trap::new();
@@ -237,6 +237,7 @@ fn plain_git_runs_what_an_agent_left() {
     assert!(traces.len() >= 8, "{traces:?}");
 }
 
+// I-37
 #[test]
 fn a_git_file_that_leads_elsewhere_is_not_followed() {
     let trap = Trap::new();

@@ -62,6 +62,7 @@ fn done(merged: Merged) -> (String, Onto) {
     (commit, onto)
 }
 
+// I-62
 #[test]
 fn a_base_that_nobody_has_checked_out_moves() {
     let scene = Scene::new();
@@ -89,6 +90,7 @@ fn a_base_that_nobody_has_checked_out_moves() {
     assert_eq!(scene.git(&["rev-parse", "main"]), merge_commit);
 }
 
+// I-62
 #[test]
 fn a_base_that_is_checked_out_and_dirty_stays_byte_for_byte() {
     let scene = Scene::new();
@@ -120,6 +122,7 @@ fn what_waits_beside_a_base_that_went_on_can_still_be_taken_over() {
     assert_eq!(scene.git(&["ls-tree", "--name-only", "main"]), "a.txt\nb.txt\nc.txt\nd.txt");
 }
 
+// I-62
 #[test]
 fn what_waits_beside_a_base_lands_with_it_once_nobody_has_it_checked_out() {
     let scene = Scene::new();

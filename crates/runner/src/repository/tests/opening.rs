@@ -23,6 +23,7 @@ fn no_repository_is_refused() {
     ");
 }
 
+// I-39
 #[test]
 fn a_bare_repository_is_refused() {
     let scene = Scene::new();
@@ -34,6 +35,7 @@ fn a_bare_repository_is_refused() {
     ");
 }
 
+// I-39
 #[test]
 fn a_repository_without_a_commit_is_refused() {
     let scene = Scene::new();
@@ -45,6 +47,7 @@ fn a_repository_without_a_commit_is_refused() {
     ");
 }
 
+// I-39
 #[test]
 fn a_user_without_a_name_is_refused() {
     let scene = Scene::new();
@@ -57,6 +60,7 @@ fn a_user_without_a_name_is_refused() {
     scene.open().unwrap();
 }
 
+// I-39
 #[test]
 fn another_git_at_work_is_refused_and_its_lock_stays() {
     let scene = Scene::new();
@@ -68,6 +72,7 @@ fn another_git_at_work_is_refused_and_its_lock_stays() {
     assert!(scene.beside("repository/.git/index.lock").exists());
 }
 
+// I-39
 #[test]
 fn a_partial_clone_that_lacks_files_of_the_base_is_refused() {
     let scene = Scene::new();
@@ -119,6 +124,7 @@ fn the_address_of_a_remote_is_the_one_pushed_to_as_it_was() {
     assert_eq!(url("none"), None);
 }
 
+// I-37
 #[test]
 fn the_private_directory_knows_the_users_configuration_and_not_the_repositorys() {
     let scene = Scene::new();

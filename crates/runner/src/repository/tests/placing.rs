@@ -156,6 +156,7 @@ fn what_could_not_be_made_leaves_neither_branch_nor_directory() {
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 1);
 }
 
+// I-39
 #[test]
 fn names_of_every_kind_and_a_shallow_clone_work() {
     let scene = Scene::new();
@@ -184,6 +185,7 @@ fn names_of_every_kind_and_a_shallow_clone_work() {
     assert_eq!(git(worktree.path(), &["status", "--porcelain"]), "");
 }
 
+// I-39
 #[test]
 fn submodules_are_left_alone() {
     let scene = Scene::new();

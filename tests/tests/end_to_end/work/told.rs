@@ -1,0 +1,133 @@
+//! Where work begins, and what is told of it.
+
+use serde_json::Value;
+
+use super::github::Scene;
+use super::{auto, commit, git, outcomes, repository, work, writes};
+
+// I-13: flag, issue, settings, and where nobody says anything what is checked out; nothing is guessed.
+#[test]
+fn the_base_is_that_of_the_flag_the_issue_the_settings_or_the_checkout() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "---\nbase: release\n---\n# Seven\n");
+    project.write(".saihai/issues/8.md", "# Eight\n");
+    commit(&project);
+    for branch in ["release", "dev", "hot"] {
+        git(&project, &["branch", branch]);
+    }
+    let bases = |flags: &[&str]| {
+        let outcome = work(&project, &[&["--list", "--json"], flags].concat()).run().exits(0);
+        let base = |item: &Value| item["base"].as_str().expect("a base").to_owned();
+        outcome.json().iter().map(base).collect::<Vec<String>>()
+    };
+    assert_eq!(bases(&[]), ["release", "main"]);
+    assert_eq!(bases(&["--base", "hot"]), ["hot", "hot"]);
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nbase = \"dev\"\n");
+    assert_eq!(bases(&[]), ["release", "dev"]);
+    auto(&project, &["--issues", "8"]).exits(0);
+    let journal = project.journal();
+    let base = &journal.facts("started").next().expect("a start")["delivery"]["base"];
+    let commit = git(&project, &["rev-parse", "dev"]);
+    assert_eq!((&base["branch"], &base["commit"]), (&"dev".into(), &commit.into()));
+    // What is not there, and where nobody knows.
+    let absent = auto(&project, &["--issues", "7", "--base", "nowhere"]).exits(2);
+    assert!(absent.stderr.contains("nowhere"), "{absent}");
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\n");
+    git(&project, &["checkout", "--quiet", "--detach"]);
+    project.write(".saihai/issues/9.md", "# Nine\n");
+    auto(&project, &["--issues", "9"]).exits(2);
+    assert_eq!(project.runs().len(), 1);
+}
+
+// I-13: on a forge its default branch, as it is there when the item begins.
+#[test]
+fn the_base_of_a_forge_is_what_it_holds_at_that_moment() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(7, "Seven", &["saihai"]);
+    });
+    let tree = scene.remote(&["rev-parse", "main^{tree}"]);
+    let newer = scene.remote(&["commit-tree", "-p", "main", "-m", "newer", &tree]);
+    scene.remote(&["update-ref", "refs/heads/main", &newer]);
+    scene.work(&["--label", "saihai"]).exits(0);
+    assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), newer);
+    assert_ne!(git(&scene.project, &["rev-parse", "main"]), newer, "no branch of the user moves");
+}
+
+// I-39: submodules are not filled, and the plan says so.
+#[test]
+fn a_plan_says_that_submodules_stay_empty() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Seven\n");
+    commit(&project);
+    let plan = || work(&project, &["--list"]).run().exits(0).stdout;
+    assert!(!plan().contains("submodules"), "{}", plan());
+    project.write(".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ../x\n");
+    commit(&project);
+    assert!(plan().contains("submodules stay empty in worktrees\n"), "{}", plan());
+}
+
+// I-52: in the language of the definition, and no longer than people read.
+#[test]
+fn a_pull_request_says_what_was_done_in_the_language_of_its_definition() {
+    let body = |piece: &str| {
+        let reply = format!(
+            "  - {{text: '{} [STEP:0]', writes: [{{path: f, content: x}}]}}\n",
+            "word ".repeat(2_000)
+        );
+        let scene = Scene::new(&reply, |state| {
+            state.issue(7, "Seven", &["saihai"]);
+        });
+        scene.project.write(".saihai/pieces/it.yaml", piece);
+        scene.work(&["--label", "saihai"]).exits(0);
+        let state = scene.server.state();
+        let one = state.pull_requests.values().next().expect("a pull request").clone();
+        assert_eq!((one.title.as_str(), one.head.as_str()), ("Seven (#7)", "feature/issue-7"));
+        one.body
+    };
+    let english = body(super::PIECE);
+    let japanese = body(
+        "name: it\nmovements: [{name: fix, edit: true, instruction: '課題を直してください。', rules: [{condition: 終わった, next: COMPLETE}, {condition: だめ, next: ABORT}]}]\n",
+    );
+    for (body, headings) in [
+        (&english, ["## Summary", "## Changes", "## Issue"]),
+        (&japanese, ["## 概要", "## 変更内容", "## 関連Issue"]),
+    ] {
+        for heading in headings {
+            assert!(body.contains(heading), "{heading}: {body}");
+        }
+        assert!(body.contains("Closes #7") && body.contains("<!-- saihai:issue=7 run="), "{body}");
+        assert!(body.contains("| `fix` | 1 | 1 |"), "{body}");
+        let words = body.matches("word ").count() * "word ".len();
+        assert!((3_000..=4_000).contains(&words), "{words}");
+    }
+}
+
+// I-75: the same result for people and programs, on the screen and in files.
+#[test]
+fn a_result_is_the_same_on_the_screen_in_files_and_for_programs() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Seven\n");
+    project.write(".saihai/issues/8.md", "# Eight\n\nDepends on #404\n");
+    commit(&project);
+    let outcome = auto(&project, &["--json"]).exits(1);
+    let said = outcome.json();
+    let items: Vec<&Value> = said.iter().filter(|one| one["type"] == "item").collect();
+    let results: Vec<(&Value, &Value)> = items.iter().map(|one| (&one["issue"], &one["outcome"])).collect();
+    assert_eq!(results.len(), 2, "{outcome}");
+    let whole = said.last().expect("the whole");
+    assert_eq!((&whole["type"], &whole["items"], &whole["exit"]), (&"batch".into(), &2.into(), &1.into()));
+    let batch = whole["batch"].as_str().expect("its name");
+    let file = |name: &str| project.read(&format!(".saihai/batches/{batch}/{name}"));
+    let kept: Value = serde_json::from_str(&file("result.json")).expect("JSON");
+    assert_eq!(kept["items"].as_array().expect("items").len(), 2);
+    let again = auto(&project, &[]).exits(1);
+    let columns = ["ISSUE", "OUTCOME", "REASON", "BRANCH", "PULL REQUEST", "TURNS", "COST", "TIME"];
+    let head = again.stdout.lines().next().expect("a head");
+    assert!(columns.iter().all(|column| head.contains(column)), "{head}");
+    for item in kept["items"].as_array().expect("items") {
+        let (number, outcome) = (&item["issue"], item["outcome"].as_str().expect("a word"));
+        assert!(results.iter().any(|(one, word)| *one == number && *word == outcome), "{kept}");
+        assert!(outcomes(&again).contains(&format!("#{number} {outcome}")), "{again}");
+        assert!(file("result.md").contains(&format!("| #{number} |")), "{}", file("result.md"));
+    }
+}
