@@ -3,7 +3,7 @@
 use saihai_tests::{Project, story};
 use serde_json::{Value, json};
 
-use super::{ANY, agent, completes, returned, run};
+use super::{ANY, agent, completes, for_ever, returned, run};
 
 fn machine(steps: &Value, replies: &[(&str, &str)]) -> Project {
     agent(&completes("stepMachine", &json!({})), &json!({}), steps, &said(replies))
@@ -219,4 +219,22 @@ fn an_output_that_would_be_a_second_source_of_a_variable_fails_its_step() {
     let project =
         machine(&steps, &[("a", "{\"b_c\": 1}"), ("a_b", "{\"c\": null, \"d\": 2}"), ("c", "done")]);
     run(&project, &[]).exits(0);
+}
+
+// Case 29: a run that waits out a rate limit keeps nobody else from running.
+#[test]
+fn a_rate_limit_is_waited_out_while_other_runs_go_on() {
+    let replies =
+        "  - {fail: {class: rate_limited, message: slow down, retry_after: 7}}\n  - {text: 'DONE'}\n";
+    let keyword = completes("keywordSignal", &json!({"completionKeyword": "DONE"}));
+    let project = agent(&keyword, &json!({}), &for_ever(), replies);
+    project.write("other.yaml", "script: 1\nreplies:\n  - {text: 'DONE'}\n");
+    let began = std::time::Instant::now();
+    let mut limited = project.saihai(["run", "it", "--script", "script.yaml"]).start();
+    limited.wait_for_note("rate_limited");
+    project.saihai(["run", "it", "--script", "other.yaml"]).run().exits(0);
+    let states = project.saihai(["runs", "--state", "running"]).run().exits(0).stdout;
+    assert_eq!(states.lines().count(), 2, "the first one still waits: {states}");
+    limited.finish().exits(0);
+    assert!(began.elapsed() >= std::time::Duration::from_secs(7));
 }

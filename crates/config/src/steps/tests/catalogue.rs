@@ -184,6 +184,19 @@ fn every_completion_type_begins_with_the_prompts_of_its_mode() {
     insta::assert_snapshot!(of("checkBudget", &json!({"maxChecks": 2}), "check_budget").said(), @"error steps/never-complete agent.json:9:23 checks are counted, and no step has a `check`");
     let custom = of("custom", &json!({"handlerPath": "done.sh"}), "iterate").file("done.sh", "#!/bin/sh\n");
     insta::assert_snapshot!(custom.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says with which prompt `custom` begins (name it in `entryStepMapping`)");
+    let mapped = |kind: &str, config: &Json| {
+        let mut project =
+            catalogue(|catalogue| catalogue["entryStepMapping"] = json!({kind: "initial.iterate"}))
+                .agent("/behavior/completionType", json!(kind))
+                .agent("/behavior/completionConfig", config.clone());
+        project.source.add_program(format!("{}/done.sh", super::HOME), "#!/bin/sh");
+        project
+    };
+    let custom = mapped("custom", &json!({"handlerPath": "done.sh"})).workflow();
+    let stages: Vec<&str> = custom.stages.keys().map(|id| id.as_str()).collect();
+    assert_eq!(stages, ["initial.iterate", "continuation.iterate"]);
+    // The prompt is found; but without a flow no step completes it.
+    insta::assert_snapshot!(mapped("stepMachine", &json!({})).said(), @r#"error workflow/no-end steps_registry.json:13:5 no way leads from step `initial.iterate` to an end of the flow (let a step be `"terminal": true`, or a check `"complete": true`)"#);
 }
 
 // S-13
