@@ -1,9 +1,9 @@
 //! What one run is to deliver, and where.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use saihai_config::Language;
-use saihai_model::{IssueNumber, IssueSource, MergeMethod, RepositoryName};
+use saihai_config::{Language, WorkSettings};
+use saihai_model::{Issue, IssueNumber, IssueSource, MergeMethod, RepositoryName};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -77,6 +77,44 @@ pub struct Destination {
 }
 
 impl Assignment {
+    /// The work on an issue in a worktree of its own, of which nothing is delivered.
+    pub fn new(
+        issue: &Issue,
+        title: String,
+        base: Base,
+        checkout: &Path,
+        work: &WorkSettings,
+        language: Language,
+    ) -> Self {
+        let number = issue.number;
+        let root = checkout.join(&work.worktree_root);
+        Self {
+            batch: None,
+            source: issue.source,
+            home: None,
+            issue: number,
+            title,
+            text: Self::text_of(issue),
+            instance: number.instance(),
+            branch: number.branch(&work.branch_prefix),
+            branch_prefix: work.branch_prefix.clone(),
+            base,
+            worktree: root.canonicalize().unwrap_or(root).join(number.slug()),
+            worktree_root: work.worktree_root.clone(),
+            copy_files: work.copy_files.clone(),
+            adopt: false,
+            forge: None,
+            verify: None,
+            keep: true,
+            language: language.name().to_owned(),
+        }
+    }
+
+    /// By what the text of an issue is known again.
+    pub fn text_of(issue: &Issue) -> String {
+        Self::fingerprint(&format!("{}\n{}", issue.title, issue.body))
+    }
+
     /// The issue as the repository knows it.
     pub fn item(&self) -> Item {
         let source = match self.source {
@@ -100,8 +138,7 @@ impl Assignment {
         }
     }
 
-    /// By what a text of an issue is known again.
-    pub fn fingerprint(text: &str) -> String {
+    fn fingerprint(text: &str) -> String {
         Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 }

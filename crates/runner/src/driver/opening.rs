@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use saihai_connect::{Asked, Connections, Providers, Surroundings};
-use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text, Workflow};
+use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text};
 
 use super::meters::{self, Meters};
 use super::{Driver, Going};
@@ -27,14 +27,6 @@ pub(super) enum Opening {
 }
 
 impl Driver {
-    /// Whether everybody can be asked whom a workflow asks; nothing is made.
-    ///
-    /// # Errors
-    /// Who cannot, and why.
-    pub fn find_all(workflow: &Workflow, connections: Connections) -> Result<(), Error> {
-        Providers::open(workflow, connections).map(drop).map_err(Error::Unavailable)
-    }
-
     /// Makes the run's directory and owns it. Nothing is asked before [`Self::drive`].
     ///
     /// # Errors

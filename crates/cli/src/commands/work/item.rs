@@ -303,7 +303,7 @@ impl Job {
     }
 
     fn assignment(&self, title: String, base: Base) -> Result<Assignment, Error> {
-        let (ground, work, number) = (&self.ground, &self.ready.work, self.issue.number);
+        let (ground, work) = (&self.ground, &self.ready.work);
         let forge = match (ground.forge, &ground.access) {
             (ForgeKind::Github, Some(access)) => Some(Destination {
                 api: work.api.clone(),
@@ -315,26 +315,16 @@ impl Job {
             }),
             (ForgeKind::Github | ForgeKind::Local, _) => None,
         };
-        let root = ground.repository.root().join(&work.worktree_root);
+        let own =
+            Assignment::new(&self.issue, title, base, ground.repository.root(), work, self.ready.language);
         Ok(Assignment {
             batch: Some(self.batch.clone()),
-            source: self.issue.source,
             home: ground.home().cloned(),
-            issue: number,
-            title,
-            text: text_of(&self.issue),
-            instance: number.instance(),
-            branch: number.branch(&work.branch_prefix),
-            branch_prefix: work.branch_prefix.clone(),
-            base,
-            worktree: root.canonicalize().unwrap_or(root).join(number.slug()),
-            worktree_root: work.worktree_root.clone(),
-            copy_files: work.copy_files.clone(),
             adopt: self.adopt,
             forge,
             verify: work.verify.clone(),
             keep: work.cleanup == CleanUp::Never,
-            language: self.ready.language.name().to_owned(),
+            ..own
         })
     }
 
@@ -427,11 +417,6 @@ pub(super) fn deliverer(
         beyond,
     };
     Ok(Deliverer::new(assignment, means, known))
-}
-
-/// By what the text of an issue is known again.
-pub(super) fn text_of(issue: &Issue) -> String {
-    Assignment::fingerprint(&format!("{}\n{}", issue.title, issue.body))
 }
 
 fn source_of(issue: &Issue) -> saihai::repository::Source {

@@ -13,7 +13,6 @@ use saihai_connect::forge::{Access, Address, Github, find_token};
 use saihai_model::{Issue, Workflow};
 
 use super::ground::{refused_by_forge, refused_by_git};
-use super::item::text_of;
 use crate::commands::own_tree::open;
 use crate::error::Error;
 use crate::issue::Tracker;
@@ -32,30 +31,10 @@ pub(crate) fn assigned(issue: &Issue, project: &Project, settings: &Settings) ->
     })?;
     let title =
         clean_title(&issue.title).map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
-    let root = repository.root().join(&work.worktree_root);
     let base = repository.beginning(&base).map_err(refused_by_git)?;
     let base = repository.forked(base, &number.branch(&work.branch_prefix)).map_err(refused_by_git)?;
     ours::hide(&mut repository, project, settings).map_err(refused_by_git)?;
-    Ok(Assignment {
-        batch: None,
-        source: issue.source,
-        home: None,
-        issue: number,
-        title,
-        text: text_of(issue),
-        instance: number.instance(),
-        branch: number.branch(&work.branch_prefix),
-        branch_prefix: work.branch_prefix.clone(),
-        base,
-        worktree: root.canonicalize().unwrap_or(root).join(number.slug()),
-        worktree_root: work.worktree_root.clone(),
-        copy_files: work.copy_files.clone(),
-        adopt: false,
-        forge: None,
-        verify: None,
-        keep: true,
-        language: settings.language.name().to_owned(),
-    })
+    Ok(Assignment::new(issue, title, base, repository.root(), work, settings.language))
 }
 
 /// Whoever does what a run on an issue asks for, having made sure that nobody else works on it.

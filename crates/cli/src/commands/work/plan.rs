@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use saihai::Driver;
 use saihai_config::ForgeKind;
-use saihai_connect::Connections;
 use saihai_engine::work::Obstacle;
 use saihai_model::{Issue, IssueNumber};
 use serde::Serialize;
@@ -17,6 +15,7 @@ use super::ground::{Ground, refused_by_git};
 use super::selection::Listing;
 use crate::error::Error;
 use crate::json;
+use crate::prepared::insist_on_providers;
 use crate::report::{budget_words, count};
 use crate::terminal::{Stream, Streams, Table, visible_line};
 
@@ -108,8 +107,7 @@ impl Planned {
         for (number, item) in &self.items {
             let acts = |issue: &Issue| acts(ground, issue, retry);
             if listing.issues.get(number).is_some_and(acts) && found.insert(&item.definition) {
-                let with = Connections { script: item.ready.script.clone(), ..ground.connections() };
-                Driver::find_all(&item.ready.workflow, with)?;
+                insist_on_providers(&item.ready.workflow, &ground.connections())?;
             }
         }
         Ok(())

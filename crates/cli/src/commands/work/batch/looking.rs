@@ -3,11 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use saihai::delivery::Assignment;
 use saihai_engine::work::Standing;
 use saihai_model::{Millis, WorkOutcome};
 
 use super::{Batch, LONGEST};
-use crate::commands::work::item::{Told, text_of};
+use crate::commands::work::item::Told;
 use crate::commands::work::selection::{Listing, Unlisted};
 use crate::error::Error;
 use crate::report::count;
@@ -71,7 +72,10 @@ impl Batch<'_> {
                 error.say(self.streams);
                 continue;
             }
-            let changed = self.issues.get(&item.number).is_some_and(|known| text_of(known) != text_of(issue));
+            let changed = self
+                .issues
+                .get(&item.number)
+                .is_some_and(|known| Assignment::text_of(known) != Assignment::text_of(issue));
             match self.standings.get(&item.number) {
                 Some(Standing::Ended(
                     WorkOutcome::Waiting | WorkOutcome::Blocked | WorkOutcome::Elsewhere,

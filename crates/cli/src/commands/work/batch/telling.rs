@@ -1,5 +1,6 @@
 //! What is heard of issues, kept and said.
 
+use saihai::delivery::Assignment;
 use saihai::{Clock, Given, open_gate};
 use saihai_config::delivery::stage;
 use saihai_engine::work::Standing;
@@ -9,7 +10,7 @@ use saihai_model::{
 
 use super::Batch;
 use crate::commands::work::answer::Question;
-use crate::commands::work::item::{Over, Seen, Told, text_of};
+use crate::commands::work::item::{Over, Seen, Told};
 use crate::commands::work::result::{self, ItemResult};
 use crate::commands::work::summary_file::show_in_actions;
 use crate::error::{Error, exit};
@@ -141,7 +142,7 @@ impl Batch<'_> {
     /// Says that somebody has edited an issue since its run began (I-72).
     pub(super) fn say_edited(&mut self, number: IssueNumber, over: &Over) {
         let is_edited = over.past.as_ref().zip(self.issues.get(&number));
-        if is_edited.is_some_and(|(past, issue)| past.assignment.text != text_of(issue)) {
+        if is_edited.is_some_and(|(past, issue)| past.assignment.text != Assignment::text_of(issue)) {
             self.take_frame_away();
             self.streams.note(&format!("{number} was edited since; its run keeps the text it began with"));
         }
