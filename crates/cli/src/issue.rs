@@ -49,7 +49,7 @@ impl Tracker {
         settings: &Settings,
         with: &Connections,
     ) -> Result<Self, Error> {
-        let remote = Repository::of_project(&project.places.root, with).await;
+        let remote = Repository::of_project(&project.places.root, &settings.work.remote, with).await;
         let at_hand = SourcesAtHand {
             folder_named: false,
             github_named: settings.work.repo.is_some() && settings.work.source.is_none(),

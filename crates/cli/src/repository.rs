@@ -19,10 +19,10 @@ const GITHUB: &str = "github.com";
 pub(crate) const OWN_HOST: &str = "GH_HOST";
 
 impl Repository {
-    /// The one the project's git names; none where there is no git, or no remote.
-    pub(crate) async fn of_project(root: &Path, with: &Connections) -> Option<Self> {
+    /// The one the project's git has under that name, or else under any; none where there is no git, or no remote.
+    pub(crate) async fn of_project(root: &Path, name: &str, with: &Connections) -> Option<Self> {
         let (git, _) = program("git", with).await?;
-        Self::of(&remote(&git, root, with).await?)
+        Self::of(&remote(&git, root, name, with).await?)
     }
 
     /// Whether it is on GitHub, or on the server that `gh` is told of.

@@ -63,15 +63,16 @@ pub async fn examine(with: &Connections) -> Vec<Examined> {
     all
 }
 
-/// The address of the repository's remote, `origin` before all others. Nothing is asked but git's own settings, which runs
+/// The address of the repository's remote, that of this name before all others. Nothing is asked but git's own settings, which runs
 /// nothing and opens no connection.
-pub async fn remote(git: &Path, directory: &Path, with: &Connections) -> Option<String> {
+pub async fn remote(git: &Path, directory: &Path, name: &str, with: &Connections) -> Option<String> {
     let directory = directory.to_str()?;
     let arguments = ["-C", directory, "config", "--get-regexp", r"^remote\..*\.url$"];
     let said = probe(git, &arguments, environment::allowed(&with.environment, &[])).await?;
     let remotes = || said.output.lines().filter_map(|line| line.split_once(' '));
-    let origin = remotes().find(|(name, _)| *name == "remote.origin.url");
-    let (_, address) = origin.or_else(|| remotes().next()).filter(|_| said.code == Some(0))?;
+    let key = format!("remote.{name}.url");
+    let named = remotes().find(|(this, _)| *this == key);
+    let (_, address) = named.or_else(|| remotes().next()).filter(|_| said.code == Some(0))?;
     Some(address.to_owned())
 }
 

@@ -149,7 +149,12 @@ mod tests {
     /// A program that nobody ends but us, with these variables.
     fn stranger(variables: &[(&str, &str)]) -> std::process::Child {
         let mut command = std::process::Command::new("sleep");
-        command.arg("1000").envs(variables.iter().copied()).spawn().unwrap()
+        let child = command.arg("1000").envs(variables.iter().copied()).spawn().unwrap();
+        // A program that has only just been started has no variables yet for a moment.
+        while environment(child.id().cast_signed()).is_empty() {
+            thread::yield_now();
+        }
+        child
     }
 
     fn is_there(process: &std::process::Child) -> bool {

@@ -53,6 +53,26 @@ fn the_base_of_a_forge_is_what_it_holds_at_that_moment() {
     assert_ne!(git(&scene.project, &["rev-parse", "main"]), newer, "no branch of the user moves");
 }
 
+// Which repository is meant is said by the remote that is pushed to.
+#[test]
+fn the_remote_of_the_settings_names_the_repository() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(7, "Seven", &["saihai"]);
+    });
+    let path = git(&scene.project, &["remote", "get-url", "origin"]);
+    git(&scene.project, &["remote", "set-url", "origin", "https://github.com/other/fork.git"]);
+    git(&scene.project, &["remote", "add", "upstream", "https://github.com/me/tool.git"]);
+    git(&scene.project, &["remote", "set-url", "--push", "upstream", &path]);
+    scene.project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nremote = \"upstream\"\n");
+    let arguments = ["work", "--script", "script.yaml", "--auto", "--label", "saihai"];
+    let call = scene.project.saihai(arguments).env("GITHUB_API_URL", scene.server.url());
+    let outcome = call.env("GITHUB_TOKEN", "a-token-4711").run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 pr-created"]);
+    let others =
+        scene.server.requests().into_iter().filter(|request| !request.path.starts_with("/repos/me/tool"));
+    assert_eq!(others.count(), 0);
+}
+
 // I-39: submodules are not filled, and the plan says so.
 #[test]
 fn a_plan_says_that_submodules_stay_empty() {

@@ -25,7 +25,7 @@ const TOKEN: &str = "GITHUB_TOKEN";
 impl Forge {
     pub(super) async fn of(git: Option<&Path>, directory: &Path, with: &Connections) -> Self {
         let address = match git {
-            Some(git) => remote(git, directory, with).await,
+            Some(git) => remote(git, directory, "origin", with).await,
             None => None,
         };
         let is_filled =

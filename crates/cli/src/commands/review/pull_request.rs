@@ -40,7 +40,7 @@ pub(super) fn fetch(
         .ok_or_else(|| Error::usage(format!("`{}` is not in a git repository", root.display())))?;
     let with = connections(settings);
     let (pull_request, token) = block_on(async {
-        let remote = Repository::of_project(root, &with).await;
+        let remote = Repository::of_project(root, &settings.work.remote, &with).await;
         let github = issue::open(settings, remote, &with).await?;
         let found = github.pull_request(number).await.map_err(issue::refused)?;
         let host = Address::parse(&settings.work.api).map_err(|error| Error::usage(error.to_string()))?;

@@ -49,7 +49,7 @@ impl Ground {
         diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
         let work = flags.merged(&project, settings.work.clone());
         let with = connections(&settings);
-        let remote = Remote::of_project(&project.places.root, &with).await;
+        let remote = Remote::of_project(&project.places.root, &work.remote, &with).await;
         let at_hand = SourcesAtHand {
             folder_named: flags.from.is_some(),
             github_named: flags.names_github() || (work.repo.is_some() && work.source.is_none()),
