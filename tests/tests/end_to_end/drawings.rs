@@ -68,6 +68,23 @@ fn every_built_in_agent_is_rehearsed_on_all_its_paths() {
 }
 
 #[test]
+fn every_preset_of_hats_is_rehearsed_to_its_completion_on_all_its_paths() {
+    let project = Project::new(PROGRAM);
+    for name in ["hats:simple", "hats:tdd", "hats:spec-driven"] {
+        for language in ["en", "ja"] {
+            let rehearse = project.saihai(["rehearse", name, "The task."]).env("SAIHAI_LANGUAGE", language);
+            let said = rehearse.run().exits(0).stdout;
+            assert!(said.contains("every exit taken"), "{name}: {said}");
+            let ends = said.lines().skip_while(|line| !line.contains("every exit taken")).skip(1);
+            assert!(
+                ends.clone().count() > 0 && ends.clone().all(|end| end.ends_with("completed: complete")),
+                "{name}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
 fn both_readmes_show_what_default_does() {
     let project = Project::new(PROGRAM);
     check("default.ja.svg", &draw(&project, "default", "ja"));
