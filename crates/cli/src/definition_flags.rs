@@ -3,9 +3,10 @@
 //! They are known only once the definition is, and clap must know all flags beforehand. So each becomes `--set`, which
 //! it stands for, before clap sees the arguments.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use clap::CommandFactory;
+use clap::{Arg, ArgAction, CommandFactory};
 use saihai_config::{DefinitionFlag, flags};
 
 use crate::commands::Arguments;
@@ -19,7 +20,9 @@ const COMMANDS: [&str; 3] = ["run", "rehearse", "prompt"];
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionFlags {
     flags: Vec<DefinitionFlag>,
-    /// The place of the definition among the arguments.
+    /// The definition as it was asked for.
+    asked: String,
+    /// Its place among the arguments.
     definition: usize,
     /// Flags of the command itself, and whether each takes a value.
     command: Vec<(String, bool)>,
@@ -28,17 +31,38 @@ pub(crate) struct DefinitionFlags {
 impl DefinitionFlags {
     /// Looks the definition up; nothing where none is asked for, or where it has no flags.
     pub(crate) fn of(arguments: &[OsString]) -> Self {
-        let Some(command) =
+        let Some(name) =
             arguments.get(1).and_then(|name| name.to_str()).filter(|name| COMMANDS.contains(name))
         else {
             return Self::default();
         };
-        let command = flags_of(command);
+        let command = flags_of(name);
         let Some(definition) = first_value(arguments, &command) else { return Self::default() };
         let asked = arguments[definition].to_str();
         let found = asked.zip(Project::find().ok());
         let flags = found.map(|(asked, project)| flags(&project.source, &project.places, asked));
-        Self { flags: flags.unwrap_or_default(), definition, command }
+        let asked = asked.unwrap_or_default().to_owned();
+        Self { flags: flags.unwrap_or_default(), asked, definition, command }
+    }
+
+    /// The program with these flags too, so that its help lists them. It is for that alone: they stand for `--set`.
+    pub(crate) fn for_help(&self, command: &str) -> Option<clap::Command> {
+        let heading = format!("Flags of {}", self.asked);
+        let mut listed = BTreeMap::new();
+        for flag in &self.flags {
+            let long = flag.flag.trim_start_matches('-');
+            // What is wrong with a flag is said when the definition is read.
+            let is_name = !long.is_empty() && long.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+            if is_name && !self.command.iter().any(|(known, _)| *known == flag.flag) {
+                let action = if flag.alone { ArgAction::SetTrue } else { ArgAction::Append };
+                let arg = Arg::new(flag.flag.clone()).long(long.to_owned()).action(action);
+                let arg = arg.value_name(flag.key.to_uppercase()).help(flag.about.clone());
+                listed.entry(long).or_insert_with(|| arg.help_heading(heading.clone()));
+            }
+        }
+        let program = Arguments::command();
+        (!listed.is_empty())
+            .then(|| program.mut_subcommand(command, |known| known.args(listed.into_values())))
     }
 
     /// Their names, with their dashes.
@@ -128,9 +152,15 @@ mod tests {
     fn expand(typed: &str) -> String {
         let arguments = words(typed);
         let command = flags_of("run");
-        let flag = |key: &str, alone| DefinitionFlag { key: key.to_owned(), flag: format!("--{key}"), alone };
+        let flag = |key: &str, alone| DefinitionFlag {
+            key: key.to_owned(),
+            flag: format!("--{key}"),
+            alone,
+            about: String::new(),
+        };
         let own = DefinitionFlags {
             flags: vec![flag("customer", false), flag("urgent", true), flag("model", false)],
+            asked: "tailor".to_owned(),
             definition: first_value(&arguments, &command).unwrap(),
             command,
         };

@@ -24,7 +24,9 @@ pub(crate) fn parse(arguments: &[OsString], streams: &mut Streams) -> Result<Arg
     let own = DefinitionFlags::of(arguments);
     Arguments::try_parse_from(own.expand(arguments)?).map_err(|error| {
         if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-            return show(&error, streams);
+            let with_own = command_of(arguments).and_then(|name| own.for_help(name));
+            let told = with_own.and_then(|program| program.try_get_matches_from(arguments).err());
+            return show(&told.unwrap_or(error), streams);
         }
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             streams.err.send(&render(&error, streams.err.is_styled()));

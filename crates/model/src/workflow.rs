@@ -59,6 +59,9 @@ pub struct LogFiles {
     pub format: LogFormat,
     /// So many are kept, the newest ones.
     pub keep: u32,
+    /// Whether details are left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brief: bool,
 }
 
 /// How a log is written.

@@ -42,10 +42,12 @@ impl RunLog {
 
     /// Writes what a record says; its data stands behind the first line.
     pub(super) fn write(&mut self, run: &str, record: &Record, lines: &[Line]) -> io::Result<()> {
-        let format = self.files.format;
+        let (format, brief) = (self.files.format, self.files.brief);
         let file = self.open(record.at)?;
-        for (index, line) in lines.iter().enumerate() {
-            let (timestamp, level) = (time::rfc3339(record.at), level(line, index, record));
+        let leveled = lines.iter().enumerate().map(|(index, line)| (line, level(line, index, record)));
+        let wanted = leveled.filter(|(_, level)| !brief || *level != "debug");
+        for (index, (line, level)) in wanted.enumerate() {
+            let timestamp = time::rfc3339(record.at);
             let written = match format {
                 LogFormat::Text => format!("{timestamp} {} {}", level.to_uppercase(), line.text),
                 LogFormat::Jsonl => {

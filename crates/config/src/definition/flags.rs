@@ -13,6 +13,8 @@ pub struct DefinitionFlag {
     pub flag: String,
     /// Whether it stands alone, and says yes by that.
     pub alone: bool,
+    /// What it is for, in the words of the definition, and what holds where it is not given.
+    pub about: String,
 }
 
 /// The flags of the definition that is asked for; none where there is none, or where it cannot be read.
@@ -24,6 +26,5 @@ pub fn flags(source: &dyn Source, places: &Places, asked: &str) -> Vec<Definitio
     // What is wrong with it is said when it is really read.
     let document = Document::load(source, &path, "", Area::Steps, &mut Diagnostics::new());
     let Some(document) = document else { return Vec::new() };
-    let flags = parameter::flags(&document.cursor()).into_iter();
-    flags.map(|(key, flag, alone)| DefinitionFlag { key, flag, alone }).collect()
+    parameter::flags(&document.cursor())
 }

@@ -83,9 +83,11 @@ impl Agent {
             actions: behavior.actions,
             closure: behavior.closure,
             worktree: overrides.worktree.clone().over(behavior.worktree),
-            logging: behavior
-                .logging
-                .map(|own| Logging { keep: overrides.max_files.unwrap_or(own.keep), ..own }),
+            logging: behavior.logging.map(|own| Logging {
+                keep: overrides.max_files.unwrap_or(own.keep),
+                brief: overrides.verbose == Some(false),
+                ..own
+            }),
         })
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Overrides {
     pub(super) tools: Option<Vec<String>>,
     /// How many logs are kept.
     pub(super) max_files: Option<u32>,
+    /// Whether logs have details.
+    pub(super) verbose: Option<bool>,
     /// Whether a run has a working tree of its own.
     pub(super) worktree: Worktree,
 }
@@ -28,9 +30,6 @@ impl Overrides {
         version::check(&fields, diagnostics);
         let overrides = fields.object("overrides", &tables::OVERRIDES, diagnostics);
         let logging = fields.object("logging", &tables::CONFIG_LOGGING, diagnostics);
-        if let Some(at) = logging.as_ref().and_then(|fields| fields.key("verbose")) {
-            diagnostics.push(at.note("no-effect", "`verbose` has no effect: the journal has everything"));
-        }
         if let Some(github) = fields.object("github", &tables::CONFIG_GITHUB, diagnostics) {
             let idle = ["apiVersion", "labels"].into_iter();
             let idle = idle.filter_map(|name| Some((name, github.key(name)?.clone())));
@@ -50,6 +49,7 @@ impl Overrides {
             permission: overrides.and_then(|fields| fields.text("permissionMode")).map(|mode| mode.value),
             tools: tools.map(|tools| tools.into_iter().map(|tool| tool.value).collect()),
             worktree: Worktree::read(&fields, &tables::CONFIG_WORKTREE, &mut Diagnostics::new()),
+            verbose: logging.as_ref().and_then(|fields| fields.bool("verbose")).map(|flag| flag.value),
             max_files: logging.and_then(|fields| fields.count("maxFiles")).map(|count| count.value),
         }
     }

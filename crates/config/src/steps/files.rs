@@ -255,6 +255,7 @@ fn log_files(paths: &Paths<'_>, agent: &Agent, diagnostics: &mut Diagnostics) ->
         directory: directory.display().to_string(),
         format: logging.format,
         keep: logging.keep,
+        brief: logging.brief,
     })
 }
 

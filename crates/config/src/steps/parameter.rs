@@ -4,7 +4,7 @@ use regex::Regex;
 use saihai_model::Json;
 
 use super::tables;
-use crate::{Cursor, Diagnostics, Fields, Located, Value, quoted};
+use crate::{Cursor, DefinitionFlag, Diagnostics, Fields, Located, Value, quoted};
 
 /// A parameter as it was written.
 #[derive(Debug, Clone)]
@@ -209,13 +209,19 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-/// The flags of an agent's parameters, as far as they can be read: name, flag, and whether it stands alone.
-pub(crate) fn flags(root: &Cursor<'_>) -> Vec<(String, String, bool)> {
+/// The flags of an agent's parameters, as far as they can be read.
+pub(crate) fn flags(root: &Cursor<'_>) -> Vec<DefinitionFlag> {
     let Some(parameters) = root.get("parameters") else { return Vec::new() };
     let each = parameters.entries().filter_map(|(key, value)| {
         let flag = value.get("cli")?.text()?.value;
-        let alone = value.get("type").is_some_and(|kind| kind.node().value == Value::Text("boolean".into()));
-        flag.starts_with("--").then_some((key.value, flag, alone))
+        let is = |name: &str, wanted: Value| value.get(name).is_some_and(|at| at.node().value == wanted);
+        let required = is("required", Value::Bool(true)).then(|| "(required)".to_owned());
+        let default =
+            value.get("default").map(|at| format!("(default: {})", Parameter::shown(&at.node().to_json())));
+        let about = value.get("description").and_then(|at| Some(at.text()?.value));
+        let about: Vec<String> = about.into_iter().chain(required.or(default)).collect();
+        let alone = is("type", Value::Text("boolean".into()));
+        flag.starts_with("--").then(|| DefinitionFlag { key: key.value, flag, alone, about: about.join(" ") })
     });
     each.collect()
 }

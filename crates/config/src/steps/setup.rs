@@ -15,6 +15,8 @@ pub(super) struct Logging {
     pub(super) format: LogFormat,
     /// How many logs are kept.
     pub(super) keep: u32,
+    /// Whether details are left out.
+    pub(super) brief: bool,
 }
 
 /// What `closing` does to the issue of a run.
@@ -102,7 +104,7 @@ pub(super) fn read_logging(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -
         _ => LogFormat::Jsonl,
     };
     let keep = fields.count("maxFiles")?.value;
-    Some(Logging { directory: fields.text("directory")?, format, keep })
+    Some(Logging { directory: fields.text("directory")?, format, keep, brief: false })
 }
 
 /// No provider can be told a sandbox by an agent's file, so a person is told that instead.

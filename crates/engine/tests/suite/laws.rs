@@ -208,6 +208,11 @@ proptest! {
             play(&mut sim, one);
         }
         sim.prove_replay();
+        let replied = |record: &Record| matches!(record.entry, Entry::Fact(Fact::Replied(_)));
+        if matches!(sim.run.ending(), Some(Ending::Completed(_))) {
+            // S-26: these flows wait for nothing outside, so nothing is a success to which nobody replied.
+            prop_assert!(sim.records.iter().any(replied), "{}", sim.outcome());
+        }
         let text = serde_json::to_string(&sim.run).expect("a run can be written");
         let back: Run = serde_json::from_str(&text).expect("and read back");
         prop_assert_eq!(back, sim.run);

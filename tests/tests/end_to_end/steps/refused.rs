@@ -163,3 +163,24 @@ fn a_step_that_reads_the_task_needs_one() {
       = help: say what is to be done: `saihai run tailor "fix the login"`
     "#);
 }
+
+// S-12: whoever asks what an agent takes is told, beside the flags that every run has.
+#[test]
+fn the_help_of_a_command_lists_the_flags_of_the_agent_it_is_about() {
+    for command in ["run", "rehearse", "prompt"] {
+        let shown = tailor().saihai([command, "tailor", "--help"]).run().exits(0).stdout;
+        let (_, own) = shown.split_once("Flags of tailor:\n").expect("a heading of their own");
+        let line = own.lines().next().map(str::trim);
+        assert_eq!(line, Some("--customer <CUSTOMER>  who orders (required)"), "{command}");
+        let bare = tailor().saihai([command, "--help"]).run().exits(0).stdout;
+        assert!(!bare.contains("Flags of"), "{bare}");
+    }
+    let twice = json!({"type": "string", "cli": "--x"});
+    let wrong = json!({"parameters": {"a": twice, "b": twice, "model": {"type": "string", "cli": "--model"},
+        "c": {"type": "string", "cli": "--"}, "d": {"type": "string", "cli": "--a b"}}});
+    let project = tailor();
+    project.write(".agent/wrong/agent.json", wrong.to_string());
+    let shown = project.saihai(["run", "wrong", "--help"]).run().exits(0).stdout;
+    assert_eq!(shown.matches("--x <").count(), 1, "{shown}");
+    assert_eq!(shown.matches("--model <").count(), 1, "{shown}");
+}

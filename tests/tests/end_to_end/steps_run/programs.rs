@@ -5,7 +5,7 @@ use std::path::Path;
 use saihai_tests::{FakeAgent, Project};
 use serde_json::{Value, json};
 
-use super::{agent, completes, summaries};
+use super::{agent, completes, run, summaries};
 
 const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
 
@@ -40,7 +40,7 @@ fn two_programs_that_speak_differently_come_to_one_summary() {
     assert_eq!(summaries[0][1]["assistantResponses"], json!(["second"]));
 }
 
-// S-58, case 30: for a check and for a step alike; that it is given up after two calls is shown by the engine's tests.
+// S-58, case 30: for a check and for a step alike.
 #[test]
 fn a_session_that_is_lost_is_begun_anew_once_with_what_was_said_in_it() {
     let steps = json!({
@@ -63,6 +63,26 @@ fn a_session_that_is_lost_is_begun_anew_once_with_what_was_said_in_it() {
     assert_eq!(calls[2].input().trim_end(), format!("{carried}{}", calls[1].input()).trim_end(), "the check");
     assert_eq!(calls[4].input().trim_end(), format!("{carried}{}", calls[3].input()).trim_end(), "the step");
     assert_eq!(summaries(&project).as_array().map(Vec::len), Some(2), "no iteration more");
+}
+
+// S-58, case 30: a session that is lost as soon as it is begun is not begun for ever.
+#[test]
+fn a_session_that_is_lost_twice_is_given_up() {
+    let lost = "  - {fail: {class: session_lost, message: 'no such session'}, times: '*'}\n";
+    let steps = json!({"a": {"next": "b"}, "b": {"terminal": true}});
+    let replies = format!("  - {{text: 'first'}}\n{lost}");
+    let project = agent(&completes("stepMachine", &json!({})), &json!({}), &steps, &replies);
+    let ended = run(&project, &[]).exits(4);
+    assert_eq!(
+        ended.stderr.matches("warning: Session disconnected, starting new session\n").count(),
+        1,
+        "{ended}"
+    );
+    assert_eq!(project.journal().asked()["b.1.1.1"], 2);
+    let result = super::returned(&project);
+    assert_eq!(result["completionReason"], json!("provider_failed"));
+    assert_eq!(result["error"], json!("session_lost: no such session"));
+    assert_eq!(result["iterations"], json!(2), "the one that failed counts");
 }
 
 // S-56, S-57: where it works, who it is and what it may use are said with every query, and its own words win.

@@ -178,6 +178,21 @@ fn a_run_always_returns_whether_it_succeeded_and_why_not() {
     assert_eq!(reason(&asking), "cancelled");
 }
 
+// S-26: what completes a run is said by a reply; neither one that failed nor one that says nothing is any.
+#[test]
+fn nothing_is_a_success_to_which_nobody_replied() {
+    let keyword = completes("keywordSignal", &json!({"completionKeyword": "DONE"}));
+    let one = completes("iterationBudget", &json!({"maxIterations": 1}));
+    let steps = json!({"a": {"next": "a"}});
+    let failed = "  - {fail: {class: auth, message: 'DONE'}, times: '*'}\n";
+    let empty = "  - {text: '', times: '*'}\n";
+    for (completion, replies) in [(&keyword, failed), (&one, failed), (&keyword, empty), (&one, empty)] {
+        let project = agent(completion, &json!({}), &steps, replies);
+        run(&project, &[]).exits(4);
+        assert_eq!(reason(&project), "provider_failed");
+    }
+}
+
 // S-25, case 42: a run is started by one process and stopped once; what only waits is not stopped.
 #[test]
 fn a_run_is_started_once_and_stopped_once_and_then_only_forked() {

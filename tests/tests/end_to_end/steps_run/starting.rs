@@ -120,11 +120,28 @@ fn a_failure_that_no_retry_mends_is_one_error_in_the_log_and_the_result_and_noth
 fn how_many_logs_are_kept_is_said_by_config_json() {
     let steps = json!({"a": {"terminal": true}});
     let project = agent(&completes("stepMachine", &json!({})), &logged("tmp/logs"), &steps, ANY);
-    project.write(".agent/it/config.json", r#"{"logging": {"maxFiles": 1, "verbose": true}}"#);
-    let checked = project.saihai(["check", "it"]).run().exits(0);
-    assert!(checked.stdout.contains("`verbose` has no effect: the journal has everything"), "{checked}");
+    project.write(".agent/it/config.json", r#"{"logging": {"maxFiles": 1}}"#);
     for _ in 0..2 {
         run(&project, &[]).exits(0);
     }
     assert_eq!((logs(&project).len(), project.runs().len()), (1, 2));
+}
+
+// S-18: details are left out of the agent's log where `config.json` wants it brief, and only there.
+#[test]
+fn a_log_that_is_not_verbose_has_no_details() {
+    let steps = json!({"a": {"terminal": true}});
+    let project = agent(&completes("stepMachine", &json!({})), &logged("tmp/logs"), &steps, ANY);
+    let said = |verbose: &str| -> Vec<(String, String)> {
+        project.write(".agent/it/config.json", format!(r#"{{"logging": {{"maxFiles": 1{verbose}}}}}"#));
+        run(&project, &[]).exits(0);
+        levels(&project)
+    };
+    let whole = said("");
+    assert!(whole.iter().any(|(level, _)| level == "debug"), "{whole:?}");
+    let kinds =
+        |lines: Vec<(String, String)>| -> Vec<String> { lines.into_iter().map(|line| line.0).collect() };
+    assert_eq!(kinds(said(r#", "verbose": true"#)), kinds(whole.clone()));
+    let main: Vec<String> = kinds(whole).into_iter().filter(|level| level != "debug").collect();
+    assert_eq!(kinds(said(r#", "verbose": false"#)), main);
 }

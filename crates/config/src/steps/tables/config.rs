@@ -40,7 +40,8 @@ pub(in crate::steps) static CONFIG_LOGGING: Object = Object {
     title: "`logging` of `config.json`",
     fields: &[
         Field::new("maxFiles", Kind::Integer { min: 1, max: 100_000 }).about("how many logs are kept"),
-        Field::new("verbose", Kind::Bool).about("without effect: the journal has everything"),
+        Field::new("verbose", Kind::Bool)
+            .about("`false` leaves lines of level `debug` out of the agent's log"),
     ],
 };
 

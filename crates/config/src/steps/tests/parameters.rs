@@ -87,13 +87,14 @@ fn values_are_shown_by_their_type() {
 // S-12
 #[test]
 fn the_flags_of_an_agent_are_known_even_where_it_is_wrong() {
-    let agent = r#"{"parameters": {"a": {"cli": "--a", "type": "boolean"}, "b": {"cli": "--b"}, "c": {}}}"#;
+    let agent = r#"{"parameters": {"a": {"cli": "--a", "type": "boolean", "description": "all", "default": false},
+        "b": {"cli": "--b", "required": true}, "c": {}}}"#;
     let source = MemorySource::new([("/p/.agent/x/agent.json", agent)]);
     let found: Vec<String> = flags(&source, &super::places(), "x")
         .into_iter()
-        .map(|flag| format!("{} {} {}", flag.key, flag.flag, flag.alone))
+        .map(|flag| format!("{} {} {} {}", flag.key, flag.flag, flag.alone, flag.about))
         .collect();
-    assert_eq!(found, ["a --a true", "b --b false"]);
+    assert_eq!(found, ["a --a true all (default: false)", "b --b false (required)"]);
     assert!(flags(&source, &super::places(), "minimal").is_empty(), "a piece has none");
     assert!(flags(&source, &super::places(), "nothing").is_empty());
 }

@@ -243,6 +243,11 @@ fn a_closing_word_inside_a_sentence_ends_nothing() {
     check("All done LOOP_COMPLETE\nBye.", &["? inside_sentence: All done LOOP_COMPLETE"]);
     check("I write EVENT: LOOP_COMPLETE then.\n", &["? inside_sentence: I write EVENT: LOOP_COMPLETE then."]);
     check("loop_complete", &["? wrong_case: loop_complete"]);
+    check("All is done. loop_complete", &["? wrong_case: All is done. loop_complete"]);
+    check("実装しました。Loop_Complete!", &["? wrong_case: 実装しました。Loop_Complete!"]);
+    // Not where a directive would stand, or taken back: nobody meant it.
+    check("All is done. loop_complete\nor so", &[]);
+    check("This is not loop_complete", &[]);
     check("the loop_complete word", &[]);
     check("MY_LOOP_COMPLETE LOOP_COMPLETED", &[]);
     check(

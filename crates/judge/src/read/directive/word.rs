@@ -20,9 +20,13 @@ const NEGATIVE_MARKS: [&str; 6] = ["[ ]", "❌", "✗", "✘", "☐", "🚫"];
 pub(super) fn standing(line: &str, marks: &[Mark<'_>], word: &str, is_last: bool) -> Option<Standing> {
     let alone = line.trim_matches(is_decoration);
     let published = marks.first().filter(|mark| mark.opens_line).and_then(Mark::topic);
-    if alone == word || published.is_some_and(|taken| taken.topic == word) || (is_last && ends(line, word)) {
+    let last = is_last.then(|| last_word(line, word)).flatten();
+    if alone == word || published.is_some_and(|taken| taken.topic == word) || last == Some(word) {
         Some(Standing::Directive)
-    } else if alone.eq_ignore_ascii_case(word) {
+    } else if alone.eq_ignore_ascii_case(word)
+        // `Well done.` is prose even where `DONE` closes; nobody writes `loop_complete` by chance.
+        || (last.is_some() && word.contains(['_', '-', '.']) && !occurs(line, word))
+    {
         Some(Standing::WrongCase)
     } else {
         occurs(line, word).then_some(Standing::InsideSentence)
@@ -38,14 +42,17 @@ pub(super) fn occurs(text: &str, word: &str) -> bool {
             .any(|(at, _)| !text[..at].ends_with(joins) && !text[at + word.len()..].starts_with(joins))
 }
 
-/// Whether a line ends with the word, and nothing before it takes it back.
-fn ends(line: &str, word: &str) -> bool {
-    let Some(before) = line.trim_end_matches(is_decoration).strip_suffix(word) else {
-        return false;
-    };
+/// The word as a line ends with it, in whatever case, where nothing before it takes it back.
+fn last_word<'l>(line: &'l str, word: &str) -> Option<&'l str> {
+    let said = line.trim_end_matches(is_decoration);
+    let (before, last) = said.split_at_checked(said.len().checked_sub(word.len())?)?;
+    if !last.eq_ignore_ascii_case(word) {
+        return None;
+    }
     let separates = |text: &str| text.chars().next_back().is_none_or(|c| c.is_whitespace() || !c.is_ascii());
     let decorated = before.trim_end_matches(|c: char| is_decoration(c) && !c.is_whitespace());
-    (separates(before) || separates(decorated) || before.ends_with("EVENT:")) && !is_negated(before)
+    let stands = separates(before) || separates(decorated) || before.ends_with("EVENT:");
+    (stands && !is_negated(before)).then_some(last)
 }
 
 fn is_negated(text: &str) -> bool {
