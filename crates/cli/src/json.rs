@@ -25,7 +25,9 @@ impl<T: Serialize> Typed<T> {
 
     /// Writes it on a line of its own, at once: a reader may be waiting for it.
     pub(crate) fn write(&self, out: &mut Stream) -> io::Result<()> {
-        out.data(&serde_json::to_string(self)?)?;
+        // A `#` stands only in texts, where it may be written so. GitHub's runner would look for a command behind `##[`.
+        let object = serde_json::to_string(self)?.replace("##[", "#\\u0023[");
+        out.data(&object)?;
         out.flush()
     }
 }

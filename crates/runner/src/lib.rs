@@ -79,5 +79,5 @@ pub use state::{State, Summary};
 pub use subject::{
     Base, Error as SubjectError, RevisionSource, SUBJECT, Untracked, changes, frozen, proposed, whole_files,
 };
-pub use visible::{visible_line, visible_text};
+pub use visible::{defused, visible_line, visible_text};
 pub use writable::can_create_directory;

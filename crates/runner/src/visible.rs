@@ -27,7 +27,8 @@ pub fn visible_text(text: &str) -> String {
             Some(body) => (body.strip_suffix('\r').unwrap_or(body), "\n"),
             None => (line, ""),
         };
-        if is_ci_command(body) {
+        // Nobody who reads line by line shall take it for anything but a text.
+        if body.trim_start().starts_with("::") {
             shown.push('\\');
         }
         for character in body.chars() {
@@ -38,13 +39,24 @@ pub fn visible_text(text: &str) -> String {
         }
         shown.push_str(end);
     }
-    shown
+    defused(&shown).into_owned()
 }
 
-/// Lines that GitHub's runner takes for commands wherever they appear in the output.
-fn is_ci_command(line: &str) -> bool {
-    let line = line.trim_start();
-    line.starts_with("::") || line.contains("##[")
+/// Lines in which GitHub's runner finds no command, whichever of our streams it reads them from: a command begins a line as
+/// `::name::`, or stands anywhere in one behind `##[`. Switching commands off and on again around what others wrote would not do:
+/// stdout and stderr are read side by side, and JSON has no room for it.
+pub fn defused(text: &str) -> Cow<'_, str> {
+    if !text.contains("::") && !text.contains("##[") {
+        return Cow::Borrowed(text);
+    }
+    let mut lines = String::with_capacity(text.len() + 8);
+    for line in text.split_inclusive(['\n', '\r']) {
+        if line.trim_start().strip_prefix("::").is_some_and(|rest| rest.contains("::")) {
+            lines.push('\\');
+        }
+        lines.push_str(&line.replace("##[", "#\\#["));
+    }
+    Cow::Owned(lines)
 }
 
 fn push(shown: &mut String, character: char) {
@@ -99,7 +111,9 @@ mod tests {
     #[test]
     fn lines_that_a_ci_service_would_obey_are_defused() {
         check("ok\n::add-mask::secret\n  ::error::x", "ok\n\\::add-mask::secret\n\\  ::error::x");
-        check("##[error]boom", "\\##[error]boom");
+        check("##[error]boom, ##[x]", "#\\#[error]boom, #\\#[x]");
+        check("a ::b:: c, d::e\n::x", "a ::b:: c, d::e\n\\::x");
+        assert_eq!(defused("::: a.yaml\n::x\r::y::"), "::: a.yaml\n::x\r\\::y::", "ours, and no command");
     }
 
     #[test]
@@ -109,6 +123,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_command_is_left_and_what_is_defused_stays_as_it_is(text in "([ :#\\[\r\na\u{85}\u{3000}]|::|##\\[){0,12}") {
+            let lines = defused(&text).into_owned();
+            prop_assert!(!lines.contains("##["), "{lines:?}");
+            let is_command = |line: &str| line.trim_start().strip_prefix("::").is_some_and(|rest| rest.contains("::"));
+            prop_assert!(!lines.split(['\n', '\r']).any(is_command), "{lines:?}");
+            prop_assert_eq!(defused(&lines), lines.as_str());
+        }
+
         #[test]
         fn nothing_hidden_is_left(text in any::<String>()) {
             prop_assert!(!visible_line(&text).chars().any(is_hidden));

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::error::{Error, exit};
 use crate::prepared::{unsaved_reports, unusable};
 use crate::project::Project;
-use crate::terminal::Streams;
+use crate::terminal::{Streams, defused};
 use crate::{diagnostics, json};
 use bound::{Bound, BoundObject};
 
@@ -130,7 +130,7 @@ impl Check {
 
     fn people(&self, found: &Diagnostics, bounds: &[Bound], streams: &mut Streams) -> Result<(), Error> {
         let text = diagnostics::human(found, &streams.out);
-        streams.out.raw(text.as_bytes())?;
+        streams.out.raw(defused(&text).as_bytes())?;
         if !found.is_empty() && !bounds.is_empty() {
             streams.out.data("")?;
         }

@@ -6,6 +6,6 @@ pub(crate) mod style;
 mod table;
 
 pub(crate) use ruler::{cut, pad, width};
-pub(crate) use saihai::{visible_line, visible_text};
+pub(crate) use saihai::{defused, visible_line, visible_text};
 pub(crate) use streams::{Stream, Streams};
 pub(crate) use table::Table;

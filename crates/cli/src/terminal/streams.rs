@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use anstyle::Style;
 
 use super::style;
-use super::visible_line;
+use super::{defused, visible_line};
 
 /// What a person or a program reads of a command.
 pub(crate) struct Streams {
@@ -111,11 +111,11 @@ impl Stream {
 
     /// A line that must arrive, or the command ends.
     pub(crate) fn data(&mut self, line: &str) -> io::Result<()> {
-        self.sink.write_all(line.as_bytes())?;
+        self.sink.write_all(defused(line).as_bytes())?;
         self.sink.write_all(b"\n")
     }
 
-    /// Bytes that must arrive as they are.
+    /// Bytes that must arrive as they are, also where a CI service would obey them.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sink.write_all(bytes)
     }
@@ -132,7 +132,7 @@ impl Stream {
 
     /// The same for any text, in one piece.
     pub(crate) fn send(&mut self, text: &str) {
-        let _ = self.sink.write_all(text.as_bytes());
+        let _ = self.sink.write_all(defused(text).as_bytes());
         let _ = self.sink.flush();
     }
 }

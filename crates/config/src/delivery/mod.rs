@@ -19,8 +19,10 @@ pub use wishes::Wishes;
 
 use crate::settings::WorkGate;
 
-/// How often checks and mergeability are looked at.
+/// How often checks and mergeability are looked at; more often where they are not waited for that long.
 const LOOK: Millis = Millis(15_000);
+/// So often are they looked at in any case before it is given up.
+const LOOKS: u64 = 8;
 
 /// What is done with the work on an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,7 +227,8 @@ impl Around<'_> {
     fn poll(&self) -> Option<Poll> {
         match self.delivery.handing {
             Handing::PullRequest { checks } => {
-                Some(Poll { every: LOOK, at_most: checks, hold: Some("checks-timeout".to_owned()) })
+                let every = Millis((checks.0 / LOOKS).clamp(100, LOOK.0));
+                Some(Poll { every, at_most: checks, hold: Some("checks-timeout".to_owned()) })
             }
             Handing::Branch | Handing::Push => None,
         }

@@ -28,6 +28,8 @@ pub struct Past {
     pub cost: Cost,
     /// How long it was driven, so far.
     pub time: Millis,
+    /// What was last said about something that failed.
+    failed: Option<String>,
 }
 
 /// What the stages around a definition said last, by stage and key.
@@ -107,7 +109,7 @@ impl Past {
     /// It cannot be read.
     pub fn read(directory: &RunDirectory) -> Result<Option<Self>, Error> {
         let (mut assignment, mut deeds, mut cost) = (None, Deeds::default(), Cost::default());
-        let mut driven = Driven::default();
+        let (mut driven, mut wrong) = (Driven::default(), None);
         directory.read(&mut |record| {
             driven.see(record.at, &record.entry);
             match &record.entry {
@@ -122,6 +124,10 @@ impl Past {
                 Entry::Fact(Fact::Failed(failed)) => {
                     let (usd, tokens) = (failed.cost.unwrap_or_default(), failed.usage.tokens());
                     cost = cost.plus(Cost { usd, tokens, turns: 0 });
+                    wrong = Some(failed.failure.message.clone());
+                }
+                Entry::Fact(Fact::Performed { outcome: Outcome::Failed(failure), .. }) => {
+                    wrong = Some(failure.message.clone());
                 }
                 Entry::Fact(_) | Entry::Decision(_) => {}
             }
@@ -129,8 +135,16 @@ impl Past {
         let Some(Placement::Issue(assignment)) = assignment else { return Ok(None) };
         let delivers = directory.workflow()?.stages.contains_key(&StageId::from(stage::FINALIZE));
         let state = directory.summary()?.state;
-        let directory = directory.clone();
-        Ok(Some(Self { directory, assignment: *assignment, delivers, state, deeds, cost, time: driven.time }))
+        Ok(Some(Self {
+            directory: directory.clone(),
+            assignment: *assignment,
+            delivers,
+            state,
+            deeds,
+            cost,
+            time: driven.time,
+            failed: wrong,
+        }))
     }
 
     /// What came of it so far; nothing where it can simply go on.
@@ -177,7 +191,9 @@ impl Past {
                 Some(_) | None => (WorkOutcome::Waiting, why.clone()),
             },
             Hold::Until(_, class) | Hold::Provider(_, class) => {
-                (WorkOutcome::Provider, class.name().to_owned())
+                let why = self.failed.as_deref().map(str::trim).filter(|why| !why.is_empty());
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+                (WorkOutcome::Provider, format!("{}{why}", class.name()))
             }
             Hold::Storage(path) => (WorkOutcome::Provider, format!("storage: {path}")),
             Hold::Limit(word) => (WorkOutcome::Limited, word.clone()),

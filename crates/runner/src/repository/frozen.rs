@@ -20,6 +20,8 @@ pub struct Frozen {
     pub(super) signs: bool,
     /// Who the environment says the user is.
     pub(super) identity: Vec<(&'static str, OsString)>,
+    /// Who commits because nobody has said who the user is.
+    stand_in: Option<&'static str>,
     /// `info/exclude`, and the user's own file of that kind.
     pub(super) excludes: [Vec<u8>; 2],
     /// `info/attributes`, and the user's own file of that kind.
@@ -57,6 +59,8 @@ const INERT_KEYS: [&str; 8] = [
 const IDENTITY_KEYS: [&str; 2] = ["user.name", "user.email"];
 const IDENTITY_VARIABLES: [&str; 4] =
     ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+/// Who does something in a job of GitHub Actions, to GitHub.
+const ACTIONS: [&str; 2] = ["github-actions[bot]", "41898282+github-actions[bot]@users.noreply.github.com"];
 /// Where the user says their configuration is.
 const CONFIGURATION_VARIABLES: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
 
@@ -90,6 +94,7 @@ impl Frozen {
             object_format,
             signs: signs.is_some_and(|entry| is_true(entry.value.as_ref())),
             identity: IDENTITY_VARIABLES.into_iter().filter_map(named).collect(),
+            stand_in: None,
             excludes: [
                 read(common.join("info/exclude")),
                 configuration.own_file("core.excludesFile", "ignore"),
@@ -108,6 +113,23 @@ impl Frozen {
     /// Where the remote was when this was read.
     pub fn remote_url(&self, name: &str) -> Option<&str> {
         self.remotes.get(name).map(String::as_str)
+    }
+
+    /// Who commits because nobody has said who the user is.
+    pub fn stand_in(&self) -> Option<&'static str> {
+        self.stand_in
+    }
+
+    /// Lets those commit who do everything else in a job of GitHub Actions, where nobody has configured a name; `false` elsewhere.
+    pub(super) fn commit_as_actions(&mut self, environment: &Environment) -> bool {
+        let is_inside = environment.value("GITHUB_ACTIONS").is_some_and(|value| value == "true");
+        if is_inside {
+            let [name, address] = ACTIONS;
+            let values = [name, address, name, address].map(OsString::from);
+            self.identity = IDENTITY_VARIABLES.into_iter().zip(values).collect();
+            self.stand_in = Some(name);
+        }
+        is_inside
     }
 }
 

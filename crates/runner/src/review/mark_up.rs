@@ -109,7 +109,7 @@ mod tests {
         check("see `Vec<u8>` and 1 < 2", "see `Vec<u8>` and 1 < 2");
         check("open ` <b>", "open ` \\<b>");
         check("`` ` <b> ``", "`` ` \\<b> ``");
-        check("x ##[error]y", "\\x #\\#[error]y");
+        check("x ##[error]y", "x #\\#[error]y");
     }
 
     //

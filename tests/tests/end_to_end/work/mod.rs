@@ -1,5 +1,6 @@
 //! From issues to branches, merges and pull requests.
 
+mod actions;
 mod again;
 mod agents;
 mod clones;

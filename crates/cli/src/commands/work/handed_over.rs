@@ -31,5 +31,5 @@ pub(super) fn told(found: &PullRequest) -> Over {
         PullRequestState::Merged => (WorkOutcome::Merged, found.address.clone()),
         PullRequestState::Closed => (WorkOutcome::Waiting, format!("closed by a person: {}", found.address)),
     };
-    Over::told(outcome, why)
+    Over { acted: false, ..Over::told(outcome, why) }
 }

@@ -216,6 +216,8 @@ impl Planned {
             format!("results to {forge} ({}); {merge} ({})", origin("forge"), origin("merge")),
             format!("{} at a time ({})", count(u64::from(work.jobs), "issue"), origin("jobs")),
         ];
+        let stand_in = ground.repository.frozen().stand_in();
+        lines.extend(stand_in.map(|name| format!("commits are by `{name}`: git knows nobody else here")));
         lines.extend(budget_words(&work.budget).map(|budget| format!("all together may cost {budget}")));
         lines.extend(budget_words(&work.budget_per_issue).map(|budget| format!("each may cost {budget}")));
         lines

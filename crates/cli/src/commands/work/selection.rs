@@ -1,6 +1,6 @@
 //! Which issues are worked on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub(super) struct Listing {
     pub(super) issues: BTreeMap<IssueNumber, Issue>,
     /// Those that were asked for and are done already, and what came of them.
     pub(super) over: Vec<(IssueNumber, WorkOutcome)>,
+    /// Those that another clone has handed over: there is nothing to do about them here.
+    pub(super) handed_over: BTreeSet<IssueNumber>,
     pub(super) notes: Vec<String>,
     pub(super) warnings: Vec<String>,
     /// What is odd about the files of issues.
@@ -233,7 +235,7 @@ impl Looking<'_> {
     }
 
     /// Whether it is done, and how (I-29).
-    async fn over(&self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
+    async fn over(&mut self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
         if issue.state == IssueState::Closed {
             return Ok(Some(WorkOutcome::Closed));
         }
@@ -241,6 +243,7 @@ impl Looking<'_> {
         let Some(past) = past.into_iter().find(|past| past.delivers) else {
             let prefix = &self.ground.work.branch_prefix;
             let found = handed_over::pull_request(self.ground, issue, prefix).await?;
+            self.listing.handed_over.extend(found.as_ref().map(|_| issue.number));
             let merged = found.filter(|found| found.state == PullRequestState::Merged);
             return Ok(merged.map(|_| WorkOutcome::Merged));
         };

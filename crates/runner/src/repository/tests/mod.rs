@@ -42,13 +42,18 @@ impl Scene {
     }
 
     fn environment(&self) -> Environment {
+        self.environment_with(None)
+    }
+
+    fn environment_with(&self, more: Option<(&str, &str)>) -> Environment {
         let home = self.beside("home");
-        Environment::of([
+        let all = [
             ("PATH".into(), std::env::var_os("PATH").unwrap()),
             ("GIT_CONFIG_GLOBAL".into(), home.join(".gitconfig").into()),
             ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
             ("HOME".into(), home.into()),
-        ])
+        ];
+        Environment::of(all.into_iter().chain(more.map(|(name, value)| (name.into(), value.into()))))
     }
 
     fn open(&self) -> Result<Repository, Error> {

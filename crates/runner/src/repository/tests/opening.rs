@@ -57,7 +57,27 @@ fn a_user_without_a_name_is_refused() {
     set both `git config --global user.name NAME` and `git config --global user.email ADDRESS`
     ");
     scene.git(&["config", "user.name", "Local"]);
-    scene.open().unwrap();
+    assert_eq!(scene.repository().frozen().stand_in(), None);
+}
+
+// A job of GitHub Actions has no user; who pushes and opens pull requests there commits as well.
+#[test]
+fn in_a_job_of_github_actions_its_bot_commits_where_nobody_else_is_named() {
+    let scene = Scene::new();
+    let inside = || {
+        let environment = scene.environment_with(Some(("GITHUB_ACTIONS", "true")));
+        Repository::open(scene.made.root(), &environment).unwrap()
+    };
+    assert_eq!(inside().frozen().stand_in(), None, "somebody is named");
+    scene.write("home/.gitconfig", "[user]\n\temail = user@example.com\n");
+    let repository = inside();
+    assert_eq!(repository.frozen().stand_in(), Some("github-actions[bot]"));
+    let private = Private::make(&repository, None).unwrap();
+    for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+        let said = String::from_utf8(private.run("var", [who]).unwrap()).unwrap();
+        let expected = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com> ";
+        assert!(said.starts_with(expected), "{said}");
+    }
 }
 
 // I-39

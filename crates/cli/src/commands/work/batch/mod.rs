@@ -219,7 +219,7 @@ impl<'a> Batch<'a> {
 
     /// Takes in what there is to do.
     fn take_in(&mut self, listing: Listing) {
-        let Listing { plan, issues, over, .. } = listing;
+        let Listing { plan, issues, over, handed_over, .. } = listing;
         for (number, outcome) in over {
             let is_news = !self.standings.contains_key(&number);
             if let Some(issue) = issues.get(&number).filter(|_| is_news) {
@@ -232,7 +232,9 @@ impl<'a> Batch<'a> {
             let Some(issue) = issues.get(&item.number) else { continue };
             let is_new = !self.issues.contains_key(&item.number);
             self.board.add(item.number, &issue.title);
-            if is_new && item.obstacle.is_none() && acts(&self.ground, issue, self.flags.retry) {
+            let is_open =
+                item.obstacle.is_none() && (self.flags.retry || !handed_over.contains(&item.number));
+            if is_new && is_open && acts(&self.ground, issue, self.flags.retry) {
                 self.label(item.number, &[StatusLabel::Queued]);
             }
         }
