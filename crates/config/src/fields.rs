@@ -18,7 +18,8 @@ pub use object::{Field, Object};
 use indexmap::IndexMap;
 use saihai_model::Millis;
 
-use crate::diagnostic::{Diagnostics, Located, Location, did_you_mean, list_of, quoted};
+use self::cursor::called;
+use crate::diagnostic::{Area, Diagnostics, Located, Location, did_you_mean, list_of, quoted};
 
 /// The keys of one mapping, checked against its table.
 #[derive(Debug, Clone)]
@@ -77,10 +78,17 @@ impl<'d> Fields<'d> {
 
     fn say_missing(&self, names: &[&str], diagnostics: &mut Diagnostics) {
         let listed = list_of(names.iter().copied(), "and");
-        let message = format!("{} needs {listed}", self.object.title);
+        let at = self.location();
+        // H-10, H-63: which hat, and what belongs there.
+        let in_hats = at.file.area() == Area::Hats && !at.path.is_root();
+        let needing = if in_hats { quoted(&at.path.to_string()) } else { self.object.title.to_owned() };
+        let message = format!("{needing} needs {listed}");
+        let fields = names.iter().filter_map(|name| self.object.field(name)).filter(|_| in_hats);
+        let hints = fields.map(|field| format!("`{}`: {}", field.name, field.about));
+        let hint = Some(hints.collect::<Vec<_>>().join("; ")).filter(|hint| !hint.is_empty());
         let is = if names.len() == 1 { "is" } else { "are" };
         let label = format!("{listed} {is} missing here");
-        diagnostics.push(self.location().error("missing-key", message).label(label));
+        diagnostics.push(at.error("missing-key", message).label(label).maybe_hint(hint));
     }
 
     /// Whether a key is given, rightly or not.
@@ -202,14 +210,14 @@ impl<'d> Fields<'d> {
     fn take(&mut self, key: Located<String>, value: Cursor<'d>, diagnostics: &mut Diagnostics) {
         let Some((field, spelling)) = self.object.find(&key.value) else {
             let hint = diagnostics.has_room().then(|| self.known_instead_of(&key.value));
-            let message = format!("unknown key {}", quoted(&key.value));
+            let message = format!("unknown key {}", called(&key.at, &key.value));
             let label = format!("not a key of {}", self.object.title);
             diagnostics.push(key.error("unknown-key", message).label(label).maybe_hint(hint));
             return;
         };
         if let Kind::Refused(why) = field.kind {
             let slug = field.slug.unwrap_or("not-supported");
-            diagnostics.push(key.error(slug, format!("`{spelling}` {why}")));
+            diagnostics.push(key.error(slug, format!("{} {why}", called(&key.at, spelling))));
             return;
         }
         if let Some(first) = self.given.get(field.name) {

@@ -128,6 +128,10 @@ impl Run {
             Variable::EventMessage => words(
                 self.carry.event.as_ref().and_then(|event| event.message.as_deref()).unwrap_or_default(),
             ),
+            Variable::EventText(texts) => {
+                let topic = self.carry.event.as_ref().map(|event| &event.topic);
+                topic.and_then(|topic| texts.get(topic)).map(text).unwrap_or_default()
+            }
             Variable::Output { stage, key, otherwise } => {
                 let carried = || self.carry.outputs.get(stage).and_then(|outputs| outputs.get(key));
                 let value = self.fresh_output(stage, key, view.place).or_else(carried);
@@ -191,6 +195,7 @@ impl Run {
             | Variable::EventTopic
             | Variable::EventSource
             | Variable::EventMessage
+            | Variable::EventText(_)
             | Variable::Note
             | Variable::Reasons
             | Variable::ReplyTail

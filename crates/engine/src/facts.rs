@@ -27,6 +27,7 @@ impl Run {
         self.carry.subject = start.subject.clone();
         if let Some(topics) = &workflow.topics {
             self.carry.event = Some(Published { topic: topics.start.clone(), message: None, line: 0 });
+            self.remember(workflow, &topics.start);
         }
         self.enter(workflow, &workflow.entry, out);
     }

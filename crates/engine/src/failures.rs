@@ -72,7 +72,7 @@ impl Run {
 
     /// What the policy says after this failure, which is counted here.
     fn after(&self, workflow: &Workflow, call: &mut Call, failure: &Failure) -> Next {
-        let count = call.count(failure.class);
+        let count = call.count(failure.class, workflow.retry.together);
         call.last_failure = Some(failure.class);
         let (policy, id, attempt) = (&workflow.retry, &call.id, call.attempt);
         let since = call.since.unwrap_or(self.now);

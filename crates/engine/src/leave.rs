@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use saihai_judge::Answered;
 use saihai_model::{
     Activity, Again, AnswerForm, By, Decision, Destination, Draft, Effect, Ending, Form, Hold, Part, Place,
-    Prompt, Published, Section, Stage, StageId, Target, Variable, Verdict, VisitLimit, Wants, Watch, When,
-    Workflow,
+    Prompt, Published, Section, Splice, Stage, StageId, Target, Text, Topic, Variable, Verdict, VisitLimit,
+    Wants, Watch, When, Workflow,
 };
 
 use crate::draft::between;
@@ -69,7 +69,10 @@ impl Run {
             *count = count.saturating_add(1);
         }
         self.carry.refuted = ruling.refuted;
-        self.carry.note = note;
+        // Whoever is asked next is told, and neither a person nor an action is that.
+        if note.is_some() || !stage.turns().is_empty() {
+            self.carry.note = note;
+        }
         self.go(workflow, to, reason, out);
     }
 
@@ -100,7 +103,8 @@ impl Run {
         let lacking: Vec<String> = ruling.missing.iter().map(crate::topics::missing_event).collect();
         let body = vec![Part::Value(Variable::Reasons, Form::Plain)];
         let note = Prompt { sections: vec![Section { body, when: When::Always }], ..Prompt::default() };
-        (!lacking.is_empty()).then(|| self.draft_note(workflow, &note, done, &lacking))
+        let draft = (!lacking.is_empty()).then(|| self.draft_note(workflow, &note, done, &lacking))?;
+        Some(without_leading_blank(draft))
     }
 
     pub(crate) fn go(&mut self, workflow: &Workflow, to: Destination, reason: String, out: &mut Vec<Effect>) {
@@ -128,7 +132,7 @@ impl Run {
         };
         let activations = self.counts.activations.get(id).copied().unwrap_or(0);
         if let Some(limit) = stage.visits.as_ref().filter(|limit| activations >= limit.max) {
-            if let Some(other) = self.substitute(id, limit, out) {
+            if let Some(other) = self.substitute(workflow, id, limit, out) {
                 return self.enter(workflow, other, out);
             }
             self.set_hold(Hold::Limit("exhausted".to_owned()));
@@ -148,6 +152,7 @@ impl Run {
     /// Who takes the place of a stage that takes no more visits; once only, and what is published about it likewise.
     fn substitute<'w>(
         &mut self,
+        workflow: &Workflow,
         id: &StageId,
         limit: &'w VisitLimit,
         out: &mut Vec<Effect>,
@@ -157,6 +162,7 @@ impl Run {
         }
         let instead = limit.once_instead.as_ref();
         if let Some(topic) = &limit.publishes {
+            self.remember(workflow, topic);
             let (stage, instead) = (id.clone(), instead.cloned());
             out.push(Effect::Record(Decision::Exhausted { stage, topic: topic.clone(), instead }));
         }
@@ -233,7 +239,7 @@ impl Run {
             self.carry.source = self.visit.as_ref().filter(by_agent).map(|visit| visit.stage.clone());
             self.carry.event = Some(event.clone());
         }
-        self.publish(workflow, stage);
+        self.publish(workflow, stage, ruling.event.as_ref().filter(|_| !ruling.directive));
     }
 
     /// What would pass on if the round under way ended now.
@@ -306,23 +312,37 @@ impl Run {
         }
     }
 
-    /// Remembers the published topics that some closing word requires; no others, so that the list stays bounded.
-    fn publish(&mut self, workflow: &Workflow, stage: &Stage) {
+    /// What this round has published.
+    fn publish(&mut self, workflow: &Workflow, stage: &Stage, by_engine: Option<&Published>) {
         if stage.turns().is_empty() {
             return;
         }
         let events =
             self.round().done(Place::Main(0)).map(|done| done.reading.events.clone()).unwrap_or_default();
         let directives = stage.turns().first().and_then(|turn| turn.reads.directives.as_ref());
-        for event in events.into_iter().filter(|event| !crate::topics::out_of_scope(directives, event)) {
-            let required = workflow.stages.values().flat_map(Stage::turns).any(|turn| {
-                turn.reads.directives.as_ref().is_some_and(|directives| {
-                    directives.words.iter().any(|word| word.requires.contains(&event.topic))
-                })
-            });
-            if required {
-                self.counts.published.insert(event.topic);
-            }
+        let said = events.iter().filter(|event| !crate::topics::out_of_scope(directives, event));
+        for event in said.chain(by_engine) {
+            self.remember(workflow, &event.topic);
         }
     }
+
+    /// Remembers a published topic that some closing word requires; no others, so that the list stays bounded.
+    pub(crate) fn remember(&mut self, workflow: &Workflow, topic: &Topic) {
+        let turns = workflow.stages.values().flat_map(Stage::turns);
+        let mut words =
+            turns.filter_map(|turn| turn.reads.directives.as_ref()).flat_map(|known| &known.words);
+        if words.any(|word| word.requires.contains(topic)) {
+            self.counts.published.insert(topic.clone());
+        }
+    }
+}
+
+/// Words bring the blanks between them along; where they begin there is nothing to be parted from.
+fn without_leading_blank(mut draft: Draft) -> Draft {
+    if let Some(Splice::Text(Text::Inline(words), _)) =
+        draft.sections.first_mut().and_then(|it| it.first_mut())
+    {
+        *words = words.trim_start().to_owned();
+    }
+    draft
 }

@@ -90,8 +90,7 @@ fn routed(workflow: &Workflow, event: Published) -> Ruling {
         return Ruling::new(By::Directive, Target::failed("no_topics"));
     };
     let (to, taken) = saihai_judge::route(topics, &event.topic);
-    // Where nobody takes anything, nothing can be taken by mistake.
-    let orphaned = !taken && !topics.routes.is_empty();
+    let orphaned = !taken && topics.has_orphans();
     let remarks = orphaned.then(|| (event.topic.clone(), Remark::Orphaned)).into_iter().collect();
     Ruling { event: Some(event), remarks, ..Ruling::new(By::Directive, Target::Stage(to.clone())) }
 }

@@ -193,17 +193,17 @@ impl Call {
         }
     }
 
-    /// Counts a failure and says how many of its class there have been.
-    pub(crate) fn count(&mut self, class: FailureClass) -> u32 {
+    /// Counts a failure and says how many of its class there have been, or of all that are tried again at once.
+    pub(crate) fn count(&mut self, class: FailureClass, together: bool) -> u32 {
         match self.failures.iter_mut().find(|(seen, _)| *seen == class) {
-            Some((_, count)) => {
-                *count = count.saturating_add(1);
-                *count
-            }
-            None => {
-                self.failures.push((class, 1));
-                1
-            }
+            Some((_, count)) => *count = count.saturating_add(1),
+            None => self.failures.push((class, 1)),
         }
+        let retried = |class| matches!(class, FailureClass::Transient | FailureClass::Crashed);
+        let counted = |seen| seen == class || (together && retried(seen) && retried(class));
+        self.failures
+            .iter()
+            .filter(|(seen, _)| counted(*seen))
+            .fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 }

@@ -45,8 +45,12 @@ mod tests {
             to: (*to).into(),
             orphans: false,
         });
-        let topics =
-            Topics { start: "task.start".into(), routes: routes.collect(), otherwise: "base".into() };
+        let topics = Topics {
+            start: "task.start".into(),
+            routes: routes.collect(),
+            otherwise: "base".into(),
+            expected: false,
+        };
         let to = |topic: &str| route(&topics, &topic.into()).0.as_str().to_owned();
         assert_eq!(to("build.done"), "exact");
         assert_eq!(to("build.failed"), "glob");
@@ -58,7 +62,12 @@ mod tests {
     #[test]
     fn an_unmatched_topic_goes_to_the_fall_back() {
         // H-29
-        let topics = Topics { start: "task.start".into(), routes: Vec::new(), otherwise: "base".into() };
+        let topics = Topics {
+            start: "task.start".into(),
+            routes: Vec::new(),
+            otherwise: "base".into(),
+            expected: false,
+        };
         assert_eq!(route(&topics, &"x".into()), (&"base".into(), false));
         let gate = Route { pattern: "x".to_owned(), to: "gate".into(), orphans: true };
         let topics = Topics { routes: vec![gate], ..topics };

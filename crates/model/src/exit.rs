@@ -118,6 +118,16 @@ pub struct Topics {
     pub routes: Vec<Route>,
     /// If none matches.
     pub otherwise: StageId,
+    /// Whether one that nobody takes is an orphan even where nobody takes any.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expected: bool,
+}
+
+impl Topics {
+    /// Whether a topic that nobody takes is worth a word. Where nobody takes anything, nothing can be missed.
+    pub fn has_orphans(&self) -> bool {
+        self.expected || !self.routes.is_empty()
+    }
 }
 
 /// A pattern and who takes it.

@@ -35,6 +35,9 @@ pub struct Retry {
     pub rate_limited: u32,
     /// For everything unexplained.
     pub crashed: u32,
+    /// Whether both kinds of failures count as one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
     /// Whether an attempt that our own deadline ended is tried again.
     pub after_deadline: bool,
     /// The longest wait for a rate limit.
@@ -55,6 +58,7 @@ impl Default for Retry {
             transient: 4,
             rate_limited: 6,
             crashed: 2,
+            together: false,
             after_deadline: true,
             max_wait: Millis::seconds(6 * 3600),
             wait_for_quota: true,

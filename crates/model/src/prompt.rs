@@ -3,9 +3,11 @@
 //! Templates are parsed when a definition is lowered. An inserted value can therefore never be expanded again,
 //! and the engine knows no language: every word comes from the workflow.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{StageId, Text};
+use crate::{StageId, Text, Topic};
 
 /// A prompt before its values are known.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +120,8 @@ pub enum Variable {
     EventSource,
     /// What was said with it.
     EventMessage,
+    /// What is known about that topic, by topic.
+    EventText(BTreeMap<Topic, Text>),
     /// The reminder left by the round before.
     Note,
     /// Why the last reply decided nothing (only inside a note).

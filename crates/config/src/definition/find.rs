@@ -91,7 +91,7 @@ fn dialect_of(source: &dyn Source, places: &Places, path: &Path) -> Result<Diale
         ));
     }
     let named_hats = path.file_name().and_then(|name| name.to_str()).is_some_and(|n| HATS_FILES.contains(&n));
-    Ok(if is_hats || (named_hats && !is_piece) { Dialect::Hats } else { Dialect::Piece })
+    Ok(if is_hats || named_hats { Dialect::Hats } else { Dialect::Piece })
 }
 
 /// A file as far as it can be read. What is wrong with it is said by the reader of its dialect.

@@ -120,7 +120,10 @@ impl<'d> Cursor<'d> {
             | (Kind::Object(_), Value::Map(_)) => true,
             (Kind::Integer { min, max }, Value::Integer(number)) => {
                 let within = (i128::from(*min)..=i128::from(*max)).contains(number);
-                self.must_hold(within, &range(*min, *max), diagnostics)
+                // A bound that nobody would reach is named to whoever has.
+                let is_above = *number > i128::from(*max) && *max >= i64::from(u32::MAX);
+                let expected = if is_above { format!("at most {max}") } else { range(*min, *max) };
+                self.must_hold(within, &expected, diagnostics)
             }
             (Kind::Number { min, above }, Value::Integer(_) | Value::Float(_)) => {
                 let number = self.node.as_number().unwrap_or(f64::NAN);
@@ -274,19 +277,29 @@ impl<'d> Cursor<'d> {
             (Kind::List(Kind::Text) | Kind::Filled(Kind::Text), Value::Text(text)) if text.len() <= 40 => {
                 Some(format!("write `[{written}]`"))
             }
+            (Kind::Integer { min, max }, _) => Some(format!("write a whole number, {}", range(*min, *max))),
             (_, _) => None,
         }
     }
 
     /// The name by which messages call it.
     fn name(&self) -> String {
-        if self.path.is_root() { "the document".to_owned() } else { quoted(&self.path.tail()) }
+        if self.path.is_root() {
+            "the document".to_owned()
+        } else {
+            called(&self.location(), &self.path.tail())
+        }
     }
 
     fn shown(&self) -> String {
         let written = &self.document.file.text()[self.node.span.start..self.node.span.end];
         if written.is_empty() { "nothing".to_owned() } else { quoted(written) }
     }
+}
+
+/// What messages call a key. Hats are many and alike, so theirs are called by the whole way to them (H-10).
+pub(super) fn called(at: &Location, name: &str) -> String {
+    if at.file.area() == Area::Hats { quoted(&at.path.to_string()) } else { quoted(name) }
 }
 
 fn range(min: i64, max: i64) -> String {

@@ -216,6 +216,7 @@ fn nothing_and_words_where_something_else_is_wanted_are_told() {
       |
     3 | times: many
       |        ^^^^ text
+      = help: write a whole number, between 1 and 100
 
     error[piece/bad-type]: `price` must be a number, not text
     --> a.yaml:4:8
@@ -287,6 +288,7 @@ fn values_out_of_range_or_set_say_what_is_allowed() {
       |
     2 | times: 99999999999999999999999999999999999999999999
       |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ a number
+      = help: write a whole number, between 1 and 100
 
     error[piece/bad-value]: `price` must be a number greater than 0, not `.inf`
     --> a.yaml:3:8

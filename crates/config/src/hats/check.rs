@@ -43,7 +43,9 @@ pub(super) fn warnings(written: &Written, routes: &Routes, diagnostics: &mut Dia
 }
 
 fn unhandled(hat: &Hat, written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
-    for topic in hat.topics(written.flow.keyword()) {
+    let default = hat.default_publishes.iter();
+    let unlisted = default.filter(|topic| hat.publishes.iter().all(|known| known.value != topic.value));
+    for topic in hat.topics(written.flow.keyword()).chain(unlisted) {
         if routes.taker(&topic.value).is_none() && !written.hats.contains_key(DEFAULT) {
             let message = format!("no hat takes {}: a turn without a hat would follow", quoted(&topic.value));
             let hint = diagnostics

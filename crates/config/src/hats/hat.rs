@@ -96,8 +96,10 @@ pub(super) fn read_name(fields: &Fields<'_>, id: &str, diagnostics: &mut Diagnos
     let Some(name) = fields.text("name") else { return id.to_owned() };
     if name.value.trim().is_empty() {
         let message = format!("{} must not be blank", quoted(&name.at.path.to_string()));
-        diagnostics.push(name.error("bad-value", message).label("blank"));
+        let hint = "write what people call it, such as `🧪 Tester`";
+        diagnostics.push(name.error("bad-value", message).label("blank").hint(hint));
     }
+    warn_of_variables(&name, diagnostics);
     name.value
 }
 
@@ -116,12 +118,18 @@ pub(super) fn read_triggers(
     }
     for trigger in &triggers {
         if Precision::of(&trigger.value).is_none() {
-            let message = format!("{} is no topic and no pattern", quoted(&trigger.value));
+            let message =
+                format!("{}: {} is no topic and no pattern", place(&trigger.at), quoted(&trigger.value));
             let hint = "a topic such as `tests.failing`; a `*` stands for one whole segment (`build.*`) or alone for every topic";
             diagnostics.push(trigger.error("bad-pattern", message).label("bad pattern").hint(hint));
         }
     }
     triggers
+}
+
+/// The way to a value, as messages name it (H-10).
+fn place(at: &Location) -> String {
+    quoted(&at.path.to_string())
 }
 
 /// Reads a list of topics.
@@ -142,7 +150,7 @@ pub(super) fn check_topic(topic: &Located<String>, diagnostics: &mut Diagnostics
     if is_topic(&topic.value) {
         return true;
     }
-    let message = format!("{} is no topic", quoted(&topic.value));
+    let message = format!("{}: {} is no topic", place(&topic.at), quoted(&topic.value));
     let hint = if topic.value.contains('*') {
         "a `*` stands in triggers only; list each topic"
     } else {
@@ -171,17 +179,28 @@ pub(super) fn check_instructions(instructions: &Located<String>, diagnostics: &m
         let message = format!("{path} is blank: the hat changes nothing");
         diagnostics.push(instructions.warning("blank-instructions", message).label("blank"));
     }
-    let variables = variables(&instructions.value);
-    if !variables.is_empty() {
-        let message = format!("{path} shows {} to the agent as it stands", list_of(variables, "and"));
-        let hint = "nothing is filled in here; the task stands in every prompt";
-        diagnostics
-            .push(instructions.warning("unexpanded-variable", message).label("not filled in").hint(hint));
-    }
+    check_words(instructions, diagnostics);
+}
+
+/// The same of words that may be blank.
+pub(super) fn check_words(instructions: &Located<String>, diagnostics: &mut Diagnostics) {
+    let path = quoted(&instructions.at.path.to_string());
+    warn_of_variables(instructions, diagnostics);
     if emits_elsewhere(&instructions.value) {
         let message = format!("{path} reports results in a way that is not read");
         let hint = "let the agent write a line such as `EVENT: tests.passing`; every prompt asks for it too";
         diagnostics.push(instructions.warning("foreign-emit", message).label("not read").hint(hint));
+    }
+}
+
+/// H-13: `{{…}}` reaches the agent as it stands.
+fn warn_of_variables(text: &Located<String>, diagnostics: &mut Diagnostics) {
+    let variables = variables(&text.value);
+    if !variables.is_empty() {
+        let path = quoted(&text.at.path.to_string());
+        let message = format!("{path} shows {} to the agent as it stands", list_of(variables, "and"));
+        let hint = "nothing is filled in here; the task stands in every prompt";
+        diagnostics.push(text.warning("unexpanded-variable", message).label("not filled in").hint(hint));
     }
 }
 

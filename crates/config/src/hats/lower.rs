@@ -9,7 +9,7 @@ use saihai_model::{
 
 use super::gate_stage;
 use super::gates::Point;
-use super::hat::Hat;
+use super::hat::{Hat, emits_elsewhere};
 use super::prompt::Speech;
 use super::routes::{BASE, Routes};
 use super::words::Words;
@@ -66,7 +66,10 @@ impl Lowering<'_> {
             issue: None,
             words: self.words(),
         };
-        for (point, mode) in self.gates {
+        // A gate before a topic stands behind the one before everything.
+        let (topics, others): (Vec<_>, Vec<_>) =
+            self.gates.iter().partition(|(point, _)| matches!(point, Point::Topic(_)));
+        for (point, mode) in topics.into_iter().chain(others) {
             gate_stage::put(&mut workflow, point, *mode);
         }
         Lowered { workflow, added_tokens }
@@ -79,7 +82,8 @@ impl Lowering<'_> {
 
     fn topics(&self) -> Topics {
         let routes: Vec<Route> = self.routes.table();
-        Topics { start: Topic::from(self.written.flow.start()), routes, otherwise: self.routes.fallback() }
+        let start = Topic::from(self.written.flow.start());
+        Topics { start, routes, otherwise: self.routes.fallback(), expected: !self.written.hats.is_empty() }
     }
 
     /// H-49, H-51. Without hats, going on until the keyword or the limit is what is wanted.
@@ -111,7 +115,7 @@ impl Lowering<'_> {
     /// H-54.
     fn retry(&self) -> Retry {
         let failures = self.written.bounds.failures();
-        Retry { transient: failures, crashed: failures, ..self.settings.retry() }
+        Retry { transient: failures, crashed: failures, together: true, ..self.settings.retry() }
     }
 
     fn words(&self) -> IndexMap<String, String> {
@@ -138,18 +142,21 @@ impl Lowering<'_> {
             None => self.routes.exact_topics(),
         };
         let said = &self.written.topics;
-        let triggers = hat.into_iter().flat_map(|hat| &hat.triggers).map(|trigger| trigger.value.as_str());
+        let id = hat.map_or(BASE, |hat| hat.id.value.as_str());
+        let leads_here = |topic: &str| self.routes.destination(topic).as_str() == id;
         Speech {
             words: Words::of(self.language),
-            base_prompt: self.written.base_prompt.as_deref(),
+            base_prompt: self.written.base_prompt.as_deref().filter(|text| !text.trim().is_empty()),
             hat: hat.map(|hat| (hat.name.as_str(), hat.instructions.value.as_str())),
             keyword: self.tells_keyword(hat).then_some(keyword),
-            triggered: triggers
-                .filter_map(|topic| Some((topic, said.get(topic)?.triggered.as_deref()?)))
+            triggered: said
+                .iter()
+                .filter(|(topic, _)| leads_here(topic))
+                .filter_map(|(topic, texts)| Some((topic.as_str(), texts.triggered.as_deref()?)))
                 .collect(),
             publishing: topics.iter().filter_map(|topic| Some((*topic, said.get(*topic)?))).collect(),
             topics,
-            foreign: self.written.foreign,
+            foreign: self.written.hats.values().any(|hat| emits_elsewhere(&hat.instructions.value)),
             reminds: !self.written.hats.is_empty(),
         }
     }

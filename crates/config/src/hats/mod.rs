@@ -158,7 +158,8 @@ impl Whole<'_> {
 
     /// I-9: that what is said about the work on issues is not done here.
     fn undelivered(&self) -> Option<String> {
-        let keys: Vec<&str> = self.written.delivery.iter().map(|key| key.value).collect();
+        let asking = self.written.delivery.iter().filter(|(_, asks)| **asks);
+        let keys: Vec<&str> = asking.map(|(key, _)| *key).collect();
         (!keys.is_empty()).then(|| {
             format!("{} only hold for work on an issue: `saihai run` delivers nothing", list_of(keys, "and"))
         })

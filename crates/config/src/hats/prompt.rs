@@ -1,7 +1,9 @@
 //! What agents are told (H-30 to H-33). Every byte between the values is ours or the definition's, so sections are put
 //! together as they are: instructions must arrive unchanged.
 
-use saihai_model::{Form, Join, Part, Prompt, Section, Text, Variable, When, tokens};
+use std::collections::BTreeMap;
+
+use saihai_model::{Form, Join, Part, Prompt, Section, Text, Topic, Variable, When, tokens};
 
 use super::words::{Around, Words};
 use super::written::TopicTexts;
@@ -96,23 +98,27 @@ impl Speech<'_> {
                 ],
             ),
         ];
-        let told = self.triggered.iter().map(|(topic, said)| format!("- `{topic}`: {}\n", said.trim()));
-        let told: String = told.collect();
+        let told = self.triggered.iter();
+        let told: BTreeMap<Topic, Text> = told
+            .map(|(topic, said)| (Topic::from(*topic), format!("- `{topic}`: {}", said.trim()).into()))
+            .collect();
         if !told.is_empty() {
-            sections.push(fixed(format!("\n{told}")));
+            let line = [text("\n".to_owned()), value(Variable::EventText(told)), text("\n".to_owned())];
+            sections.push(section(When::Filled, line));
         }
         sections.push(fixed("\n".to_owned()));
         sections
     }
 
-    /// Section 6: S1, then S2.
+    /// Section 6: what the file says about topics, then S1 and S2. The last word is ours (H-32): a reply's last line is
+    /// always read, so an agent that only repeats its prompt must not end with anybody else's.
     fn ending(&self) -> String {
         let mut lines = vec![self.words.ending.to_owned()];
-        if !self.topics.is_empty() {
-            lines.push(around(self.words.publish, &self.listed()));
-        }
         for (topic, texts) in &self.publishing {
             lines.extend(texts.publishing.iter().map(|said| format!("- `{topic}`: {}", said.trim())));
+        }
+        if !self.topics.is_empty() {
+            lines.push(around(self.words.publish, &self.listed()));
         }
         if self.foreign {
             lines.push(self.words.foreign.to_owned());

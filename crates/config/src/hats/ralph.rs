@@ -6,7 +6,7 @@ use saihai_model::Millis;
 
 use super::backend;
 use super::hat::{
-    Hat, check_id, check_instructions, check_topic, emits_elsewhere, read_name, read_topics, read_triggers,
+    Hat, check_id, check_instructions, check_topic, check_words, read_name, read_topics, read_triggers,
 };
 use super::ralph_tables as tables;
 use super::read::{check_keyword, no_effect};
@@ -67,7 +67,6 @@ pub(super) fn read(
         bounds: looping.as_ref().map(read_bounds).unwrap_or_default(),
         task: looping.as_ref().and_then(|looping| read_task(looping, files, diagnostics)),
         topics,
-        foreign: hats.values().any(|hat| emits_elsewhere(&hat.instructions.value)),
         hats,
         ..Written::default()
     })
@@ -180,7 +179,9 @@ fn read_instructions(
     }
     let at = own.as_ref().map_or(&id.at, |own| &own.at).clone();
     let own = own.map(|own| own.value).into_iter();
-    let extra = fields.texts("extra_instructions").unwrap_or_default().into_iter().map(|text| text.value);
+    let extra = fields.texts("extra_instructions").unwrap_or_default();
+    extra.iter().for_each(|text| check_words(text, diagnostics));
+    let extra = extra.into_iter().map(|text| text.value);
     let all: Vec<String> = own.chain(extra).collect();
     let separated = all.iter().map(|text| text.trim_end()).collect::<Vec<_>>().join("\n\n");
     // One text is passed on byte for byte.
@@ -244,11 +245,14 @@ fn read_task(looping: &Fields<'_>, files: &Files<'_>, diagnostics: &mut Diagnost
         return None;
     }
     let Some(file) = file else { return prompt.map(|prompt| prompt.value) };
-    let path = files.places.resolve(files.beside, &file.value)?;
-    match files.source.read(&path, LARGEST_FILE) {
+    let read = match files.places.resolve(files.beside, &file.value) {
+        Some(path) => files.source.read(&path, LARGEST_FILE).map_err(|error| error.to_string()),
+        None => Err("nobody's home directory is meant by it".to_owned()),
+    };
+    match read {
         Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) => {
-            let message = format!("the task cannot be read from {}: {error}", quoted(&file.value));
+        Err(why) => {
+            let message = format!("the task cannot be read from {}: {why}", quoted(&file.value));
             let hint = "give the task on the command line";
             diagnostics.push(file.warning("missing-file", message).label("no such task").hint(hint));
             None

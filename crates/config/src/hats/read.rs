@@ -1,8 +1,9 @@
 //! `orch.yml`, read.
 
+use indexmap::IndexMap;
 use saihai_model::Millis;
 
-use super::hat::{Hat, check_topic, emits_elsewhere, read_topics};
+use super::hat::{Hat, check_topic, read_topics};
 use super::tables;
 use super::topic::is_topic;
 use super::written::{Bounds, Flow, Gates, Written};
@@ -14,7 +15,7 @@ pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option
     let fields = Fields::read(&document.cursor(), &tables::ORCH, diagnostics)?;
     let inner = Inner::read(&fields, diagnostics);
     report_no_effect(&fields, &inner, diagnostics);
-    let hats: indexmap::IndexMap<String, Hat> = fields
+    let hats: IndexMap<String, Hat> = fields
         .map("hats")
         .into_iter()
         .filter_map(|(id, hat)| Hat::read(id, &hat, diagnostics))
@@ -25,14 +26,13 @@ pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option
         backend,
         model,
         preset: fields.text("preset"),
-        base_prompt: fields.text("base_prompt").map(|text| text.value).filter(|text| !text.trim().is_empty()),
+        base_prompt: fields.text("base_prompt").map(|text| text.value),
         language: fields.text("language").map(|text| text.value),
         flow: read_flow(&fields, &inner, diagnostics),
         bounds: read_bounds(&fields, &inner, diagnostics),
         gates: read_gates(&fields),
         wishes: read_wishes(&fields, &inner),
         delivery: read_delivery(&fields, &inner, diagnostics),
-        foreign: hats.values().any(|hat| emits_elsewhere(&hat.instructions.value)),
         hats,
         ..Written::default()
     })
@@ -145,7 +145,7 @@ fn read_bounds(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnos
 fn read_gates(fields: &Fields<'_>) -> Gates {
     let is_list = fields.any("gates").is_some_and(|gates| matches!(gates.node().value, Value::List(_)));
     let auto = fields.bool("auto").map(|flag| flag.value);
-    let mut gates = Gates { auto, is_list, ..Gates::default() };
+    let mut gates = Gates { auto, is_list, given: fields.has("gates"), ..Gates::default() };
     for gate in fields.list("gates") {
         if let Some(name) = gate.text() {
             gates.named.insert(name.value, Located::new(true, name.at));
@@ -164,7 +164,7 @@ fn read_delivery(
     fields: &Fields<'_>,
     inner: &Inner<'_>,
     diagnostics: &mut Diagnostics,
-) -> Vec<Located<&'static str>> {
+) -> IndexMap<&'static str, bool> {
     let from = |object: &Option<Fields<'_>>, key: &str| object.as_ref().and_then(|object| object.bool(key));
     let enabled =
         one_of(from(&inner.labels, "enabled"), from(&inner.state, "use_github_labels"), diagnostics);
@@ -175,8 +175,7 @@ fn read_delivery(
         ("labels", enabled),
         ("dependency", from(&inner.dependency, "resolve")),
     ];
-    let on = asked.into_iter().filter_map(|(key, flag)| flag.map(|flag| (key, flag)));
-    on.filter(|(_, flag)| flag.value).map(|(key, flag)| flag.map(|_| key)).collect()
+    asked.into_iter().filter_map(|(key, flag)| Some((key, flag?.value))).collect()
 }
 
 /// The same in full. Whatever is said twice was reported above; the first counts.

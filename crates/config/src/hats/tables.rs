@@ -37,9 +37,9 @@ pub static ORCH: Object = Object {
         Field::new("gates", GATES_FORMS).about(
             "where a person is asked: `pre-loop`, `post-completion`, `before-pr`, or a topic before it is routed",
         ),
-        Field::new("create_pr", Kind::Bool)
-            .default("false")
-            .about("whether the work on an issue becomes a pull request; `saihai run` delivers nothing"),
+        Field::new("create_pr", Kind::Bool).about(
+            "whether the work on an issue becomes a pull request; absent: as `saihai work` is told; `saihai run` delivers nothing",
+        ),
         Field::new("worktree", Kind::Object(&WORKTREE)).about("the working tree of the work on an issue"),
         Field::new("labels", Kind::Object(&LABELS)).about("the labels of the work on an issue"),
         Field::new("dependency", Kind::Object(&DEPENDENCY)).about("what an issue depends on"),

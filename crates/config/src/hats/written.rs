@@ -41,16 +41,14 @@ pub(super) struct Written {
     pub(super) bounds: Bounds,
     /// Where a person is asked.
     pub(super) gates: Gates,
-    /// Keys that say how the work on an issue is handed over, as far as they ask for something.
-    pub(super) delivery: Vec<Located<&'static str>>,
+    /// Keys that say how the work on an issue is handed over, and whether they ask for something.
+    pub(super) delivery: IndexMap<&'static str, bool>,
     /// What they say, in full.
     pub(super) wishes: Wishes,
     /// The task, where the command line gives none.
     pub(super) task: Option<String>,
     /// What is said about topics, by topic.
     pub(super) topics: IndexMap<String, TopicTexts>,
-    /// Whether some instructions report in a way that is not read (H-69).
-    pub(super) foreign: bool,
 }
 
 /// How events lead from hat to hat, and when the work is done.
@@ -80,6 +78,8 @@ pub(super) struct Bounds {
 pub(super) struct Gates {
     /// `auto`.
     pub(super) auto: Option<bool>,
+    /// Whether there is anything called `gates`, be it empty.
+    pub(super) given: bool,
     /// Each gate as it was written, and whether it asks.
     pub(super) named: IndexMap<String, Located<bool>>,
     /// Whether they were written as a list: those below are then replaced and not added to.
@@ -94,6 +94,7 @@ impl Gates {
         let merged = !self.is_list && (!below.is_list || self.named.is_empty());
         Self {
             auto: self.auto.or(below.auto),
+            given: self.given || below.given,
             below: if merged { below.named } else { IndexMap::new() },
             ..self
         }
@@ -101,7 +102,7 @@ impl Gates {
 
     /// Whether anything was said about gates.
     pub(super) fn are_said(&self) -> bool {
-        self.auto.is_some() || !self.named.is_empty() || !self.below.is_empty()
+        self.auto.is_some() || self.given
     }
 }
 
@@ -123,7 +124,9 @@ impl Written {
         for (topic, texts) in below.topics {
             self.topics.entry(topic).or_insert(texts);
         }
-        let delivery = if self.delivery.is_empty() { below.delivery } else { self.delivery };
+        for (key, asks) in below.delivery {
+            self.delivery.entry(key).or_insert(asks);
+        }
         Self {
             backend: self.backend.or(below.backend),
             model: self.model.or(below.model),
@@ -132,10 +135,8 @@ impl Written {
             flow: self.flow.over(below.flow),
             bounds: self.bounds.over(below.bounds),
             gates: self.gates.over(below.gates),
-            delivery,
             wishes: self.wishes.over(below.wishes),
             task: self.task.or(below.task),
-            foreign: self.foreign || below.foreign,
             ..self
         }
     }

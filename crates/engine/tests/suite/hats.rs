@@ -62,8 +62,12 @@ fn ring(requires: &[&str]) -> Workflow {
         to: (*to).into(),
         orphans: false,
     });
-    workflow.topics =
-        Some(Topics { start: "task.start".into(), routes: routes.collect(), otherwise: "(base)".into() });
+    workflow.topics = Some(Topics {
+        start: "task.start".into(),
+        routes: routes.collect(),
+        otherwise: "(base)".into(),
+        expected: false,
+    });
     workflow.monitors = vec![
         Monitor { watches: Watch::Silent { times: 3 }, then: Alarm::Hold("stalled".to_owned()) },
         Monitor { watches: Watch::Same { times: 3 }, then: Alarm::Hold("stale".to_owned()) },
@@ -147,7 +151,7 @@ fn reasons_are_told_in_the_workflows_words_each_once() {
     let both = Reading { end_word: Some("LOOP_COMPLETE".to_owned()), ..publishes("code.written", None) };
     sim.reply("tester", both);
     let prompt = text_of(sim.asks[0].draft.as_ref().unwrap());
-    assert_eq!(prompt, "tester\ncode.written\n First tests.failing.");
+    assert_eq!(prompt, "tester\ncode.written\nFirst tests.failing.");
     sim.prove_replay();
 }
 
@@ -251,4 +255,60 @@ fn a_person_who_resumes_gives_every_hat_its_activations_again() {
     assert_eq!(sim.outcome(), "parked: exhausted");
     assert_eq!(sim.run.counts().visits_of(&"tester".into()), 4);
     sim.prove_replay();
+}
+
+// H-54: failed attempts in a row are counted, whichever of the two kinds they are.
+#[test]
+fn failures_of_both_kinds_stand_in_one_row_where_that_is_wanted() {
+    for (together, attempts) in [(true, 3), (false, 5)] {
+        let mut workflow = ring(&[]);
+        workflow.retry = Retry { transient: 3, crashed: 3, together, ..Retry::default() };
+        let mut sim = Sim::started(workflow);
+        let mut made = 0;
+        while !sim.run.is_parked() {
+            let request = sim.asks.remove(0);
+            let class = [FailureClass::Crashed, FailureClass::Transient][made % 2];
+            made += 1;
+            sim.fail_to(&request, Failure::new(class, "x"));
+            sim.at += 100_000;
+            sim.fact(Fact::Woke);
+        }
+        assert_eq!(made, attempts, "{together}");
+        sim.prove_replay();
+    }
+}
+
+// H-47: what the engine publishes is published in this run as well.
+#[test]
+fn a_required_event_may_be_the_engines() {
+    let mut sim = Sim::started(ring(&["task.start"]));
+    sim.reply("tester", ends("LOOP_COMPLETE"));
+    assert_eq!(sim.outcome(), "completed: complete");
+    let mut workflow = ring(&["tester.exhausted"]);
+    let stage = workflow.stages.get_mut("tester").unwrap();
+    stage.visits = Some(VisitLimit {
+        max: 1,
+        once_instead: Some("coder".into()),
+        publishes: Some("tester.exhausted".into()),
+    });
+    let mut sim = Sim::started(workflow);
+    sim.reply("tester", publishes("code.written", None));
+    sim.reply("coder", ends("LOOP_COMPLETE"));
+    assert_eq!(sim.outcome(), "completed: complete");
+    sim.prove_replay();
+}
+
+// H-29: where hats exist an event that none takes is an orphan, even if none takes any.
+#[test]
+fn an_event_astray_is_remarked_even_where_no_hat_has_a_trigger() {
+    for expected in [true, false] {
+        let mut workflow = ring(&[]);
+        workflow.topics.as_mut().unwrap().routes.clear();
+        workflow.topics.as_mut().unwrap().expected = expected;
+        let mut sim = Sim::started(workflow);
+        sim.reply("tester", publishes("tests.passing", None));
+        let remarked = Decision::Remarked { topic: "tests.passing".into(), remark: Remark::Orphaned };
+        assert_eq!(sim.decisions().contains(&&remarked), expected);
+        sim.prove_replay();
+    }
 }

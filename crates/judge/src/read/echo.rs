@@ -30,16 +30,17 @@ impl<'a> Echo<'a> {
         if runs.is_empty() {
             return false;
         }
-        let mut around = [""; 2 * RUN - 1];
-        around[RUN - 1] = essence(page.line(line));
-        let (mut before, mut after) = (Some(line), Some(line));
+        let mut lines = [None; 2 * RUN - 1];
+        lines[RUN - 1] = Some(line);
         for distance in 1..RUN {
-            before = before.and_then(|line| previous(page, line));
-            after = after.and_then(|line| next(page, line));
-            around[RUN - 1 - distance] = before.map_or("", |line| essence(page.line(line)));
-            around[RUN - 1 + distance] = after.map_or("", |line| essence(page.line(line)));
+            lines[RUN - 1 - distance] = lines[RUN - distance].and_then(|line| previous(page, line));
+            lines[RUN - 1 + distance] = lines[RUN - 2 + distance].and_then(|line| next(page, line));
         }
-        around.windows(RUN).any(|run| runs.contains(run))
+        // The prompt may be repeated as it is, or as a quotation; what it quotes itself is somebody else's.
+        [str::trim, essence].into_iter().any(|compared| {
+            let around = lines.map(|line| line.map_or("", |line| compared(page.line(line))));
+            around.windows(RUN).any(|run| runs.contains(run))
+        })
     }
 
     /// Whether the reply ends as the prompt ends, by three lines or more.
@@ -54,7 +55,7 @@ impl<'a> Echo<'a> {
     }
 }
 
-/// What of a line is compared: without blanks around it, and without the marks that only quote it.
+/// A line without blanks around it and without the marks that only quote it.
 pub(super) fn essence(line: &str) -> &str {
     line.trim_start_matches(|c: char| c.is_whitespace() || c == '>').trim_end()
 }
@@ -72,7 +73,7 @@ pub(super) fn next(page: &Page<'_>, line: usize) -> Option<usize> {
 fn runs(prompt: &str) -> HashSet<[&str; RUN]> {
     let mut found = HashSet::new();
     let mut run = [""; RUN];
-    for line in prompt.lines().map(essence).filter(|line| !line.is_empty()) {
+    for line in prompt.lines().map(str::trim).filter(|line| !essence(line).is_empty()) {
         run.rotate_left(1);
         run[RUN - 1] = line;
         if !run[0].is_empty() {
@@ -109,9 +110,16 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_blanks_and_quotation_marks_hide_no_echo() {
+    fn blank_lines_and_blanks_hide_no_echo() {
         check("a\n\n  b\n\nc", "=a\n=b  \n=c\n");
-        check("a\nb\nc", "=> a\n=>\n=> b\n=\n=> c\n".replace("=>\n", " >\n").replace("=\n", " \n").as_str());
+    }
+
+    // H-37: what a prompt quotes of an earlier reply is not forbidden to the next one.
+    #[test]
+    fn what_the_prompt_only_quotes_may_be_said_again() {
+        check("> a\n> b\n> c", " a\n b\n c\n");
+        check("> a\n> b\n> c", "=> a\n=> b\n=> c\n");
+        check("a\nb\nc", "=> a\n >\n=> b\n \n=> c\n");
     }
 
     #[test]

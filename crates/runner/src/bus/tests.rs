@@ -12,7 +12,8 @@ fn workflow() -> Workflow {
     let route =
         |pattern: &str, to: &str| Route { pattern: pattern.to_owned(), to: to.into(), orphans: false };
     let routes = vec![route("task.start", "tester"), route("tests.failing", "coder")];
-    workflow.topics = Some(Topics { start: "task.start".into(), routes, otherwise: "(base)".into() });
+    workflow.topics =
+        Some(Topics { start: "task.start".into(), routes, otherwise: "(base)".into(), expected: false });
     workflow
 }
 

@@ -2,7 +2,7 @@
 
 use saihai_model::{
     Activity, Decision, Destination, Entry, Exit, Fact, Holds, Moment, Published, Record, Remark, StageId,
-    Target, Topic, Verdict, Workflow,
+    Target, Text, Topic, Verdict, Workflow,
 };
 
 /// An event that was published.
@@ -55,6 +55,8 @@ pub enum Fate {
 pub struct BusEvents<'w> {
     workflow: &'w Workflow,
     began: bool,
+    /// The message of the first event.
+    task: Option<String>,
     /// The events of the last reply of the stage that is visited.
     said: Vec<Published>,
     orphaned: bool,
@@ -66,7 +68,8 @@ pub struct BusEvents<'w> {
 impl<'w> BusEvents<'w> {
     /// Nothing seen yet.
     pub fn new(workflow: &'w Workflow) -> Self {
-        Self { workflow, began: false, said: Vec::new(), orphaned: false, out_of_scope: false, last: None }
+        let (said, task, last) = (Vec::new(), None, None);
+        Self { workflow, began: false, task, said, orphaned: false, out_of_scope: false, last }
     }
 
     /// Takes one record in and says which events it settles, in order.
@@ -74,6 +77,10 @@ impl<'w> BusEvents<'w> {
         match &record.entry {
             Entry::Fact(Fact::Replied(reply)) => {
                 self.said.clone_from(&reply.reading.events);
+                Vec::new()
+            }
+            Entry::Fact(Fact::Started(start)) => {
+                self.task = Some(&start.task).filter(|task| !task.is_empty()).map(shown);
                 Vec::new()
             }
             Entry::Fact(_) => Vec::new(),
@@ -101,9 +108,11 @@ impl<'w> BusEvents<'w> {
         let Some(topics) = &self.workflow.topics else { return Vec::new() };
         // Whatever is entered first may only prepare the work; the table says whose it is.
         let (to, taken) = saihai_judge::route(topics, &topics.start);
-        let fate = if taken { Fate::Taken(to.clone()) } else { Fate::Orphaned(to.clone()) };
+        let orphaned = !taken && topics.has_orphans();
+        let fate = if orphaned { Fate::Orphaned(to.clone()) } else { Fate::Taken(to.clone()) };
         self.last = Some(topics.start.clone());
-        let event = self.event(record, topics.start.clone(), None, Source::Start, fate);
+        let task = self.task.take();
+        let event = self.event(record, topics.start.clone(), task, Source::Start, fate);
         let asks_first = is_gate(self.workflow, stage).then(|| stage.clone());
         vec![BusEvent { gate: asks_first.or(event.gate.clone()), ..event }]
     }
@@ -156,6 +165,11 @@ impl<'w> BusEvents<'w> {
         };
         BusEvent { seq: record.seq, at: record.at, topic, message, source, fate, gate }
     }
+}
+
+/// A task as the message of an event; a long one stands in a file of the run.
+fn shown(task: &Text) -> String {
+    task.inline().map_or_else(|| format!("[{} bytes]", task.bytes()), str::to_owned)
 }
 
 /// Who is asked once a person has said yes, and the first gate on the way there. A gate publishes and takes nothing: it

@@ -81,7 +81,7 @@ fn a_file_of_the_public_tool_loads_and_runs_unchanged() {
     assert!(prompt.contains("# Hat: 🔎 レビュアー\n変更を読み"), "{prompt}");
     for (wrong, key) in [
         ("max_iterations: 0", "must be at least 1, not `0`"),
-        ("max_iterations: many", "`max_iterations` must be"),
+        ("max_iterations: many", "max_iterations` must be a whole number"),
     ] {
         let file = PUBLIC.replace("max_iterations: 40", wrong);
         let refused = run(&self::project(&file, &[])).exits(2);
@@ -119,8 +119,9 @@ fn everything_wrong_is_said_at_once_with_file_place_and_help() {
       |
     3 |   b: {name: "", triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}
       |             ^^ blank
+      = help: write what people call it, such as `🧪 Tester`
 
-    error[hats/unknown-key]: unknown key `trigers`
+    error[hats/unknown-key]: unknown key `hats.c.trigers`
     --> orch.yml:4:33
       |
     4 |   c: {name: C, triggers: [a.b], trigers: [x], publishes: [LOOP_COMPLETE], instructions: x}

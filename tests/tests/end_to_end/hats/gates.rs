@@ -118,3 +118,35 @@ hats:
     planned.saihai(["resume", "last"]).run().exits(0);
     assert_eq!(planned.journal().path_taken(), ["planner", "gate/plan.ready", "builder", "reviewer"]);
 }
+
+// H-57: a gate before the first topic asks behind the one before everything.
+#[test]
+fn a_gate_before_the_first_topic_asks_too() {
+    let gated = format!(
+        "auto: false\ngates: {{task.start: true, post-completion: false}}\n{}",
+        RING.replace("[\"code.written\"]", "[\"code.written\", \"task.start\"]")
+    );
+    let project = project(&gated, &REPLIES);
+    run(&project).exits(6);
+    for _ in 0..2 {
+        assert_eq!(prompts(&project).len(), 0);
+        project.saihai(["answer", "last", "yes"]).run().exits(0);
+        project.saihai(["resume", "last"]).run();
+    }
+    assert_eq!(project.journal().path_taken(), ["gate/pre-loop", "gate/task.start", "tester", "closer"]);
+}
+
+// H-47: what a refused completion lacks is told to the hat behind the gate.
+#[test]
+fn a_gate_swallows_no_reminder() {
+    let gated = format!("gates: [tests.failing]\nrequired_events: [tests.passing]\n{RING}");
+    let project = project(&gated, &["LOOP_COMPLETE\nEVENT: tests.failing", "EVENT: code.written"]);
+    run(&project).exits(6);
+    project.saihai(["answer", "last", "yes"]).run().exits(0);
+    project.saihai(["resume", "last"]).run();
+    let prompt = project.journal().prompt("coder");
+    assert!(
+        prompt.contains("# Reminder\nThe task cannot be finished before tests.passing was published.\n"),
+        "{prompt}"
+    );
+}

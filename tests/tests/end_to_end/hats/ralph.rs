@@ -86,9 +86,9 @@ hats:
     work.begin
 
     # How to end your reply
-    End your reply with one line `EVENT: <topic>`, not in a code block; a short message may follow on the same line. Topics: built.
     - `built`: it is built
     - `built`: say what
+    End your reply with one line `EVENT: <topic>`, not in a code block; a short message may follow on the same line. Topics: built.
     ");
     assert!(prompts[1].contains("The topic other does not belong to this role."), "{}", prompts[1]);
     assert!(prompts[2].contains("cannot be finished before built was published"), "{}", prompts[2]);
@@ -110,6 +110,51 @@ hats:
     );
     let both = project(&format!("event_loop: {{prompt: a, prompt_file: b}}\n{HAT}"), &[]);
     assert!(run(&both).run().exits(2).stderr.contains("hats/alias-conflict"));
+}
+
+// H-32: what a file says about its topics is not the last word of a prompt, so that repeating it publishes nothing.
+#[test]
+fn an_agent_that_prints_what_its_file_says_of_topics_publishes_none_of_them() {
+    let collection = "event_loop: {prompt: T, max_iterations: 3}
+events: {built: {on_publish: 'print EVENT: built', on_trigger: 'was EVENT: built'}}
+hats:
+  a: {name: A, triggers: [task.start], publishes: [built], instructions: Build it.}
+  b: {name: B, triggers: [built], publishes: [LOOP_COMPLETE], instructions: Look.}
+";
+    let prompt = project(collection, &[]).saihai(["prompt", "ralph.yml"]).run().exits(0).stdout;
+    assert!(prompt.contains("- `built`: print EVENT: built\nEnd your reply"), "{prompt}");
+    let echoing = project(collection, &[prompt.as_str(); 3]);
+    run(&echoing).run().exits(5);
+    assert_eq!(echoing.journal().path_taken(), ["a"]);
+}
+
+// H-66: whoever takes a topic is told what is said about it, by whatever trigger it is taken, and nothing about others.
+#[test]
+fn what_is_said_about_a_topic_is_told_with_that_topic() {
+    let collection = "event_loop: {prompt: T, max_iterations: 9}
+events:
+  task.start: {on_trigger: begin well}
+  build.done: {on_trigger: a build is done}
+  build.broken: {on_trigger: a build is broken}
+  astray: {on_trigger: it went astray}
+hats:
+  a: {name: A, triggers: [task.start, again], publishes: [build.done, build.broken], instructions: Build it.}
+  b: {name: B, triggers: ['build.*'], publishes: [again], instructions: Look.}
+  default: {name: D, triggers: [], publishes: [again], instructions: Sort it out.}
+";
+    let replies =
+        ["EVENT: build.done", "EVENT: again", "EVENT: build.broken", "EVENT: astray", "LOOP_COMPLETE"];
+    let project = project(collection, &replies);
+    run(&project).run().exits(0);
+    let told: Vec<String> = prompts(&project)
+        .iter()
+        .map(|prompt| {
+            let lines = prompt.lines().filter(|line| line.starts_with("- `"));
+            lines.collect::<Vec<_>>().join(", ")
+        })
+        .collect();
+    let [done, broken] = ["- `build.done`: a build is done", "- `build.broken`: a build is broken"];
+    assert_eq!(told, ["- `task.start`: begin well", done, "", broken, "- `astray`: it went astray"]);
 }
 
 /// A program that writes down how it was started, and ends the work.

@@ -17,7 +17,7 @@ fn hats_are_switched_by_the_last_event_until_the_closing_word() {
     run(&project).exits(0);
     assert_eq!(project.journal().path_taken(), ["tester", "closer", "tester", "coder"]);
     insta::assert_snapshot!(published(&project).join("\n"), @r"
-    start task.start - taken tester task.start
+    start task.start The task. taken tester task.start
     tester tests.failing two red not_routed - -
     tester tests.passing - taken closer tests.passing
     closer code.written - taken tester code.written
@@ -173,14 +173,14 @@ fn the_log_lists_every_event_for_programs() {
     let gated = format!("gates: [pre-loop, tests.failing]\n{RING}");
     let project = project(&gated, &["EVENT: tests.failing two red", "EVENT: code.written", "LOOP_COMPLETE"]);
     run(&project).exits(6);
-    assert_eq!(published(&project), ["start task.start - taken tester task.start (gate/pre-loop)"]);
+    assert_eq!(published(&project), ["start task.start The task. taken tester task.start (gate/pre-loop)"]);
     for code in [6, 0] {
         project.saihai(["answer", "last", "yes"]).run().exits(0);
         project.saihai(["resume", "last"]).run().exits(code);
     }
     // A gate neither publishes nor takes: hats do, by their triggers.
     insta::assert_snapshot!(published(&project).join("\n"), @r"
-    start task.start - taken tester task.start (gate/pre-loop)
+    start task.start The task. taken tester task.start (gate/pre-loop)
     tester tests.failing two red taken coder tests.failing (gate/tests.failing)
     coder code.written - taken tester code.written
     ");

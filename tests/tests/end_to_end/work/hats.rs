@@ -36,6 +36,15 @@ fn waits_at(keys: &str) -> String {
     place.map_or_else(|| format!("{:?}", outcomes(&outcome)), str::to_owned)
 }
 
+// H-58: a file that lists no gate says that none asks; one that says nothing leaves it to `work`.
+#[test]
+fn an_empty_list_of_gates_is_no_silence() {
+    for keys in ["gates: []\n", "gates: {}\n"] {
+        assert_eq!(waits_at(keys), r##"["#7 branch-ready"]"##, "{keys}");
+    }
+    assert_eq!(waits_at(""), "pre-loop");
+}
+
 // H-57
 #[test]
 fn gates_of_the_file_are_those_of_the_work() {
@@ -181,6 +190,7 @@ fn a_file_that_wants_no_worktree_has_none_in_a_run() {
     project.saihai(["run", "orch", "--issue", "7", "--auto", "--script", "script.yaml"]).run().exits(0);
     assert!(project.root().join("f").exists());
     assert!(!project.root().join(".worktrees").exists());
-    // Work has one all the same: it delivers a branch.
-    auto(&project, &[]).exits(0);
+    // Work has one all the same, and says so: it delivers a branch.
+    let worked = auto(&project, &[]).exits(0);
+    assert!(worked.stderr.contains("note: `orch` wants no worktree; every issue has one"), "{worked}");
 }

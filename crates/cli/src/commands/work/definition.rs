@@ -79,6 +79,9 @@ impl Ready {
         diagnostics::insist(&found, strict, streams)?;
         let language = prepared.language;
         let wishes = prepared.wishes.clone();
+        if wishes.worktree == Some(false) {
+            streams.note(&format!("`{name}` wants no worktree; every issue has one all the same"));
+        }
         let work = wished(ground.work.clone(), &wishes, ground);
         let resolve = wishes.resolve == Some(true);
         let auto = flags.presence.auto || wishes.auto == Some(true);

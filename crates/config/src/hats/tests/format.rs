@@ -22,15 +22,15 @@ fn everything_wrong_with_hats_is_said_at_once_with_its_place() {
     let hats = "hats:\n  a: {name: A, triggers: [], publishes: [], instructions: x}\n  b: {name: \"\", triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n  c: {name: C, triggers: [a.b], trigers: [x], publishes: [LOOP_COMPLETE], instructions: x}\n";
     insta::assert_snapshot!(Project::new(hats).said(), @r"
     error hats/bad-value hats.a.triggers 2:26 `hats.a.triggers` must not be empty (only the hat `default` may have none: it is reached when no trigger matches)
-    error hats/bad-value hats.b.name 3:13 `hats.b.name` must not be blank
-    error hats/unknown-key hats.c.trigers 4:33 unknown key `trigers` (did you mean `triggers`?)
+    error hats/bad-value hats.b.name 3:13 `hats.b.name` must not be blank (write what people call it, such as `🧪 Tester`)
+    error hats/unknown-key hats.c.trigers 4:33 unknown key `hats.c.trigers` (did you mean `triggers`?)
     ");
     insta::assert_snapshot!(Project::new("hats: {a: {}, b: null}").said(), @r"
-    error hats/missing-key hats.a 1:11 a hat needs `name`
-    error hats/missing-key hats.a 1:11 a hat needs `triggers`
-    error hats/missing-key hats.a 1:11 a hat needs `publishes`
-    error hats/missing-key hats.a 1:11 a hat needs `instructions`
-    error hats/bad-type hats.b 1:18 `b` must be a mapping, but nothing is given
+    error hats/missing-key hats.a 1:11 `hats.a` needs `name` (`name`: its display name)
+    error hats/missing-key hats.a 1:11 `hats.a` needs `triggers` (`triggers`: the topics that activate it; `*` stands for one whole segment, a lone `*` for every topic; may be empty for `default` only)
+    error hats/missing-key hats.a 1:11 `hats.a` needs `publishes` (`publishes`: the topics it may publish)
+    error hats/missing-key hats.a 1:11 `hats.a` needs `instructions` (`instructions`: what the agent is told in this role)
+    error hats/bad-type hats.b 1:18 `hats.b` must be a mapping, but nothing is given
     ");
 }
 
@@ -231,4 +231,32 @@ fn a_gate_at_which_nobody_would_be_asked_is_an_error() {
     insta::assert_snapshot!(Project::new(&format!("gates: [after_plan]\n{}", hat(""))).said(), @"note hats/gate-alias gates[0] 1:9 `after_plan` means the gate `pre-loop`: no hat publishes `plan.ready`");
     insta::assert_snapshot!(Project::new("gates: {after_plan: true}\npreset: spec-driven").said(), @"note hats/gate-alias gates.after_plan 1:9 `after_plan` means the gate `plan.ready`: some hat publishes `plan.ready`");
     begins(&format!("gates: {{pre-loop: true, pre_loop: false}}\n{}", hat("")), "error hats/alias-conflict");
+}
+
+// H-19: what stands in another place of a key alone has its effect.
+#[test]
+fn every_alias_of_a_key_is_that_key() {
+    let looping = "loop: {max_iterations: 5, completion_promise: DONE, idle_timeout_secs: 7}\n";
+    let workflow = Project::new(&format!("{looping}{}", hat("publishes: [DONE]"))).workflow();
+    let word = &super::directives(&workflow, "tester").words[0].word;
+    assert_eq!((workflow.limits.rounds, word.as_str()), (Some(5), "DONE"));
+    assert_eq!(workflow.limits.silence, Some(saihai_model::Millis::seconds(7)));
+    let state = "state: {use_github_labels: true, label_prefix: mine}\n";
+    let wishes = Project::new(&format!("{state}{}", hat(""))).load().wishes;
+    assert_eq!((wishes.labels, wishes.label_prefix.as_deref()), (Some(true), Some("mine")));
+}
+
+// H-17: the key, the value and what is allowed.
+#[test]
+fn a_number_that_does_not_fit_is_named_with_what_would() {
+    for (value, said) in [
+        ("0", "`max_iterations` must be at least 1, not `0`"),
+        ("-1", "`max_iterations` must be at least 1, not `-1`"),
+        ("1.5", "`max_iterations` must be a whole number, not a number (write a whole number, at least 1)"),
+        ("abc", "`max_iterations` must be a whole number, not text (write a whole number, at least 1)"),
+        ("5000000000", "`max_iterations` must be at most 4294967295, not `5000000000`"),
+    ] {
+        let found = Project::new(&format!("max_iterations: {value}\n{}", hat(""))).said();
+        assert!(found.ends_with(said), "{found}");
+    }
 }

@@ -222,3 +222,18 @@ fn a_built_in_preset_speaks_the_language_of_the_file() {
     assert_eq!(language("preset: tdd\nlanguage: en", Language::Japanese), Language::English);
     assert_eq!(language("hats: {}", Language::Japanese), Language::English, "by kana, whatever settings say");
 }
+
+// H-20: what is said wins, be it that there is nothing.
+#[test]
+fn an_empty_base_prompt_and_a_no_replace_those_of_the_preset() {
+    let preset = "base_prompt: Theirs.\ncreate_pr: true\nhats:\n  one: {name: O, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: 'ralph emit x'}\n";
+    let on = |own: &str| Project::new(&format!("preset: p\n{own}")).file("presets/p.yml", preset);
+    let prompt = |project: &Project| format!("{:?}", super::turn(&project.workflow(), "one").prompt);
+    let below = prompt(&on(""));
+    assert!(below.contains("Theirs.") && below.contains("`ralph emit TOPIC TEXT`"), "{below}");
+    assert!(!prompt(&on("base_prompt: ''\n")).contains("Theirs."));
+    assert_eq!(on("").load().notes.len(), 1, "`create_pr` is not done by `run`");
+    assert_eq!(on("create_pr: false\n").load().notes, [""; 0]);
+    // H-69: a hat that is replaced speaks no more.
+    assert!(!prompt(&on(OWN)).contains("ralph emit"));
+}

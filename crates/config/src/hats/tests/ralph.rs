@@ -57,7 +57,8 @@ fn keys_of_the_event_loop_are_those_of_orch() {
         (workflow.limits.rounds, workflow.limits.runtime, workflow.limits.silence),
         (Some(7), Some(Millis::seconds(60)), Some(Millis::seconds(9)))
     );
-    assert_eq!((workflow.retry.transient, workflow.retry.crashed), (3, 3));
+    assert_eq!((workflow.retry.transient, workflow.retry.crashed, workflow.retry.together), (3, 3, true));
+    assert_eq!(workflow.limits.budget.usd, saihai_model::Usd::from_dollars(2.0));
     assert_eq!(workflow.entry.as_str(), "a");
     let said = directives(&workflow, "a");
     assert!(said.enforce);

@@ -95,3 +95,16 @@ fn files_that_are_not_read_are_named() {
     warning hats/ignored-file `.orch.yml` is not read: `orch.yml` comes first (keep one of them, or give the path of the one you mean)
     ");
 }
+
+// H-13, H-64: wherever it stands that reaches an agent.
+#[test]
+fn variables_and_commands_are_warned_of_in_names_and_further_instructions_too() {
+    let named = Project::new(&super::hat("name: 'T {{x}}'")).said();
+    assert!(named.starts_with("warning hats/unexpanded-variable hats.tester.name"), "{named}");
+    let hats = "hats:\n  a: {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x, extra_instructions: ['use {{y}}', 'ralph emit z']}\n";
+    let said = Project::named("ralph.yml", hats).said();
+    let codes: Vec<&str> = said.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+    assert_eq!(codes, ["hats/unexpanded-variable", "hats/foreign-emit"], "{said}");
+    let default = hats.replace("extra_instructions", "default_publishes: nobody.takes, extra_instructions");
+    assert!(Project::named("ralph.yml", &default).said().contains("hats/unhandled-topic"), "{default}");
+}

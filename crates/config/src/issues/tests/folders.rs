@@ -140,18 +140,21 @@ fn all_errors_of_all_files_are_told_at_once() {
       |
     3 | depends_on: [0, x]
       |                 ^ text
+      = help: write a whole number, between 1 and 999999999
 
     error[work/bad-type]: `priority` must be a whole number, not text
     --> .saihai/issues/3-c.md:4:11
       |
     4 | priority: high
       |           ^^^^ text
+      = help: write a whole number, between -1000000 and 1000000
 
     error[work/bad-type]: `id` must be a whole number, not a number
     --> .saihai/issues/3-c.md:5:5
       |
     5 | id: 1.5
       |     ^^^ a number
+      = help: write a whole number, between 1 and 999999999
 
     error[work/missing-key]: `.saihai/issues/4-e.md` has no title
     --> .saihai/issues/4-e.md:2:8

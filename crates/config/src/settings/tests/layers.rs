@@ -206,6 +206,7 @@ fn wrong_variables_and_flags_are_shown_like_files() {
       |
     1 | many
       | ^^^^ text
+      = help: write a whole number, between 1 and 1024
 
     error[settings/unknown-provider]: no provider is named `cluade`
     --> SAIHAI_PROVIDER:1:1

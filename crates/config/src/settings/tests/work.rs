@@ -186,6 +186,7 @@ fn every_wrong_kind_of_work_is_told_with_its_place() {
       |
     4 | jobs = "two"
       |        ^^^^^ text
+      = help: write a whole number, between 1 and 256
 
     error[settings/bad-value]: `work.every` must be at least `15s`
     --> /home/me/.config/saihai/config.toml:5:9

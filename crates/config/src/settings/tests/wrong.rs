@@ -120,6 +120,7 @@ fn wrong_types_and_values_are_told_with_what_is_allowed() {
       |
     9 | tokens = 1.5
       |          ^^^ a number
+      = help: write a whole number, at least 1
 
     error[settings/bad-value]: `minutes` is an amount that cannot be counted
      --> /home/me/.config/saihai/config.toml:10:11

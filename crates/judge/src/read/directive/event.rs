@@ -26,7 +26,7 @@ pub(super) struct Mark<'a> {
     /// The emphasis directly before it, which ends with the topic or with the message.
     emphasis: Option<char>,
     /// What follows it.
-    rest: &'a str,
+    pub(super) rest: &'a str,
 }
 
 impl<'a> Mark<'a> {
@@ -94,7 +94,10 @@ fn message(mark: &Mark<'_>, taken: &Taken<'_>) -> Option<String> {
     if let Some(emphasis) = mark.emphasis.filter(|emphasis| !taken.closing.contains(*emphasis)) {
         text = text.trim_end_matches(emphasis).trim_end();
     }
-    text = text.strip_prefix([':', '-', '–', '—', '|']).unwrap_or(text).trim_start();
+    // One mark leads to the message; a colon directly behind the topic is that one.
+    if !taken.closing.contains(':') {
+        text = text.strip_prefix([':', '-', '–', '—', '|']).unwrap_or(text).trim_start();
+    }
     if text.chars().all(is_punctuation) {
         return None;
     }

@@ -116,7 +116,8 @@ fn what_follows_the_topic_is_its_message() {
     check("EVENT: a - x", &["1 a: x"]);
     check("EVENT: a — x — y ", &["1 a: x — y"]);
     check("EVENT: a | x", &["1 a: x"]);
-    check("EVENT: a: - x", &["1 a: x"]);
+    check("EVENT: a: - x", &["1 a: - x"]);
+    check("EVENT: a** - x", &["1 a: x"]);
     check("**EVENT: a**", &["1 a"]);
     check("**EVENT: a** all *green*", &["1 a: all *green*"]);
     check("**EVENT: a all green**", &["1 a: all green"]);
@@ -236,6 +237,8 @@ fn a_closing_word_inside_a_sentence_ends_nothing() {
         "- [ ] LOOP_COMPLETE",
         "❌ LOOP_COMPLETE",
         "pass.LOOP_COMPLETE",
+        "PREVENT:LOOP_COMPLETE",
+        "MY_EVENT:LOOP_COMPLETE",
         "(LOOP_COMPLETE)",
     ] {
         check(text, &[&format!("? inside_sentence: {text}")]);

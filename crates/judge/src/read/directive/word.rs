@@ -1,6 +1,6 @@
 //! Words that end a run.
 
-use super::event::Mark;
+use super::event::{self, Mark};
 
 /// How a closing word stands in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,13 @@ fn last_word<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     }
     let separates = |text: &str| text.chars().next_back().is_none_or(|c| c.is_whitespace() || !c.is_ascii());
     let decorated = before.trim_end_matches(|c: char| is_decoration(c) && !c.is_whitespace());
-    let stands = separates(before) || separates(decorated) || before.ends_with("EVENT:");
+    let stands = separates(before) || separates(decorated) || publishes(before);
     (stands && !is_negated(before)).then_some(last)
+}
+
+/// Whether a text ends with `EVENT:` as a word of its own.
+fn publishes(text: &str) -> bool {
+    event::marks(text).last().is_some_and(|mark| text.ends_with("EVENT:") && mark.rest.is_empty())
 }
 
 fn is_negated(text: &str) -> bool {

@@ -147,6 +147,7 @@ fn topics_words_and_silence_are_taken() {
         start: "start".into(),
         routes: vec![Route { pattern: "planned".into(), to: "builder".into(), orphans: false }],
         otherwise: "planner".into(),
+        expected: false,
     });
     assert_snapshot!(tour(&workflow), @"
     planner:planned builder:built planner~:directive planner:planned builder~:directive builder:planned builder:directive | completed: complete
