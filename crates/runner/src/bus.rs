@@ -48,12 +48,14 @@ impl<'w> Bus<'w> {
     ) -> Subscription {
         let (told, heard) = channel::<BusEvent>();
         // It ends when the bus drops its side; nobody waits for an observer that never returns.
+        let alive = Arc::new(());
+        let subscribed = Arc::downgrade(&alive);
         thread::spawn(move || {
-            for event in heard {
+            // What was on its way when somebody unsubscribed is not told any more.
+            for event in heard.into_iter().take_while(|_| subscribed.strong_count() > 0) {
                 let _ = catch_unwind(AssertUnwindSafe(|| observer(&event)));
             }
         });
-        let alive = Arc::new(());
         let observer = Observer { pattern: pattern.to_owned(), told, alive: Arc::downgrade(&alive) };
         self.observers.push(observer);
         Subscription { _alive: alive }

@@ -146,6 +146,28 @@ async fn observers_of_a_run_hear_its_events_in_order_and_neither_stop_nor_delay_
     assert_eq!(decided(&project), decided(&undisturbed));
 }
 
+// H-61: dropping the handle ends it, also for events that wait to be told.
+#[tokio::test(start_paused = true)]
+async fn whoever_unsubscribes_hears_nothing_more_not_even_what_is_on_its_way() {
+    let project = testing::Project::new();
+    let texts = ["EVENT: tests.failing", "EVENT: code.written", "LOOP_COMPLETE"];
+    let driver = project.start(testing::hats(testing::PAIR), testing::script(&texts)).unwrap();
+    testing::drive(driver, Going::default()).await.0.unwrap();
+    let workflow = testing::hats(testing::PAIR);
+    let mut bus = Bus::new(&workflow);
+    let (tell, heard) = channel();
+    let (go_on, waits) = channel::<()>();
+    let subscription = bus.subscribe("*", move |event| {
+        tell.send(event.topic.to_string()).unwrap();
+        waits.recv().unwrap();
+    });
+    project.last().read(&mut |record| bus.see(&record)).unwrap();
+    assert_eq!(next(&heard, 1), ["task.start"]);
+    drop(subscription);
+    go_on.send(()).unwrap();
+    assert!(heard.recv().is_err(), "two more were published");
+}
+
 // A gate neither publishes nor takes: it is told who is behind it, and where a person is asked first.
 #[tokio::test(start_paused = true)]
 async fn an_event_at_a_gate_leads_to_the_hat_behind_it() {

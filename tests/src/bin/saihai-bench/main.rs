@@ -8,6 +8,7 @@ mod large;
 mod law;
 mod memory;
 mod numbers;
+mod reading;
 mod resume;
 mod selection;
 mod start;
@@ -28,7 +29,7 @@ fn main() -> Result<ExitCode> {
         ["live-runs", count] => return memory::live_runs(count.parse()?).map(|()| ExitCode::SUCCESS),
         ["large-reply", bytes] => return large::large_reply(bytes.parse()?).map(|()| ExitCode::SUCCESS),
         ["--only", law] => Some(*law),
-        _ => bail!("usage: cargo xtask bench [--only T-n]"),
+        _ => bail!("usage: cargo xtask bench [--only LAW]"),
     };
     println!("{}", law::machine());
     let mut kept = true;
@@ -45,7 +46,7 @@ fn main() -> Result<ExitCode> {
 
 type Measure = fn() -> Result<Vec<Law>>;
 
-const LAWS: [(&str, Measure); 7] = [
+const LAWS: [(&str, Measure); 8] = [
     ("T-100", start::measure),
     ("T-101", turn::measure),
     ("T-102", flat::measure),
@@ -53,4 +54,5 @@ const LAWS: [(&str, Measure); 7] = [
     ("T-104", resume::measure),
     ("T-106", selection::measure),
     ("T-107", large::measure),
+    ("H-35", reading::measure),
 ];

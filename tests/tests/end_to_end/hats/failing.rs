@@ -117,8 +117,8 @@ fn a_silent_agent_and_what_it_started_are_ended_and_it_is_asked_again() {
     assert_eq!(calls(&project), 2);
 }
 
-/// A run whose third turn is under way, and the process that answers it.
-fn in_turn_three(project: &Project) -> (Live, u32) {
+/// A run whose third turn is under way, the process that answers it, and what that has started.
+fn in_turn_three(project: &Project) -> (Live, [u32; 2]) {
     let mut live =
         project.saihai(["run", "orch", "The task.", "--json"]).env("PATH", "/usr/bin:/bin").start();
     for _ in 0..3 {
@@ -129,15 +129,16 @@ fn in_turn_three(project: &Project) -> (Live, u32) {
         assert!(begun.elapsed() < Duration::from_secs(60), "its third turn does not begin");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let third = project.read("third").trim().parse().expect("a number");
-    (live, third)
+    let third = project.read("third");
+    let mut family = third.split_whitespace().map(|process| process.parse().expect("a number"));
+    (live, [(); 2].map(|()| family.next().expect("two of them")))
 }
 
 /// Red, written, and then an agent that stays until it is ended and at its next call goes to the end.
 const STAYS: &str = "case $n in
 0) echo 'EVENT: tests.failing two red';;
 1) echo 'EVENT: code.written all done';;
-2) echo $$ > now; mv now third; sleep 600;;
+2) sleep 600 & echo $$ $! > now; mv now third; wait;;
 3) echo 'EVENT: tests.passing';;
 *) echo LOOP_COMPLETE;;
 esac
@@ -173,10 +174,10 @@ fn after_ctrl_c_no_child_is_left_and_resume_begins_at_the_same_turn() {
     let calm =
         calm.saihai(["run", "orch", "The task.", "--json"]).env("PATH", "/usr/bin:/bin").run().exits(0);
     let project = with_agent("", STAYS);
-    let (live, agent) = in_turn_three(&project);
+    let (live, family) = in_turn_three(&project);
     live.signal(Signal::INT);
     let parked = live.finish().exits(3);
-    assert!(!is_alive(agent), "it is ended before the run is parked");
+    assert!(!family.into_iter().any(is_alive), "they are ended before the run is parked");
     let spent = &parked.result()["cost_usd"];
     assert_eq!(*spent, 0.1, "two turns were finished: {parked}");
     let outcome = goes_on(&project);

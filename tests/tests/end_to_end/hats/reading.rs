@@ -54,11 +54,11 @@ fn three_lines_of_the_prompt_in_a_row_do_not_steer_and_the_last_line_does() {
     check(RING, &[&quoted, "LOOP_COMPLETE"], "tester closer; finished: completed complete; 0");
 }
 
-// H-35, HC-20: that it costs no square is shown where replies are read (the judge's tests).
+// H-35, HC-20: that the time grows with the length alone is measured by `cargo xtask bench`.
 #[test]
 fn an_event_is_found_behind_ten_megabytes_over_a_border_and_behind_broken_bytes() {
     let many = "head -c 10485760 /dev/zero | tr '\\0' 'x' | fold -w 100\necho\necho 'EVENT: tests.passing'";
-    let split = "printf 'EVENT: tests.pas'\nls / > /dev/null\nprintf 'sing'";
+    let split = "printf 'EVENT: tests.pas'\nsleep 0.3\nprintf 'sing'";
     let broken = "printf 'a \\377\\376 b \\303\\nEVENT: tests.passing \\377'";
     for script in [many, split, broken] {
         let project = with_agent("", &format!("[ $n = 1 ] && echo LOOP_COMPLETE && exit 0\n{script}\n"));

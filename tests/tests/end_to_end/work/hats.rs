@@ -173,6 +173,22 @@ fn what_the_file_says_of_pull_requests_labels_and_dependencies_counts() {
     assert!(scene.project.root().join("trees/issue-8/.env").exists());
 }
 
+// `create_pr`: what the file says counts for more than the settings, and these hold where it says nothing.
+#[test]
+fn whether_there_is_a_pull_request_is_said_by_the_file_or_else_by_the_settings() {
+    for (keys, settings, opened) in
+        [("create_pr: true\n", "pull_request = false", 1), ("", "pull_request = false", 0), ("", "", 1)]
+    {
+        let scene = Scene::new(REPLY, |state| {
+            state.issue(7, "Login fails", &["saihai"]);
+        });
+        scene.project.write("orch.yml", format!("auto: true\n{keys}{HATS}"));
+        scene.project.write(".saihai/config.toml", format!("[work]\ndefinition = \"orch\"\n{settings}\n"));
+        let outcome = scene.work(&["--label", "saihai"]).exits(0);
+        assert_eq!(scene.server.state().pull_requests.len(), opened, "{keys}{settings}: {outcome}");
+    }
+}
+
 #[test]
 fn a_flag_counts_for_more_than_the_file() {
     let scene = Scene::new(REPLY, |state| {
