@@ -144,16 +144,30 @@ async fn watched(
     let signals =
         Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
     let mut watch = Watch::new(directory.id(), workflow, showing, driver.control(), streams);
+    let mut untouched = review::Untouched::of(workflow);
     // What happened before gives names to what happens now.
     if showing.past == Past::Journal {
-        directory.read(&mut |record| watch.remember(&record))?;
+        directory.read(&mut |record| {
+            watch.remember(&record);
+            if let Some(untouched) = &mut untouched {
+                untouched.remember(&record);
+            }
+        })?;
     }
     let (tell, hear) = mpsc::unbounded_channel();
     let driving = async move {
         let going = Going { stay_at_gates: showing.interactive, auto: showing.auto, when_told: false };
-        let finish = driver
-            .drive(going, &mut |observed: Observed<'_>| tell.send(Seen::from(observed)).unwrap_or(()))
-            .await;
+        let say = |seen: Seen| tell.send(seen).unwrap_or(());
+        let mut observer = |observed: Observed<'_>| {
+            let changed = match (&observed, &mut untouched) {
+                (Observed::Recorded(record), Some(untouched)) => untouched.hear(record),
+                _ => None,
+            };
+            say(Seen::from(observed));
+            changed.into_iter().for_each(|changed| say(Seen::Warning(changed)));
+        };
+        let finish = driver.drive(going, &mut observer).await;
+        untouched.as_mut().and_then(review::Untouched::said).map(Seen::Warning).into_iter().for_each(say);
         drop(tell);
         finish
     };

@@ -5,6 +5,8 @@
 pub(crate) struct NamePattern {
     source: String,
     parts: Vec<Part>,
+    /// The letters it ends with: most names are told from it by these alone.
+    end: String,
 }
 
 /// What a part of a pattern takes.
@@ -23,7 +25,9 @@ enum Part {
 impl NamePattern {
     /// Reads a pattern.
     pub(crate) fn new(pattern: &str) -> Self {
-        Self { source: pattern.to_owned(), parts: parts(pattern) }
+        let parts = parts(pattern);
+        let end = end(&parts);
+        Self { source: pattern.to_owned(), parts, end }
     }
 
     /// As it was written.
@@ -33,8 +37,17 @@ impl NamePattern {
 
     /// Whether it is the name of the file at a path.
     pub(crate) fn takes(&self, path: &str) -> bool {
-        takes(&self.parts, path.rsplit('/').next().unwrap_or(path))
+        path.ends_with(&self.end) && takes(&self.parts, path.rsplit('/').next().unwrap_or(path))
     }
+}
+
+/// The letters behind the last part that is not one certain letter.
+fn end(parts: &[Part]) -> String {
+    let letters = parts.iter().rev().map_while(|part| match part {
+        Part::Is(letter) => Some(*letter),
+        Part::Many | Part::One | Part::Of { .. } => None,
+    });
+    letters.collect::<Vec<_>>().into_iter().rev().collect()
 }
 
 /// What one `*` takes is only ever changed for the last of them: what an earlier one could take besides, that one can too.

@@ -2,7 +2,7 @@
 
 mod place;
 
-use saihai_model::{Subject, SubjectFile};
+use saihai_model::{Subject, SubjectFile, SubjectMode};
 
 use super::python::{Found, LONGEST_BACKTRACKED, PythonRegex};
 use super::{Agent, Applicability};
@@ -157,51 +157,84 @@ fn why(applicability: &Applicability, subject: &Subject) -> Result<Why, WhyNot> 
     if applicability.is_never() {
         return Err(WhyNot::NoPatterns);
     }
-    let files = || subject.files.iter().filter(|file| !applicability.excludes(&file.path));
+    let files = counted(applicability, subject);
     let by_name = applicability.file_patterns.iter().find_map(|pattern| {
-        let file = files().find(|file| pattern.takes(&file.path))?;
+        let file = files.iter().find(|file| pattern.takes(&file.path))?;
         Some(Why::FileName { pattern: pattern.source().to_owned(), file: file.path.clone() })
     });
     let by_path = || {
         applicability.path_patterns.iter().find_map(|pattern| {
-            let file = files().find(|file| pattern.takes(&file.path))?;
+            let file = files.iter().find(|file| pattern.takes(&file.path))?;
             Some(Why::Path { pattern: pattern.source().to_owned(), file: file.path.clone() })
         })
     };
-    let by_content = || {
-        let shown = || files().filter(|file| file.left_out.is_none());
-        applicability.content_patterns.iter().find_map(|pattern| found_in(pattern, shown(), subject))
-    };
+    let by_content = || found_in(&applicability.content_patterns, &files, &subject.mode);
     by_name.or_else(by_path).or_else(by_content).ok_or(WhyNot::NothingMatches)
 }
 
 /// Whether the texts alone would select an agent. A search that was given up counts as found, as everywhere.
 pub(super) fn decides_by_content(applicability: &Applicability, subject: &Subject) -> bool {
-    let files = || subject.files.iter().filter(|file| !applicability.excludes(&file.path));
-    let shown = || files().filter(|file| file.left_out.is_none());
-    applicability.content_patterns.iter().any(|pattern| found_in(pattern, shown(), subject).is_some())
+    let files = counted(applicability, subject);
+    found_in(&applicability.content_patterns, &files, &subject.mode).is_some()
 }
 
-/// Where a pattern is found first. A search that was given up counts only if no other file decides.
-fn found_in<'f>(
-    pattern: &PythonRegex,
-    files: impl Iterator<Item = &'f SubjectFile>,
-    subject: &Subject,
-) -> Option<Why> {
-    let mut given_up = None;
-    let mut left = LONGEST_BACKTRACKED;
-    for file in files {
-        match pattern.find_within(&file.text, &mut left) {
-            Found::At(offset) => {
-                let (line, text) = place(&subject.mode, &file.text, offset);
-                let (pattern, file) = (pattern.source().to_owned(), file.path.clone());
-                return Some(Why::Content { pattern, file, line, text });
+/// The files that an agent does not exclude. Every pattern is held against them, so this is asked once.
+fn counted<'s>(applicability: &Applicability, subject: &'s Subject) -> Vec<&'s SubjectFile> {
+    subject.files.iter().filter(|file| !applicability.excludes(&file.path)).collect()
+}
+
+/// Where the first of these patterns that is found anywhere is found first. A search that was given up counts only if no
+/// other file decides.
+///
+/// All of them are searched for in one file before the next is looked at: a text that was just read is still near.
+fn found_in(patterns: &[PythonRegex], files: &[&SubjectFile], mode: &SubjectMode) -> Option<Why> {
+    let search = |pattern| Search { pattern, left: LONGEST_BACKTRACKED, given_up: None };
+    // Those that could still decide: none behind one that does.
+    let mut open: Vec<Search<'_>> = patterns.iter().map(search).collect();
+    let mut found = None;
+    for file in files.iter().filter(|file| file.left_out.is_none()) {
+        let mut at = 0;
+        while let Some(search) = open.get_mut(at) {
+            match search.look(file) {
+                Found::Nowhere => {}
+                Found::Unknown => open.truncate(at + 1),
+                Found::At(offset) => {
+                    found = Some((search.pattern.source(), *file, offset));
+                    open.truncate(at);
+                }
             }
-            Found::Unknown if given_up.is_none() => given_up = Some(file.path.clone()),
-            Found::Unknown | Found::Nowhere => {}
+            at += 1;
         }
     }
-    given_up.map(|file| Why::Limit { pattern: pattern.source().to_owned(), file })
+    open.iter().find_map(Search::limit).or_else(|| {
+        let (pattern, file, offset) = found?;
+        let (line, text) = place(mode, &file.text, offset);
+        Some(Why::Content { pattern: pattern.to_owned(), file: file.path.clone(), line, text })
+    })
+}
+
+/// One pattern on its way through the files.
+struct Search<'a> {
+    pattern: &'a PythonRegex,
+    /// How much may still be searched by going back and forth.
+    left: usize,
+    /// The first file in which it was given up.
+    given_up: Option<&'a str>,
+}
+
+impl<'a> Search<'a> {
+    fn look(&mut self, file: &'a SubjectFile) -> Found {
+        let found = self.pattern.find_within(&file.text, &mut self.left);
+        if found == Found::Unknown {
+            self.given_up.get_or_insert(&file.path);
+        }
+        found
+    }
+
+    fn limit(&self) -> Option<Why> {
+        let file = self.given_up?.to_owned();
+        Some(Why::Limit { pattern: self.pattern.source().to_owned(), file })
+    }
 }
 
 impl Why {

@@ -26,15 +26,17 @@ impl Tracked {
         Ok(Self { git, tree, before })
     }
 
-    /// The files that have changed since, whoever changed them.
+    /// The files that have changed since, whoever changed them. From now on they count as they are.
     ///
     /// # Errors
     /// Git cannot be asked.
-    pub fn changed(&self) -> Result<Vec<String>, Error> {
+    pub fn take_changed(&mut self) -> Result<Vec<String>, Error> {
         let after = self.git.differing(&self.tree)?;
-        let paths = after.keys().chain(self.before.keys().filter(|path| !after.contains_key(*path)));
+        let before = std::mem::replace(&mut self.before, after);
+        let after = &self.before;
+        let paths = after.keys().chain(before.keys().filter(|path| !after.contains_key(*path)));
         let mut changed: Vec<String> =
-            paths.filter(|path| after.get(*path) != self.before.get(*path)).cloned().collect();
+            paths.filter(|path| after.get(*path) != before.get(*path)).cloned().collect();
         changed.sort();
         Ok(changed)
     }
@@ -88,11 +90,14 @@ mod tests {
         let repository = Repository::new();
         repository.write("kept", "1\n").write("edited", "1\n").write("gone", "1\n").write("back", "1\n");
         repository.commit("first").write("edited", "2\n").write("back", "2\n").write("new", "1\n");
-        let tracked = Tracked::now(Git::open(repository.root()).unwrap().unwrap()).unwrap();
-        assert_eq!(tracked.changed().unwrap(), [""; 0]);
+        let mut tracked = Tracked::now(Git::open(repository.root()).unwrap().unwrap()).unwrap();
+        assert_eq!(tracked.take_changed().unwrap(), [""; 0]);
         repository.write("edited", "3\n").write("back", "1\n").write("new", "2\n").write("newer", "1\n");
         repository.write(".saihai/runs/x/journal.ndjson", "{}\n");
         fs::remove_file(repository.root().join("gone")).unwrap();
-        assert_eq!(tracked.changed().unwrap(), ["back", "edited", "gone"]);
+        assert_eq!(tracked.take_changed().unwrap(), ["back", "edited", "gone"]);
+        assert_eq!(tracked.take_changed().unwrap(), [""; 0], "it is told once");
+        repository.write("gone", "1\n").write("edited", "1\n");
+        assert_eq!(tracked.take_changed().unwrap(), ["edited", "gone"]);
     }
 }

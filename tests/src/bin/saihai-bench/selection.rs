@@ -39,7 +39,8 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
     let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let loaded = load(&MemorySource::default(), &places, Language::English);
     let agents = loaded.map_err(|_| anyhow::anyhow!("the built-in agents"))?.agents;
-    let subject = subject();
+    let subject = subject(FILES);
+    let twice = doubled(&agents, &subject);
     let mut measured = Vec::new();
     let mut selected = Vec::new();
     for _ in 0..5 {
@@ -55,7 +56,25 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
     let bytes: usize = subject.files.iter().map(|file| file.text.len()).sum();
     let raw = format!("{FILES} files, {} MB; {} selected; {python}", bytes / 1_000_000, selected.len());
     let what = "processor time of selecting among the built-in review agents";
-    Ok(vec![Law { id: "T-106", what, limit: 100.0, unit: "ms", measured, raw }])
+    Ok(vec![Law { id: "T-106", what, limit: 100.0, unit: "ms", measured, raw }, twice])
+}
+
+/// What twice the change costs, against the change itself, in turn.
+fn doubled(agents: &[Agent], once: &Subject) -> Law {
+    let twice = subject(2 * FILES);
+    let mut measured = Vec::new();
+    let mut raw = String::new();
+    for _ in 0..5 {
+        let (mut short, mut long) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            short.push(selection(agents, once).0);
+            long.push(selection(agents, &twice).0);
+        }
+        measured.push(median(&long) / median(&short));
+        raw = format!("{:.1} ms against {:.1} ms", median(&long) * 1e3, median(&short) * 1e3);
+    }
+    let what = "the same for twice as many files and bytes, against that";
+    Law { id: "T-106", what, limit: 2.3, unit: "×", measured, raw }
 }
 
 /// Seconds of processor time, and who is selected.
@@ -70,9 +89,9 @@ fn selection(agents: &[Agent], subject: &Subject) -> (f64, Vec<String>) {
 }
 
 /// A change in which every file must be searched to its end: nothing in it selects anybody.
-fn subject() -> Subject {
+fn subject(files: usize) -> Subject {
     let line = "+the quick brown fox jumps over the lazy dog and counts 12345 sheep\n";
-    let files = (0..FILES).map(|number| {
+    let files = (0..files).map(|number| {
         let path = format!("docs/part{:02}/chapter{number:05}.txt", number % 100);
         let head = format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,9 +1,40 @@\n");
         let lines = (EACH - head.len()) / line.len();

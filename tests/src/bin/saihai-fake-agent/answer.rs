@@ -1,5 +1,8 @@
 //! What the script says of one call.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -15,6 +18,8 @@ pub(crate) struct Answer {
     pub(crate) tools: Vec<Tool>,
     /// The structured answer.
     pub(crate) structured: Option<Value>,
+    /// Files that it writes below its directory, whatever it may do.
+    pub(crate) writes: BTreeMap<PathBuf, String>,
     /// What the API said instead of an answer.
     pub(crate) status: Option<u16>,
     /// What it says to have cost, in dollars, whatever that is; unless given, what it always costs.

@@ -18,6 +18,7 @@ const GRAMMAR: Grammar = Grammar {
         "--system-prompt-snapshot",
         "--json-schema",
         "--max-budget-usd",
+        "--max-turns",
         "--session-id",
         "--resume",
     ],

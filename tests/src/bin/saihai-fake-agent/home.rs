@@ -41,10 +41,12 @@ impl Home {
         });
         fs::write(self.0.join(format!("calls/{number:04}.json")), call.to_string())
             .expect("the call is kept");
-        self.answers()
-            .into_iter()
-            .nth(number)
-            .unwrap_or_else(|| panic!("the script has no answer to call {number}"))
+        let answer = self.answers().into_iter().nth(number);
+        let answer = answer.unwrap_or_else(|| panic!("the script has no answer to call {number}"));
+        for (path, content) in &answer.writes {
+            fs::write(path, content).expect("it can write where it is called");
+        }
+        answer
     }
 
     fn claim(&self) -> usize {

@@ -61,20 +61,6 @@ fn an_agent_is_asked_again_only_if_what_it_sees_has_changed() {
     check(&["store.py", "--agent", "blind"], "blind asked; 1 asked");
 }
 
-#[test]
-fn files_that_change_while_somebody_only_looks_are_named() {
-    let project = counted(&[("a", "")]);
-    let agent = project.home().join("agent.sh");
-    let program = fs::read_to_string(&agent).expect("the program");
-    fs::write(&agent, program.replace("cat > /dev/null\n", "cat > /dev/null\necho 2 > kept.py\n"))
-        .expect("it");
-    let outcome = project.saihai(["review"]).run().exits(0);
-    let warning = "warning: files changed while they were reviewed: `kept.py`\n";
-    assert!(outcome.stderr.ends_with(warning), "{outcome}");
-    let again = project.saihai(["review", "--no-cache"]).run().exits(0);
-    assert!(!again.stderr.contains("files changed"), "{again}");
-}
-
 // A provider's answer is its own
 #[test]
 fn what_somebody_else_answered_in_its_place_is_not_kept_for_a_provider() {

@@ -99,6 +99,42 @@ fn a_review_of_a_pull_request_that_was_stopped_goes_on_where_its_files_are() {
     assert_eq!(left(&project), before);
 }
 
+// What reviewers do to the files they look at is named where those are, also when the review goes on later
+#[test]
+fn what_changes_in_the_files_of_a_pull_request_is_named_before_and_after_a_stop() {
+    let (project, server, _) = proposed(&[("a", "phase = \"early\"\n"), ("b", ""), ("c", "")]);
+    // Says that it only looks, and writes; the third time it waits to be told that it was stopped.
+    let home = project.home().display().to_string();
+    let program = format!(
+        "cat > /dev/null\necho x >> '{home}/count'\ncase $(wc -l < '{home}/count') in\n1) echo x > store.py;;\n\
+         2) echo x > kept.py;;\n*) test -e '{home}/stopped' || sleep 600; echo x > .gitignore;;\nesac\n\
+         echo '{{\"issues\": [], \"overall_score\": 9}}'\n"
+    );
+    fs::write(project.home().join("agent.sh"), program).expect("a program");
+    let settings = format!(
+        "kind = \"command\"\nprogram = \"sh\"\nargs = [\"{home}/agent.sh\"]\nhonours = [\"readonly\"]\n"
+    );
+    project.write(
+        "../home/.config/saihai/config.toml",
+        format!("provider = \"mine\"\n[providers.mine]\n{settings}"),
+    );
+    let invocation = project.saihai(["review", "--pr", "7", "--jobs", "1"]);
+    let invocation = invocation.env("GITHUB_API_URL", server.url()).env("GITHUB_TOKEN", CANARY);
+    let mut terminal = Terminal::start(invocation);
+    terminal.wait_for("`main/b` replied");
+    terminal.signal(Signal::INT);
+    let (_, screen) = terminal.finish();
+    for (phase, file) in [("early", "store.py"), ("main", "kept.py")] {
+        let warning = format!("files changed while phase `{phase}` reviewed them: `{file}`");
+        assert!(screen.contains(&warning), "{screen}");
+    }
+    fs::write(project.home().join("stopped"), "").expect("a file");
+    let resumed = project.saihai(["resume", "last"]).env("GITHUB_TOKEN", CANARY).run().exits(0);
+    let warning = "warning: files changed while phase `main` reviewed them: `.gitignore`\n";
+    assert!(resumed.stderr.contains(warning), "{resumed}");
+    assert_eq!(project.read("kept.py"), "print(1)\n");
+}
+
 // The files of a pull request go, however its review ends
 #[test]
 fn nothing_of_a_pull_request_stays_where_its_review_cannot_begin_cannot_be_told_or_is_cancelled() {

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use saihai::review::{BASELINE, Report, empty_report, report_language};
-use saihai::{Beginning, Clock, Driver, Finish, Git, RunDirectory, SUBJECT, Tracked, frozen};
+use saihai::{Beginning, Clock, Driver, Finish, RunDirectory, SUBJECT, frozen};
 use saihai_config::review::{LoadResult, LoweredReview, Plan, ReviewOptions, Reviewing, Selection, lower};
 use saihai_config::{Dialect, Settings, ValidatedDefinition};
 use saihai_model::{Script, Subject, Workflow};
@@ -16,7 +16,7 @@ use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
 use crate::prepared::{connections, unusable};
 use crate::project::Project;
-use crate::terminal::{Streams, visible_line};
+use crate::terminal::Streams;
 use crate::{diagnostics, ours, script};
 
 /// A review that is about to be run.
@@ -70,10 +70,9 @@ impl Asking<'_> {
             texts: Vec::new(),
         };
         let workflow = beginning.workflow.clone();
-        let tracked = self.tracked();
         let showing = Showing { past: Past::None, json: false, interactive: false, auto: false };
         let is_first = !runs.directory().is_dir();
-        let code = block_on(async {
+        block_on(async {
             let driver = Driver::start(&runs, beginning, connections(self.settings), Clock::system())?;
             if is_first {
                 ours::hide_quietly(self.project, self.settings);
@@ -81,15 +80,7 @@ impl Asking<'_> {
             // From now on the directory is the run's.
             place.keep();
             drive(driver, &workflow, showing, streams).await
-        })?;
-        say_changed(tracked.as_ref(), streams);
-        Ok(code)
-    }
-
-    /// The files of the project as they are before anybody looks at them. Where git cannot say, nobody can.
-    fn tracked(&self) -> Option<Tracked> {
-        let git = Git::open(&self.project.places.root).ok().flatten()?;
-        Tracked::now(git).ok()
+        })
     }
 
     /// says that there is nothing to do. Programs are given a report in which nothing is.
@@ -182,22 +173,6 @@ pub(crate) fn say(
         streams.note(&format!("continue with `saihai resume {}`", directory.id()));
     }
     Ok(())
-}
-
-/// reviewers only look. Where files have changed meanwhile, somebody else was at work, or one of them was not held to that.
-fn say_changed(tracked: Option<&Tracked>, streams: &mut Streams) {
-    const NAMED: usize = 5;
-    let changed = tracked.and_then(|tracked| tracked.changed().ok()).unwrap_or_default();
-    if changed.is_empty() {
-        return;
-    }
-    let named: Vec<String> =
-        changed.iter().take(NAMED).map(|path| format!("`{}`", visible_line(path))).collect();
-    let more = match changed.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    streams.warning(&format!("files changed while they were reviewed: {}{more}", named.join(", ")));
 }
 
 /// The report of a review that has been driven, whether or not it came to its end. Nothing for other runs.

@@ -9,6 +9,7 @@ mod form;
 mod painted;
 mod pull_request;
 mod subject;
+mod untouched;
 
 use std::path::Path;
 
@@ -32,6 +33,7 @@ use subject::Wanted;
 pub(crate) use asking::say;
 pub(crate) use form::{Form, Said};
 pub(crate) use pull_request::{check_out_again, clean_up};
+pub(crate) use untouched::Untouched;
 
 /// Have specialised agents review a change
 #[derive(Debug, Args)]

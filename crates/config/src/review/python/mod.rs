@@ -3,6 +3,7 @@
 mod ast;
 mod emit;
 mod flags;
+mod necessary;
 mod parser;
 mod width;
 
@@ -31,7 +32,11 @@ pub(crate) struct PythonRegex {
 
 #[derive(Debug, Clone)]
 enum Engine {
-    Linear(regex::Regex),
+    /// The expression, and one for texts without which it is nowhere.
+    Linear {
+        regex: regex::Regex,
+        necessary: Option<regex::Regex>,
+    },
     Backtracking(Box<fancy_regex::Regex>),
 }
 
@@ -86,7 +91,8 @@ impl PythonRegex {
         let whole = parser::parse(pattern)?;
         width::check_behind(&whole)?;
         let way = emit::way(&whole);
-        let compile = |empty_text| Engine::new(&emit::emit(&whole, way, empty_text), way);
+        let necessary = necessary::necessary(&whole).unwrap_or_default();
+        let compile = |empty_text| Engine::new(&emit::emit(&whole, way, empty_text), way, &necessary);
         let matches_empty_text = compile(true)?.find("") != Found::Nowhere;
         let needs_line_mode = whole.any(&mut |part: &Flagged| {
             let anchor = matches!(part.part, Part::At(Anchor::LineStart | Anchor::LineEnd));
@@ -140,12 +146,17 @@ impl PythonRegex {
 }
 
 impl Engine {
-    fn new(expression: &str, way: Way) -> Result<Self, BadPattern> {
+    fn new(expression: &str, way: Way, necessary: &[String]) -> Result<Self, BadPattern> {
         match way {
             Way::Linear => {
-                let mut builder = regex::RegexBuilder::new(expression);
-                let built = builder.size_limit(LARGEST).nest_limit(4_000).build();
-                built.map(Self::Linear).map_err(|_| BadPattern::too_large())
+                let linear = |expression: &str| {
+                    let mut builder = regex::RegexBuilder::new(expression);
+                    let built = builder.size_limit(LARGEST).nest_limit(4_000).build();
+                    built.map_err(|_| BadPattern::too_large())
+                };
+                let texts: Vec<String> = necessary.iter().map(|text| regex::escape(text)).collect();
+                let necessary = (!texts.is_empty()).then(|| linear(&texts.join("|"))).transpose()?;
+                Ok(Self::Linear { regex: linear(expression)?, necessary })
             }
             Way::Backtracking => {
                 let mut builder = fancy_regex::RegexBuilder::new(expression);
@@ -163,7 +174,10 @@ impl Engine {
 
     fn find(&self, text: &str) -> Found {
         match self {
-            Self::Linear(regex) => regex.find(text).map_or(Found::Nowhere, |found| Found::At(found.start())),
+            Self::Linear { necessary: Some(necessary), .. } if !necessary.is_match(text) => Found::Nowhere,
+            Self::Linear { regex, .. } => {
+                regex.find(text).map_or(Found::Nowhere, |found| Found::At(found.start()))
+            }
             Self::Backtracking(regex) => match regex.find(text) {
                 Ok(found) => found.map_or(Found::Nowhere, |found| Found::At(found.start())),
                 Err(_) => Found::Unknown,

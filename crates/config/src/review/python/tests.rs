@@ -128,3 +128,45 @@ proptest::proptest! {
         }
     }
 }
+
+/// Expressions that are made of letters, groups, choices and repeats.
+fn expressions() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let leaf = proptest::sample::select(vec!["a", "b", "ab", "ba", "-", ".", "[ab]", "^", r"\b", "(?i:ab-)"]);
+    leaf.prop_map(str::to_owned).prop_recursive(4, 16, 3, |inner| {
+        let joined = |between: &'static str| {
+            prop::collection::vec(inner.clone(), 1..4).prop_map(move |parts| parts.join(between))
+        };
+        let many = proptest::sample::select(vec!["?", "*", "+?", "{2}", "{0,1}"]);
+        prop_oneof![
+            joined(""),
+            joined("|").prop_map(|either| format!("({either})")),
+            (inner.clone(), many).prop_map(|(inner, many)| format!("(?:{inner}){many}")),
+        ]
+    })
+}
+
+proptest::proptest! {
+    #[test]
+    fn looking_for_necessary_texts_first_changes_nothing(pattern in expressions(), text in "[abAB\\- \n]{1,8}") {
+        let regex = PythonRegex::new(&pattern).unwrap();
+        let Engine::Linear { regex: alone, .. } = &regex.engine else { panic!("`{pattern}` goes back") };
+        let expected = alone.find(&text).map_or(Found::Nowhere, |found| Found::At(found.start()));
+        proptest::prop_assert_eq!(regex.find(&text), expected, "`{}` in {:?}", pattern, text);
+    }
+}
+
+#[test]
+fn an_expression_is_not_found_without_its_rarest_text() {
+    let check = |pattern: &str, expected: &[&str]| {
+        let found = necessary::necessary(&parser::parse(pattern).unwrap()).unwrap_or_default();
+        assert_eq!(found, expected, "{pattern}");
+    };
+    check(r"(?m)^[+ -]?\s*(?:pub\s+)*(?:class|struct|(enum))\s+\w", &["class", "struct", "enum"]);
+    check(r"\blet _ =", &["let _ ="]);
+    check(r"x\s*(?:/dev/null)+", &["/dev/null"]);
+    check(r"(?i)try\s*[:{](?-i:END)", &["END"]);
+    check(r"(?i)try\(", &["("]);
+    check(r"(?:a|b*)", &[]);
+    check(r"\w+(?:ab)?", &[]);
+}

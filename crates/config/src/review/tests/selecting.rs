@@ -119,6 +119,27 @@ fn only_so_much_text_is_searched_back_and_forth_all_files_together() {
     assert_eq!(verdict("[applicability]\ncontent_patterns = ['aa']\n", &files), Err(WhyNot::NothingMatches));
 }
 
+#[test]
+fn the_reason_is_the_first_pattern_that_decides_whichever_file_it_is_found_in() {
+    let patterns = r"[applicability]
+content_patterns = ['one', '(a+)+\1$', 'two']
+";
+    let long = format!("{}!", "a".repeat(5_000));
+    let check = |files: &[(&str, &str)], pattern: &str, file: &str| {
+        let (found, place) = match verdict(patterns, files).unwrap() {
+            Why::Content { pattern, file, .. } => (pattern, file),
+            Why::Limit { pattern, file } => (format!("{pattern} given up"), file),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((found.as_str(), place.as_str()), (pattern, file));
+    };
+    check(&[("x", "two"), ("y", "two one"), ("z", "one")], "one", "y");
+    check(&[("x", "two"), ("y", &long), ("z", &long)], r"(a+)+\1$ given up", "y");
+    check(&[("x", &long), ("y", "two"), ("z", "aa")], r"(a+)+\1$", "z");
+    check(&[("x", &long), ("y", "one")], "one", "y");
+    check(&[("x", "two"), ("y", "two")], "two", "x");
+}
+
 // R-30: case 20
 #[test]
 fn agents_come_by_phase_and_then_by_name() {

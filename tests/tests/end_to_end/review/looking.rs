@@ -1,0 +1,59 @@
+//! Reviewers only look.
+
+use std::path::Path;
+
+use saihai_tests::FakeAgent;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The program that plays agent programs.
+const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
+
+/// The warnings of a review.
+fn warnings(outcome: &Outcome) -> Vec<&str> {
+    outcome.stderr.lines().filter_map(|line| line.trim().strip_prefix("warning: ")).collect()
+}
+
+/// A program that finds nothing and cannot be held to looking.
+fn loose(settings: &str) -> String {
+    let answer = r#"{"issues": [], "overall_score": 9}"#;
+    let program = format!("program = \"sh\"\nargs = [\"-c\", '''cat > /dev/null; echo '{answer}' ''']\n");
+    format!("provider = \"mine\"\n[providers.mine]\nkind = \"command\"\n{program}{settings}")
+}
+
+// R-39
+#[test]
+fn programs_review_with_what_only_looks_and_whatever_changes_all_the_same_is_named_by_phase() {
+    let tools = "allowed_tools = [\"file_read\", \"git_read\"]\n";
+    let early = format!("{tools}phase = \"early\"\n");
+    let project = reviewed_by(&[("a", &early), ("b", tools), ("c", "phase = \"final\"\n")]);
+    let answer = |writes: Value| json!({"structured": {"issues": [], "overall_score": 9}, "writes": writes});
+    let answers = json!([
+        answer(json!({"kept.py": "2\n"})),
+        answer(json!({".gitignore": "x\n", "new.py": "3\n"})),
+        answer(json!({})),
+    ]);
+    let fake = FakeAgent::install(&project, Path::new(FAKE_AGENT), &["claude"], &answers);
+    let outcome = fake.saihai(["review", "--provider", "claude"]).run().exits(0);
+    let given: Vec<String> = fake.calls().iter().filter_map(|call| call.after("--tools")).collect();
+    assert_eq!(given, ["Read,Glob,LS,Grep", "Read,Glob,LS,Grep", ""]);
+    let expected = [
+        "agents review without `git_diff`, `git_log`, `git_show` and `git_blame`: `claude` cannot give them to who only looks",
+        "files changed while phase `early` reviewed them: `kept.py`",
+        "files changed while phase `main` reviewed them: `.gitignore`",
+    ];
+    assert_eq!(warnings(&outcome), expected, "{outcome}");
+
+    // Whoever cannot be held to looking is not asked, unless that is wanted.
+    let settings = "../home/.config/saihai/config.toml";
+    project.write(settings, loose(""));
+    insta::assert_snapshot!(seen(&project.saihai(["review"]).run().exits(2)), @"
+    error[provider/cannot-enforce]: provider `mine` cannot hold an agent to `readonly`, which `a` asks for
+      = help: if the program itself keeps to it, say so in `[providers.mine] honours`
+    ? 2
+    ");
+    assert_eq!(project.begun().len(), 1);
+    project.write(settings, loose("[review]\nallow_unconfined = true\n"));
+    project.saihai(["review"]).run().exits(0);
+}
