@@ -141,11 +141,18 @@ fn told(output: &BTreeMap<String, Json>) -> String {
         return compact(output);
     }
     let counts: Vec<String> =
-        output.iter().map(|(name, count)| format!("{count} {}", visible_line(name))).collect();
+        output.iter().map(|(name, number)| counted(number, &visible_line(name))).collect();
     format!("({})", counts.join(", "))
 }
 
 /// Whether a validator is satisfied, and else what it found first.
+/// `1 finding`, `2 findings`, `0 failed`.
+fn counted(number: &Json, name: &str) -> String {
+    let is_one = number.as_u64() == Some(1);
+    let name = if is_one { name.strip_suffix('s').unwrap_or(name) } else { name };
+    format!("{number} {name}")
+}
+
 fn proved(call: &str, label: Option<&Label>, output: &BTreeMap<String, Json>) -> Line {
     if label.is_some_and(|label| label.as_str() == "ok") {
         return Line::step(format!("`{call}` is satisfied"));

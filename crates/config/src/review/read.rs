@@ -7,7 +7,7 @@ use super::path_pattern::PathPattern;
 use super::python::PythonRegex;
 use super::tables::{AGENT, APPLICABILITY};
 use super::{AgentDefinition, Applicability, OutputSchema, Phase, lint, tools};
-use crate::diagnostic::{Diagnostics, Located, Location, did_you_mean, list_of, quoted};
+use crate::diagnostic::{Diagnostic, Diagnostics, Located, Location, did_you_mean, list_of, quoted};
 use crate::document::Document;
 use crate::fields::Fields;
 
@@ -24,8 +24,21 @@ pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option
     let agent = Fields::read_at_once(&document.cursor(), &AGENT, &mut found)
         .and_then(|fields| Reader { fields: &fields, found: &mut found }.agent());
     let agent = agent.filter(|_| !found.has_errors());
-    diagnostics.append(found);
+    diagnostics.append(found.into_iter().map(explained).collect());
     agent
+}
+
+/// Says what a number counts that is outside of its range.
+fn explained(diagnostic: Diagnostic) -> Diagnostic {
+    let counts = match diagnostic.location.as_ref().and_then(|place| place.path.last_key()) {
+        Some("timeout") => "seconds",
+        Some("max_turns") => "model calls",
+        Some(_) | None => return diagnostic,
+    };
+    if diagnostic.code.slug == "bad-value" {
+        return diagnostic.hint(format!("it counts {counts}; left out, it is what `[review]` says"));
+    }
+    diagnostic
 }
 
 struct Reader<'r, 'd> {

@@ -5,7 +5,7 @@ use std::fmt;
 use saihai_model::Json;
 
 use super::similar::Gist;
-use super::{Fixed, Reported, Severity, State};
+use super::{Code, Fixed, Reported, Severity, State, fingerprint};
 
 /// What was found before, read from an earlier report.
 #[derive(Debug, Clone, Default)]
@@ -55,19 +55,21 @@ impl Baseline {
     }
 
     /// Marks what is new and what was there before, and says what is no more. An entry is used once: first for the
-    /// findings that share a name with it, then for those that speak of the same thing. What nobody who knew it has
-    /// `looked` for again, an agent in a file, is not known to be gone.
+    /// findings that share a name with it, then for those that speak of the same thing; a file that the change renamed
+    /// is the same file. What nobody who knew it has `looked` for again, an agent in a file, is not known to be gone.
     pub(super) fn compare<'a>(
         &self,
         findings: impl IntoIterator<Item = &'a mut Reported>,
+        code: &Code,
         looked: impl Fn(&str, Option<&str>) -> bool,
     ) -> Vec<Fixed> {
         let mut open: Vec<Option<&Entry>> = self.entries.iter().map(Some).collect();
         let mut unknown = Vec::new();
         for reported in findings {
-            let known = take(&mut open, |entry| {
-                reported.fingerprints().any(|name| entry.fingerprints.iter().any(|known| known == name))
-            });
+            let before =
+                reported.members.iter().filter_map(|member| fingerprint::before(code, &member.finding));
+            let names: Vec<String> = reported.fingerprints().map(str::to_owned).chain(before).collect();
+            let known = take(&mut open, |entry| names.iter().any(|name| entry.fingerprints.contains(name)));
             match known {
                 true => reported.state = Some(State::Persisting),
                 false => unknown.push(reported),
@@ -75,8 +77,11 @@ impl Baseline {
         }
         for reported in unknown {
             let finding = &reported.finding;
-            let gist = Gist::new(finding.file.as_deref(), finding.lines(), &finding.message);
-            let known = take(&mut open, |entry| entry.gist().is_like(&gist));
+            let gist = |file| Gist::new(file, finding.lines(), &finding.message);
+            let gists =
+                [Some(gist(finding.file.as_deref())), code.previous(finding).map(|file| gist(Some(file)))];
+            let known =
+                take(&mut open, |entry| gists.iter().flatten().any(|gist| entry.gist().is_like(gist)));
             reported.state = Some(if known { State::Persisting } else { State::New });
         }
         let gone = open.into_iter().flatten();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, path};
+use super::{Change, Finding, path};
 
 /// The files of a project as the agents saw them: those reviewed, and whichever others a finding names, one of before
 /// included. A file that is not among them is not there.
@@ -17,6 +17,8 @@ pub struct Code {
 pub struct Source {
     /// Its text; `None` where it has none to look at: it was deleted, is no text, or is too large.
     pub text: Option<String>,
+    /// What it was called before the change, where that was something else.
+    pub previous: Option<String>,
     /// What the change did to it; `None` where whole files are reviewed.
     pub change: Option<Change>,
     /// Whether it is among what was reviewed.
@@ -56,6 +58,11 @@ impl Code {
         self.files.get(path)
     }
 
+    /// What the file of a finding was called before the change, where that was something else.
+    pub(super) fn previous(&self, finding: &Finding) -> Option<&str> {
+        self.get(finding.file.as_deref()?)?.previous.as_deref()
+    }
+
     pub(super) fn files(&self) -> impl Iterator<Item = (&str, &Source)> {
         self.files.iter().map(|(path, source)| (path.as_str(), source))
     }
@@ -71,17 +78,23 @@ impl Code {
 impl Source {
     /// A file that was reviewed as a change: its new text and its section of the diff.
     pub fn changed(text: Option<String>, section: &str) -> Self {
-        Self { text, change: Some(Change::of_diff(section)), is_reviewed: true }
+        Self { text, change: Some(Change::of_diff(section)), is_reviewed: true, previous: None }
+    }
+
+    /// The same, where the change gave it another name.
+    #[must_use]
+    pub fn called_before(self, previous: Option<String>) -> Self {
+        Self { previous, ..self }
     }
 
     /// A file that was reviewed whole.
     pub fn whole(text: impl Into<String>) -> Self {
-        Self { text: Some(text.into()), change: None, is_reviewed: true }
+        Self { text: Some(text.into()), is_reviewed: true, ..Self::default() }
     }
 
     /// A file that was not reviewed, but that a finding names.
     pub fn other(text: impl Into<String>) -> Self {
-        Self { text: Some(text.into()), change: None, is_reviewed: false }
+        Self { text: Some(text.into()), ..Self::default() }
     }
 
     /// A file that was not reviewed and that nobody looks into, but that is there.

@@ -11,13 +11,22 @@ const DIGITS: usize = 16;
 /// 16 hexadecimal digits of who found it, in which file, on what code. Neither line numbers nor words of the agent
 /// count where there is code to go by, so that it survives insertions above, re-indenting, and being told anew.
 pub(super) fn fingerprint(code: &Code, finding: &Finding) -> String {
+    named(code, finding, finding.file.as_deref().unwrap_or_default())
+}
+
+/// The name it had before the change gave its file another one.
+pub(super) fn before(code: &Code, finding: &Finding) -> Option<String> {
+    code.previous(finding).map(|previous| named(code, finding, previous))
+}
+
+fn named(code: &Code, finding: &Finding, called: &str) -> String {
     let file = finding.file.as_deref().unwrap_or_default();
     let located = finding.lines().map(|(start, end)| (start, end.min(start.saturating_add(LINES - 1))));
     let lines: String = located.map(|lines| code.lines(file, lines).concat()).unwrap_or_default();
     let lines: String = lines.chars().filter(|letter| !letter.is_whitespace()).collect();
     // Empty lines are alike everywhere: the words say more.
     let what = if lines.is_empty() { words(&finding.message) } else { lines };
-    let mut name = sha256(&["saihai/v1", &finding.agent, file, &what].join("\n"));
+    let mut name = sha256(&["saihai/v1", &finding.agent, called, &what].join("\n"));
     name.truncate(DIGITS);
     name
 }

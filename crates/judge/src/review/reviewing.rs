@@ -60,7 +60,8 @@ impl Review {
         let delivered = self.agents(|result| result.status.has_delivered());
         let silent = self.agents(|result| !result.status.has_delivered());
         let looked = |agent: &str, file: Option<&str>| self.has_looked(agent, file);
-        let fixed = self.baseline.as_ref().map(|baseline| baseline.compare(&mut found, looked));
+        let compare = |baseline: &Baseline| baseline.compare(&mut found, &self.code, looked);
+        let fixed = self.baseline.as_ref().map(compare);
         let mut rules = Suppressions::new(&self.code, &self.ignores, self.today);
         let (mut findings, mut suppressed, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
         for mut reported in found {

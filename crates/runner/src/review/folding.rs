@@ -280,7 +280,8 @@ fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult], baseline: O
     for file in &frozen.subject.files {
         let source = match (&frozen.subject.mode, file.left_out) {
             (SubjectMode::Changes { .. }, _) => {
-                Source::changed(frozen.texts.get(&file.path).cloned(), &file.text)
+                let source = Source::changed(frozen.texts.get(&file.path).cloned(), &file.text);
+                source.called_before(file.previous.clone())
             }
             (SubjectMode::Files, None) => Source::whole(file.text.as_str()),
             (SubjectMode::Files, Some(_)) => Source { is_reviewed: true, ..Source::default() },

@@ -1,5 +1,8 @@
 //! The report in its forms.
 
+use rustix::process::Signal;
+use saihai_tests::Terminal;
+
 use super::*;
 
 /// A review with something in every part of its report, printed in a form.
@@ -82,14 +85,36 @@ fn programs_read_it_in_three_more_forms_and_files_take_any() {
 
 //
 #[test]
-fn the_summary_of_a_job_is_added_to() {
-    let project = reviewed_by(&[("a", "")]);
-    project.write("summary.md", "before\n");
-    project.write("script.yaml", format!("script: 1\nreplies:\n{}", none("main/a")));
-    let summary = project.root().join("summary.md");
-    let call = project.saihai(["review", "--script", "script.yaml", "--format", "github"]);
-    call.env("GITHUB_STEP_SUMMARY", &summary).run().exits(0);
-    assert!(project.read("summary.md").starts_with("before\n**Review passed - no findings"));
+fn the_summary_of_a_job_is_added_to_also_by_a_review_that_goes_on_or_has_nothing_to_do() {
+    let project = reviewed_by(&[("a", ""), ("b", "")]);
+    project.write("../summary.md", "before\n");
+    let summary = project.root().join("../summary.md");
+    let hangs = format!("{}  - {{for: main/b, hang: true}}\n{}", one("main/a", "important"), none("main/b"));
+    project.write("script.yaml", format!("script: 1\nreplies:\n{hangs}"));
+    let arguments = ["review", "--script", "script.yaml", "--format", "github", "--jobs", "1"];
+    let stopped = project.saihai(arguments).env("GITHUB_STEP_SUMMARY", &summary);
+    let mut terminal = Terminal::start(stopped);
+    terminal.wait_for("`main/a` replied");
+    terminal.signal(Signal::INT);
+    assert_eq!(terminal.finish().0, Some(3));
+    let so_far = project.read("../summary.md");
+    assert!(so_far.starts_with("before\n**Review stopped - 1 finding"), "{so_far}");
+    let resumed = project.saihai(["resume", "last"]).env("GITHUB_STEP_SUMMARY", &summary).run().exits(1);
+    assert!(resumed.stdout.starts_with("::warning file=store.py,line=2"), "{resumed}");
+    assert!(
+        resumed.stderr.contains("`report` done: findings (2 delivered, 0 failed, 1 failing, 1 finding)"),
+        "{resumed}"
+    );
+    let whole = project.read("../summary.md");
+    assert!(
+        whole.contains("\n**Review failed - 1 finding (1 important), 1 failing; 2 of 2 agents"),
+        "{whole}"
+    );
+    std::fs::remove_file(project.root().join("store.py")).expect("the change");
+    let nothing = project.saihai(["review", "--format", "github"]).env("GITHUB_STEP_SUMMARY", &summary);
+    nothing.run().exits(0);
+    let added = project.read("../summary.md");
+    assert!(added.strip_prefix(&whole).is_some_and(|added| added.starts_with("**Review passed")), "{added}");
 }
 
 //

@@ -93,6 +93,7 @@ impl Asking<'_> {
             form @ (Form::Json | Form::Sarif | Form::Github) => {
                 streams.note(why);
                 said.print(form, &mut streams.out)?;
+                said.summarise(form, streams);
             }
         }
         for written in self.report.files() {
@@ -166,9 +167,7 @@ pub(crate) fn say(
     for planned in &plan.written {
         said.write(&Written::planned(planned))?;
     }
-    if form == Form::Github {
-        said.summarise(std::env::var("GITHUB_STEP_SUMMARY").ok().as_deref(), streams);
-    }
+    said.summarise(form, streams);
     if finish.ending.is_none() {
         streams.note(&format!("continue with `saihai resume {}`", directory.id()));
     }

@@ -114,11 +114,13 @@ impl Said<'_> {
         })
     }
 
-    /// Adds it to the summary of a job that GitHub runs. That nobody can read it there is no reason to fail.
-    pub(super) fn summarise(self, summary: Option<&str>, streams: &mut Streams) {
-        let Some(path) = summary.filter(|path| !path.is_empty()) else { return };
+    /// Adds it to the summary of a job that GitHub runs, where it is printed for that. That nobody can read it there is no
+    /// reason to fail.
+    pub(super) fn summarise(self, form: Form, streams: &mut Streams) {
+        let summary = std::env::var("GITHUB_STEP_SUMMARY").ok();
+        let Some(path) = summary.filter(|path| form == Form::Github && !path.is_empty()) else { return };
         let text = to_markdown(self.report, self.language);
-        let added = OpenOptions::new().create(true).append(true).open(path);
+        let added = OpenOptions::new().create(true).append(true).open(&path);
         if let Err(error) = added.and_then(|mut file| file.write_all(text.as_bytes())) {
             streams.warning(&format!("the report could not be added to `{path}`: {error}"));
         }

@@ -72,7 +72,7 @@ fn everything_wrong_with_a_file_is_told_at_once() {
     let result = loaded(&[(
         "x.toml",
         "name = \"a b\"\ndescription = \"\"\nmodel = \" \"\noutput_schema = \"scored\"\nsytem_prompt = \"p\"\n\
-         allowed_tools = [\"Bash\", \"git_raed\"]\nphase = \"Main\"\ntimeout = 0\n[applicability]\nalways = \"yes\"\n\
+         allowed_tools = [\"Bash\", \"git_raed\"]\nphase = \"Main\"\ntimeout = 0\nmax_turns = 1001\n[applicability]\nalways = \"yes\"\n\
          file_patterns = \"*.py\"\ncontent_patterns = [\"ok\", \"(\"]\npath_patterns = [\"a{b\"]\n",
     )]);
     insta::assert_snapshot!(lines(&result), @r#"
@@ -85,11 +85,12 @@ fn everything_wrong_with_a_file_is_told_at_once() {
     6:18 review/tool `Bash` cannot be used: a reviewer only reads (use the category `git_read`)
     6:26 review/tool `git_raed` cannot be used: no tool has this name (did you mean `git_read`?)
     7:9 review/bad-value `phase` must be `early`, `main` or `final`, not `Main` (did you mean `main`?)
-    8:11 review/bad-value `timeout` must be between 1 and 86400, not `0`
-    10:10 review/bad-type `always` must be `true` or `false`, not text (write `true`)
-    11:17 review/bad-type `file_patterns` must be a list of text, not text (write `["*.py"]`)
-    12:27 review/regex `(` is no regular expression of Python: missing ), unterminated subpattern at position 0 (patterns are those of Python's `re` module, version 3.13)
-    13:18 review/glob `a{b` is no pattern of paths: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?) (`*`, `?`, `**`, `[a-z]` and `{a,b}` have a meaning in it)
+    8:11 review/bad-value `timeout` must be between 1 and 86400, not `0` (it counts seconds; left out, it is what `[review]` says)
+    9:13 review/bad-value `max_turns` must be between 1 and 1000, not `1001` (it counts model calls; left out, it is what `[review]` says)
+    11:10 review/bad-type `always` must be `true` or `false`, not text (write `true`)
+    12:17 review/bad-type `file_patterns` must be a list of text, not text (write `["*.py"]`)
+    13:27 review/regex `(` is no regular expression of Python: missing ), unterminated subpattern at position 0 (patterns are those of Python's `re` module, version 3.13)
+    14:18 review/glob `a{b` is no pattern of paths: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?) (`*`, `?`, `**`, `[a-z]` and `{a,b}` have a meaning in it)
     "#);
 }
 

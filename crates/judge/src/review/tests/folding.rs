@@ -289,6 +289,35 @@ fn only_what_is_new_counts() {
     assert_eq!(fixed, ["gone"]);
 }
 
+// A file that the change renames is the same file: by its code, and by what is said of nearly the same lines.
+#[test]
+fn what_was_found_in_a_file_that_is_renamed_is_neither_new_nor_fixed() {
+    let found = |file: &str| {
+        let at = |line: u32| format!("{file}:{line}");
+        vec![
+            finding("a", "important", &at(7), LEAK),
+            finding("b", "critical", &at(14), "The lock is taken twice and never given back"),
+            finding("a", "nitpick", file, "a word about the whole file, version 1"),
+        ]
+    };
+    let before = serde_json::to_value(review(found("src/a.rs")).report()).unwrap();
+    let mut now = review(found("src/new.rs"));
+    let text = numbered("a", 20).replace("a(14)", "renamed(14)");
+    let renamed = Source::changed(Some(text), "").called_before(Some("src/a.rs".to_owned()));
+    now.code = Code::new("").with("src/new.rs", renamed);
+    now.baseline = Some(Baseline::read(&before).unwrap());
+    let mut unknown = now.clone();
+    let report = now.report();
+    let states: Vec<_> = report.findings.iter().map(|one| one.state).collect();
+    assert_eq!(states, [Some(State::Persisting); 3]);
+    assert_eq!(report.fixed, []);
+
+    unknown.code = Code::new("").with("src/new.rs", Source::changed(Some(numbered("a", 20)), ""));
+    let report = unknown.report();
+    assert!(report.findings.iter().all(|one| one.state == Some(State::New)));
+    assert_eq!(report.fixed.len(), 3, "another file is another place");
+}
+
 /// What is fixed of one finding of `a` in each of these files, when nothing is found any more.
 fn fixed(files: &[&str], change: impl Fn(&mut Review)) -> Vec<String> {
     let places = files.iter().map(|file| finding("a", "important", file, file)).collect();
