@@ -215,9 +215,9 @@ fn perform(stream: &mut TcpStream, wire: Wire, answer: &Answer, streamed: bool) 
             }
             Ok(())
         }
-        Answer::Endless => {
+        Answer::Endless(text) => {
             stream.write_all(http::EVENT_STREAM)?;
-            let events = wire.events(&Answer::text("I am thinking"));
+            let events = wire.events(&Answer::text(text));
             for event in &events[..events.len() / 2] {
                 stream.write_all(&http::chunk(event.as_bytes()))?;
             }

@@ -1,6 +1,6 @@
 //! A definition that was asked for, ready to be run, rehearsed or looked at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_config::delivery::Wishes;
 use saihai_config::{
@@ -8,8 +8,9 @@ use saihai_config::{
     ValidatedDefinition, find, load,
 };
 use saihai_connect::{Connections, Providers, launcher};
-use saihai_model::{ProviderName, Stage, StageId, TextFile, TurnId, Workflow};
+use saihai_model::{Json, ProviderName, Stage, StageId, TextFile, TurnId, Workflow};
 
+use crate::commands::review::LookedAt;
 use crate::diagnostics;
 use crate::error::Error;
 use crate::project::Project;
@@ -35,6 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) language: Language,
     /// What it says about the work on an issue.
     pub(crate) wishes: Wishes,
+    /// What it is about, by the names that prompts have for it.
+    pub(crate) subject: BTreeMap<String, Json>,
     added_tokens: Vec<(StageId, TurnId, u64)>,
 }
 
@@ -70,7 +73,33 @@ impl Prepared {
                  with it",
             ));
         }
-        let mut loaded = load(&project.source, &project.places, &definition, wanted.options, wanted.settings);
+        let loaded = load(&project.source, &project.places, &definition, wanted.options, wanted.settings);
+        Self::of(definition, loaded, wanted, streams)
+    }
+
+    /// The same for whoever only looks at it or tries it on made-up replies. There, a review agent is a review of what has
+    /// changed by it alone.
+    pub(crate) fn to_look_at(
+        project: &Project,
+        wanted: Wanted<'_>,
+        streams: &mut Streams,
+    ) -> Result<Self, Error> {
+        match LookedAt::find(project, wanted, streams)? {
+            Some(LookedAt { definition, loaded, subject }) => {
+                let prepared = Self::of(definition, loaded, wanted, streams)?;
+                Ok(Self { subject, ..prepared })
+            }
+            None => Self::new(project, wanted, streams),
+        }
+    }
+
+    fn of(
+        definition: Definition,
+        mut loaded: Loaded,
+        wanted: Wanted<'_>,
+        streams: &mut Streams,
+    ) -> Result<Self, Error> {
+        let strict = wanted.strict || wanted.settings.strict;
         let found = std::mem::take(&mut loaded.diagnostics);
         // S-20: warnings do not stop a run.
         if found.forbids(true) && !found.forbids(strict) {
@@ -98,6 +127,7 @@ impl Prepared {
             texts,
             language,
             wishes,
+            subject: BTreeMap::new(),
             added_tokens,
         })
     }

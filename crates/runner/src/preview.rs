@@ -5,8 +5,8 @@ use std::path::Path;
 
 use saihai_engine::Run;
 use saihai_model::{
-    Activity, Completion, Draft, Effect, Event, Fact, Form, Millis, Moment, Part, Request, Splice, StageId,
-    Start, Topics, TurnId, Variable, Workflow,
+    Activity, Completion, Draft, Effect, Event, Fact, Form, Json, Millis, Moment, Part, Request, Splice,
+    StageId, Start, Text, Topics, TurnId, Variable, Workflow,
 };
 
 use crate::Disk;
@@ -35,6 +35,8 @@ pub struct Entering<'a> {
     pub report_directory: &'a Path,
     /// Whether a person sits at the terminal.
     pub interactive: bool,
+    /// What it is about, by the names that prompts have for it.
+    pub subject: &'a BTreeMap<String, Json>,
 }
 
 /// What the turns of a stage would be sent if a run began there; nothing where it asks no agent. The same engine
@@ -103,13 +105,17 @@ fn started(workflow: &Workflow, entering: &Entering<'_>) -> Start {
         patience: Millis(0),
         directory: entering.directory.display().to_string(),
         report_directory: entering.report_directory.display().to_string(),
-        subject: BTreeMap::new(),
+        subject: entering.subject.iter().map(|(name, value)| (name.clone(), told(value))).collect(),
         delivery: None,
         texts: Vec::new(),
         workflow: String::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         forked_from: None,
     }
+}
+
+fn told(value: &Json) -> Text {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned).into()
 }
 
 /// Lets the reason stand where nobody can say what has changed.

@@ -20,8 +20,8 @@ pub enum Answer {
     Refused(Refusal),
     /// The connection is lost in the middle of saying this.
     Cut(String),
-    /// The model begins and never goes on.
-    Endless,
+    /// The model says this and never goes on.
+    Endless(String),
 }
 
 /// A status instead of a reply, and what is said with it.
@@ -41,6 +41,11 @@ impl Answer {
     /// A text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
+    }
+
+    /// A few words, and nothing behind them.
+    pub fn endless() -> Self {
+        Self::Endless("I am thinking".to_owned())
     }
 
     /// A tool call.

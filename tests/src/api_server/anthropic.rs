@@ -31,7 +31,7 @@ pub(super) fn whole(answer: &Answer) -> Value {
             json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input})
         }
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => json!({"type": "text", "text": text}),
-        Answer::Refused(_) | Answer::Endless => json!({"type": "text", "text": ""}),
+        Answer::Refused(_) | Answer::Endless(_) => json!({"type": "text", "text": ""}),
     };
     message(vec![block], Some(stop_reason(answer)))
 }
@@ -69,7 +69,7 @@ fn message(content: Vec<Value>, stop_reason: Option<&str>) -> Value {
 fn empty(answer: &Answer) -> Value {
     match answer {
         Answer::Tool { name, .. } => json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}),
-        Answer::Text(_) | Answer::Late(_) | Answer::Cut(_) | Answer::Refused(_) | Answer::Endless => {
+        Answer::Text(_) | Answer::Late(_) | Answer::Cut(_) | Answer::Refused(_) | Answer::Endless(_) => {
             json!({"type": "text", "text": ""})
         }
     }
@@ -83,7 +83,7 @@ fn deltas(answer: &Answer) -> Vec<Value> {
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => {
             pieces(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece})).collect()
         }
-        Answer::Refused(_) | Answer::Endless => Vec::new(),
+        Answer::Refused(_) | Answer::Endless(_) => Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
             chunks.extend(pieces(text).iter().map(|piece| chunk(&json!({"content": piece}), None)));
         }
         Answer::Tool { name, input } => chunks.push(chunk(&json!({"tool_calls": [call(name, input)]}), None)),
-        Answer::Refused(_) | Answer::Endless => {}
+        Answer::Refused(_) | Answer::Endless(_) => {}
     }
     chunks.push(chunk(&json!({}), Some(finish_reason(answer))));
     let mut last = chunk(&json!({}), None);
@@ -32,7 +32,7 @@ pub(super) fn whole(answer: &Answer) -> Value {
         Answer::Tool { name, input } => {
             json!({"role": "assistant", "content": null, "tool_calls": [call(name, input)]})
         }
-        Answer::Refused(_) | Answer::Endless => json!({"role": "assistant", "content": ""}),
+        Answer::Refused(_) | Answer::Endless(_) => json!({"role": "assistant", "content": ""}),
     };
     json!({
         "id": "chatcmpl-1",

@@ -34,7 +34,7 @@ fn parts(answer: &Answer) -> Vec<Value> {
             pieces(text).into_iter().map(|piece| json!({"text": piece})).collect()
         }
         Answer::Tool { name, input } => vec![json!({"functionCall": {"name": name, "args": input}})],
-        Answer::Refused(_) | Answer::Endless => Vec::new(),
+        Answer::Refused(_) | Answer::Endless(_) => Vec::new(),
     }
 }
 

@@ -43,7 +43,7 @@ fn item(answer: &Answer) -> Value {
             "arguments": input.to_string(),
         }),
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => message(text),
-        Answer::Refused(_) | Answer::Endless => message(""),
+        Answer::Refused(_) | Answer::Endless(_) => message(""),
     }
 }
 

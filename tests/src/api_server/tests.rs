@@ -102,7 +102,7 @@ fn a_request_can_be_waited_for_before_and_after_it_comes() {
 
 #[test]
 fn a_reply_without_end_is_ended_by_the_client_or_with_the_server() {
-    let server = server([Answer::Endless]);
+    let server = server([Answer::endless()]);
     let mut stream = TcpStream::connect(server.address).expect("it listens");
     let body = ask(true).to_string();
     write!(stream, "POST {MESSAGES} HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len())

@@ -313,8 +313,8 @@ fn commands_that_tell_of_a_run_explain_themselves() {
       -h, --help     Print help
       -V, --version  Print version
 
-    Every transition with its rule, the method that found it, the evidence and the counters. No model is
-    asked.
+    Every transition with its rule, the method that found it, the evidence and the counters; of a review
+    also who was chosen, and why. No model is asked.
     ");
 }
 

@@ -118,7 +118,7 @@ pub(crate) fn a_generous_project(agent: &'static RealAgent) {
 
 /// A variable that would let it do anything, in our own environment and among those a user passes on.
 pub(crate) fn a_generous_variable(agent: &'static RealAgent, name: &str, value: &str) {
-    let scene = Scene::new(agent, READONLY, |_, _| [Answer::Endless]);
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::endless()]);
     scene.pass_on(name);
     let live = scene.run().env(name, value).start();
     scene.here.server.wait_for(Request::is_ask);
@@ -197,7 +197,7 @@ pub(crate) fn a_long_prompt(agent: &'static RealAgent) {
 
 /// The model has begun to speak and says nothing more.
 pub(crate) fn an_interruption(agent: &'static RealAgent) {
-    let scene = Scene::new(agent, READONLY, |_, _| [Answer::Endless]);
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::endless()]);
     interrupt(&scene, Request::is_ask);
 }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use saihai::RunDirectory;
 use saihai::project::{Evidence, Transition, Transitions};
+use saihai_config::review::{Plan, PlannedAgent};
 use saihai_model::{AnsweredBy, Entry, Fact, Text, TextFile, TextSource, Verdict, Workflow};
 
 use crate::error::{Error, exit};
@@ -16,7 +17,8 @@ use crate::{json, time};
 /// Tell why a run went the way it went
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Every transition with its rule, the method that found it, the evidence and the counters. No model is asked."
+    after_help = "Every transition with its rule, the method that found it, the evidence and the counters; of a review also who \
+                  was chosen, and why. No model is asked."
 )]
 pub(crate) struct Explain {
     /// The run: its id, a unique beginning of it, or `last`
@@ -44,6 +46,11 @@ impl Explain {
             streams.warning(&torn.to_string());
         }
         let told = transitions.finish();
+        if !self.json {
+            for line in selection_lines(&workflow) {
+                streams.out.data(&line)?;
+            }
+        }
         if told.is_empty() {
             streams.note("no stage has been left yet");
         }
@@ -60,6 +67,16 @@ impl Explain {
         }
         Ok(exit::DONE)
     }
+}
+
+/// Who was chosen to review before anything was asked, and why; nothing for other runs.
+fn selection_lines(workflow: &Workflow) -> Vec<String> {
+    let selection = Plan::of(workflow).map(|plan| plan.selection).unwrap_or_default();
+    let line = |one: &PlannedAgent| {
+        let chosen = if one.selected { "chosen" } else { "not chosen" };
+        format!("`{}` ({}) {chosen}: {}", one.agent, one.phase, visible_line(&one.why))
+    };
+    selection.iter().map(line).collect()
 }
 
 /// What the stage said that is not in the file it names (S-49).

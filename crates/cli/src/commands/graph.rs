@@ -82,7 +82,7 @@ impl Graph {
         // A drawing shows every rule, also those offered only to a person at a terminal.
         let options = Options { interactive: true, ..Options::default() };
         let wanted = Wanted { definition: &self.what, options: &options, settings: &settings, strict: false };
-        let prepared = Prepared::new(project, wanted, streams)?;
+        let prepared = Prepared::to_look_at(project, wanted, streams)?;
         Ok(graph::Graph::of(&prepared.workflow, None).described(prepared.description))
     }
 }

@@ -57,7 +57,7 @@ impl Prompt {
             Options { interactive: streams.can_ask(), values: self.values.set, ..Options::default() };
         let wanted =
             Wanted { definition: &self.definition, options: &options, settings: &settings, strict: false };
-        let prepared = Prepared::new(&project, wanted, streams)?;
+        let prepared = Prepared::to_look_at(&project, wanted, streams)?;
         let place = Place::find(&prepared.workflow, self.stage.as_deref())?;
         let task = task::read(self.task)?.unwrap_or_else(|| task::PLACEHOLDER.to_owned());
         let entering = Entering {
@@ -65,6 +65,7 @@ impl Prompt {
             directory: &project.places.root,
             report_directory: &settings.reports_dir.join("RUN"),
             interactive: options.interactive,
+            subject: &prepared.subject,
         };
         let shown = place.preview(&prepared.workflow, &entering)?;
         let added_tokens = prepared.added_tokens(place.stage, &shown.turn);

@@ -103,7 +103,7 @@ impl Rehearse {
         let options = Options { provider: Some("script".into()), interactive, values, ..Options::default() };
         let strict = self.strict || settings.strict;
         let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
-        let prepared = Prepared::new(&project, wanted, streams)?;
+        let prepared = Prepared::to_look_at(&project, wanted, streams)?;
         let Some(file) = &self.script else {
             return self.all_paths(&prepared, streams);
         };
@@ -128,13 +128,15 @@ impl Rehearse {
         interactive: bool,
     ) -> Result<Beginning, Error> {
         let task = task::read(self.task.clone())?.or_else(|| script.task.clone());
+        // What is about something has no task.
+        let placeholder = if prepared.subject.is_empty() { task::PLACEHOLDER } else { "" };
         Ok(Beginning {
             workflow: prepared.workflow,
             script: Some(script),
             definition: self.definition.clone(),
             dialect: prepared.definition.dialect.name().to_owned(),
             slug: slug(task.as_deref().unwrap_or(&prepared.definition.name)),
-            task: task.unwrap_or_else(|| task::PLACEHOLDER.to_owned()),
+            task: task.unwrap_or_else(|| placeholder.to_owned()),
             seed: self.seed,
             interactive,
             rehearsal: true,
@@ -142,7 +144,7 @@ impl Rehearse {
             patience: settings.short_wait,
             directory: project.places.root.clone(),
             reports: settings.reports_dir.clone(),
-            subject: std::collections::BTreeMap::new(),
+            subject: prepared.subject,
             placement: None,
             texts: Vec::new(),
         })

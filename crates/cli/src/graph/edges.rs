@@ -2,7 +2,7 @@
 
 use saihai_model::{Alarm, Ending, Exit, Holds, Label, Stage, Target, Topic, Watch, Workflow};
 
-use super::{ABORT, COMPLETE, Graph, Way};
+use super::{ABORT, COMPLETE, Edge, Graph, Way};
 
 /// Adds every edge of a workflow.
 pub(super) fn draw(graph: &mut Graph, workflow: &Workflow) {
@@ -18,6 +18,22 @@ pub(super) fn draw(graph: &mut Graph, workflow: &Workflow) {
         substitute(graph, from, stage);
     }
     monitors(graph, workflow);
+    if let Some(next) = workflow.afterwards.as_ref().and_then(|id| graph.index(id.as_str())) {
+        lead_on(graph, next);
+    }
+}
+
+/// What is done goes on where the definition says so, to a report or to delivery, unless it is there already.
+fn lead_on(graph: &mut Graph, next: usize) {
+    let Some(complete) = graph.index(COMPLETE) else { return };
+    let mut there = vec![next];
+    while let Some(more) =
+        graph.edges.iter().find(|edge| there.contains(&edge.from) && !there.contains(&edge.to))
+    {
+        there.push(more.to);
+    }
+    let is_done = |edge: &&mut Edge| edge.to == complete && !there.contains(&edge.from);
+    graph.edges.iter_mut().filter(is_done).for_each(|edge| edge.to = next);
 }
 
 fn lead(graph: &mut Graph, from: usize, target: &Target, label: String, kind: Way) {

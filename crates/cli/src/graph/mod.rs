@@ -37,7 +37,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
     /// What it is for, in its author's words.
     pub(crate) description: Option<String>,
-    /// Its turns, where there are several.
+    /// Its turns, where there are several, or one of another name.
     pub(crate) turns: Vec<Part>,
     /// How often a run was here, and for how long.
     pub(crate) figures: Option<String>,
@@ -191,6 +191,10 @@ impl Node {
         let (kind, turns) = match &stage.does {
             _ if stage.aside => (Kind::Aside, &[][..]),
             Activity::Turns { turns, .. } if turns.len() > 1 => (Kind::Parallel, turns.as_slice()),
+            // A stage is mostly called what its only turn is.
+            Activity::Turns { turns, .. } if turns.iter().any(|turn| turn.id.as_str() != id) => {
+                (Kind::Turn, turns.as_slice())
+            }
             Activity::Turns { .. } => (Kind::Turn, &[][..]),
             Activity::Gate(_) => (Kind::Gate, &[][..]),
             Activity::Action(_) => (Kind::Action, &[][..]),

@@ -35,13 +35,21 @@ struct Asked<'w> {
     calls: Vec<CallId>,
     since: Option<Moment>,
     until: Option<Moment>,
-    outputs: Vec<Option<Json>>,
+    outputs: Vec<Said>,
     warnings: Vec<String>,
     failure: Option<Failure>,
     /// What it had said before it failed.
     partial: Option<Json>,
     spent: Spent,
     cached: bool,
+}
+
+/// What was said in one reply.
+#[derive(Debug)]
+struct Said {
+    output: Option<Json>,
+    /// What is wrong with it, as it was told to the agent.
+    violations: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -154,7 +162,8 @@ impl<'w> Asked<'w> {
         self.until = Some(at);
         self.failure = None;
         self.cached = reply.cached;
-        self.outputs.push(reply.reading.output.clone());
+        let (output, violations) = (reply.reading.output.clone(), reply.reading.violations.clone());
+        self.outputs.push(Said { output, violations });
         self.warnings.extend(reply.reading.warnings.iter().cloned());
         self.spent.add(&reply.usage, reply.cost);
     }
@@ -186,8 +195,15 @@ impl<'w> Asked<'w> {
         let null = Json::Null;
         let schema = self.turn.reads.output.as_ref().map_or(&null, |output| &output.schema.schema);
         let read = |output: &Json| Payload::read(agent, schema, output);
-        let mut payloads: Vec<Payload> = self.outputs.iter().flatten().map(read).collect();
-        payloads.reverse();
+        let said = self.outputs.iter().rev().filter_map(|said| {
+            let mut payload = read(said.output.as_ref()?);
+            // Of what was cut off in the middle, nothing that is left may look wrong.
+            if payload.problems.is_empty() {
+                payload.problems.clone_from(&said.violations);
+            }
+            Some(payload)
+        });
+        let mut payloads: Vec<Payload> = said.collect();
         if let Some(valid) = payloads.iter().position(|payload| payload.problems.is_empty()) {
             return (payloads.swap_remove(valid), Status::Success);
         }
@@ -322,6 +338,24 @@ mod tests {
             stderr: Some("no such model".to_owned()),
         };
         assert_eq!(failed(died, None, Moment(2_000)).status, status);
+    }
+
+    // What is left of a reply that was cut off may look whole by itself
+    #[test]
+    fn a_reply_that_was_cut_off_is_truncated_with_what_is_whole_of_it() {
+        let (stage, turn) = (StageId::from("main"), turn("a", Vec::new()));
+        let call = CallId { stage: stage.clone(), visit: 1, round: 1, n: 1 };
+        let mut asked = Asked::new(&stage, 0, &turn);
+        let issues = serde_json::json!([{"severity": "important", "description": "It leaks."}]);
+        let reading = serde_json::json!({"output": {"issues": issues}, "violations": ["it is cut off"]});
+        let reply =
+            serde_json::json!({"call": call, "text": {"inline": ""}, "duration": 1, "reading": reading});
+        let reply: Replied = serde_json::from_value(reply).unwrap();
+        asked.replied(&reply, Moment(1));
+        let result = asked.result(true);
+        assert_eq!(result.status, Status::Truncated { reason: TruncatedBy::InvalidOutput });
+        assert_eq!(result.findings.len(), 1);
+        assert_eq!(result.notes, ["it is cut off"]);
     }
 
     // Only the agent's own time is a timeout

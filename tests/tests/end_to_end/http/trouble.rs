@@ -60,7 +60,7 @@ fn a_used_up_quota_parks_the_run() {
 // C-56: an interrupted turn ends at once, and goes on later.
 #[test]
 fn an_interrupted_turn_leaves_the_server_and_is_asked_again_later() {
-    let world = World::new("openai", ONCE, [Answer::Endless, Answer::text("Done.\n[STEP:0]")]);
+    let world = World::new("openai", ONCE, [Answer::endless(), Answer::text("Done.\n[STEP:0]")]);
     let mut live = world.saihai().start();
     live.wait_for("\"asked\"");
     while world.server.asked().is_empty() {

@@ -3,6 +3,7 @@
 mod again;
 mod choosing;
 mod ending;
+mod looked_at;
 mod looking;
 mod prompts;
 mod proposed;

@@ -1,5 +1,7 @@
 //! What agents reply is read with forgiveness, and asked for once more where that is not enough.
 
+use saihai_tests::{Answer, ApiServer};
+
 use super::*;
 
 fn said(text: &str) -> String {
@@ -47,4 +49,44 @@ fn a_reply_that_is_wrong_is_asked_for_once_more_and_what_is_valid_in_it_is_kept(
     assert_eq!(told["findings"][0]["message"], "d");
     let outcome = review(&reviewed_by(&[("a", "")]), &(said("nothing") + &said("{}")), &["--json"]).exits(4);
     assert_eq!(report(&outcome)["results"][0]["class"], "invalid_output");
+}
+
+// Whole findings before the cut are kept, when it is asked again in vain; when it is not in vain, the whole answer counts
+#[test]
+fn a_reply_cut_off_in_the_middle_keeps_what_is_whole_of_it() {
+    let cut = r#"{"overall_score": 4, "issues": [{"description": "d", "severity": "important"}, {"description": "e", "sev"#;
+    let replies = format!(
+        "  - {{for: main/a, times: 2, text: '{cut}'}}\n  - {{for: main/b, text: '{cut}'}}\n{}",
+        none("main/b")
+    );
+    let project = reviewed_by(&[("a", ""), ("b", "")]);
+    let told = report(&review(&project, &replies, &["--json"]).exits(1));
+    assert_eq!(statuses(&told), ["a truncated", "b success"]);
+    assert_eq!(told["results"][0]["reason"], "invalid_output");
+    let found: Vec<_> =
+        told["findings"].as_array().expect("findings").iter().map(|one| &one["message"]).collect();
+    assert_eq!(found, ["d"]);
+}
+
+// R-42: also what was streamed by somebody whose time is over
+#[test]
+fn what_was_streamed_before_the_time_is_over_is_kept() {
+    let project = reviewed_by(&[("late", "timeout = 2\nallowed_tools = [\"file_read\"]\n")]);
+    let first = r#"{"severity": "important", "description": "It leaks."}"#;
+    let rest =
+        format!(r#"{{"severity": "nitpick", "description": "{}"}}"#, "never said to its end, ".repeat(40));
+    let text = format!("{{\"overall_score\": 4, \"issues\": [{first}, {rest}]}}");
+    let server = ApiServer::start(|_| [Answer::Endless(text)]);
+    let settings = format!(
+        "provider = \"openai\"\n[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n",
+        server.url()
+    );
+    project.write("../home/.config/saihai/config.toml", settings);
+    let outcome = project.saihai(["review", "--json"]).env("OPENAI_API_KEY", "sk-of-the-test").run().exits(4);
+    let told = report(&outcome);
+    assert_eq!(statuses(&told), ["late timeout"]);
+    assert_eq!(told["results"][0]["timeout_seconds"], 2);
+    let found: Vec<_> = told["findings"].as_array().expect("findings").iter().collect();
+    assert_eq!(found.len(), 1, "{outcome}");
+    assert_eq!(found[0]["message"], "It leaks.");
 }

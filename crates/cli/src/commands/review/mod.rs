@@ -6,6 +6,7 @@ mod cached;
 mod explain;
 mod flags;
 mod form;
+mod looked_at;
 mod painted;
 mod pull_request;
 mod subject;
@@ -15,9 +16,7 @@ use std::path::Path;
 
 use clap::Args;
 use saihai::RevisionSource;
-use saihai_config::review::{
-    Agent, AgentOrigin, LoadResult, PlannedIgnore, Wish, check_agent, load, load_ignores, select,
-};
+use saihai_config::review::{LoadResult, PlannedIgnore, Wish, check_agent, load, load_ignores, select};
 use saihai_config::{Diagnostic, Diagnostics, DiskSource, Settings, Severity, Source};
 use saihai_model::{Subject, SubjectMode};
 
@@ -32,6 +31,7 @@ use subject::Wanted;
 
 pub(crate) use asking::say;
 pub(crate) use form::{Form, Said};
+pub(crate) use looked_at::LookedAt;
 pub(crate) use pull_request::{check_out_again, clean_up};
 pub(crate) use untouched::Untouched;
 
@@ -90,14 +90,7 @@ impl Review {
             diagnostics::insist(&found, strict, streams)?;
         }
         let loaded = load(&project.source, &project.places, settings.language).unwrap_or_default();
-        let is_it = |agent: &&Agent| match &agent.origin {
-            AgentOrigin::Custom { path, .. } | AgentOrigin::UneditedCopy(path) => path == file,
-            AgentOrigin::BuiltIn => false,
-        };
-        let Some(agent) = loaded.agents.iter().find(is_it) else {
-            let error = Error::usage(format!("`{}` is no review agent of this project", project.shown(file)));
-            return Err(error.hint("agents lie in `.saihai/agents/` or `.hachimoku/agents/`"));
-        };
+        let agent = looked_at::agent_of(&loaded, file, &project)?;
         Ok(Self {
             what: Vec::new(),
             base: None,

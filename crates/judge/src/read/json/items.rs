@@ -5,11 +5,13 @@ use saihai_model::Json;
 use super::super::excerpt;
 use super::super::reply::Reply;
 use super::candidate::{self, Candidate, Parsed};
-use super::{Demand, Found, MISSING};
+use super::{Demand, Found, MISSING, cut_off, object};
 use crate::review::Payload;
 
 /// The most problems that are told: an agent corrects what it is shown and is read again.
 const TOLD: usize = 20;
+/// What is said of a value whose end is missing.
+const CUT_OFF: &str = "the JSON object is cut off: its end is missing";
 /// The longest one, in characters.
 const CHARACTERS: usize = 300;
 
@@ -27,8 +29,7 @@ pub(in super::super) fn read_items(
     let useful = || payloads.iter().position(|payload| !payload.is_empty());
     let chosen = valid.or_else(useful).unwrap_or(0);
     let (Some(payload), Some(candidate)) = (payloads.get(chosen), candidates.into_iter().nth(chosen)) else {
-        let violations = std::iter::once(MISSING.to_owned()).chain(broken).collect();
-        return Found { violations, ..Found::default() };
+        return begun(reply, broken);
     };
     let problems = payload.problems.iter().take(TOLD);
     let mut violations: Vec<String> =
@@ -37,4 +38,12 @@ pub(in super::super) fn read_items(
         violations.push("and more".to_owned());
     }
     Found { output: Some(candidate.into_value()), violations, ..Found::default() }
+}
+
+/// A value that was only begun: what is whole of it can be kept, and it has to be asked for again.
+fn begun(reply: &Reply<'_>, broken: Vec<String>) -> Found {
+    let output = object::cut_off(reply).and_then(cut_off::whole_part);
+    let what = if output.is_some() { CUT_OFF } else { MISSING };
+    let violations = std::iter::once(what.to_owned()).chain(broken).collect();
+    Found { output, violations, ..Found::default() }
 }

@@ -1,6 +1,7 @@
 //! The structured value in a reply.
 
 mod candidate;
+mod cut_off;
 mod items;
 mod object;
 mod schema;

@@ -17,6 +17,18 @@ pub(super) fn last<'a>(reply: &Reply<'a>) -> Option<&'a str> {
     )
 }
 
+/// What stands where a value was begun and never ended: in a block of JSON that was not closed, or behind everything else.
+pub(super) fn cut_off<'a>(reply: &Reply<'a>) -> Option<&'a str> {
+    let (page, fences) = (&reply.page, reply.fences());
+    let unclosed = fences.unclosed.iter().find(|(_, info)| info.eq_ignore_ascii_case("json"));
+    let from = match unclosed {
+        Some((line, _)) => page.start(*line + 1),
+        None => fences.blocks.last().map_or(0, |block| page.start(block.close + 1)),
+    };
+    let rest = &page.text()[from..];
+    scan(rest).1.map(|start| &rest[start..])
+}
+
 /// The parts of the text between its fenced blocks. A block of JSON that was never closed was cut off: nothing of
 /// it is taken for a value.
 fn outside(reply: &Reply<'_>) -> Vec<(usize, usize)> {
@@ -36,6 +48,11 @@ fn outside(reply: &Reply<'_>) -> Vec<(usize, usize)> {
 
 /// The last object of a text without fences, as its first byte and one past its last.
 fn last_in(text: &str) -> Option<(usize, usize)> {
+    scan(text).0
+}
+
+/// The last object of a text, and where one begins that does not end.
+fn scan(text: &str) -> (Option<(usize, usize)>, Option<usize>) {
     let mut found = None;
     let mut pairs = None;
     let mut at = 0;
@@ -46,7 +63,7 @@ fn last_in(text: &str) -> Option<(usize, usize)> {
                 at = start + length;
             }
             // What is inside an object that was cut off is no object of its own.
-            Extent::CutOff => break,
+            Extent::CutOff => return (found, Some(start)),
             // No more is what is inside something in braces that is no JSON.
             Extent::Broken(length) => {
                 let pairs = pairs.get_or_insert_with(|| Pairs::of(text));
@@ -54,7 +71,7 @@ fn last_in(text: &str) -> Option<(usize, usize)> {
             }
         }
     }
-    found
+    (found, None)
 }
 
 enum Extent {

@@ -358,3 +358,15 @@ fn findings_are_wrong_one_by_one_and_how_they_are_wrapped_is_forgiven() {
     let both = format!("```json\n{valid}\n```\nIn short:\n```json\n{{\"issues\":[]}}\n```");
     check(&both, valid);
 }
+
+// A reply that was cut off in the middle: whole findings are kept, and the rest is asked for
+#[test]
+fn whole_findings_before_a_cut_are_kept() {
+    let check = |text: &str, expected: &str| assert_eq!(shown(&read_items(text)), expected, "{text}");
+    let cut = r#"{"overall_score": 4, "issues": [{"description":"d","severity":"critical"}, {"description":"e","sev"#;
+    let kept = "{\"issues\":[{\"description\":\"d\",\"severity\":\"critical\"}],\"overall_score\":4}\n- the JSON object is cut off: its end is missing";
+    check(cut, kept);
+    check(&format!("I looked.\n\n```json\n{cut}"), kept);
+    check(&format!("I looked at `{{x}}`: {cut}"), kept);
+    check(r#"{"overall_score": 4"#, "- no JSON object");
+}

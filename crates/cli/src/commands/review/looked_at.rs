@@ -1,0 +1,127 @@
+//! A review agent where definitions are looked at: a review of what has changed by it alone.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use saihai::{SUBJECT, frozen};
+use saihai_config::review::{
+    Agent, AgentOrigin, LoadResult, LoweredReview, ReviewOptions, Reviewing, Wish, check_agent, load, lower,
+    select,
+};
+use saihai_config::{Definition, Dialect, Loaded, Origin, find};
+use saihai_model::{Json, Subject, SubjectFile, SubjectMode};
+
+use super::subject;
+use crate::diagnostics;
+use crate::error::Error;
+use crate::prepared::Wanted;
+use crate::project::Project;
+use crate::terminal::Streams;
+
+/// A review by one agent, as a definition.
+pub(crate) struct LookedAt {
+    /// The agent.
+    pub(crate) definition: Definition,
+    /// What it lowers into.
+    pub(crate) loaded: Loaded,
+    /// What is reviewed, by the names that prompts have for it.
+    pub(crate) subject: BTreeMap<String, Json>,
+}
+
+impl LookedAt {
+    /// The review that is meant, where a review agent is: by its file, or by its name where nothing else has it (K-11).
+    pub(crate) fn find(
+        project: &Project,
+        wanted: Wanted<'_>,
+        streams: &mut Streams,
+    ) -> Result<Option<Self>, Error> {
+        let found = find(&project.source, &project.places, wanted.definition);
+        let file = match found {
+            Ok(definition) if definition.dialect == Dialect::Review => definition.path,
+            Ok(_) => return Ok(None),
+            Err(_) => None,
+        };
+        if let Some(file) = &file {
+            let found = check_agent(&project.source, &project.places, file);
+            diagnostics::insist(&found, wanted.strict || wanted.settings.strict, streams)?;
+        }
+        let loaded = load(&project.source, &project.places, wanted.settings.language).unwrap_or_default();
+        let agent = match &file {
+            Some(file) => Some(agent_of(&loaded, file, project)?),
+            None => loaded.agents.iter().find(|agent| agent.definition.name == wanted.definition),
+        };
+        agent.map(|agent| Self::of(agent, &loaded, project, wanted, streams)).transpose()
+    }
+
+    fn of(
+        agent: &Agent,
+        loaded: &LoadResult,
+        project: &Project,
+        wanted: Wanted<'_>,
+        streams: &mut Streams,
+    ) -> Result<Self, Error> {
+        let name = agent.definition.name.clone();
+        let wish = Wish { only: vec![name.clone()], ..Wish::default() };
+        let subject = changed(project, wanted, streams);
+        let options = ReviewOptions {
+            provider: wanted.options.provider.clone(),
+            model: wanted.options.model.clone(),
+            ..ReviewOptions::default()
+        };
+        let LoweredReview { loaded, texts, warnings, .. } = lower(Reviewing {
+            loaded,
+            selection: &select(&loaded.agents, &subject, &wish),
+            subject: &subject,
+            options: &options,
+            settings: wanted.settings,
+            places: &project.places,
+        });
+        warnings.iter().for_each(|warning| streams.warning(warning));
+        let mut subject: BTreeMap<String, Json> =
+            [(SUBJECT.to_owned(), frozen(&project.places.root, &subject))].into();
+        subject.extend(texts);
+        let (origin, path) = place(&agent.origin);
+        let description = Some(agent.definition.description.clone());
+        let definition = Definition { name, dialect: Dialect::Review, origin, path };
+        Ok(Self { definition, loaded: Loaded { description, ..loaded }, subject })
+    }
+}
+
+/// The agent that a file of the project defines.
+pub(super) fn agent_of<'a>(
+    loaded: &'a LoadResult,
+    file: &Path,
+    project: &Project,
+) -> Result<&'a Agent, Error> {
+    let is_it = |agent: &&Agent| place(&agent.origin).1.is_some_and(|path| path == file);
+    loaded.agents.iter().find(is_it).ok_or_else(|| {
+        let error = Error::usage(format!("`{}` is no review agent of this project", project.shown(file)));
+        error.hint("agents lie in `.saihai/agents/` or `.hachimoku/agents/`")
+    })
+}
+
+fn place(origin: &AgentOrigin) -> (Origin, Option<PathBuf>) {
+    match origin {
+        AgentOrigin::BuiltIn => (Origin::BuiltIn, None),
+        AgentOrigin::UneditedCopy(path) => (Origin::BuiltIn, Some(path.clone())),
+        AgentOrigin::Custom { path, .. } => (Origin::Project, Some(path.clone())),
+    }
+}
+
+/// What has changed, as `review` takes it; a placeholder where that is nothing, or where nobody can say.
+fn changed(project: &Project, wanted: Wanted<'_>, streams: &mut Streams) -> Subject {
+    let usual = wanted.settings.review.base.as_deref();
+    let taken = subject::Wanted { what: &[], base: None, usual, no_untracked: false }.take(&project.places);
+    let why = match taken {
+        Ok(subject) if !subject.files.is_empty() => return subject,
+        Ok(_) => "nothing has changed".to_owned(),
+        Err(Error::Refused(refusal)) => refusal.message,
+        Err(Error::ClosedPipe | Error::Said(_)) => "nobody can say what has changed".to_owned(),
+    };
+    streams.note(&format!("{why}: a placeholder stands for the change"));
+    let (path, text) = ("FILE".to_owned(), "(what has changed)\n".to_owned());
+    let file = SubjectFile { path, previous: None, text, left_out: None, lossy: false };
+    let mode =
+        SubjectMode::Changes { base: "BASE".to_owned(), merge_base: None, head: None, pull_request: None };
+    Subject { mode, files: vec![file] }
+}
