@@ -48,22 +48,6 @@ fn reviews_are_runs_that_are_listed_explained_and_logged() {
     }
 }
 
-// A review agent is no definition by itself, and whoever asks for one is told what does the job.
-#[test]
-fn commands_for_definitions_name_the_one_for_review_agents() {
-    let project = reviewed_by(&[("a", "")]);
-    for command in ["prompt", "graph", "rehearse"] {
-        let refused = project.saihai([command, ".saihai/agents/a.toml"]).run().exits(2);
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused.stderr, @"
-            error: `.saihai/agents/a.toml` is a review agent
-              = help: `saihai review --agent NAME` asks it about what has changed
-              = help: `saihai review --explain-selection` says whether a change needs it, `saihai check` what is wrong with it
-            ");
-        }
-    }
-}
-
 // R-32, case 29
 #[test]
 fn where_there_is_nothing_to_review_nobody_is_asked() {

@@ -113,14 +113,14 @@ fn a_review_that_was_run_is_drawn_explained_and_logged_like_every_run() {
     `b` (final) chosen: always
     `code-simplifier` (final) not chosen: the settings disable it
     `comment-analyzer` (final) not chosen: the settings disable it
-     7  [..]  `early` → `main`: rule 0 “always”, the only way
-        iteration 1, visit 1, round 1, 1 in a row
-    16  [..]  `main` → `final`: rule 0 “always”, the only way
-        iteration 2, visit 1, round 1, 1 in a row
-    22  [..]  `final` → complete: rule 0 “always”, the only way
-        iteration 3, visit 1, round 1, 1 in a row
-    26  [..]  `report` → complete: rule 0 “passed”, by result
-        iteration 3, visit 1, round 1, 1 in a row
+        7  [..]  `early` → `main`: rule 0 “always”, the only way
+           iteration 1, visit 1, round 1, 1 in a row
+       16  [..]  `main` → `final`: rule 0 “always”, the only way
+           iteration 2, visit 1, round 1, 1 in a row
+       22  [..]  `final` → complete: rule 0 “always”, the only way
+           iteration 3, visit 1, round 1, 1 in a row
+       26  [..]  `report` → complete: rule 0 “passed”, by result
+           iteration 3, visit 1, round 1, 1 in a row
     ");
     insta::assert_snapshot!(without_times(&told(&project, &["log", "last"], 0)), @"
      1  [..]  started `review` (review)
