@@ -47,5 +47,5 @@ pub use doctor::{Examined, examine, program, remote};
 pub use http::Unreachable;
 pub use process::{Containment, launcher, sweep};
 pub use providers::{Connections, Providers, Unavailable};
-pub use redact::{Redaction, Redactor};
+pub use redact::{Redaction, Redactor, SHORTEST_SECRET};
 pub use script::{Accounts, Asked, BadScript, Left, Missing, Player, Taken};

@@ -10,8 +10,8 @@ mod wishes;
 mod tests;
 
 use saihai_model::{
-    Action, ActionSpec, Activity, Ending, Exit, GateMode, Holds, Millis, Once, Poll, Rounds, Rule, Stage,
-    StageId, Target, Workflow,
+    Action, ActionSpec, Activity, Completion, Ending, Exit, GateMode, Holds, Millis, Once, Poll, Rounds,
+    Rule, Stage, StageId, Target, Workflow,
 };
 
 pub use gates::gate_stage;
@@ -81,7 +81,7 @@ pub mod stage {
 /// `before-pr` → push → pull request → checks → merge → clean up, as far as they are asked for.
 pub fn deliver(mut workflow: Workflow, delivery: &Delivery) -> Workflow {
     let begins = std::mem::replace(&mut workflow.entry, stage::WORKTREE.into());
-    let mut around = Around { delivery, stages: Vec::new() };
+    let mut around = Around { delivery, placed: true, stages: Vec::new() };
     if let Target::Stage(first) = around.gate(WorkGate::PreLoop, to(stage::WORKTREE)) {
         workflow.entry = first;
     }
@@ -90,6 +90,24 @@ pub fn deliver(mut workflow: Workflow, delivery: &Delivery) -> Workflow {
     lead_on(&mut workflow, stage::FINALIZE);
     workflow.stages.extend(around.stages);
     workflow
+}
+
+/// What is left to be done about work that was handed over before: it is looked at, agreed to and merged. Of the definition
+/// nothing is asked any more.
+pub fn merge_later(workflow: Workflow, delivery: &Delivery) -> Workflow {
+    let gates = delivery.gates.iter().copied().filter(|gate| *gate == WorkGate::BeforePr).collect();
+    let delivery = Delivery { gates, merge: true, comment: false, ..delivery.clone() };
+    let mut around = Around { delivery: &delivery, placed: false, stages: Vec::new() };
+    around.hand_over();
+    Workflow {
+        entry: stage::FINALIZE.into(),
+        stages: around.stages.into_iter().collect(),
+        topics: None,
+        monitors: Vec::new(),
+        completion: Completion::Flow,
+        afterwards: None,
+        ..workflow
+    }
 }
 
 /// How many actions of a workflow tell an issue of its delivery.
@@ -109,7 +127,7 @@ pub fn place(mut workflow: Workflow) -> Workflow {
         merge: false,
         comment: false,
     };
-    let mut around = Around { delivery: &nothing, stages: Vec::new() };
+    let mut around = Around { delivery: &nothing, placed: true, stages: Vec::new() };
     around.worktree(begins);
     workflow.stages.extend(around.stages);
     workflow
@@ -130,6 +148,8 @@ fn lead_on(workflow: &mut Workflow, next: &str) {
 
 struct Around<'a> {
     delivery: &'a Delivery,
+    /// It has a worktree.
+    placed: bool,
     stages: Vec<(StageId, Stage)>,
 }
 
@@ -165,7 +185,8 @@ impl Around<'_> {
         let changed = self.changed(next.clone());
         let mut labels = vec![("committed", next), ("changed", changed), ("no-changes", to(stage::CLEAN_UP))];
         labels.extend(PROBLEMS.map(|problem| (problem, failed(problem))));
-        let deed = Deed::new(Action::Finalize, Once::SetToValue, &[(stage::WORKTREE, "shared")]);
+        let told: &[_] = if self.placed { &[(stage::WORKTREE, "shared")] } else { &[] };
+        let deed = Deed::new(Action::Finalize, Once::SetToValue, told);
         self.action(stage::FINALIZE, deed, &labels);
         for stage in &way {
             self.effect(stage, after(stage));

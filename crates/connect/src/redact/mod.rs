@@ -25,8 +25,8 @@ use shape::{SHAPES, Shape};
 /// Parts of a name that make its value a secret.
 const NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
 
-/// Shorter values are words that occur by themselves.
-const SHORTEST: usize = 8;
+/// The fewest characters of a secret that is looked for: shorter values are words that occur by themselves.
+pub const SHORTEST_SECRET: usize = 8;
 
 /// How much of a value is looked for before it is compared.
 const START: usize = 4;
@@ -68,8 +68,8 @@ impl Redactor {
             let Some(name) = name.to_str().filter(|name| is_secret(name)) else { continue };
             let bytes = value.as_bytes().trim_ascii();
             // What is short by itself is no secret in a longer form either.
-            for form in forms(bytes).into_iter().filter(|_| bytes.len() >= SHORTEST) {
-                if form.len() >= SHORTEST && !values.iter().any(|value| value.bytes == form) {
+            for form in forms(bytes).into_iter().filter(|_| bytes.len() >= SHORTEST_SECRET) {
+                if form.len() >= SHORTEST_SECRET && !values.iter().any(|value| value.bytes == form) {
                     values.push(Value { bytes: form, name: name.to_owned() });
                 }
             }

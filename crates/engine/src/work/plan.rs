@@ -24,6 +24,8 @@ pub struct Item {
     pub depends_on: Vec<IssueNumber>,
     /// It is closed, merged, or there was nothing to change.
     pub done: bool,
+    /// What it depends on is worked on as well, whatever is done about that otherwise.
+    pub resolves: bool,
 }
 
 /// What is done about dependencies that were not selected.
@@ -123,8 +125,14 @@ impl Plan {
         known: &BTreeMap<IssueNumber, Known>,
         dependencies: Dependencies,
     ) -> Result<Self, Impossible> {
-        let mut resolving =
-            Resolving { selected, known, dependencies, ways: BTreeMap::new(), plan: Self::default() };
+        let mut resolving = Resolving {
+            selected,
+            known,
+            dependencies,
+            wanted: wanted(selected, known, dependencies),
+            ways: BTreeMap::new(),
+            plan: Self::default(),
+        };
         for number in selected {
             resolving.visit(*number, &mut Vec::new())?;
         }
@@ -137,10 +145,30 @@ impl Plan {
     }
 }
 
+/// The issues that are worked on: those that were selected, and what those of them depend on that want it.
+fn wanted(
+    selected: &[IssueNumber],
+    known: &BTreeMap<IssueNumber, Known>,
+    dependencies: Dependencies,
+) -> BTreeSet<IssueNumber> {
+    let (mut wanted, mut open) = (BTreeSet::new(), selected.to_vec());
+    while let Some(number) = open.pop() {
+        let Some(Known::Found(item)) = known.get(&number).filter(|_| wanted.insert(number)) else { continue };
+        let resolves = match dependencies {
+            Dependencies::Resolve => true,
+            Dependencies::Strict => item.resolves,
+            Dependencies::Ignore => false,
+        };
+        open.extend(item.depends_on.iter().filter(|_| resolves && !item.done));
+    }
+    wanted
+}
+
 struct Resolving<'a> {
     selected: &'a [IssueNumber],
     known: &'a BTreeMap<IssueNumber, Known>,
     dependencies: Dependencies,
+    wanted: BTreeSet<IssueNumber>,
     /// Those that were visited, each with the longest row of issues it depends on, itself first.
     ways: BTreeMap<IssueNumber, Vec<IssueNumber>>,
     plan: Plan,
@@ -185,10 +213,10 @@ impl Resolving<'_> {
     }
 
     fn plan_for(&mut self, number: IssueNumber, needed: &[IssueNumber]) {
-        let is_selected = self.selected.contains(&number);
-        if !is_selected && self.dependencies != Dependencies::Resolve {
+        if !self.wanted.contains(&number) {
             return;
         }
+        let is_selected = self.selected.contains(&number);
         let planned: Vec<IssueNumber> =
             needed.iter().copied().filter(|one| self.plan.item(*one).is_some()).collect();
         let obstacle = needed.iter().find_map(|one| match self.known.get(one) {

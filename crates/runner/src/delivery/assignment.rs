@@ -47,6 +47,9 @@ pub struct Assignment {
     /// Where it goes; nowhere where it stays in this repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forge: Option<Destination>,
+    /// It was handed over before, and only what is left of that is done now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<Delivered>,
     /// What must succeed in the merged tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Vec<String>>,
@@ -55,6 +58,14 @@ pub struct Assignment {
     pub keep: bool,
     /// The language of what people read: `en` or `ja`.
     pub language: String,
+}
+
+/// Who has handed work over.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Delivered {
+    /// The run; another clone's is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// Where on a forge it goes.
@@ -104,6 +115,7 @@ impl Assignment {
             copy_files: work.copy_files.clone(),
             adopt: false,
             forge: None,
+            delivered: None,
             verify: None,
             keep: true,
             language: language.name().to_owned(),

@@ -142,6 +142,14 @@ pub(super) enum Broken {
     Repository(#[from] repository::Error),
     #[error(transparent)]
     Forge(#[from] ForgeError),
+    /// It may have happened, and the forge does not say.
+    #[error("whether {what} is not known: {why}")]
+    Unseen {
+        /// What may have happened.
+        what: String,
+        /// Why it is not known.
+        why: ForgeError,
+    },
     #[error("{0}")]
     Run(#[from] crate::Error),
     #[error("{0} was not told")]
@@ -149,13 +157,23 @@ pub(super) enum Broken {
 }
 
 impl Broken {
+    /// For a look that failed. Where what is looked for may have happened, a person looks before it is tried again (I-71).
+    pub(super) fn unseen(deed: &Deed, what: impl FnOnce() -> String) -> impl FnOnce(ForgeError) -> Self {
+        let what = deed.look_up.then(what);
+        move |why| match (what, &why) {
+            // That it is looked for later says the forge itself.
+            (None, _) | (Some(_), ForgeError::RateLimited { .. }) => Self::Forge(why),
+            (Some(what), _) => Self::Unseen { what, why },
+        }
+    }
+
     pub(super) fn outcome(self) -> Outcome {
         let message = match &self {
             Self::Repository(error) => match error.remedy() {
                 Some(remedy) => format!("{error}; {remedy}"),
                 None => error.to_string(),
             },
-            Self::Forge(_) | Self::Run(_) | Self::Untold(_) => self.to_string(),
+            Self::Forge(_) | Self::Unseen { .. } | Self::Run(_) | Self::Untold(_) => self.to_string(),
         };
         let class = match &self {
             Self::Repository(repository::Error::Moved { .. }) => FailureClass::Transient,
@@ -165,6 +183,7 @@ impl Broken {
             Self::Repository(_) | Self::Run(_) | Self::Untold(_) => {
                 return done("git", [("why", json!(message))]);
             }
+            Self::Unseen { .. } => return Outcome::Waiting { reason: format!("unknown: {message}") },
             Self::Forge(error) => match error {
                 // Nobody can say which one is meant, or what the forge said: a person looks (I-71).
                 ForgeError::Ambiguous { .. } | ForgeError::Malformed { .. } => {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::deliverer::{Broken, Delivering, done, failed, told};
 use crate::Deed;
 use crate::repository::{
-    self, CleanedUp, CleaningUp, Finalized, Finalizing, Merged, Merging, Ours, Placed, Placing, Pushed,
+    self, CleanedUp, CleaningUp, Finalized, Finalizing, Keep, Merged, Merging, Ours, Placed, Placing, Pushed,
     Pushing, Ready, Refill, Shared, Worktree,
 };
 
@@ -25,7 +25,22 @@ const SHOWN: usize = 20;
 impl Delivering {
     pub(super) fn worktree(&self) -> Result<Outcome, Broken> {
         let shared = self.means.repository.shared()?;
-        Ok(came_of(self.place(self.ours)?, &shared))
+        let placed = self.place(self.ours)?;
+        let rescued = match &placed {
+            Placed::Continued(worktree) => self.kept_before(worktree)?,
+            Placed::Created(_) | Placed::Recreated(_) | Placed::Refused(_) => None,
+        };
+        Ok(came_of(placed, &shared, rescued))
+    }
+
+    /// Keeps the whole state of a worktree that another run left, before this one changes it (I-66).
+    fn kept_before(&self, worktree: &Worktree) -> Result<Option<String>, Broken> {
+        let (repository, assignment) = (&self.means.repository, &self.assignment);
+        let tip = repository.tip(&format!("refs/heads/{}", assignment.branch))?;
+        let is_new = tip.as_deref() == Some(assignment.base.commit.as_str());
+        let keep = if is_new { Keep::WhatNothingHolds } else { Keep::Everything };
+        let rescued = repository.rescue(worktree, &assignment.base.commit, &assignment.copy_files, keep)?;
+        Ok(rescued.hint())
     }
 
     pub(super) fn place(&self, ours: Ours) -> Result<Placed, repository::Error> {
@@ -48,6 +63,30 @@ impl Delivering {
     }
 
     pub(super) fn finalize(&self, deed: &Deed) -> Result<Outcome, Broken> {
+        let (assignment, secrets) = (&self.assignment, &self.means.secrets);
+        let finalized = if assignment.delivered.is_some() {
+            self.means.repository.finalized(
+                &assignment.item(),
+                &assignment.base,
+                &assignment.copy_files,
+                secrets,
+            )?
+        } else {
+            self.commit_rest(deed)?
+        };
+        match finalized {
+            Finalized::Ready(ready) => self.ready(deed, &ready),
+            Finalized::NoChanges => Ok(done("no-changes", [])),
+            Finalized::Failed { problem, rescued } => {
+                let kept = rescued.as_ref().and_then(repository::Rescued::hint);
+                let why = problem.to_string();
+                Ok(done(problem.word(), [("why", json!(why)), ("rescued", json!(kept))]))
+            }
+        }
+    }
+
+    /// Commits what the agent left.
+    fn commit_rest(&self, deed: &Deed) -> Result<Finalized, Broken> {
         let (assignment, worktree) = (&self.assignment, self.files()?);
         let finalizing = Finalizing {
             worktree: &worktree,
@@ -57,15 +96,7 @@ impl Delivering {
             copied: &assignment.copy_files,
             secrets: &self.means.secrets,
         };
-        match self.means.repository.finalize(finalizing, &self.means.lock)? {
-            Finalized::Ready(ready) => self.ready(deed, &ready),
-            Finalized::NoChanges => Ok(done("no-changes", [])),
-            Finalized::Failed { problem, rescued } => {
-                let kept = rescued.as_ref().and_then(repository::Rescued::hint);
-                let why = problem.to_string();
-                Ok(done(problem.word(), [("why", json!(why)), ("rescued", json!(kept))]))
-            }
-        }
+        Ok(self.means.repository.finalize(finalizing, &self.means.lock)?)
     }
 
     /// What can be handed over, and whether the agent changed what git may start meanwhile (I-38).
@@ -240,12 +271,20 @@ impl Delivering {
 }
 
 /// What is said of a worktree: where it is, and what the repository shared with it then.
-pub(super) fn came_of(placed: Placed, shared: &Shared) -> Outcome {
+pub(super) fn came_of(placed: Placed, shared: &Shared, rescued: Option<String>) -> Outcome {
     match placed.worktree() {
         Err(refusal) => done("not-ours", [("why", json!(refusal.to_string()))]),
         Ok(worktree) => {
             let (path, branch) = (worktree.path().display().to_string(), worktree.item().branch());
-            done("ready", [("path", json!(path)), ("branch", json!(branch)), ("shared", json!(shared))])
+            done(
+                "ready",
+                [
+                    ("path", json!(path)),
+                    ("branch", json!(branch)),
+                    ("shared", json!(shared)),
+                    ("rescued", json!(rescued)),
+                ],
+            )
         }
     }
 }

@@ -14,7 +14,7 @@ mod published;
 mod requests;
 mod summary;
 
-pub use assignment::{Assignment, Destination};
+pub use assignment::{Assignment, Delivered, Destination};
 pub use deliverer::{Deliverer, Forge, Means};
 pub use own_tree::{OwnTree, Planter};
 pub use past::{Came, Deeds, Past};

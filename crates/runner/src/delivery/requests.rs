@@ -33,16 +33,22 @@ impl Delivering {
     pub(super) async fn pull_request(self: &Arc<Self>, deed: &Deed) -> Result<Outcome, Broken> {
         let (forge, destination) = self.forge()?;
         let assignment = &self.assignment;
-        let all = forge.github.pull_requests_of(&assignment.branch).await?;
-        let body = published::request_body(assignment, &self.summary(deed)?);
+        let opened = || format!("a pull request of `{}` was opened", assignment.branch);
+        let all = forge.github.pull_requests_of(&assignment.branch).await;
+        let all = all.map_err(Broken::unseen(deed, opened))?;
+        // What was handed over before is told as it was then.
+        let delivered = assignment.delivered.as_ref();
+        let run = delivered.and_then(|delivered| delivered.run.as_deref()).unwrap_or(&deed.run);
+        let body = published::request_body(assignment, &self.summary(run)?);
         let request = match standing(all, &assignment.base.branch)? {
             PullRequestStanding::Merged(request) => return Ok(merged(&request)),
             PullRequestStanding::ClosedByPerson(request) => {
                 let reason = format!("pull request {} was closed by a person", request.address);
                 return Ok(Outcome::Waiting { reason });
             }
+            PullRequestStanding::Open(request) if delivered.is_some() => request,
             PullRequestStanding::Open(request) => {
-                let text = rewrite(&request.body, assignment.issue, &deed.run, &body);
+                let text = rewrite(&request.body, assignment.issue, run, &body);
                 if text == request.body {
                     request
                 } else {
@@ -52,7 +58,7 @@ impl Delivering {
             PullRequestStanding::None => {
                 let new = NewPullRequest {
                     title: assignment.titled(PULL_REQUEST_TITLE),
-                    body: rewrite("", assignment.issue, &deed.run, &body),
+                    body: rewrite("", assignment.issue, run, &body),
                     head: assignment.branch.clone(),
                     base: assignment.base.branch.clone(),
                     draft: destination.draft,
@@ -92,7 +98,10 @@ impl Delivering {
     pub(super) async fn merge_there(self: &Arc<Self>, deed: &Deed) -> Result<Outcome, Broken> {
         let (forge, destination) = self.forge()?;
         let (commit, tree) = agreed(deed)?;
-        let request = self.request(deed).await?;
+        let number = number(deed)?;
+        let request = forge.github.pull_request(number).await;
+        let request =
+            request.map_err(Broken::unseen(deed, || format!("pull request #{number} was merged")))?;
         if request.state == PullRequestState::Merged {
             return Ok(merged(&request));
         }
@@ -120,10 +129,12 @@ impl Delivering {
             return Ok(failed(FailureClass::BadRequest, "the issue is not on a forge"));
         }
         let mark = marker(assignment.issue, &deed.run);
-        if forge.github.own_comment(assignment.issue, &mark).await?.is_none() {
+        let told_already = || format!("{} was told of it", assignment.issue);
+        let own = forge.github.own_comment(assignment.issue, &mark).await;
+        if own.map_err(Broken::unseen(deed, told_already))?.is_none() {
             let url = told(deed, stage::PULL_REQUEST, "url").and_then(|url| url.as_str());
             let is_merged = told(deed, stage::MERGE, "merged").is_some();
-            let said = published::comment(assignment, &self.summary(deed)?, url, is_merged);
+            let said = published::comment(assignment, &self.summary(&deed.run)?, url, is_merged);
             forge.github.comment(assignment.issue, &format!("{said}\n\n{mark}")).await?;
         }
         Ok(done("commented", []))
@@ -132,13 +143,17 @@ impl Delivering {
     /// The pull request as it is now.
     async fn request(&self, deed: &Deed) -> Result<PullRequest, Broken> {
         let (forge, _) = self.forge()?;
-        let number = told(deed, stage::PULL_REQUEST, "number").and_then(|number| number.as_u64());
-        Ok(forge.github.pull_request(number.ok_or(Broken::Untold("the pull request"))?).await?)
+        Ok(forge.github.pull_request(number(deed)?).await?)
     }
 
-    fn summary(&self, deed: &Deed) -> Result<Summary, Broken> {
-        Ok(Summary::of(&self.means.runs.find(&deed.run)?)?)
+    fn summary(&self, run: &str) -> Result<Summary, Broken> {
+        Ok(Summary::of(&self.means.runs.find(run)?)?)
     }
+}
+
+fn number(deed: &Deed) -> Result<u64, Broken> {
+    let number = told(deed, stage::PULL_REQUEST, "number").and_then(|number| number.as_u64());
+    number.ok_or(Broken::Untold("the pull request"))
 }
 
 fn merged(request: &PullRequest) -> Outcome {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::refs::Seen;
 use super::snapshot::Files;
-use super::{Base, Error, ItemLock, Keep, Problem, Repository, Rescued, Worktree, inspect, lists};
+use super::{Base, Error, Item, ItemLock, Keep, Problem, Repository, Rescued, Worktree, inspect, lists};
 use crate::repository::private::Private;
 
 /// What is to be made of a worktree.
@@ -95,6 +95,35 @@ impl Repository {
         };
         let files = self.files_between(&private, &base.commit, &commit)?;
         Ok(Finalized::Ready(Ready { commit, tree: snapshot.tree, files }))
+    }
+
+    /// What a branch holds that was handed over before: nothing is committed, and what may not leave the machine is looked for
+    /// again, as somebody may have added to it since.
+    pub fn finalized(
+        &self,
+        item: &Item,
+        base: &Base,
+        copied: &[String],
+        secrets: &[Vec<u8>],
+    ) -> Result<Finalized, Error> {
+        let private = Private::make(self, None)?;
+        let failed = |problem| Ok(Finalized::Failed { problem, rescued: None });
+        let Some(tip) = self.tip(&item.reference())? else {
+            return failed(Problem::BranchGone { branch: item.branch() });
+        };
+        if !self.contains(&private, &tip, &base.commit)? {
+            return failed(Problem::HistoryRewritten { base: base.commit.clone() });
+        }
+        if tip == base.commit {
+            return Ok(Finalized::NoChanges);
+        }
+        let tree = self.tree(&private, &tip)?;
+        let outgoing = inspect::Outgoing { base, tip: &tip, tree: &tree };
+        if let Some(problem) = self.inspect(&private, outgoing, copied, secrets)? {
+            return failed(problem);
+        }
+        let files = self.files_between(&private, &base.commit, &tip)?;
+        Ok(Finalized::Ready(Ready { commit: tip, tree, files }))
     }
 
     /// The tree of what a branch holds now, to be compared with the one a person has agreed to.

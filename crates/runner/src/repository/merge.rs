@@ -177,6 +177,15 @@ impl Repository {
         Ok(false)
     }
 
+    /// Whether the branch beside a base holds something that the base does not hold yet.
+    pub fn waits_beside(&self, base: &str) -> Result<bool, Error> {
+        let Some(beside) = self.tip(&format!("refs/heads/saihai/merge/{base}"))? else { return Ok(false) };
+        match self.tip(&format!("refs/heads/{base}"))? {
+            Some(base) => Ok(!self.contains(&Private::make(self, None)?, &base, &beside)?),
+            None => Ok(true),
+        }
+    }
+
     /// The base and the branch beside it, which is removed once the base has it.
     fn targets(&self, private: &Private<'_>, base: &str) -> Result<Result<Targets, Merged>, Error> {
         let base_tip = self.tip(&format!("refs/heads/{base}"))?;

@@ -11,6 +11,12 @@ pub enum Problem {
         /// Where it is instead.
         on: Option<String>,
     },
+    /// The branch that was handed over is not there any more.
+    #[error("branch `{branch}` is gone")]
+    BranchGone {
+        /// The branch.
+        branch: String,
+    },
     /// The branch does not come from its base any more.
     #[error("the branch does not descend from {base} any more")]
     HistoryRewritten {
@@ -43,7 +49,7 @@ impl Problem {
     /// The reason in one word, for tables and programs.
     pub fn word(&self) -> &'static str {
         match self {
-            Self::BranchChanged { .. } => "branch-changed",
+            Self::BranchChanged { .. } | Self::BranchGone { .. } => "branch-changed",
             Self::HistoryRewritten { .. } => "history-rewritten",
             Self::EmbeddedRepository { .. } => "embedded-repository",
             Self::LargeFile { .. } => "large-file",

@@ -65,6 +65,19 @@ fn a_secret_among_the_files_is_refused() {
     assert!(outcome.stdout.contains("secret: a secret is in `f`"), "{outcome}");
 }
 
+// What is as short as a word is in many files and no secret in any; that it is not looked for is said once.
+#[test]
+fn a_token_that_is_too_short_is_not_looked_for() {
+    let scene = super::github::Scene::new(&writes("fixed.txt"), |state| {
+        for number in [7, 8] {
+            state.issue(number, "Login fails", &["saihai"]);
+        }
+    });
+    let outcome = scene.call(&["--label", "saihai"]).env("GITHUB_TOKEN", "x").run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 pr-created", "#8 pr-created"]);
+    assert_eq!(outcome.stderr.matches("the token has fewer than 8 characters").count(), 1, "{outcome}");
+}
+
 // case 36
 #[test]
 fn what_an_agent_hid_from_git_is_rescued_before_its_worktree_goes() {

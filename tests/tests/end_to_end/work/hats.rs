@@ -210,3 +210,33 @@ fn a_file_that_wants_no_worktree_has_none_in_a_run() {
     let worked = auto(&project, &[]).exits(0);
     assert!(worked.stderr.contains("note: `orch` wants no worktree; every issue has one"), "{worked}");
 }
+
+// What one definition says of dependencies holds for the issues that are worked on with it.
+#[test]
+fn dependencies_are_worked_on_as_well_for_the_issues_of_the_file_that_says_so() {
+    let project = repository(REPLY);
+    project.write("orch.yml", format!("dependency: {{resolve: true}}\n{HATS}"));
+    let issue = |number: u32, definition: &str, after: &str| {
+        let text = format!("---\ndefinition: {definition}\nlabels: [l{number}]\n---\n# Issue\n\n{after}\n");
+        project.write(&format!(".saihai/issues/{number}.md"), text);
+    };
+    issue(1, "orch", "Depends on #2");
+    issue(2, "orch", "Depends on #3");
+    issue(3, "it", "Depends on #4");
+    issue(4, "it", "");
+    issue(5, "it", "Depends on #6");
+    issue(6, "it", "");
+    commit(&project);
+    let listed = |flags: &[&str]| {
+        let arguments = [&["work", "--list", "--json", "--issues", "1,5"], flags].concat();
+        let outcome = project.saihai(arguments).run().exits(0);
+        let shown = |one: &serde_json::Value| match one["blocked"].as_str() {
+            Some(why) => format!("{} ({why})", one["issue"]),
+            None => one["issue"].to_string(),
+        };
+        outcome.json().iter().map(shown).collect::<Vec<String>>()
+    };
+    assert_eq!(listed(&[]), ["3 (#4 is open)", "2", "1", "5 (#6 is open)"]);
+    assert_eq!(listed(&["--resolve-deps"]), ["4", "3", "2", "1", "6", "5"]);
+    assert_eq!(listed(&["--ignore-deps"]), ["1", "5"]);
+}

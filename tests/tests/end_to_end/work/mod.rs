@@ -3,11 +3,14 @@
 mod actions;
 mod again;
 mod agents;
+mod apart;
 mod clones;
+mod forge;
 mod gates;
 mod github;
 mod hats;
 mod local;
+mod merging;
 mod own_tree;
 mod refused;
 mod told;

@@ -44,6 +44,43 @@ fn nothing_is_run_that_nobody_named() {
     untouched(&project);
 }
 
+// A branch of somebody else's is in the way until they say that it is not, in one word.
+#[test]
+fn what_was_refused_as_not_ours_is_taken_over_by_one_flag() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    git(&project, &["branch", "feature/issue-7"]);
+    let blocked = auto(&project, &[]).exits(1);
+    assert_eq!(outcomes(&blocked), ["#7 blocked"]);
+    assert!(blocked.stdout.contains("#7: `saihai work --adopt` takes it over"), "{blocked}");
+    assert_eq!(outcomes(&auto(&project, &[]).exits(1)), ["#7 blocked"]);
+    assert_eq!(outcomes(&auto(&project, &["--adopt"]).exits(0)), ["#7 branch-ready"]);
+    // What is no branch cannot be taken over.
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    project.write(".worktrees/issue-7/file", "mine\n");
+    let blocked = auto(&project, &["--adopt"]).exits(1);
+    assert!(!blocked.stdout.contains("takes it over"), "{blocked}");
+    assert_eq!(project.read(".worktrees/issue-7/file"), "mine\n");
+}
+
+// A script is one for all definitions; which of them it does not fit is said.
+#[test]
+fn a_script_that_does_not_fit_a_definition_says_which() {
+    let project = repository("  - {text: 'Done. [STEP:0]', for: fix}\n");
+    let other = "name: other\nmovements: [{name: mend, rules: [{condition: done, next: COMPLETE}]}]\n";
+    project.write(".saihai/pieces/other.yaml", other);
+    project.write(".saihai/issues/7.md", "# Seven\n");
+    project.write(".saihai/issues/8.md", "---\ndefinition: other\n---\n# Eight\n");
+    commit(&project);
+    let outcome = auto(&project, &["--strict"]).exits(2);
+    let said = "note: a script is for all definitions of a call; it was read for `other`, with which #8 is worked on";
+    assert!(outcome.stderr.contains(said), "{outcome}");
+    untouched(&project);
+}
+
 // Case 16, and selections that are none.
 #[test]
 fn flags_that_mean_nothing_are_refused() {
@@ -127,9 +164,9 @@ fn a_plan_is_printed_and_nothing_is_done() {
     let before = project.snapshot();
     let outcome = work(&project, &["--list"]).run().exits(0);
     insta::assert_snapshot!(outcome.stdout, @"
-    ISSUE  TITLE        DEFINITION              BASE  AFTER  GATES                               TURNS
-    #8     Another      it (the issue)          main         pre-loop post-completion before-pr  ≤ 20
-    #7     Login fails  it (`work.definition`)  main  #8     pre-loop post-completion before-pr  ≤ 20
+    ISSUE  TITLE        DEFINITION              BASE  AFTER  GATES                               TURNS  LABELS
+    #8     Another      it (the issue)          main         pre-loop post-completion before-pr  ≤ 20   saihai:queued
+    #7     Login fails  it (`work.definition`)  main  #8     pre-loop post-completion before-pr  ≤ 20   saihai:queued
     issues from folder (default)
     results to local: branches stay in this repository (default); not merged (default)
     1 issue at a time (default)

@@ -1,7 +1,7 @@
 //! The definitions that issues are worked on with.
 
 use saihai_config::check::most_calls;
-use saihai_config::delivery::{Delivery, Handing, Wishes, deliver};
+use saihai_config::delivery::{Delivery, Handing, Wishes, deliver, merge_later};
 use saihai_config::issues::{ChosenBy, ChosenDefinition, choose_definition};
 use saihai_config::{ForgeKind, Language, ValidatedDefinition, WorkGate, WorkSettings};
 use saihai_model::{
@@ -102,31 +102,52 @@ impl Ready {
         };
         if let Some(file) = file {
             let around = ready.around("", ground)?;
-            ready.script = Some(script::read(project, &file, &around, strict, streams)?);
+            let script = script::read(project, &file, &around, strict, streams);
+            ready.script = Some(script.inspect_err(|_| {
+                streams.note(&format!(
+                    "a script is for all definitions of a call; it was read for `{}`, with which {issue} is worked on",
+                    visible_line(name)
+                ));
+            })?);
         }
         Ok(ready)
     }
 
     /// The definition with its delivery around it; `about` is what a person is shown of the issue.
     pub(super) fn around(&self, about: &str, ground: &Ground) -> Result<ValidatedDefinition, Error> {
-        let handing = match (ground.forge, self.work.pull_request) {
+        let workflow = deliver(self.workflow.clone(), &self.delivery(about, ground));
+        ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
+    }
+
+    /// What is left of the delivery of something that was handed over before.
+    pub(super) fn merging(&self, about: &str, ground: &Ground) -> Result<ValidatedDefinition, Error> {
+        let workflow = merge_later(self.workflow.clone(), &self.delivery(about, ground));
+        ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
+    }
+
+    /// Whether work is merged. Without a pull request there is nothing to merge on a forge.
+    pub(super) fn merges(&self, ground: &Ground) -> bool {
+        self.work.merge && self.handing(ground) != Handing::Push
+    }
+
+    fn handing(&self, ground: &Ground) -> Handing {
+        match (ground.forge, self.work.pull_request) {
             (ForgeKind::Local, _) => Handing::Branch,
             (ForgeKind::Github, false) => Handing::Push,
             (ForgeKind::Github, true) => Handing::PullRequest { checks: self.work.checks_timeout },
-        };
-        // Without a pull request there is nothing to merge on a forge.
-        let merge = self.work.merge && handing != Handing::Push;
-        let delivery = Delivery {
+        }
+    }
+
+    fn delivery(&self, about: &str, ground: &Ground) -> Delivery {
+        Delivery {
             about: about.to_owned(),
             gates: self.work.gates.clone(),
             mode: if self.auto { GateMode::Auto } else { GateMode::Person },
             gate_timeout: self.work.gate_timeout,
-            handing,
-            merge,
+            handing: self.handing(ground),
+            merge: self.merges(ground),
             comment: ground.source == IssueSource::Github && ground.forge == ForgeKind::Github,
-        };
-        let workflow = deliver(self.workflow.clone(), &delivery);
-        ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
+        }
     }
 
     /// The same with this budget.

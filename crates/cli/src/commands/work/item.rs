@@ -5,21 +5,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use saihai::delivery::{Assignment, Came, Deliverer, Destination, Forge, Means, Past, Placement};
+use saihai::delivery::{Assignment, Came, Delivered, Deliverer, Destination, Forge, Means, Past, Placement};
 use saihai::repository::{Base, Following, Item, ItemLock, Ours, Refusal, Taken};
 use saihai::{Beginning, Clock, Control, Driver, Finish, Going, Observed, RunDirectory};
 use saihai_config::delivery::stage;
 use saihai_config::issues::{clean_title, task};
 use saihai_config::{CleanUp, Comments, ForgeKind};
-use saihai_connect::Surroundings;
-use saihai_connect::forge::Github;
+use saihai_connect::forge::{Github, PullRequestState};
+use saihai_connect::{SHORTEST_SECRET, Surroundings};
 use saihai_model::{
     Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, Raise, WorkOutcome,
     WorkReason, Workflow,
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::again::{can_be_retried, goes_on};
+use super::again::{can_be_adopted, can_be_retried, goes_on};
 use super::definition::Ready;
 use super::ground::{Ground, refused_by_forge};
 use super::handed_over;
@@ -42,7 +42,10 @@ pub(super) struct Job {
     pub(super) batch: String,
     /// A run that failed or met a limit is not the last word.
     pub(super) retry: bool,
+    /// A branch that is there is taken over, whoever made it.
     pub(super) adopt: bool,
+    /// It was not tried in this invocation yet.
+    pub(super) first: bool,
     /// The ownership of the issue, where it was kept over a pause.
     pub(super) lock: Option<Arc<ItemLock>>,
     /// Everything is to stop.
@@ -152,11 +155,12 @@ impl Job {
         let last = all.into_iter().find(|past| past.delivers);
         let driver = match last {
             Some(past) if goes_on(&past, &self.ground) => self.resume(past, &lock)?,
-            Some(past) if !(self.retry && can_be_retried(&past)) => {
+            Some(past) if !self.begins_again(&past) && !self.merges(&past) => {
                 let came = past.came().unwrap_or(Came { outcome: WorkOutcome::Waiting, reason: None });
                 return Ok(Over { past: Some(past), acted: false, ..Over::came(came) });
             }
             Some(_) | None if self.is_stopped() => return Ok(Over::stopped()),
+            Some(past) if !self.begins_again(&past) => self.merge(past, &lock, tell).await?,
             Some(_) | None => match self.begin(&lock, known, tell).await? {
                 Ok(driver) => driver,
                 Err(over) => return Ok(over),
@@ -167,6 +171,12 @@ impl Job {
             return Ok(Over::stopped());
         }
         self.drive(driver, lock, tell).await
+    }
+
+    /// Whether there is a new run, though there was one before.
+    fn begins_again(&self, past: &Past) -> bool {
+        let adopts = self.adopt && self.first && can_be_adopted(past);
+        adopts || (self.retry && can_be_retried(past))
     }
 
     fn is_stopped(&self) -> bool {
@@ -206,10 +216,15 @@ impl Job {
             return Ok(Err(Over::told(WorkOutcome::Failed, WorkReason::BlankTitle.word())));
         };
         let prefix = &self.ready.work.branch_prefix;
+        let mut delivered = None;
         if !known && !self.retry {
             let found = handed_over::pull_request(ground, &self.issue, prefix).await;
-            if let Some(found) = found.map_err(|error| refused_by_forge(&error))? {
-                return Ok(Err(handed_over::told(&found)));
+            match found.map_err(|error| refused_by_forge(&error))? {
+                Some(found) if found.state == PullRequestState::Open && self.ready.merges(ground) => {
+                    delivered = Some(Delivered::default());
+                }
+                Some(found) => return Ok(Err(handed_over::told(&found))),
+                None => {}
             }
         }
         let base = self.base()?;
@@ -219,14 +234,26 @@ impl Job {
         // A branch that is there began where it began, whatever has been added to its base since.
         let branch = self.issue.number.branch(prefix);
         let base = ground.repository.forked(base, &branch).map_err(super::ground::refused_by_git)?;
-        let assignment = self.assignment(title.clone(), base)?;
-        let about = format!(
-            "{} {title}, from `{}` at {}",
-            self.issue.number,
-            assignment.base.branch,
-            short(&assignment.base.commit)
-        );
-        let around = self.ready.around(&about, ground)?;
+        let assignment = Assignment { delivered, ..self.assignment(title, base)? };
+        self.start(assignment, lock, known, tell).await.map(Ok)
+    }
+
+    /// A new run that does what is assigned.
+    pub(super) async fn start(
+        &self,
+        assignment: Assignment,
+        lock: &Arc<ItemLock>,
+        known: bool,
+        tell: &UnboundedSender<Told>,
+    ) -> Result<Driver, Error> {
+        let ground = &self.ground;
+        let Assignment { title, base, delivered, .. } = &assignment;
+        let at = short(&base.commit);
+        let about = format!("{} {title}, from `{}` at {at}", self.issue.number, base.branch);
+        let around = match delivered {
+            Some(_) => self.ready.merging(&about, ground)?,
+            None => self.ready.around(&about, ground)?,
+        };
         let mut budget = self.budget.clone();
         if !ground.work.budget_per_issue.is_unlimited() {
             let past = ground.past(&self.issue)?;
@@ -254,7 +281,7 @@ impl Job {
             texts: self.ready.texts.clone(),
         };
         let driver = Driver::start(&ground.runs(), beginning, ground.connections(), Clock::system())?;
-        Ok(Ok(driver.reaching(Arc::new(deliverer))))
+        Ok(driver.reaching(Arc::new(deliverer)))
     }
 
     /// Takes in what the server holds of the branch; why it cannot be worked on, if so.
@@ -302,7 +329,7 @@ impl Job {
         found.map_err(super::ground::refused_by_git)
     }
 
-    fn assignment(&self, title: String, base: Base) -> Result<Assignment, Error> {
+    pub(super) fn assignment(&self, title: String, base: Base) -> Result<Assignment, Error> {
         let (ground, work) = (&self.ground, &self.ready.work);
         let forge = match (ground.forge, &ground.access) {
             (ForgeKind::Github, Some(access)) => Some(Destination {
@@ -392,7 +419,8 @@ pub(super) fn deliverer(
 ) -> Result<Deliverer, Error> {
     let connections = ground.connections();
     let mut secrets = connections.redactor().values();
-    secrets.extend(ground.access.iter().map(|access| access.token.secret().as_bytes().to_vec()));
+    let token = ground.access.as_ref().map(|access| access.token.secret().as_bytes().to_vec());
+    secrets.extend(token.filter(|token| token.len() >= SHORTEST_SECRET));
     // The repository it was begun for, whatever is asked for now.
     let meant = assignment.forge.as_ref().map(|forge| forge.repository.clone());
     let access = ground.access.clone();

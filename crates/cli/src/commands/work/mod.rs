@@ -14,12 +14,14 @@ pub(crate) mod ground;
 mod handed_over;
 mod item;
 mod labeller;
+mod merging;
 pub(crate) mod one;
 mod plan;
 mod result;
 mod selection;
 mod summary_file;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -187,16 +189,20 @@ impl Work {
 
     async fn work(&self, ground: Ground, streams: &mut Streams) -> Result<u8, Error> {
         let mut selection = self.selection(&ground)?;
-        let mut listing = self.listed(&selection, &ground, streams).await?;
-        let mut planned = Planned::new(&listing, &ground, self, streams)?;
-        if !self.resolve_deps && !self.ignore_deps && planned.wants_dependencies() {
-            selection.dependencies = Dependencies::Resolve;
-            listing = self.listed(&selection, &ground, streams).await?;
-            planned = Planned::new(&listing, &ground, self, streams)?;
-        }
+        let mut planned = Planned::none();
+        // What is added because a definition says so may have a definition that says so as well.
+        let mut listing = loop {
+            let listing = self.listed(&selection, &ground, streams).await?;
+            planned.plan_all(&listing, &ground, self, streams)?;
+            let before = std::mem::replace(&mut selection.resolving, planned.resolving());
+            if before == selection.resolving || selection.dependencies != Dependencies::Strict {
+                break listing;
+            }
+        };
+        self.say_odd(&mut listing, &ground, streams)?;
         if self.list {
             if self.flags.json {
-                planned.write(&listing, &mut streams.out)?;
+                planned.write(&listing, &ground, &mut streams.out)?;
             } else {
                 planned.print(&listing, &ground, self, &mut streams.out)?;
             }
@@ -212,27 +218,35 @@ impl Work {
         if !self.flags.json && !listing.plan.items.is_empty() {
             planned.print(&listing, &ground, self, &mut streams.err)?;
         }
-        planned.find_all(&listing, &ground, self.retry)?;
+        planned.find_all(&listing, &ground, self)?;
         Batch::new(ground, self, selection, streams)?.work(listing, planned).await
     }
 
-    /// Lists issues, and says what is odd about them.
+    /// Says what is odd about issues.
+    fn say_odd(
+        &self,
+        listing: &mut selection::Listing,
+        ground: &Ground,
+        streams: &mut Streams,
+    ) -> Result<(), Error> {
+        let strict = self.flags.strict || ground.settings.strict;
+        diagnostics::insist(&std::mem::take(&mut listing.found).sorted(), strict, streams)?;
+        std::mem::take(&mut listing.warnings).iter().for_each(|warning| streams.warning(warning));
+        std::mem::take(&mut listing.notes).iter().for_each(|note| streams.note(note));
+        Ok(())
+    }
+
+    /// Lists issues, and says what is wrong with them.
     async fn listed(
         &self,
         selection: &Selection,
         ground: &Ground,
         streams: &mut Streams,
     ) -> Result<selection::Listing, Error> {
-        let strict = self.flags.strict || ground.settings.strict;
         match selection.list(ground).await {
-            Ok(mut listing) => {
-                diagnostics::insist(&std::mem::take(&mut listing.found).sorted(), strict, streams)?;
-                std::mem::take(&mut listing.warnings).iter().for_each(|warning| streams.warning(warning));
-                std::mem::take(&mut listing.notes).iter().for_each(|note| streams.note(note));
-                Ok(listing)
-            }
+            Ok(listing) => Ok(listing),
             Err(Unlisted::Wrong(found)) => {
-                diagnostics::insist(&found, strict, streams)?;
+                diagnostics::insist(&found, self.flags.strict || ground.settings.strict, streams)?;
                 Err(Error::usage("files of issues are wrong"))
             }
             Err(Unlisted::Error(error)) => Err(error),
@@ -261,6 +275,7 @@ impl Work {
             labels: self.label.clone(),
             project: self.project.clone(),
             status: self.project_status.clone(),
+            resolving: BTreeSet::new(),
             dependencies: match (self.resolve_deps, self.ignore_deps) {
                 (true, _) => Dependencies::Resolve,
                 (false, true) => Dependencies::Ignore,

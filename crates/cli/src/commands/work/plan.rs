@@ -5,11 +5,11 @@ use std::io;
 
 use saihai_config::ForgeKind;
 use saihai_engine::work::Obstacle;
-use saihai_model::{Issue, IssueNumber};
+use saihai_model::{Issue, IssueNumber, IssueSource};
 use serde::Serialize;
 
 use super::Work;
-use super::again::acts;
+use super::again::{acts, standing};
 use super::definition::{Ready, chosen, origin};
 use super::ground::{Ground, refused_by_git};
 use super::selection::Listing;
@@ -49,23 +49,28 @@ struct PlanObject<'a> {
     gates: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     most_turns: Option<u64>,
+    /// How it stands, where no forge shows it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    labels: Vec<String>,
 }
 
 impl Planned {
-    /// Finds out how each item is worked on. What is wrong ends the command before anything has begun.
-    pub(super) fn new(
+    /// Finds out how each item is worked on of which that is not known yet. What is wrong ends the command before anything has
+    /// begun.
+    pub(super) fn plan_all(
+        &mut self,
         listing: &Listing,
         ground: &Ground,
         flags: &Work,
         streams: &mut Streams,
-    ) -> Result<Self, Error> {
-        let mut planned = Self::none();
+    ) -> Result<(), Error> {
         for item in &listing.plan.items {
-            if let Some(issue) = listing.issues.get(&item.number) {
-                planned.plan(issue, ground, flags, streams)?;
+            let is_known = self.items.contains_key(&item.number);
+            if let Some(issue) = listing.issues.get(&item.number).filter(|_| !is_known) {
+                self.plan(issue, ground, flags, streams)?;
             }
         }
-        Ok(planned)
+        Ok(())
     }
 
     /// Nothing yet.
@@ -102,10 +107,10 @@ impl Planned {
     }
 
     /// Makes sure that everybody is there who will be asked, before a branch, a worktree or a label is made (H-54).
-    pub(super) fn find_all(&self, listing: &Listing, ground: &Ground, retry: bool) -> Result<(), Error> {
+    pub(super) fn find_all(&self, listing: &Listing, ground: &Ground, flags: &Work) -> Result<(), Error> {
         let mut found = BTreeSet::new();
         for (number, item) in &self.items {
-            let acts = |issue: &Issue| acts(ground, issue, retry);
+            let acts = |issue: &Issue| acts(ground, issue, flags);
             if listing.issues.get(number).is_some_and(acts) && found.insert(&item.definition) {
                 insist_on_providers(&item.ready.workflow, &ground.connections())?;
             }
@@ -113,9 +118,10 @@ impl Planned {
         Ok(())
     }
 
-    /// Whether a definition says that dependencies are worked on as well.
-    pub(super) fn wants_dependencies(&self) -> bool {
-        self.items.values().any(|item| item.ready.resolve)
+    /// The issues whose definitions say that what they depend on is worked on as well.
+    pub(super) fn resolving(&self) -> BTreeSet<IssueNumber> {
+        let resolving = self.items.iter().filter(|(_, item)| item.ready.resolve);
+        resolving.map(|(number, _)| *number).collect()
     }
 
     pub(super) fn ready(&self, number: IssueNumber) -> Option<(&PlannedItem, &Ready)> {
@@ -134,7 +140,9 @@ impl Planned {
             out.data("nothing to do")?;
             return out.flush();
         }
-        let mut table = Table::new(&["ISSUE", "TITLE", "DEFINITION", "BASE", "AFTER", "GATES", "TURNS"]);
+        let mut head = vec!["ISSUE", "TITLE", "DEFINITION", "BASE", "AFTER", "GATES", "TURNS"];
+        head.extend(shows_labels(ground).then_some("LABELS"));
+        let mut table = Table::new(&head);
         for item in &listing.plan.items {
             let Some((planned, ready)) = self.ready(item.number) else { continue };
             let title =
@@ -146,7 +154,7 @@ impl Planned {
             let gates: Vec<&str> = ready.gates().iter().map(|gate| gate.name()).collect();
             let gates = if ready.auto { "(auto)".to_owned() } else { gates.join(" ") };
             let most = ready.most_calls().map_or_else(|| "no limit".to_owned(), |most| format!("≤ {most}"));
-            table.row(vec![
+            let mut row = vec![
                 item.number.to_string(),
                 saihai_config::issues::cut(&visible_line(title), 40),
                 format!("{} ({})", visible_line(&planned.definition), planned.by),
@@ -154,7 +162,9 @@ impl Planned {
                 after,
                 gates,
                 most,
-            ]);
+            ];
+            row.push(visible_line(&labels(item.number, listing, ground, ready).join(" ")).into_owned());
+            table.row(row);
         }
         for line in table.lines() {
             out.data(&line)?;
@@ -169,7 +179,7 @@ impl Planned {
     }
 
     /// The same for programs.
-    pub(super) fn write(&self, listing: &Listing, out: &mut Stream) -> io::Result<()> {
+    pub(super) fn write(&self, listing: &Listing, ground: &Ground, out: &mut Stream) -> io::Result<()> {
         for item in &listing.plan.items {
             let Some((planned, ready)) = self.ready(item.number) else { continue };
             let object = PlanObject {
@@ -183,6 +193,7 @@ impl Planned {
                 blocked: item.obstacle.map(obstacle_words),
                 gates: ready.gates().iter().map(|gate| gate.name()).collect(),
                 most_turns: ready.most_calls(),
+                labels: labels(item.number, listing, ground, ready),
             };
             json::line(out, "plan", object)?;
         }
@@ -222,6 +233,17 @@ impl Planned {
         lines.extend(budget_words(&work.budget_per_issue).map(|budget| format!("each may cost {budget}")));
         lines
     }
+}
+
+/// Whether a plan says how issues stand: where it is all that is asked for, and no forge shows it.
+fn shows_labels(ground: &Ground) -> bool {
+    ground.only_lists && ground.source == IssueSource::Folder
+}
+
+fn labels(number: IssueNumber, listing: &Listing, ground: &Ground, ready: &Ready) -> Vec<String> {
+    let issue = listing.issues.get(&number).filter(|_| shows_labels(ground) && ready.work.labels);
+    let labels = issue.map(|issue| standing(ground, issue)).unwrap_or_default();
+    labels.iter().map(|label| label.name(&ready.work.label_prefix)).collect()
 }
 
 /// The branch an issue goes to (I-13).

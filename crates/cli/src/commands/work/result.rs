@@ -1,14 +1,16 @@
 //! What came of issues, for people and programs (I-75).
 
+use std::collections::BTreeSet;
 use std::io;
 
-use saihai::delivery::Past;
+use saihai::delivery::{Came, Past};
 use saihai::{State, open_gate};
 use saihai_config::delivery::stage;
 use saihai_config::issues::cut;
 use saihai_model::{Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
 use serde::Serialize;
 
+use super::again::is_not_ours;
 use super::item::Over;
 use crate::json;
 use crate::terminal::{Stream, Table, visible_line};
@@ -99,7 +101,7 @@ impl ItemResult {
             cost_usd: cost.usd.dollars(),
             time_ms: time.0,
             asks: past.and_then(asks),
-            hints: hints(outcome, past),
+            hints: hints(&over.came, past),
             exit: if over.panicked { 70 } else { outcome.exit_code() },
             way: text(stage::MERGE, "hint"),
             word: outcome,
@@ -116,12 +118,15 @@ fn asks(past: &Past) -> Option<String> {
 }
 
 /// What a person can do now.
-fn hints(outcome: WorkOutcome, past: Option<&Past>) -> Vec<String> {
-    let Some(past) = past else { return Vec::new() };
+fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
+    let adopted =
+        is_not_ours(came.reason.as_deref()).then(|| "`saihai work --adopt` takes it over".to_owned());
+    let Some(past) = past else { return adopted.into_iter().collect() };
     let run = past.directory.id();
     let mut hints = Vec::new();
     let at_gate = past.state.reason() == Some("person");
-    match outcome {
+    match came.outcome {
+        WorkOutcome::Blocked if adopted.is_some() => hints.extend(adopted),
         WorkOutcome::Waiting if at_gate => {
             hints.push(format!("answer with `saihai answer {run} yes` or `no`, then `saihai work` again"));
         }
@@ -151,12 +156,22 @@ fn hints(outcome: WorkOutcome, past: Option<&Past>) -> Vec<String> {
         | WorkOutcome::Closed
         | WorkOutcome::Waiting => {}
     }
-    let kept = [stage::FINALIZE, stage::CLEAN_UP];
+    let kept = [stage::WORKTREE, stage::FINALIZE, stage::CLEAN_UP];
     hints.extend(
         kept.iter().filter_map(|stage| past.deeds.text(stage, "rescued")).map(|how| format!("kept: `{how}`")),
     );
+    hints.extend(changed(past).map(|keys| {
+        let keys: Vec<String> = keys.map(|key| format!("`{key}`")).collect();
+        format!("changed during the run, for all worktrees: {}", keys.join(", "))
+    }));
     hints.extend(past.deeds.text(stage::CLEAN_UP, "kept").map(|why| format!("the worktree stays: {why}")));
     hints
+}
+
+/// What of the repository's configuration, hooks and attributes changed during a run, by name (I-38).
+pub(super) fn changed(past: &Past) -> Option<impl Iterator<Item = &str>> {
+    let told = past.deeds.text(stage::FINALIZE, "changed").filter(|told| !told.is_empty())?;
+    Some(told.lines().filter_map(|line| line.strip_prefix("- `")?.strip_suffix('`')))
 }
 
 /// The exit code of the invocation.
@@ -207,8 +222,7 @@ pub(super) fn print(results: &[ItemResult], out: &mut Stream) -> io::Result<()> 
     }
     // What is left to do for the person whose branch must not move under their feet (I-62).
     let merges = results.iter().filter(|result| result.word == WorkOutcome::Merged);
-    let mut ways: Vec<&str> = merges.filter_map(|result| result.way.as_deref()).collect();
-    ways.dedup();
+    let ways: BTreeSet<&str> = merges.filter_map(|result| result.way.as_deref()).collect();
     for way in ways {
         out.data(&format!("take the merges in: {way}"))?;
     }

@@ -26,6 +26,8 @@ pub(super) struct Selection {
     pub(super) project: Option<ProjectName>,
     pub(super) status: Option<String>,
     pub(super) dependencies: Dependencies,
+    /// Those whose definitions want what they depend on to be worked on as well.
+    pub(super) resolving: BTreeSet<IssueNumber>,
 }
 
 /// What there is to do.
@@ -81,7 +83,8 @@ impl Selection {
             }
         };
         let selected = self.selected(&source, &mut listing).await?;
-        let mut looking = Looking { ground, source: &source, listing, known: BTreeMap::new() };
+        let resolving = &self.resolving;
+        let mut looking = Looking { ground, source: &source, resolving, listing, known: BTreeMap::new() };
         for issue in &selected {
             looking.know(issue.number, Some(issue.clone())).await?;
         }
@@ -182,6 +185,7 @@ enum Origin {
 struct Looking<'a> {
     ground: &'a Ground,
     source: &'a Origin,
+    resolving: &'a BTreeSet<IssueNumber>,
     listing: Listing,
     known: BTreeMap<IssueNumber, Known>,
 }
@@ -216,7 +220,8 @@ impl Looking<'_> {
         }
         let over = self.over(&issue).await?;
         self.listing.over.extend(over.map(|outcome| (number, outcome)));
-        let item = Item { depends_on: issue.depends_on.clone(), done: over.is_some() };
+        let resolves = self.resolving.contains(&number);
+        let item = Item { depends_on: issue.depends_on.clone(), done: over.is_some(), resolves };
         self.known.insert(number, Known::Found(item));
         self.listing.issues.insert(number, issue);
         Ok(())

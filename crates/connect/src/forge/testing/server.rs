@@ -17,6 +17,8 @@ struct Fault {
     path: String,
     wrong: Wrong,
     times: usize,
+    /// Only once a change of this was asked for.
+    after: Option<String>,
 }
 
 /// What all connections share. One request is served at a time, so that what is seen of it is in order.
@@ -57,7 +59,20 @@ impl ForgeServer {
 
     /// What goes wrong with the next requests of a method whose path begins so.
     pub fn goes_wrong(&self, method: &'static str, path: &str, wrong: Wrong, times: usize) {
-        lock(&self.shared).faults.push(Fault { method, path: path.to_owned(), wrong, times });
+        let fault = Fault { method, path: path.to_owned(), wrong, times, after: None };
+        lock(&self.shared).faults.push(fault);
+    }
+
+    /// What goes wrong with looks whose path begins so, once a change of `changed` was asked for.
+    pub fn goes_wrong_after(&self, changed: &str, path: &str, wrong: Wrong, times: usize) {
+        let after = Some(changed.to_owned());
+        let fault = Fault { method: "GET", path: path.to_owned(), wrong, times, after };
+        lock(&self.shared).faults.push(fault);
+    }
+
+    /// Nothing goes wrong any more.
+    pub fn goes_right(&self) {
+        lock(&self.shared).faults.clear();
     }
 
     /// Every request so far.
@@ -151,8 +166,11 @@ fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) {
 
 impl Shared {
     fn next_fault(&mut self, request: &Request) -> Option<Wrong> {
+        let seen = &self.seen;
+        let is_changed = |path: &String| seen.iter().any(|one| one.is_write() && one.path == *path);
         let fits = |fault: &&mut Fault| {
-            fault.times > 0 && fault.method == request.method && request.path.starts_with(&fault.path)
+            let is_meant = fault.method == request.method && request.path.starts_with(&fault.path);
+            fault.times > 0 && is_meant && fault.after.as_ref().is_none_or(is_changed)
         };
         let fault = self.faults.iter_mut().find(fits)?;
         fault.times -= 1;

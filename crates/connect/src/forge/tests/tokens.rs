@@ -16,6 +16,7 @@ fn gh(directory: &Path, text: &str) -> String {
     format!("{}:/usr/bin:/bin", directory.display())
 }
 
+// The ways of I-18
 #[tokio::test]
 async fn a_token_is_that_of_the_variable_else_the_one_gh_keeps_for_the_host() {
     let directory = tempfile::tempdir().expect("a directory");

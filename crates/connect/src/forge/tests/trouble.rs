@@ -20,6 +20,7 @@ async fn looked(wrong: Wrong) -> (Result<String, ForgeError>, usize) {
     (answer, server.requests().len())
 }
 
+// I-20, with the five below
 #[tokio::test]
 async fn refusals_are_told_apart_by_their_cause_and_not_tried_again() {
     let check = async |status: u16, expected: &str| {

@@ -9,10 +9,11 @@ use super::*;
 /// Issues 1 to 8, each depending on some of a higher number, so that there are no circles.
 fn issues() -> impl Strategy<Value = BTreeMap<IssueNumber, Known>> {
     let item = |from: u32| {
-        (proptest::collection::vec(from + 1..=9, 0..3), proptest::bool::weighted(0.1)).prop_map(
-            move |(needed, done)| {
+        let needed = proptest::collection::vec(from + 1..=9, 0..3);
+        (needed, proptest::bool::weighted(0.1), proptest::bool::weighted(0.3)).prop_map(
+            move |(needed, done, resolves)| {
                 let depends_on = needed.into_iter().map(number).collect();
-                (number(from), Known::Found(Item { depends_on, done }))
+                (number(from), Known::Found(Item { depends_on, done, resolves }))
             },
         )
     };

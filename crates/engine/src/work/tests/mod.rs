@@ -16,16 +16,17 @@ fn numbers(text: &str) -> Vec<IssueNumber> {
     text.split_whitespace().map(|text| IssueNumber::parse(text).expect("a number")).collect()
 }
 
-/// Issues as `1: 2 3; 2: done; 4: missing`.
+/// Issues as `1: 2 3; 2: done; 4: missing; 5: with 6`, of which the last wants what it depends on.
 fn known(text: &str) -> BTreeMap<IssueNumber, Known> {
     let issues = text.split(';').filter(|issue| !issue.trim().is_empty()).map(|issue| {
         let (name, rest) = issue.split_once(':').expect("`number: …`");
         let known = match rest.trim() {
             "missing" => Known::Missing,
-            "done" => Known::Found(Item { depends_on: Vec::new(), done: true }),
-            rest => Known::Found(match rest.strip_prefix("done ") {
-                Some(needed) => Item { depends_on: numbers(needed), done: true },
-                None => Item { depends_on: numbers(rest), done: false },
+            "done" => Known::Found(Item { done: true, ..Item::default() }),
+            rest => Known::Found(match rest.split_once(' ') {
+                Some(("done", needed)) => Item { depends_on: numbers(needed), done: true, resolves: false },
+                Some(("with", needed)) => Item { depends_on: numbers(needed), done: false, resolves: true },
+                Some(_) | None => Item { depends_on: numbers(rest), ..Item::default() },
             }),
         };
         (numbers(name)[0], known)

@@ -91,6 +91,17 @@ fn an_open_dependency_that_was_not_selected_blocks_is_added_or_is_ignored() {
 }
 
 #[test]
+fn an_issue_that_wants_what_it_depends_on_gets_that_and_others_do_not() {
+    let strict = Dependencies::Strict;
+    check("1 2", "1: with 3; 2: 4; 3: 5; 4:; 5:", strict, "3 (added) without 5; 1 after 3; 2 without 4");
+    check("1", "1: with 3; 3: with 5; 5:", strict, "5 (added); 3 (added) after 5; 1 after 3");
+    // Who needs the same and did not ask for it waits for it as well, whoever comes first.
+    check("2 1", "1: with 3; 2: 3; 3:", strict, "3 (added); 2 after 3; 1 after 3");
+    check("1", "1: with 3; 3:", Dependencies::Ignore, "1");
+    check("1", "1: with 3; 3: done 4; 4:", strict, "1");
+}
+
+#[test]
 fn what_must_be_looked_at_is_what_open_issues_depend_on() {
     let check = |selected: &str, issues: &str, expected: &str| {
         assert_eq!(Plan::unseen(&numbers(selected), &known(issues)), numbers(expected), "{issues}");

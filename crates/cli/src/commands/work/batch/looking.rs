@@ -72,6 +72,9 @@ impl Batch<'_> {
                 error.say(self.streams);
                 continue;
             }
+            // What it depends on is listed with it the next time.
+            let resolves = self.planned.ready(item.number).is_some_and(|(_, ready)| ready.resolve);
+            self.selection.resolving.extend(resolves.then_some(item.number));
             let changed = self
                 .issues
                 .get(&item.number)

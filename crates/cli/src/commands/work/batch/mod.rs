@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use saihai::Control;
 use saihai::repository::ItemLock;
+use saihai_connect::SHORTEST_SECRET;
 use saihai_engine::work::{Obstacle, Plan, Planned as Item, Scene, Standing, Step, schedule};
 use saihai_model::{
     Budget, Cost, Issue, IssueNumber, Millis, Moment, ProviderName, StageId, StatusLabel, WorkOutcome,
@@ -71,8 +72,8 @@ pub(super) struct Batch<'a> {
     yes: BTreeSet<StageId>,
     /// Issues whose text has changed since they failed.
     again: BTreeSet<IssueNumber>,
-    /// Issues that were begun again because `--retry` says so; once is enough, however often they are listed.
-    retried: BTreeSet<IssueNumber>,
+    /// Issues that were tried: what `--retry` and `--adopt` say is said once, however often they are listed.
+    tried: BTreeSet<IssueNumber>,
     interrupts: u8,
     /// Whoever has not begun yet need not.
     stopped: Arc<AtomicBool>,
@@ -109,6 +110,11 @@ impl<'a> Batch<'a> {
         if let Some(repository) = Arc::get_mut(&mut ground.repository) {
             ours::hide(repository, &ground.project, &ground.settings)
                 .map_err(super::ground::refused_by_git)?;
+        }
+        if ground.access.as_ref().is_some_and(|access| access.token.secret().len() < SHORTEST_SECRET) {
+            streams.warning(&format!(
+                "the token has fewer than {SHORTEST_SECRET} characters; it is not looked for in what is handed over"
+            ));
         }
         let json = flags.flags.json;
         let live = (streams.err.is_styled() && !(json && streams.out.is_terminal())).then(Live::default);
@@ -148,7 +154,7 @@ impl<'a> Batch<'a> {
             can_ask,
             yes: BTreeSet::new(),
             again: BTreeSet::new(),
-            retried: BTreeSet::new(),
+            tried: BTreeSet::new(),
             interrupts: 0,
             stopped: Arc::default(),
             look,
@@ -234,7 +240,7 @@ impl<'a> Batch<'a> {
             self.board.add(item.number, &issue.title);
             let is_open =
                 item.obstacle.is_none() && (self.flags.retry || !handed_over.contains(&item.number));
-            if is_new && is_open && acts(&self.ground, issue, self.flags.retry) {
+            if is_new && is_open && acts(&self.ground, issue, self.flags) {
                 self.label(item.number, &[StatusLabel::Queued]);
             }
         }
@@ -335,6 +341,7 @@ impl<'a> Batch<'a> {
             return self.end(number, &Over::told(WorkOutcome::Limited, "budget"));
         };
         let part = budget.clone();
+        let first = self.tried.insert(number);
         let job = Job {
             ground: Arc::clone(&self.ground),
             issue,
@@ -342,8 +349,9 @@ impl<'a> Batch<'a> {
             base,
             budget,
             batch: self.files.id.clone(),
-            retry: (self.flags.retry && self.retried.insert(number)) || self.again.remove(&number),
+            retry: (self.flags.retry && first) || self.again.remove(&number),
             adopt: self.flags.adopt,
+            first,
             lock: self.locks.remove(&number),
             stopped: Arc::clone(&self.stopped),
         };

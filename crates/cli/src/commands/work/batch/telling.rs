@@ -194,6 +194,13 @@ impl Batch<'_> {
         if let Err(error) = show_in_actions(&self.ground.project, &self.results) {
             self.streams.warning(&format!("the summary of the step cannot be written: {error}"));
         }
+        for result in &mut self.results {
+            // What was taken in meanwhile need not be told.
+            let base =
+                result.way.as_deref().and_then(|way| way.split_once("saihai/merge/")).map(|(_, base)| base);
+            let waits = base.is_some_and(|base| self.ground.repository.waits_beside(base).unwrap_or(true));
+            result.way = result.way.take().filter(|_| waits);
+        }
         let code = result::exit_code(&self.results);
         let stopped = (self.interrupts > 0).then_some(exit::INTERRUPTED);
         let code = work_exit_code(stopped.into_iter().chain([code]));

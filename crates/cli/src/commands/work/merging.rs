@@ -1,0 +1,48 @@
+//! Merging what was handed over before anybody wanted it merged. Of the definition nothing is asked any more.
+
+use std::sync::Arc;
+
+use saihai::Driver;
+use saihai::delivery::{Assignment, Delivered, Past};
+use saihai::repository::ItemLock;
+use saihai_model::WorkOutcome;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::item::{Job, Told};
+use crate::error::Error;
+
+impl Job {
+    /// Whether work that was handed over is to be merged now. It goes where it went then: what stayed on this machine is not
+    /// brought to a forge by that, nor the other way round.
+    pub(super) fn merges(&self, past: &Past) -> bool {
+        let came = past.came().map(|came| came.outcome);
+        let is_handed_over = matches!(came, Some(WorkOutcome::PrCreated | WorkOutcome::BranchReady));
+        let is_there =
+            past.assignment.forge.is_some() == (self.ground.forge == saihai_config::ForgeKind::Github);
+        is_handed_over && is_there && self.ready.merges(&self.ground)
+    }
+
+    /// A run that only merges: where the work began and what it is called stay as they were, how it is merged is said now.
+    pub(super) async fn merge(
+        &self,
+        past: Past,
+        lock: &Arc<ItemLock>,
+        tell: &UnboundedSender<Told>,
+    ) -> Result<Driver, Error> {
+        let run = Some(past.directory.id().to_owned());
+        let then = past.assignment;
+        let now = self.assignment(then.title, then.base)?;
+        let assignment = Assignment {
+            text: then.text,
+            branch: then.branch,
+            branch_prefix: then.branch_prefix,
+            worktree: then.worktree,
+            worktree_root: then.worktree_root,
+            copy_files: then.copy_files,
+            language: then.language,
+            delivered: Some(Delivered { run }),
+            ..now
+        };
+        self.start(assignment, lock, true, tell).await
+    }
+}

@@ -1,0 +1,266 @@
+//! What is asked of a forge and what is told it, each requirement whole.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use saihai_connect::forge::testing::{ForgeState, Wrong};
+
+use super::github::Scene;
+use super::{outcomes, writes};
+
+const TOKEN: &str = "canary-token-4711";
+
+fn seven(state: &mut ForgeState) {
+    state.issue(7, "Login fails", &["saihai"]);
+}
+
+// I-1: listed, begun one run for each, waited for, handed over and merged, and collected in the end.
+#[test]
+fn issues_are_listed_begun_waited_for_handed_over_and_collected_in_this_order() {
+    let reply = |title: &str, file: &str| {
+        format!("  - {{text: 'Done. [STEP:0]', prompt: '{title}', writes: [{{path: {file}, content: x}}]}}\n")
+    };
+    let replies = format!("{}{}", reply("Login fails", "one"), reply("Another", "two"));
+    let scene = Scene::new(&replies, |state| {
+        seven(state);
+        state.issue(8, "Another", &["saihai"]);
+    });
+    let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(0);
+    let notes = |number: &str| {
+        let own = format!("#{number} ");
+        outcome.stderr.lines().filter_map(|line| line.strip_prefix(&own)).collect::<Vec<&str>>()
+    };
+    for (number, title) in [("7", "Login fails"), ("8", "Another")] {
+        let own = notes(number);
+        assert!(own[0].trim_start().starts_with(title), "the plan: {own:?}");
+        assert!(own[1].starts_with("run ") && own[1].ends_with(&format!("-issue-{number}")), "{own:?}");
+        let stages: Vec<&str> =
+            own[2..].iter().map(|stage| stage.rsplit('/').next().unwrap_or(stage)).collect();
+        let around = ["pre-loop", "worktree", "fix", "finalize", "post-completion", "before-pr"];
+        let handed = ["push", "pull-request", "checks", "merge", "comment", "clean-up", "merged"];
+        assert_eq!(stages, [&around[..], &handed].concat());
+    }
+    assert_eq!(scene.project.runs().len(), 2, "one for each");
+    let lines: Vec<String> = scene.server.requests().iter().map(|request| request.line()).collect();
+    let place =
+        |line: &str| lines.iter().position(|one| one == line).unwrap_or_else(|| panic!("{line}: {lines:?}"));
+    let first_write = lines.iter().position(|line| !line.starts_with("GET ")).expect("a write");
+    assert!(place("GET /repos/me/tool/issues") < first_write, "{lines:?}");
+    assert!(place("POST /repos/me/tool/pulls") < place("PUT /repos/me/tool/pulls/9/merge"), "{lines:?}");
+    assert_eq!(outcomes(&outcome), ["#7 merged", "#8 merged"]);
+}
+
+// I-16: what is used of an issue, all pages, and the number of a pull request is nobody's; with the tests of the client
+#[test]
+fn a_pull_request_is_no_issue_also_where_it_is_named() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        seven(state);
+        state.issue(8, "A change", &["saihai"]).is_pull_request = true;
+    });
+    let refused = scene.work(&["--issues", "7,8"]).exits(2);
+    assert!(refused.stderr.contains("#8 is a pull request, not an issue"), "{refused}");
+    assert_eq!((scene.project.runs().len(), scene.server.writes().len()), (0, 0));
+}
+
+// I-18: who we are is said by the variable or by `gh`, and nobody else hears of it.
+#[test]
+fn a_token_is_found_in_two_ways_and_reaches_neither_agents_nor_command_lines_nor_anything_that_is_kept() {
+    let seen = |settings: &str| {
+        let scene = Scene::new("", seven);
+        let home = scene.project.home();
+        let programs = home.join("programs");
+        std::fs::create_dir_all(&programs).expect("a directory");
+        let program = |name: &str, text: &str| {
+            let path = programs.join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a program");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+            path.display().to_string()
+        };
+        let log = home.join("said");
+        let agent = program(
+            "agent",
+            &format!("cat > /dev/null; env > {}; echo x > f; echo '[STEP:0]'", home.join("given").display()),
+        );
+        program("git", &format!("echo \"git $*\" >> {}; exec /usr/bin/git \"$@\"", log.display()));
+        program("gh", &format!("test \"$1 $2\" = 'auth token' && echo {TOKEN}"));
+        let directory = home.join(".config/saihai");
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let own = format!(
+            "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"{agent}\"\nhonours = [\"readonly\", \"edit\"]\n{settings}"
+        );
+        std::fs::write(directory.join("config.toml"), own).expect("settings");
+        let path = format!("{}:/usr/bin:/bin", programs.display());
+        let arguments = ["work", "--repo", "me/tool", "--auto", "--label", "saihai"];
+        let call = || scene.project.saihai(arguments).env("GITHUB_API_URL", scene.server.url());
+        let none = call().run().exits(2);
+        assert!(
+            none.stderr.contains("set `GITHUB_TOKEN`, or log in with `gh auth login --hostname"),
+            "{none}"
+        );
+        let call = call().env("PATH", path);
+        let call = if settings.is_empty() { call } else { call.env("GITHUB_TOKEN", TOKEN) };
+        let outcome = call.run().exits(0);
+        assert_eq!(outcomes(&outcome), ["#7 pr-created"]);
+        assert!(!format!("{outcome}").contains(TOKEN), "{outcome}");
+        let said = std::fs::read_to_string(log).expect("command lines");
+        assert!(said.contains("push") && !said.contains(TOKEN), "{said}");
+        assert!(!scene.project.snapshot_contains(TOKEN), "it was kept");
+        let state = scene.server.state();
+        let bodies = state.pull_requests.values().map(|one| &one.body);
+        assert!(
+            bodies
+                .chain(state.issues[&7].comments.iter().map(|one| &one.body))
+                .all(|text| !text.contains(TOKEN))
+        );
+        assert!(scene.server.requests().iter().all(|request| !request.line().contains(TOKEN)));
+        let held = scene.remote(&["log", "--all", "--format=%B", "-p"]);
+        assert!(!held.contains(TOKEN), "{held}");
+        std::fs::read_to_string(home.join("given")).expect("what the agent was given")
+    };
+    let given = seen("");
+    assert!(given.contains("SAIHAI_RUN=") && !given.contains(TOKEN), "{given}");
+    let passed = seen("env_pass = [\"GITHUB_TOKEN\"]\n");
+    assert!(passed.contains(&format!("GITHUB_TOKEN={TOKEN}")), "{passed}");
+}
+
+// I-20: each cause has its words and its exit code; with the tests of the client
+#[test]
+fn what_a_forge_does_not_give_is_told_by_its_cause() {
+    let scene = Scene::new(&writes("fixed.txt"), seven);
+    let path = "/repos/me/tool/issues/7";
+    let check = |wrong: Wrong, code: i32, expected: &str| {
+        scene.server.goes_wrong("GET", path, wrong.clone(), 4);
+        let outcome = scene.work(&["--issues", "7"]).exits(code);
+        assert!(outcome.stderr.contains(expected), "{wrong:?}: {outcome}");
+        scene.server.goes_right();
+    };
+    let status = |code: u16| Wrong::Status(code, "words of the forge".to_owned());
+    check(status(404), 2, "issue #7 was not found");
+    check(status(410), 2, "issue #7 was not found");
+    check(status(401), 4, "no rights for issue #7: words of the forge");
+    check(status(403), 4, "no rights for issue #7: words of the forge");
+    check(status(502), 4, "issue #7 failed for now");
+    check(Wrong::CutBefore, 4, "issue #7 failed for now");
+    check(Wrong::Body("{\"number\": \"x\"}".to_owned()), 4, "cannot be understood at `number`");
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+    scene.server.goes_wrong("GET", path, Wrong::RateLimit { reset: now + 2 }, 1);
+    scene.server.change(|state| state.issues.get_mut(&7).expect("it").closed = true);
+    let closed = scene.work(&["--issues", "7"]).exits(0);
+    assert!(closed.stderr.contains("the forge's rate limit is reached; waiting"), "{closed}");
+    assert_eq!(outcomes(&closed), ["#7 closed"]);
+    assert!(closed.stderr.contains("nothing to do"), "{closed}");
+    assert_eq!((scene.project.runs().len(), scene.server.writes().len()), (0, 0));
+}
+
+// I-54, case 40: with the test below and that of a forge that refuses them
+#[test]
+fn labels_show_how_an_issue_stands_and_leave_all_others_alone() {
+    let replies = "  - {text: 'No. [STEP:1]', prompt: Bad}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n";
+    let scene = Scene::new(replies, |state| {
+        state.issue(7, "Good", &["saihai", "x:blocked", "bug"]);
+        state.issue(8, "Bad", &["saihai", "x:merged-by-hand"]);
+        state.issue(9, "Needs it", &["saihai"]).body = "Depends on #404".to_owned();
+        for number in 0..250 {
+            state.labels.insert(format!("label {number}"), "ffffff".to_owned());
+        }
+        // On the last page, and not made again.
+        state.labels.insert("x:running".to_owned(), "0e8a16".to_owned());
+    });
+    scene.project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nlabel_prefix = \"x\"\n");
+    scene.work(&["--label", "saihai", "--merge"]).exits(1);
+    let state = scene.server.state();
+    let labels = |number: u64| state.issues[&number].labels.clone();
+    assert_eq!(labels(7), ["saihai", "bug", "x:completed", "x:merged"]);
+    assert_eq!(labels(8), ["saihai", "x:merged-by-hand", "x:failed"]);
+    assert_eq!(labels(9), ["saihai", "x:blocked"]);
+    let colour = |name: &str| state.labels.get(&format!("x:{name}")).map(String::as_str);
+    let expected = [
+        ("queued", "c2e0c6"),
+        ("running", "0e8a16"),
+        ("completed", "0075ca"),
+        ("failed", "d73a4a"),
+        ("blocked", "fbca04"),
+        ("merged", "1d76db"),
+    ];
+    for (name, hex) in expected {
+        assert_eq!(colour(name), Some(hex), "{name}");
+    }
+    // Selected, begun, done: one after the other, and never two of the five.
+    let own = |line: &&String| line.contains("/issues/7/labels");
+    let changes = scene.server.writes();
+    let changes: Vec<String> = changes
+        .iter()
+        .filter(own)
+        .map(|line| line.replace("/repos/me/tool/issues/7/labels", "").replace("%3A", ":"))
+        .collect();
+    assert_eq!(
+        changes,
+        ["DELETE /x:blocked", "POST ", "DELETE /x:queued", "POST ", "DELETE /x:running", "POST "]
+    );
+    let other = Scene::new(&writes("f"), seven);
+    other.work(&["--label", "saihai"]).exits(0);
+    assert_eq!(other.server.state().labels["saihai:pr-created"], "6f42c1");
+}
+
+// I-54: a folder is only read, so the plan shows it.
+#[test]
+fn the_plan_shows_how_issues_of_a_folder_stand() {
+    let replies = "  - {text: 'No. [STEP:1]', prompt: Bad}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n";
+    let project = super::repository(replies);
+    project.write(".saihai/issues/1.md", "# Good\n");
+    project.write(".saihai/issues/2.md", "# Bad\n");
+    super::commit(&project);
+    super::auto(&project, &[]).exits(1);
+    project.write(".saihai/issues/3.md", "# New\n");
+    let listed = super::work(&project, &["--list", "--json"]).run().exits(0).json();
+    let labels: Vec<_> = listed.iter().map(|one| one["labels"][0].as_str().unwrap_or_default()).collect();
+    assert_eq!(labels, ["saihai:completed", "saihai:failed", "saihai:queued"]);
+    let shown = super::work(&project, &["--list"]).run().exits(0);
+    assert!(shown.stdout.lines().next().is_some_and(|head| head.ends_with("LABELS")), "{shown}");
+    assert!(shown.stdout.contains("saihai:failed"), "{shown}");
+}
+
+// I-71: what nobody can say is not done again; the next call looks again.
+#[test]
+fn what_may_have_happened_is_looked_up_and_not_repeated_where_nobody_can_say() {
+    let unknown = |scene: &Scene, why: &str| {
+        let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(1);
+        assert_eq!(outcomes(&outcome), ["#7 unknown"], "{outcome}");
+        assert!(outcome.stdout.contains(why), "{outcome}");
+        assert!(outcome.stdout.contains("look there, then `saihai work` again"), "{outcome}");
+        assert_eq!(scene.server.state().issues[&7].labels, ["saihai", "saihai:failed"]);
+    };
+    let again = |scene: &Scene, requests: usize| {
+        let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(0);
+        assert_eq!(outcomes(&outcome), ["#7 merged"], "{outcome}");
+        let state = scene.server.state();
+        assert_eq!((state.pull_requests.len(), state.issues[&7].comments.len()), (requests, 1));
+        assert_eq!(state.issues[&7].labels, ["saihai", "saihai:completed", "saihai:merged"]);
+    };
+    let down = || Wrong::Status(502, "bad gateway".to_owned());
+    // Opened, and nobody said so; then the forge does not say whether it is.
+    let opened = Scene::new(&writes("fixed.txt"), seven);
+    opened.server.goes_wrong("POST", "/repos/me/tool/pulls", Wrong::CutAfter, 1);
+    opened.server.goes_wrong_after("/repos/me/tool/pulls", "/repos/me/tool/pulls", down(), 4);
+    unknown(&opened, "whether a pull request of `feature/issue-7` was opened is not known");
+    again(&opened, 1);
+    // Merged, likewise.
+    let merged = Scene::new(&writes("fixed.txt"), seven);
+    merged.server.goes_wrong("PUT", "/repos/me/tool/pulls/8/merge", Wrong::CutAfter, 1);
+    merged.server.goes_wrong_after("/repos/me/tool/pulls/8/merge", "/repos/me/tool/pulls/8", down(), 4);
+    unknown(&merged, "whether pull request #8 was merged is not known");
+    again(&merged, 1);
+    // Two that could be meant: a person closes one.
+    let two = Scene::new(&writes("fixed.txt"), |state| {
+        seven(state);
+        state.pull_request(3, "feature/issue-7", "0000");
+        state.pull_request(4, "feature/issue-7", "0000");
+    });
+    let outcome = two.work(&["--label", "saihai"]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 unknown"], "{outcome}");
+    assert!(outcome.stdout.contains("#3, #4"), "{outcome}");
+    two.server.change(|state| state.pull_requests.get_mut(&3).expect("it").closed = true);
+    let outcome = two.work(&["--label", "saihai"]).exits(0);
+    assert!(outcome.stdout.contains("/pull/4"), "{outcome}");
+    assert_eq!(two.server.state().pull_requests.len(), 2);
+}

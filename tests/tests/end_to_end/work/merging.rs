@@ -1,0 +1,186 @@
+//! Merging what was handed over before anybody wanted it merged.
+
+use saihai_connect::forge::testing::ForgeState;
+use saihai_tests::{At, Fault, Journal, Project};
+
+use super::github::Scene;
+use super::{auto, branches, commit, git, git_in, outcomes, repository, work, writes};
+use crate::support::Chance;
+
+fn handed_over(arguments: &[&str]) -> Project {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let outcome = auto(&project, arguments).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
+    project
+}
+
+/// How often an agent was asked in all runs.
+fn turns(project: &Project) -> usize {
+    let runs = project.root().join(".saihai/runs");
+    let journals = project.runs().into_iter().map(|run| runs.join(run).join("journal.ndjson"));
+    journals.map(|journal| Journal::read(&journal).facts("replied").count()).sum()
+}
+
+// I-62, I-70: into where it branched from, once, and no agent is asked.
+#[test]
+fn a_branch_is_merged_when_that_is_wanted_later_and_only_once() {
+    let project = handed_over(&["--keep"]);
+    git(&project, &["switch", "--quiet", "-c", "other"]);
+    // What somebody has in hand there is neither taken along nor lost.
+    std::fs::write(project.root().join(".worktrees/issue-7/mine.txt"), "mine\n").expect("a file");
+    let outcome = auto(&project, &["--merge"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 merged"], "{outcome}");
+    assert_eq!(git(&project, &["ls-tree", "--name-only", "main", "fixed.txt", "mine.txt"]), "fixed.txt");
+    let rescued = git(&project, &["show", "refs/saihai/rescue/issue-7/1:mine.txt"]);
+    assert_eq!(rescued, "mine", "{outcome}");
+    assert_eq!((turns(&project), project.runs().len()), (1, 2));
+    let tip = git(&project, &["rev-parse", "main"]);
+    let again = auto(&project, &["--merge"]).exits(0);
+    assert_eq!(outcomes(&again), ["#7 merged"]);
+    assert!(again.stderr.contains("nothing to do"), "{again}");
+    assert_eq!((git(&project, &["rev-parse", "main"]), project.runs().len()), (tip, 2));
+}
+
+// What was agreed to was to hand it over; that it is merged is asked about, and shown as it is now.
+#[test]
+fn a_person_is_asked_before_a_later_merge() {
+    let project = handed_over(&[]);
+    let asked = work(&project, &["--merge"]).run().exits(6);
+    assert!(asked.stdout.contains("an answer at `before-pr`"), "{asked}");
+    assert!(asked.stdout.contains("#7 |   fixed.txt"), "{asked}");
+    let run = project.runs().pop().expect("a run");
+    project.saihai(["answer", &run, "yes"]).run().exits(0);
+    let merged = work(&project, &["--merge"]).run().exits(0);
+    assert_eq!(outcomes(&merged), ["#7 merged"]);
+    assert!(merged.stdout.ends_with("git merge --ff-only saihai/merge/main\n"), "{merged}");
+    // Once it is taken in nobody is told to.
+    git(&project, &["merge", "--quiet", "--ff-only", "saihai/merge/main"]);
+    let again = work(&project, &["--merge"]).run().exits(0);
+    assert!(!again.stdout.contains("take the merges in"), "{again}");
+    assert_eq!(turns(&project), 1);
+}
+
+// I-63, I-64: by the same rules.
+#[test]
+fn a_later_merge_that_conflicts_or_breaks_moves_nothing() {
+    let project = handed_over(&[]);
+    project.write("fixed.txt", "another\n");
+    commit(&project);
+    let base = git(&project, &["rev-parse", "main"]);
+    let conflict = auto(&project, &["--merge"]).exits(1);
+    assert_eq!(outcomes(&conflict), ["#7 conflict"]);
+    assert!(conflict.stdout.contains("`fixed.txt`"), "{conflict}");
+    assert_eq!(branches(&project), ["feature/issue-7", "main"]);
+    assert_eq!(git(&project, &["rev-parse", "main"]), base);
+
+    let project = handed_over(&[]);
+    project.write(
+        ".saihai/config.toml",
+        "[work]\ndefinition = \"it\"\nverify = [\"test\", \"!\", \"-e\", \"fixed.txt\"]\n",
+    );
+    let broken = auto(&project, &["--merge", "--trust-project"]).exits(1);
+    assert_eq!(outcomes(&broken), ["#7 failed"]);
+    assert!(broken.stdout.contains("verify"), "{broken}");
+    assert_eq!(branches(&project), ["feature/issue-7", "main"]);
+    assert_eq!(turns(&project), 1);
+}
+
+// Somebody who removed the branch has to say what is meant.
+#[test]
+fn a_branch_that_is_gone_cannot_be_merged() {
+    let project = handed_over(&[]);
+    git(&project, &["branch", "--quiet", "-D", "feature/issue-7"]);
+    let gone = auto(&project, &["--merge"]).exits(1);
+    assert!(gone.stdout.contains("branch-changed: branch `feature/issue-7` is gone"), "{gone}");
+}
+
+fn seven(state: &mut ForgeState) {
+    state.issue(7, "Login fails", &["saihai"]);
+}
+
+const ONE: [&str; 2] = ["--label", "saihai"];
+const MERGED: [&str; 3] = ["--label", "saihai", "--merge"];
+
+// I-60, I-70: the pull request that is there, as it is there, once its checks are green.
+#[test]
+fn a_pull_request_is_merged_when_that_is_wanted_later_and_only_once() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        seven(state);
+        state.all_green = false;
+    });
+    scene.project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nchecks_timeout = \"2s\"\n");
+    scene.work(&ONE).exits(0);
+    let body = scene.server.state().pull_requests[&8].body.clone();
+    let waits = scene.work(&MERGED).exits(6);
+    assert!(waits.stdout.contains("no check has appeared"), "{waits}");
+    scene.server.change(|state| state.all_green = true);
+    let merged = scene.work(&MERGED).exits(0);
+    assert_eq!(outcomes(&merged), ["#7 merged"]);
+    assert!(merged.stdout.contains("https://github.com/me/tool/pull/8"), "{merged}");
+    let state = scene.server.state();
+    assert_eq!((state.pull_requests.len(), state.issues[&7].comments.len()), (1, 1));
+    assert_eq!(state.pull_requests[&8].body, body);
+    assert_eq!(scene.remote(&["show", "main:fixed.txt"]), "fixed.txt");
+    assert_eq!(turns(&scene.project), 1);
+    let before = scene.server.writes().len();
+    assert!(scene.work(&MERGED).exits(0).stderr.contains("nothing to do"));
+    assert_eq!(scene.server.writes().len(), before, "{:?}", scene.server.writes());
+}
+
+// A job of a CI whose clone knows of no run.
+#[test]
+fn a_pull_request_of_another_clone_is_merged_when_that_is_wanted() {
+    let scene = Scene::new(&writes("fixed.txt"), seven);
+    scene.work(&ONE).exits(0);
+    let clone = scene.project.root().parent().expect("a parent").join("clone");
+    let remote = git(&scene.project, &["remote", "get-url", "origin"]);
+    git(&scene.project, &["clone", "--quiet", &remote, &clone.display().to_string()]);
+    let outcome = scene.call(&MERGED).directory(&clone).run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 merged"], "{outcome}");
+    let state = scene.server.state();
+    assert_eq!((state.pull_requests.len(), state.issues[&7].comments.len()), (1, 1));
+    assert!(state.pull_requests[&8].merged);
+    assert!(git_in(&clone, &["status", "--porcelain"]).is_empty());
+    let runs = std::fs::read_dir(clone.join(".saihai/runs")).expect("runs");
+    let runs = runs.map(|run| run.expect("it").path()).filter(|run| run.is_dir());
+    let journals = runs.map(|run| Journal::read(&run.join("journal.ndjson")));
+    assert_eq!(journals.map(|journal| journal.facts("replied").count()).sum::<usize>(), 0);
+}
+
+// I-70: wherever it crashes, it is merged once.
+#[test]
+fn a_later_merge_happens_once_wherever_it_crashes() {
+    const SEEDS: u64 = 40;
+    let scene = Scene::new("", |state| {
+        for number in 1..=SEEDS + 1 {
+            state.issue(number, &format!("Issue {number}"), &["saihai"]);
+        }
+    });
+    scene.project.write("script.yaml", "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, 'basename $PWD > $(basename $PWD)']}]}\n");
+    scene.work(&ONE).exits(0);
+    let log = scene.project.home().join("operations.log");
+    let last = (SEEDS + 1).to_string();
+    scene.call(&["--issues", &last, "--merge"]).fault(&Fault::note(&log)).run().exits(0);
+    let noted: Vec<At> = At::noted(&log);
+    assert!(noted.len() > 20, "{} operations", noted.len());
+    let mut chance = Chance::new(7);
+    for number in 1..=SEEDS {
+        let at = &noted[chance.below(noted.len())];
+        let moments = at.moments();
+        let fault = Fault::kill(moments[chance.below(moments.len())], at.number);
+        let issue = number.to_string();
+        let call = || scene.call(&["--issues", &issue, "--merge"]);
+        call().fault(&fault).run();
+        let again = call().run();
+        assert_eq!(again.code, Some(0), "{number}, {fault}: {again}");
+        let (state, head) = (scene.server.state(), format!("feature/issue-{number}"));
+        let requests: Vec<bool> =
+            state.pull_requests.values().filter(|one| one.head == head).map(|one| one.merged).collect();
+        assert_eq!((requests, state.issues[&number].comments.len()), (vec![true], 1), "{number}, {fault}");
+        let path = format!("/repos/me/tool/pulls/{}/merge", SEEDS + 1 + number);
+        let merges = scene.server.writes().iter().filter(|line| line.ends_with(&path)).count();
+        assert_eq!(merges, 1, "{number}, {fault}");
+    }
+}
