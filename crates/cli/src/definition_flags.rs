@@ -75,10 +75,9 @@ impl DefinitionFlags {
         if self.flags.is_empty() {
             return Ok(arguments.to_vec());
         }
-        let (before, behind) = arguments.split_at(self.definition + 1);
-        let mut expanded = before.to_vec();
-        let mut rest = behind.iter();
-        while let Some(argument) = rest.next() {
+        let mut expanded: Vec<OsString> = arguments.iter().take(2).cloned().collect();
+        let mut rest = arguments.iter().enumerate().skip(2);
+        while let Some((place, argument)) = rest.next() {
             if argument == "--" {
                 expanded.push(argument.clone());
                 break;
@@ -88,11 +87,13 @@ impl DefinitionFlags {
                 Some((name, value)) => (name, Some(OsString::from(value))),
                 None => (text, None),
             };
-            let own = self.flags.iter().find(|flag| flag.flag == name);
             let takes_value = self.command.iter().find(|(known, _)| known == name).map(|(_, takes)| *takes);
+            // What only the definition knows stands behind it.
+            let may_be_own = place > self.definition || takes_value.is_some();
+            let own = self.flags.iter().find(|flag| flag.flag == name && may_be_own);
             let separate =
                 inline.is_none() && takes_value.unwrap_or_else(|| own.is_some_and(|own| !own.alone));
-            let next = separate.then(|| rest.next()).flatten();
+            let next = separate.then(|| rest.next()).flatten().map(|(_, next)| next);
             if takes_value.is_some() || own.is_none() {
                 expanded.push(argument.clone());
                 expanded.extend(next.cloned());
@@ -104,7 +105,7 @@ impl DefinitionFlags {
                 expanded.extend([OsString::from("--set"), setting(&own.key, &value)]);
             }
         }
-        expanded.extend(rest.cloned());
+        expanded.extend(rest.map(|(_, argument)| argument.clone()));
         Ok(expanded)
     }
 }
@@ -189,6 +190,9 @@ mod tests {
     #[test]
     fn a_flag_that_the_command_has_too_fills_the_parameter_and_stays() {
         assert_eq!(expand("saihai run tailor --model m"), "saihai run tailor --model m --set model=m");
+        assert_eq!(expand("saihai run --model m tailor"), "saihai run --model m --set model=m tailor");
+        assert_eq!(expand("saihai run --model=m tailor"), "saihai run --model=m --set model=m tailor");
+        assert_eq!(expand("saihai run --urgent tailor"), "saihai run --urgent tailor", "clap refuses it");
     }
 
     #[test]

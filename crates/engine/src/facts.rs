@@ -3,10 +3,11 @@
 use saihai_judge::Answered;
 use saihai_model::{
     Activity, Answer, CallId, Cost, Decision, Effect, Fact, Hold, Moment, Outcome, Place, Poll, Published,
-    Purpose, Raise, Replied, SessionPolicy, Spoken, Start, Usage, Usd, Wanted, Wants, Workflow,
+    Purpose, QuestionSession, Raise, Replied, SessionPolicy, Spoken, Start, Usage, Usd, Wanted, Wants,
+    Workflow,
 };
 
-use crate::launch::within;
+use crate::launch::{about, within};
 use crate::{Call, Done, Phase, Run, Slot};
 
 /// A call taken out of its place because something came of it.
@@ -65,6 +66,9 @@ impl Run {
         match (place, workflow.wanted(&call.id.stage, place)) {
             (Place::Main(index), Some(Wanted::Work(_))) => self.worked(workflow, index, call, reply, out),
             (_, Some(Wanted::Answer(choice, question))) => {
+                if question.session == QuestionSession::Same && call.provider.is_none() {
+                    self.keep_session(workflow, place, &call, reply);
+                }
                 let said = saihai_judge::answered(choice, question, &reply.reading);
                 let label = match said {
                     Answered::Unreadable if call.corrections < question.corrections => {
@@ -83,7 +87,7 @@ impl Run {
         }
     }
 
-    /// A reply to the work of a turn, or to its correction: then only the output is taken from it.
+    /// A reply to the work of a turn, or to its correction.
     fn worked(
         &mut self,
         workflow: &Workflow,
@@ -96,30 +100,34 @@ impl Run {
         let Some(turn) = workflow.stage(&call.id.stage).and_then(|stage| stage.turns().get(index)) else {
             return;
         };
-        if let (SessionPolicy::Continue(key) | SessionPolicy::Renew(key), Some(session)) =
-            (&turn.session, &reply.session)
-        {
-            let provider = call.provider.clone().unwrap_or_else(|| turn.provider.clone());
-            self.sessions.insert(key.clone(), (provider, session.clone()));
-        }
-        let done = match call.first.take() {
+        self.keep_session(workflow, place, &call, reply);
+        let mut done = match call.first.take() {
             Some(mut first) => {
-                first.reading.output.clone_from(&reply.reading.output);
-                first.reading.violations.clone_from(&reply.reading.violations);
-                first.session = reply.session.clone().or(first.session);
-                // What is carried is made of the output, so it is that of the corrected one.
-                if let Spoken::Findings { .. } = turn.reads.carry {
-                    first.text = Done::of(reply, &turn.reads.carry).text;
-                }
+                first.take_correction(reply, &turn.reads.carry);
+                first.provider.clone_from(&call.provider);
                 *first
             }
             None => Done { provider: call.provider.clone(), ..Done::of(reply, &turn.reads.carry) },
         };
+        if done.session.is_none() && call.provider.is_none() {
+            done.session = self.kept_session(turn);
+        }
         let corrections = turn.reads.output.as_ref().map_or(0, |output| output.corrections);
         if !done.reading.violations.is_empty() && call.corrections < corrections {
             return self.correct(workflow, place, call, done, out);
         }
         self.put(place, Slot::Done(Box::new(done)));
+    }
+
+    /// The session that was last received is the one that is continued (S-57).
+    fn keep_session(&mut self, workflow: &Workflow, place: Place, call: &Call, reply: &Replied) {
+        let Some((provider, _)) = self.asked_of(workflow, place, call) else { return };
+        let turn = workflow.stage(&call.id.stage).and_then(|stage| stage.turns().get(about(place)));
+        if let (Some(SessionPolicy::Continue(key) | SessionPolicy::Renew(key)), Some(session)) =
+            (turn.map(|turn| &turn.session), &reply.session)
+        {
+            self.sessions.insert(key.clone(), (provider, session.clone()));
+        }
     }
 
     /// The next call of the same round asks for a correction of what was just said.
@@ -317,6 +325,25 @@ impl Done {
             session: reply.session.clone(),
             tools: reply.tools_used.iter().take(Self::TOOLS).map(|tool| tool.name.clone()).collect(),
             ..Self::default()
+        }
+    }
+    /// What a correction changes in what was said first: the output is the corrected one, and all that was said and
+    /// done counts. What is carried as findings is made of the output.
+    fn take_correction(&mut self, reply: &Replied, carry: &Spoken) {
+        let correction = Self::of(reply, carry);
+        self.reading.output = correction.reading.output;
+        self.reading.violations = correction.reading.violations;
+        self.reading.blocks.extend(correction.reading.blocks);
+        let said = correction.reading.keywords.into_iter();
+        let new: Vec<String> = said.filter(|word| !self.reading.keywords.contains(word)).collect();
+        self.reading.keywords.extend(new);
+        self.tools.extend(correction.tools);
+        self.tools.truncate(Self::TOOLS);
+        self.session = correction.session.or(self.session.take());
+        match carry {
+            Spoken::LastMessage => {}
+            Spoken::AllMessages => self.text = reply.so_far.clone().or(self.text.take()),
+            Spoken::Findings { .. } => self.text = correction.text,
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use saihai_model::{
     Activity, CallFailed, CallId, Cost, Decision, Effect, Failure, FailureClass, Hold, Moment, OnFailure,
-    Permission, Place, ProviderName, SessionPolicy, Wanted, Workflow,
+    Permission, Place, ProviderName, QuestionSession, SessionPolicy, Wanted, Workflow,
 };
 
 use crate::facts::Taken;
-use crate::launch::within;
+use crate::launch::{about, within};
 use crate::retry::{Attempt, Next};
 use crate::{Call, Done, Run, Slot};
 
@@ -49,7 +49,7 @@ impl Run {
             }
             Next::Again(at) => self.retry(taken, Some(at), out),
             Next::NewSession => {
-                self.forget_session(workflow, &taken);
+                self.forget_session(workflow, &mut taken);
                 taken.call.new_session = true;
                 taken.call.prompt = None;
                 self.retry(taken, None, out);
@@ -106,6 +106,7 @@ impl Run {
         if let Some(other) = other {
             taken.call.failures.clear();
             taken.call.new_session = true;
+            taken.call.forget_first();
             taken.call.prompt = None;
             if within(workflow, taken.place, &taken.call).is_none() {
                 taken.call.since = None;
@@ -161,11 +162,21 @@ impl Run {
         }
     }
 
-    fn forget_session(&mut self, workflow: &Workflow, taken: &Taken) {
-        let Place::Main(index) = taken.place else { return };
+    /// Nobody continues a session that was lost (S-58): neither what comes next nor what is still asked in this round.
+    fn forget_session(&mut self, workflow: &Workflow, taken: &mut Taken) {
+        let wanted = workflow.wanted(&taken.call.id.stage, taken.place);
+        if matches!(wanted, Some(Wanted::Answer(_, question)) if question.session == QuestionSession::Fresh) {
+            return;
+        }
+        let index = about(taken.place);
         let turn = workflow.stage(&taken.call.id.stage).and_then(|stage| stage.turns().get(index));
         if let Some(SessionPolicy::Continue(key)) = turn.map(|turn| &turn.session) {
             self.sessions.remove(key);
+        }
+        taken.call.forget_first();
+        let round = self.visit.as_mut().map(|visit| &mut visit.round);
+        if let Some(Slot::Done(said)) = round.and_then(|round| round.slot_mut(Place::Main(index))) {
+            said.session = None;
         }
     }
 }

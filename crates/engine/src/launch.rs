@@ -187,16 +187,7 @@ impl Run {
     /// A question in the turn's own session goes to whoever answered the turn.
     fn whose_session(&self, workflow: &Workflow, place: Place, call: &Call) -> Option<&ProviderName> {
         let Wanted::Answer(_, question) = workflow.wanted(&call.id.stage, place)? else { return None };
-        let index = match place {
-            Place::Check(index) => index,
-            Place::Main(_)
-            | Place::Report(_)
-            | Place::Block(_)
-            | Place::Exit
-            | Place::Proof(_)
-            | Place::Outside(_) => 0,
-        };
-        let done = self.visit.as_ref()?.round.done(Place::Main(index))?;
+        let done = self.visit.as_ref()?.round.done(Place::Main(about(place)))?;
         done.provider.as_ref().filter(|_| question.session == QuestionSession::Same)
     }
 
@@ -272,17 +263,24 @@ impl Run {
         let of_turn = |index| self.visit.as_ref()?.round.done(Place::Main(index))?.session.clone();
         match (question, place) {
             (Some(question), _) if question.session == QuestionSession::Fresh => None,
-            (Some(_), Place::Check(index)) => of_turn(index),
-            (Some(_), _) => of_turn(0),
+            (Some(_), _) => {
+                let first = call.first.as_ref().and_then(|first| first.session.clone());
+                // Somebody else does not know the session of the turn.
+                first.or_else(|| of_turn(about(place)).filter(|_| call.provider.is_none()))
+            }
             (None, _) => match (&call.first, &turn.session) {
                 (Some(first), _) => first.session.clone(),
                 (None, SessionPolicy::Fresh | SessionPolicy::Renew(_)) => None,
-                (None, SessionPolicy::Continue(key)) => {
-                    let (provider, session) = self.sessions.get(key)?;
-                    (*provider == turn.provider).then(|| session.clone())
-                }
+                (None, SessionPolicy::Continue(_)) => self.kept_session(turn),
             },
         }
+    }
+
+    /// The session that a turn goes on with.
+    pub(crate) fn kept_session(&self, turn: &Turn) -> Option<String> {
+        let SessionPolicy::Continue(key) = &turn.session else { return None };
+        let (provider, session) = self.sessions.get(key)?;
+        (*provider == turn.provider).then(|| session.clone())
     }
 
     fn perform(&mut self, workflow: &Workflow, place: Place, mut call: Call, out: &mut Vec<Effect>) -> bool {
@@ -397,6 +395,14 @@ fn turn_of(stage: &Stage, place: Place) -> Option<&Turn> {
     }
 }
 
+/// Which turn a place is, or is about, by its number; the exit's question is about the first.
+pub(crate) fn about(place: Place) -> usize {
+    match place {
+        Place::Main(index) | Place::Check(index) => index,
+        Place::Exit | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => 0,
+    }
+}
+
 /// The deadline of everything that is done for the turn at a place.
 pub(crate) fn within(workflow: &Workflow, place: Place, call: &Call) -> Option<Millis> {
     workflow.stage(&call.id.stage).and_then(|stage| turn_of(stage, place))?.within
@@ -404,7 +410,11 @@ pub(crate) fn within(workflow: &Workflow, place: Place, call: &Call) -> Option<M
 
 fn schema(wanted: Wanted<'_>) -> Option<Json> {
     match wanted {
-        Wanted::Work(reads) => reads.output.as_ref().map(|output| output.schema.schema.clone()),
+        // What may be left out is looked for in what is said, and nobody is held to a form for it.
+        Wanted::Work(reads) => {
+            let demanded = reads.output.as_ref().filter(|output| output.schema.required);
+            demanded.map(|output| output.schema.schema.clone())
+        }
         Wanted::Answer(_, question) => match &question.answer {
             AnswerForm::Tag => None,
             AnswerForm::Form { schema, .. } => Some(schema.schema.clone()),

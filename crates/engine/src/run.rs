@@ -8,7 +8,7 @@ use saihai_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Carry, Counts, Ledger, Slot, Visit};
+use crate::{Carry, Counts, Done, Ledger, Slot, Visit};
 
 /// The state of a run. Its size depends on the workflow, not on how long the run has been going.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -173,6 +173,16 @@ impl Run {
             Slot::Done(done) => done.session.as_deref(),
         });
         kept.chain(said)
+    }
+
+    /// The reply that a call under way asks to correct.
+    pub fn corrected(&self, id: &CallId) -> Option<&Done> {
+        match self.visit.as_ref()?.round.call(id)? {
+            (_, Slot::Busy(call) | Slot::Waiting { call, .. } | Slot::Open { call, .. }) => {
+                call.first.as_deref()
+            }
+            (_, Slot::Done(_)) => None,
+        }
     }
 
     /// SHA-256 of the last saved version of each report, by file.

@@ -142,6 +142,10 @@ impl Round {
         self.slots.iter().find(|(at, _)| *at == place).map(|(_, slot)| slot)
     }
 
+    pub(crate) fn slot_mut(&mut self, place: Place) -> Option<&mut Slot> {
+        self.slots.iter_mut().find(|(at, _)| *at == place).map(|(_, slot)| slot)
+    }
+
     /// What came of a place, once it is done.
     pub fn done(&self, place: Place) -> Option<&Done> {
         match self.slot(place)? {
@@ -190,6 +194,13 @@ impl Call {
             since: None,
             repeat: false,
             first: None,
+        }
+    }
+
+    /// What is corrected is not corrected in the session in which it was said.
+    pub(crate) fn forget_first(&mut self) {
+        if let Some(first) = &mut self.first {
+            first.session = None;
         }
     }
 

@@ -15,6 +15,6 @@ mod route;
 mod rules;
 
 pub use label::{Answered, Labelled, answered, label};
-pub use read::{Miss, Said, read};
+pub use read::{Miss, Said, overheard, read};
 pub use route::{route, takes};
 pub use rules::{Labels, Ruled, rules};

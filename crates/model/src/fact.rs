@@ -127,6 +127,9 @@ pub struct Replied {
     /// The length of each message it is joined of, in bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<u64>,
+    /// Everything that was said in its round with it, where it corrects a reply and all that is said is carried on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub so_far: Option<Text>,
     /// The session it can be continued in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,

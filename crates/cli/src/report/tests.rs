@@ -70,6 +70,7 @@ fn replied(stage: &str, n: u32, seconds: u64) -> Replied {
         denied: 0,
         duration: Millis::seconds(seconds),
         revision: None,
+        so_far: None,
         cached: false,
         reading: Reading { tag: Some(Tag { number: Some(0), line: 12 }), ..Reading::default() },
     }

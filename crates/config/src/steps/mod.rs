@@ -21,6 +21,7 @@ mod gate;
 mod gated;
 mod input;
 mod intent;
+mod json_schema;
 mod lower;
 mod output;
 pub(crate) mod parameter;

@@ -3,6 +3,7 @@
 use saihai_model::Json;
 use serde_json::{Map, json};
 
+use super::json_schema::{self, Unusable};
 use crate::{Cursor, Diagnostics, Kind, Located, Node, Value, did_you_mean, quoted};
 
 /// What a step outputs.
@@ -33,11 +34,15 @@ impl Output {
             return None;
         }
         let is_schema = value.get("type").is_some_and(|kind| kind.node().as_text().is_some());
-        Some(if is_schema { of_schema(value) } else { of_short(value, step, diagnostics) })
+        Some(if is_schema { of_schema(value, diagnostics) } else { of_short(value, step, diagnostics) })
     }
 }
 
-fn of_schema(value: &Cursor<'_>) -> Output {
+fn of_schema(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Output {
+    if let Err(Unusable { pointer, why }) = json_schema::check(&value.node().to_json()) {
+        let message = format!("this schema cannot be used: {why}");
+        diagnostics.push(inside(value, &pointer).error("bad-value", message).label("nothing can fit this"));
+    }
     let required: Vec<String> = value
         .get("required")
         .map(|list| list.items().filter_map(|item| Some(item.text()?.value)).collect())
@@ -48,6 +53,18 @@ fn of_schema(value: &Cursor<'_>) -> Output {
         Key { certain, name }
     });
     Output { keys: keys.collect(), schema: value.node().to_json() }
+}
+
+/// What stands at a JSON pointer, as deep as there is something.
+fn inside<'d>(value: &Cursor<'d>, pointer: &str) -> Cursor<'d> {
+    let mut here = value.clone();
+    for step in pointer.split('/').skip(1) {
+        let key = step.replace("~1", "/").replace("~0", "~");
+        let next = here.get(&key).or_else(|| here.items().nth(key.parse().ok()?));
+        let Some(next) = next else { break };
+        here = next;
+    }
+    here
 }
 
 fn of_short(value: &Cursor<'_>, step: &str, diagnostics: &mut Diagnostics) -> Output {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use saihai_model::Json;
 use serde_json::{Map, json};
 
+use super::json_schema::{self, Unusable};
 use super::output::{Key, Output};
 use super::paths::Paths;
 use super::tables;
@@ -73,7 +74,12 @@ impl<'a> Schemas<'a> {
             return None;
         };
         let mut whole = Whole { schemas: self, at: &name.at, diagnostics, open: Vec::new(), size: 0 };
-        match whole.target(&path, &pointer) {
+        let usable = |schema: Json| match json_schema::check(&schema) {
+            Ok(()) => Ok(schema),
+            Err(Unusable { pointer, why }) if pointer.is_empty() => Err(why),
+            Err(Unusable { pointer, why }) => Err(format!("at {}: {why}", quoted(&pointer))),
+        };
+        match whole.target(&path, &pointer).and_then(usable) {
             Ok(schema) => {
                 let mut keys = BTreeMap::new();
                 collect_keys(&schema, &mut keys);

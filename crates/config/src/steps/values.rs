@@ -9,6 +9,9 @@ use super::parameter::Parameter;
 use super::registry::Registry;
 use crate::{Area, Diagnostic, Diagnostics, Options, list_of, quoted};
 
+/// The flag that names the issue of a run, wherever it stands and whoever says it: a parameter can be filled from it.
+const ISSUE: &str = "--issue";
+
 /// The values of parameters and of variables that only a person can give.
 #[derive(Debug, Default)]
 pub(super) struct Values {
@@ -35,6 +38,11 @@ impl Values {
         for (name, value) in &options.values {
             let name = name.strip_prefix("uv-").unwrap_or(name);
             given.entry(name.to_owned()).or_default().push(value.clone());
+        }
+        for parameter in parameters.iter().filter(|one| one.flag.value == ISSUE) {
+            if let Some(number) = options.issue {
+                given.entry(parameter.key.value.clone()).or_insert_with(|| vec![number.get().to_string()]);
+            }
         }
         let mut values = Self { given, starts: options.starts, ..Self::default() };
         for parameter in parameters {

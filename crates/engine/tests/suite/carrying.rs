@@ -42,7 +42,7 @@ fn prompt(sim: &Sim) -> String {
 
 const KNOWN: &str = r#"{"lastActions":[],"lastToolsUsed":[]}"#;
 
-// S-58, C-29: the work of a step is shown with its own carry, above; this is all else that goes on in its session.
+// C-29: the work of a step is shown with its own carry, above; this is all else that goes on in its session.
 #[test]
 fn a_session_that_is_lost_at_a_check_or_a_correction_is_told_what_was_said() {
     let mut sim = Sim::started(carrying());
@@ -71,23 +71,7 @@ fn a_provider_without_sessions_is_told_with_every_prompt_that_goes_on() {
     let mut sim = Sim::started(carrying());
     let unremembered = |sim: &mut Sim, name: &str, reading: Reading| {
         let request = sim.take_ask(name);
-        let call = request.call.clone();
-        sim.fact(Fact::Replied(Box::new(Replied {
-            text: format!("reply to {call}").into(),
-            call,
-            spoken: None,
-            messages: Vec::new(),
-            session: None,
-            usage: Usage::default(),
-            cost: None,
-            tools_used: Vec::new(),
-            metered: None,
-            denied: 0,
-            duration: Millis(1),
-            revision: None,
-            cached: false,
-            reading,
-        })));
+        sim.reply_with(&request, reading, |reply| reply.session = None);
     };
     assert!(!prompt(&sim).contains("carried"), "there is nothing yet");
     unremembered(&mut sim, "measure", outputs(json!({"height": 1})));
@@ -121,7 +105,7 @@ fn what_a_run_knows_changes_when_it_is_committed_and_not_before() {
     assert!(sim.run.carry().previous.is_empty(), "the carry is that of the iteration before");
     sim.reply("measure#judge", outputs(json!({"result": "ok"})));
     let measured = vec!["measure".to_owned()];
-    assert_eq!(known(&sim), (2, "quote".to_owned(), session("measure.1.1.1"), measured, 1, false));
+    assert_eq!(known(&sim), (2, "quote".to_owned(), session("measure.1.1.2"), measured, 1, false));
     assert!(!sim.run.carry().previous.is_empty());
     sim.reply("quote", outputs(json!({"price": 9})));
     sim.reply("quote#judge", outputs(json!({"result": "ok"})));

@@ -78,14 +78,13 @@ pub(crate) fn outputs(value: Json) -> Reading {
 
 #[test]
 fn a_step_is_checked_in_its_own_session_and_its_output_is_kept() {
-    // S-57
     let mut sim = Sim::started(tailor());
     sim.reply("measure", outputs(json!({"height": 175})));
     assert_eq!(sim.asks[0].session.as_deref(), Some("session of measure.1.1.1"));
     sim.reply("measure#judge", outputs(json!({"result": "ok", "message": "fine"})));
     assert_eq!(sim.run.carry().outputs[&StageId::from("measure")]["height"], 175);
     assert_eq!(sim.run.carry().check_message.as_deref(), Some("fine"));
-    assert_eq!(sim.asks[0].session.as_deref(), Some("session of measure.1.1.1"), "the agent's one session");
+    assert_eq!(sim.asks[0].session.as_deref(), Some("session of measure.1.1.2"), "the last one received");
     sim.reply("quote", outputs(json!({})));
     sim.reply("quote#judge", outputs(json!({"result": "OK"})));
     assert_eq!(sim.outcome(), "completed: complete");

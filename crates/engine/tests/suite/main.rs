@@ -9,6 +9,7 @@ mod flow;
 mod hats;
 mod laws;
 mod proofs;
+mod sessions;
 mod steps;
 mod storms;
 mod support;

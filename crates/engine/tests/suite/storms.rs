@@ -68,6 +68,7 @@ fn replied(request: &Request, cost: u64, tag: usize) -> Fact {
         denied: 0,
         duration: Millis(1),
         revision: None,
+        so_far: None,
         cached: false,
         reading: Reading { tag: Some(Tag { number: Some(tag), line: 1 }), ..Reading::default() },
     }))

@@ -58,6 +58,21 @@ pub fn read(wanted: Wanted<'_>, prompt: &str, said: Said<'_>) -> Reading {
     reading
 }
 
+/// What counts of a message that an agent sent before its final text: the blocks and the words in it. A value or a label
+/// is what the final text says.
+pub fn overheard(reads: &Reads, prompt: &str, message: &str) -> Reading {
+    let window = window::Window::of(message);
+    let plain = ansi::strip(window.text);
+    let reply = Reply::new(window, &plain, prompt);
+    let found = reads.blocks.as_ref().map(|blocks| block::read(&reply, blocks)).unwrap_or_default();
+    Reading {
+        blocks: found.blocks,
+        warnings: window.warning().into_iter().chain(found.warnings).collect(),
+        keywords: keyword::read(&reply, &reads.keywords),
+        ..Reading::default()
+    }
+}
+
 fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, reading: &mut Reading) {
     if let Some(choice) = &reads.choice
         && choice.found_by.iter().any(|method| matches!(method, Method::Tag))

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use saihai_config::Language;
+use saihai_engine::Done;
 use saihai_model::{
-    CallFailed, Fact, Failure, FailureClass, Json, Millis, Moment, Place, Purpose, Reading, Refusal, Replied,
-    Reply, Spoken, Text, ToolUse, ToolUsed, Turn, Usage, Usd, Wanted,
+    Block, CallFailed, Fact, Failure, FailureClass, Json, Millis, Moment, Place, Purpose, Reading, Refusal,
+    Replied, Reply, Spoken, Text, ToolUse, ToolUsed, Turn, Usage, Usd, Wanted,
 };
 
 use super::calls::{About, Came};
@@ -100,6 +101,10 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
     {
         reading.violations = owned.run().collisions(owned.workflow(), &about.call.stage, output);
     }
+    let corrected = owned.run().corrected(&about.call).filter(|_| carries_all(wanted));
+    if let Some(first) = corrected {
+        drop_repeated(&first.reading, &mut reading);
+    }
     keep(owned, &about, &mut reading);
     let cost = about.cost(reply.cost, &reply.usage);
     if cost.is_none() && about.is_counted {
@@ -112,8 +117,9 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
         Some(findings) => (Some(findings), Vec::new()),
         None => spoken(wanted, &reply.responses),
     };
-    let Kept { text, spoken, tools_used } =
-        match Kept::new(&owned.directory().blobs(), reply.text, spoken, reply.tools_used) {
+    let so_far = corrected.and_then(|first| so_far(owned, first, spoken.as_ref().unwrap_or(&reply.text)));
+    let Kept { text, spoken, so_far, tools_used } =
+        match Kept::new(&owned.directory().blobs(), reply.text, [spoken, so_far], reply.tools_used) {
             Ok(kept) => kept,
             Err((path, source)) => {
                 let (path, message) = (path.display().to_string(), source.to_string());
@@ -124,6 +130,7 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
         text,
         spoken,
         messages,
+        so_far,
         session: reply.session,
         cost,
         usage: reply.usage,
@@ -142,6 +149,7 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
 struct Kept {
     text: Text,
     spoken: Option<Text>,
+    so_far: Option<Text>,
     tools_used: Vec<ToolUsed>,
 }
 
@@ -149,18 +157,53 @@ impl Kept {
     fn new(
         blobs: &Blobs,
         text: String,
-        spoken: Option<String>,
+        [spoken, so_far]: [Option<String>; 2],
         tools: Vec<ToolUse>,
     ) -> Result<Self, (PathBuf, io::Error)> {
         let spoken = spoken.map(|spoken| blobs.keep(spoken)).transpose()?;
-        Ok(Self { text: blobs.keep(text)?, spoken, tools_used: tools_used::keep(blobs, tools)? })
+        let so_far = so_far.map(|so_far| blobs.keep(so_far)).transpose()?;
+        Ok(Self { text: blobs.keep(text)?, spoken, so_far, tools_used: tools_used::keep(blobs, tools)? })
     }
+}
+
+/// What an agent asks for again in a later message of the same iteration is not done again.
+fn drop_repeated(earlier: &Reading, later: &mut Reading) {
+    let blocks = std::mem::take(&mut later.blocks).into_iter();
+    let (repeated, new): (Vec<Block>, _) = blocks.partition(|block| earlier.blocks.contains(block));
+    later.blocks = new;
+    let told = |block: Block| format!("the `{}` block is there already: it is not done again", block.kind);
+    later.warnings.extend(repeated.into_iter().map(told));
+}
+
+/// Adds what was found in an earlier message.
+fn put_before(later: &mut Reading, mut earlier: Reading) {
+    drop_repeated(&earlier, later);
+    earlier.blocks.append(&mut later.blocks);
+    earlier.warnings.append(&mut later.warnings);
+    (later.blocks, later.warnings) = (earlier.blocks, earlier.warnings);
+    let new = earlier.keywords.into_iter().filter(|word| !later.keywords.contains(word));
+    later.keywords.extend(new.collect::<Vec<_>>());
+}
+
+/// All that was said in a round, from what was said first to its correction (S-54). Where the first text is damaged the
+/// run says so as soon as it shows it.
+fn so_far(owned: &Owned, first: &Done, correction: &str) -> Option<String> {
+    let said = owned.directory().text(first.text.as_ref()?).ok()?;
+    let texts = [said.as_str(), correction];
+    let texts: Vec<&str> = texts.into_iter().filter(|text| !text.trim().is_empty()).collect();
+    Some(texts.join("\n"))
 }
 
 /// What is found in a reply, with what its provider has to say about it.
 fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading {
     let said = saihai_judge::Said { text: &reply.text, structured: reply.structured.as_ref() };
     let mut reading = wanted.map_or_else(Reading::default, |wanted| saihai_judge::read(wanted, prompt, said));
+    if let Some(Wanted::Work(reads)) = wanted.filter(|_| carries_all(wanted)) {
+        let is_earlier = |message: &&String| !reply.text.contains(message.trim());
+        for message in reply.responses.iter().rev().filter(is_earlier) {
+            put_before(&mut reading, saihai_judge::overheard(reads, prompt, message));
+        }
+    }
     reading.warnings.append(&mut reply.warnings);
     reading.warnings.extend(reply.structured_error.take());
     reading

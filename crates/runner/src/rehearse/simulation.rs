@@ -170,6 +170,7 @@ impl<C: Cast> Simulation<'_, C> {
             denied: 0,
             duration: Millis(0),
             revision: None,
+            so_far: None,
             cached: false,
             reading,
         }))

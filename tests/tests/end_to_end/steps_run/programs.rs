@@ -24,11 +24,15 @@ fn two_steps(more: &Value) -> Project {
 // S-22: a provider's own way to say things reaches nobody behind the connection; the tidy test holds the layers apart.
 #[test]
 fn two_programs_that_speak_differently_come_to_one_summary() {
-    let summaries = ["claude", "codex"].map(|name| {
+    let told = ["claude", "codex"].map(|name| {
         let project = two_steps(&json!({}));
         let answers = json!([{"text": "first"}, {"text": "second"}]);
         let fake = FakeAgent::install(&project, fake_agent(), &[name], &answers);
         fake.saihai(["run", "it", "--provider", name]).run().exits(0);
+        for call in fake.calls() {
+            let asked = call.arguments();
+            assert!(!asked.contains("-schema"), "nobody wants a form: {asked}");
+        }
         let mut told = summaries(&project);
         for one in told.as_array_mut().into_iter().flatten() {
             let fields = one.as_object_mut().expect("an object");
@@ -36,8 +40,9 @@ fn two_programs_that_speak_differently_come_to_one_summary() {
         }
         told
     });
-    assert_eq!(summaries[0], summaries[1]);
-    assert_eq!(summaries[0][1]["assistantResponses"], json!(["second"]));
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[0][1]["assistantResponses"], json!(["second"]));
+    assert_eq!((&told[0][0]["errors"], &told[0][1]["errors"]), (&json!([]), &json!([])));
 }
 
 // S-58, case 30: for a check and for a step alike.
@@ -59,6 +64,7 @@ fn a_session_that_is_lost_is_begun_anew_once_with_what_was_said_in_it() {
     let calls = fake.calls();
     let resumed: Vec<bool> = calls.iter().map(|call| call.after("--resume").is_some()).collect();
     assert_eq!(resumed, [false, true, false, true, false]);
+    assert_eq!(calls[3].after("--resume"), calls[2].after("--session-id"), "the one that the check began");
     let carried = "## Carried over from the previous iteration\n\nfirst\n\n{\"lastActions\":[],\"lastToolsUsed\":[]}\n\n";
     assert_eq!(calls[2].input().trim_end(), format!("{carried}{}", calls[1].input()).trim_end(), "the check");
     assert_eq!(calls[4].input().trim_end(), format!("{carried}{}", calls[3].input()).trim_end(), "the step");

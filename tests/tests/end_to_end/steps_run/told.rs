@@ -47,7 +47,7 @@ fn every_variable_of_saihais_own_has_its_value_and_a_task_nobody_shows_is_added(
 }
 
 /// An agent program that keeps nothing between two turns, and says what is in the files `1`, `2`, … one after the other.
-fn forgetful(project: &Project, replies: &[&str]) {
+fn forgetful(project: &Project, protocol: &str, replies: &[&str]) {
     for (index, reply) in replies.iter().enumerate() {
         fs::write(project.home().join(format!("{}", index + 1)), reply).expect("a reply");
     }
@@ -60,7 +60,7 @@ fn forgetful(project: &Project, replies: &[&str]) {
     fs::write(&program, body).expect("a program");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it can be run");
     let settings = format!(
-        "provider = \"forgetful\"\n[providers.forgetful]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\"]\n",
+        "provider = \"forgetful\"\n[providers.forgetful]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\"]\nprotocol = \"{protocol}\"\n",
         program.display()
     );
     project.write("../home/.config/saihai/config.toml", settings);
@@ -79,7 +79,7 @@ fn a_provider_without_sessions_is_told_what_was_said_before_each_prompt_that_goe
     });
     let project = agent(&completes("stepMachine", &json!({})), &json!({}), &steps, ANY);
     let long = format!("begin {} end", "身".repeat(4_500));
-    forgetful(&project, &[&long, "{\"result\": \"ok\"}", "done"]);
+    forgetful(&project, "text", &[&long, "{\"result\": \"ok\"}", "done"]);
     project.saihai(["run", "it"]).run().exits(0);
     let known = "{\"lastActions\":[],\"lastToolsUsed\":[]}";
     let end = format!("…{} end", "身".repeat(3_996));
@@ -91,7 +91,7 @@ fn a_provider_without_sessions_is_told_what_was_said_before_each_prompt_that_goe
     }
     let japanese = json!({"language": "ja"});
     let project = agent(&completes("stepMachine", &json!({})), &japanese, &steps, ANY);
-    forgetful(&project, &["短い", "{\"result\": \"ok\"}", "done"]);
+    forgetful(&project, "text", &["短い", "{\"result\": \"ok\"}", "done"]);
     project.saihai(["run", "it"]).run().exits(0);
     let carried = format!("## 前イテレーションからの引き継ぎ\n\n短い\n\n{known}\n\nDo b.\n");
     assert!(heard(&project, 3).contains(&carried), "{}", heard(&project, 3));
@@ -172,6 +172,53 @@ fn blocks_are_found_by_their_fence_and_type_and_what_only_looks_like_one_is_told
     let project = agent(&signal, &json!({}), &for_ever(), &replies);
     run(&project, &[]).exits(0);
     assert_eq!(summaries(&project).as_array().map(Vec::len), Some(2), "detected though actions are off");
+}
+
+// What an iteration said and did is what all its replies said and did (S-54).
+#[test]
+fn what_a_correction_says_belongs_to_its_iteration() {
+    let keyword = completes("keywordSignal", &json!({"completionKeyword": "ALL SEWN"}));
+    let measured = json!({"height": {"type": "number"}});
+    let steps = json!({"a": {"next": "b", "outputSchema": measured}, "b": {"next": "a"}});
+    let actions = json!({"actions": {"enabled": true, "types": ["add"], "handlers": {"add": "file"}}});
+    let first = format!("I measured.\n{}", add("first "));
+    let second = format!("{}{}```json\n{{\"height\": 175}}\n```", add("first "), add("second "));
+    let last = format!("{}It is ALL SEWN.\n```json\n{{\"height\": 176}}\n```", add("third"));
+    let replies = [first.as_str(), &second, "on", "no JSON", &last];
+    let replies = replies.map(|text| format!("  - {{text: {}}}\n", Value::from(text))).concat();
+    let project = agent(&keyword, &actions, &steps, &replies);
+    project.write(".agent/it/prompts/b.md", "Before: {uv-previous_response}\n");
+    run(&project, &[]).exits(0);
+    assert_eq!(project.read("output.md"), "first second third", "each once");
+    let told = summaries(&project);
+    assert_eq!(told.as_array().map(Vec::len), Some(3), "the word of a correction counts: {told}");
+    assert_eq!(told[0]["assistantResponses"], json!([first, second]));
+    assert_eq!(told[0]["actionResults"].as_array().map(Vec::len), Some(2));
+    let errors = json!(["output: no JSON object", "the `add` block is there already: it is not done again"]);
+    assert_eq!(told[0]["errors"], errors);
+    assert_eq!(project.journal().prompt("b").trim_end(), format!("Before: {first}\n{second}"));
+}
+
+fn add(content: &str) -> String {
+    format!("```action\n{}\n```\n", json!({"type": "add", "content": content}))
+}
+
+// Of S-60 and S-64: a reply is all its messages, as they stand in its summary.
+#[test]
+fn a_word_and_a_block_count_in_whichever_message_of_a_reply_they_stand() {
+    let keyword = completes("keywordSignal", &json!({"completionKeyword": "ALL SEWN"}));
+    let actions = json!({"actions": {"enabled": true, "types": ["add"], "handlers": {"add": "file"}}});
+    let project = agent(&keyword, &actions, &for_ever(), ANY);
+    let earlier = format!("It is ALL SEWN.\n{}", add("earlier "));
+    let last = format!("Now I tidy up.\n{}", add("later"));
+    let reply = [json!({"type": "text", "text": earlier}), json!({"type": "done", "text": last})];
+    forgetful(&project, "json", &[&reply.map(|line| format!("{line}\n")).concat()]);
+    project.saihai(["run", "it"]).run().exits(0);
+    let told = summaries(&project);
+    assert_eq!(told.as_array().map(Vec::len), Some(1), "{told}");
+    assert_eq!(told[0]["assistantResponses"], json!([earlier, last]));
+    assert_eq!(told[0]["detectedActions"].as_array().map(Vec::len), Some(2));
+    assert_eq!((project.read("output.md").as_str(), &told[0]["errors"]), ("earlier later", &json!([])));
 }
 
 // S-66

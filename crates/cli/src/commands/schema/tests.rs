@@ -219,6 +219,7 @@ fn replied() -> Replied {
         denied: 1,
         duration: Millis(1),
         revision: Some("r".into()),
+        so_far: Some("all".into()),
         cached: false,
         reading,
     }

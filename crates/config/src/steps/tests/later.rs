@@ -435,6 +435,7 @@ fn what_is_wrong_with_validators_and_schemas_is_told() {
         told(|later| later.schemas["$defs"]["cloth"] = json!({"items": {"$ref": "#/$defs/cloth"}})),
         told(|later| later.schemas["$defs"]["cloth"] = json!({"$ref": "https://example.com/x.json#/y"})),
         told(|later| later.schemas["$defs"]["cloth"] = json!({"$ref": "common.json#/y"})),
+        told(|later| later.schemas["$defs"]["cloth"] = json!({"type": "silk"})),
     ];
     insta::assert_snapshot!(all.join("\n---\n"), @r"
     error steps/bad-value steps_registry.json:115:24 there is no validator `clear` (did you mean `clean`?)
@@ -460,6 +461,8 @@ fn what_is_wrong_with_validators_and_schemas_is_told() {
     error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: `https://example.com/x.json#/y` is not a file
     ---
     error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: nothing stands at `/y`
+    ---
+    error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: at `/properties/found/properties/cloth/type`: `silk` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`
     ");
 }
 

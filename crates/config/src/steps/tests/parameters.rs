@@ -36,6 +36,26 @@ fn what_is_wrong_with_a_parameter_is_told() {
     insta::assert_snapshot!(named.said(), @"error steps/bad-value agent.json:15:5 `a b` cannot be the name of a parameter (use letters, digits, `_` and `-`)");
 }
 
+// S-12, S-60: wherever the flag stands, and where `work` says it.
+#[test]
+fn a_parameter_with_the_flag_of_the_issue_is_filled_from_it() {
+    let number = json!({"type": "number", "cli": "--issue", "description": "which", "required": true});
+    let project = |values: &[(&str, &str)], issue: u64| {
+        let project = Project::tailor().agent("/parameters/ticket", number.clone());
+        let project = project.file("prompts/order/measure/text/f_default.md", "{uv-ticket} of {uv-customer}");
+        project.given(values).options(|options| options.issue = saihai_model::IssueNumber::new(issue))
+    };
+    let filled = project(&[("customer", "Sato")], 12);
+    assert_eq!(filled.said(), "");
+    assert_eq!(
+        super::shown(&super::turn(&filled.workflow(), "measure").prompt).lines().next(),
+        Some("12 of Sato")
+    );
+    let said = project(&[("customer", "Sato"), ("ticket", "3")], 12).workflow();
+    assert_eq!(super::shown(&super::turn(&said, "measure").prompt).lines().next(), Some("3 of Sato"));
+    assert!(project(&[("customer", "Sato")], 0).said().contains("the parameter `ticket` is not given"));
+}
+
 // S-12, case 39
 #[test]
 fn what_is_missing_unknown_or_not_allowed_is_told() {

@@ -1,5 +1,6 @@
 //! `steps_registry.json`: steps, checks and what follows them.
 
+use saihai_model::Json;
 use serde_json::json;
 
 use super::Project;
@@ -124,6 +125,22 @@ fn what_is_wrong_with_an_output_is_told() {
     error steps/unknown-key steps_registry.json:15:11 unknown key `requird` (did you mean `required`?)
     error steps/missing-key steps_registry.json:18:17 an output needs `type`
     "#);
+}
+
+// Of S-19: a schema that no reply can ever fit is an error of the definition, and found before a turn is paid for.
+#[test]
+fn a_json_schema_that_cannot_be_used_is_told_where_it_is_wrong() {
+    let told = |schema: Json| {
+        let project = Project::tailor().registry("/steps/measure/outputSchema", schema);
+        let project = project.registry("/steps/quote/inputs", json!({}));
+        project.file("prompts/order/quote/text/f_default.md", "Quote.").said()
+    };
+    let height = |property: Json| json!({"type": "object", "properties": {"height": property}});
+    assert_eq!(told(height(json!({"type": "string", "pattern": "^[a-z]+$"}))), "");
+    insta::assert_snapshot!(told(json!({"type": "nonsense"})), @"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: `nonsense` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
+    insta::assert_snapshot!(told(json!({"type": "array"})), @"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: a reply is read as an object, and this takes none");
+    insta::assert_snapshot!(told(height(json!({"type": "nonsense"}))), @"error steps/bad-value steps_registry.json:10:21 this schema cannot be used: `nonsense` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
+    insta::assert_snapshot!(told(height(json!({"type": "string", "pattern": "("}))), @r#"error steps/bad-value steps_registry.json:10:24 this schema cannot be used: "(" is not a "regex""#);
 }
 
 // S-10, K-42

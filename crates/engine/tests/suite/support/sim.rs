@@ -211,8 +211,18 @@ impl Sim {
     }
 
     pub(crate) fn reply_to(&mut self, request: &Request, reading: Reading) {
+        self.reply_with(request, reading, |_| {});
+    }
+
+    /// A reply, changed before it arrives.
+    pub(crate) fn reply_with(
+        &mut self,
+        request: &Request,
+        reading: Reading,
+        change: impl FnOnce(&mut Replied),
+    ) {
         self.at += 10;
-        self.fact(Fact::Replied(Box::new(Replied {
+        let mut reply = Replied {
             call: request.call.clone(),
             text: format!("reply to {}", request.call).into(),
             spoken: None,
@@ -225,9 +235,12 @@ impl Sim {
             denied: 0,
             duration: Millis(10),
             revision: None,
+            so_far: None,
             cached: false,
             reading,
-        })));
+        };
+        change(&mut reply);
+        self.fact(Fact::Replied(Box::new(reply)));
     }
 
     pub(crate) fn fail(&mut self, name: &str, class: FailureClass) {

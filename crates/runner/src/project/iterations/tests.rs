@@ -26,6 +26,7 @@ fn reply(n: u32, text: &str) -> Replied {
         denied: 0,
         duration: saihai_model::Millis(5),
         revision: None,
+        so_far: None,
         cached: false,
         reading: Reading::default(),
     }
