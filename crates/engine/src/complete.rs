@@ -220,7 +220,9 @@ impl Look<'_> {
             }),
             Completion::Phase(phases) => {
                 let now = counts.phase.as_ref().unwrap_or(&phases.start);
-                phases.terminal.contains(now).then(|| self.reason("phase", now))
+                // Before the first round only the state of things outside is looked at (S-34).
+                let ended = counts.iteration > 0 && phases.terminal.contains(now);
+                ended.then(|| self.reason("phase", now))
             }
             Completion::Outside(_) => self.reached(),
             Completion::Flow | Completion::All(_) | Completion::Any(_) | Completion::First(_) => {

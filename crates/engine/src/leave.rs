@@ -193,10 +193,12 @@ impl Run {
     fn watch_entry(&mut self, workflow: &Workflow, consecutive: u32, out: &mut Vec<Effect>) {
         for (index, monitor) in workflow.monitors.iter().enumerate() {
             let Watch::SelfEntries { times } = &monitor.watches else { continue };
-            if consecutive <= *times {
+            // It was something else that led there first.
+            let count = consecutive.saturating_sub(1);
+            if count <= *times {
                 continue;
             }
-            out.push(Effect::Record(Decision::Alarm { monitor: index, count: consecutive, overrode: None }));
+            out.push(Effect::Record(Decision::Alarm { monitor: index, count, overrode: None }));
             self.counts.consecutive = 0;
             match &monitor.then {
                 saihai_model::Alarm::Hold(word) => self.set_hold(Hold::Limit(word.clone())),

@@ -4,26 +4,39 @@ use saihai_model::{Choice, Json, Label, Narrowed, Pointed, Reading, Unsaid};
 
 /// The label a field says; where it says none, the one that then holds.
 pub(crate) fn label(choice: &Choice, field: &Pointed, output: Option<&Json>) -> Option<Label> {
-    said(choice, field, output).ok().or_else(|| match &field.unsaid {
-        Some(Unsaid::Label(label)) => Some(label.clone()),
-        Some(Unsaid::Wrong) | None => None,
-    })
+    match (said(choice, field, output), &field.unsaid) {
+        (Ok(label), _) => Some(label),
+        (Err(Unclear::Nothing(_)), Some(Unsaid::Label(label))) => Some(label.clone()),
+        (Err(Unclear::Nothing(_) | Unclear::Half(_)), _) => None,
+    }
+}
+
+/// Why a field says no label.
+enum Unclear {
+    /// It says none at all.
+    Nothing(String),
+    /// It says one, but not what else must be said with it: nothing else can hold instead.
+    Half(String),
 }
 
 /// Writes down that a field says no label, as what that is: a violation or a remark.
 pub(crate) fn judge(choice: &Choice, field: &Pointed, reading: &mut Reading) {
-    let Err(why) = said(choice, field, reading.output.as_ref()) else { return };
-    match &field.unsaid {
+    let Err(unclear) = said(choice, field, reading.output.as_ref()) else { return };
+    match (unclear, &field.unsaid) {
+        (Unclear::Nothing(why), Some(Unsaid::Label(label))) => {
+            reading.warnings.push(format!("{why}: taken as `{label}`"));
+        }
         // What is wrong with the whole value is told first, and alone.
-        Some(Unsaid::Wrong) if reading.violations.is_empty() => reading.violations.push(why),
-        Some(Unsaid::Label(label)) => reading.warnings.push(format!("{why}: taken as `{label}`")),
-        Some(Unsaid::Wrong) | None => {}
+        (Unclear::Nothing(why) | Unclear::Half(why), Some(_)) if reading.violations.is_empty() => {
+            reading.violations.push(why);
+        }
+        (Unclear::Nothing(_) | Unclear::Half(_), _) => {}
     }
 }
 
 /// The label, or why there is none.
-fn said(choice: &Choice, field: &Pointed, output: Option<&Json>) -> Result<Label, String> {
-    let Some(output) = output else { return Err("no JSON object".to_owned()) };
+fn said(choice: &Choice, field: &Pointed, output: Option<&Json>) -> Result<Label, Unclear> {
+    let Some(output) = output else { return Err(Unclear::Nothing("no JSON object".to_owned())) };
     let value = output.pointer(&field.pointer);
     let word = value.and_then(word);
     let known = |word: &String| match field.means.is_empty() {
@@ -34,10 +47,11 @@ fn said(choice: &Choice, field: &Pointed, output: Option<&Json>) -> Result<Label
         let labels = choice.options.iter().map(|offer| &offer.label);
         let known: Vec<&Label> =
             if field.means.is_empty() { labels.collect() } else { field.means.values().collect() };
-        return Err(none_of(&field.pointer, value, known.into_iter().map(Label::as_str)));
+        let why = none_of(&field.pointer, value, known.into_iter().map(Label::as_str));
+        return Err(Unclear::Nothing(why));
     };
     match field.narrowed.iter().find(|narrowed| narrowed.label == *label) {
-        Some(narrowed) => narrow(narrowed, output),
+        Some(narrowed) => narrow(narrowed, output).map_err(Unclear::Half),
         None => Ok(label.clone()),
     }
 }
@@ -184,5 +198,11 @@ mod tests {
         );
         assert_eq!(read(Some(Unsaid::Label("next".into())), None), "next ~ no JSON object: taken as `next`");
         assert_eq!(read(None, value), "-", "a question may still be asked");
+        let half = Some(json!({"next_action": {"action": "jump"}, "to": "Sew"}));
+        assert_eq!(
+            read(Some(Unsaid::Label("next".into())), half),
+            r#"- ! /to: "Sew" is not one of "sew""#,
+            "what was said stands, and is wrong"
+        );
     }
 }

@@ -44,7 +44,7 @@ pub enum Watch {
         /// How many.
         times: u32,
     },
-    /// One stage entered more often than this in a row.
+    /// One stage that led to itself more often than this in a row.
     SelfEntries {
         /// How often.
         times: u32,

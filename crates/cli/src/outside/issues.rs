@@ -105,16 +105,25 @@ fn new_issue(block: &Block) -> Result<NewIssue, Failure> {
     if title.is_empty() {
         return Err(refused("it has neither a `title` nor a `content`"));
     }
-    let names = |name: &str| -> Vec<String> {
-        let listed = block.value.get(name).and_then(Json::as_array).into_iter().flatten();
-        listed.filter_map(Json::as_str).map(str::to_owned).collect()
-    };
     Ok(NewIssue {
         title: inert(&title),
         body: inert(&content),
-        labels: names("labels"),
+        labels: labels(block)?,
         assignees: text(block, "assignee").into_iter().collect(),
     })
+}
+
+/// Labels are a list of texts, or one text alone.
+fn labels(block: &Block) -> Result<Vec<String>, Failure> {
+    let wrong = || refused("its `labels` are neither a text nor a list of texts");
+    match block.value.get("labels") {
+        None | Some(Json::Null) => Ok(Vec::new()),
+        Some(Json::String(label)) => Ok(vec![label.clone()]),
+        Some(Json::Array(labels)) => {
+            labels.iter().map(|label| label.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+        }
+        Some(Json::Bool(_) | Json::Number(_) | Json::Object(_)) => Err(wrong()),
+    }
 }
 
 fn text(block: &Block, name: &str) -> Option<String> {

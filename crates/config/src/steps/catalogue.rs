@@ -5,7 +5,7 @@ mod phased;
 
 use super::agent::Agent;
 use super::behavior::note_idle;
-use super::completion::Condition;
+use super::entry_modes;
 use super::gate::{self, Gate};
 use super::input::Input;
 use super::reference::Reference;
@@ -47,10 +47,12 @@ pub(super) fn read(
     if let Some(written) = fields.text("schemasBase").filter(|_| agent.schemas.is_none()) {
         schemas.move_to(&written, diagnostics);
     }
+    entry_modes::check(&fields.map("entryStepMapping"), diagnostics);
     let catalogue = Catalogue { entries: fields.map("steps"), fields: &fields, agent, about_issue };
     let (steps, entry) = match catalogue.has_flow() {
         true => catalogue.flow(schemas, diagnostics)?,
         false => {
+            catalogue.refuse_validation(diagnostics);
             let steps = catalogue.steps(schemas, diagnostics);
             // Why there is none was told.
             let entry = steps.first()?.id.clone();
@@ -125,6 +127,7 @@ impl<'d> Catalogue<'_, 'd> {
         for (id, _) in &validated {
             check_validated(id, &steps, diagnostics);
         }
+        known.check_unused(&validated, diagnostics);
         note_idle(&idle, diagnostics);
         self.note_unused(&targets, diagnostics);
         Some((steps, first?.initial))
@@ -136,11 +139,19 @@ impl<'d> Catalogue<'_, 'd> {
             return self.phased(&prompts, schemas, diagnostics);
         }
         let Some(First { initial, continuation }) = self.first(diagnostics) else { return Vec::new() };
-        let first = initial.value;
-        let follows = continuation.map_or_else(
-            || first.replacen("initial.", "continuation.", 1),
-            |continuation| continuation.value,
-        );
+        let (first, at) = (initial.value, initial.at);
+        let follows = match (continuation, first.strip_prefix("initial.")) {
+            (Some(continuation), _) => continuation.value,
+            (None, Some(mode)) => format!("continuation.{mode}"),
+            (None, None) if self.is_asked_once() || self.entry(&first).is_none() => first.clone(),
+            (None, None) => {
+                let message = format!("nothing says what follows {}", quoted(&first));
+                let hint = "name both prompts: `{\"initial\": …, \"continuation\": …}`";
+                diagnostics
+                    .push(at.error("unknown-step", message).label("not called `initial.…`").hint(hint));
+                first.clone()
+            }
+        };
         let Some((initial, value)) = self.entry(&first) else {
             self.missing(&first, diagnostics);
             return Vec::new();
@@ -185,15 +196,7 @@ impl<'d> Catalogue<'_, 'd> {
     /// The first step, by the completion type.
     fn first(&self, diagnostics: &mut Diagnostics) -> Option<First> {
         let own = self.agent.completion.as_ref()?;
-        let mode = match &own.condition {
-            Condition::Iterations(_) => Some("iterate"),
-            Condition::Issue | Condition::File { .. } => Some("issue"),
-            Condition::Keyword { .. } => Some("manual"),
-            Condition::Checks(_) => Some("check_budget"),
-            Condition::Signal { .. } => Some("structured_signal"),
-            Condition::Composite(..) => Some("composite"),
-            Condition::Phase(_) | Condition::Flow { .. } | Condition::Custom(_) => None,
-        };
+        let mode = own.condition.mode();
         if let Some(written) = self.mapped(mode) {
             if let Some(initial) = written.text() {
                 return Some(First { initial, continuation: None });
@@ -240,13 +243,35 @@ impl<'d> Catalogue<'_, 'd> {
         diagnostics.push(at.error("unknown-step", message).label("not among these").hint(hint));
     }
 
+    /// Names the prompts that are not used. What is wrong with them is told all the same (S-5).
     fn note_unused(&self, used: &[&str], diagnostics: &mut Diagnostics) {
-        let mut unused =
-            self.entries.iter().filter(|(key, _)| !used.contains(&key.value.as_str())).peekable();
-        let Some((first, _)) = unused.peek() else { return };
+        let is_unused = |(key, _): &&(Located<String>, Cursor<'d>)| !used.contains(&key.value.as_str());
+        let unused: Vec<_> = self.entries.iter().filter(is_unused).collect();
+        for (id, value) in &unused {
+            let Some(fields) = Fields::read(value, &tables::ENTRY, diagnostics) else { continue };
+            check_step_id(id, &fields, diagnostics);
+            fields.object("address", &tables::ADDRESS, diagnostics);
+            fields.object("outputSchemaRef", &tables::SCHEMA_REF, diagnostics);
+        }
+        let Some((first, _)) = unused.first() else { return };
         let at = first.at.clone();
-        let names = list_of(unused.map(|(key, _)| key.value.as_str()), "and");
+        let names = list_of(unused.iter().map(|(key, _)| key.value.as_str()), "and");
         diagnostics.push(at.note("unused-prompt", format!("this completion type does not use {names}")));
+    }
+
+    /// Without a flow no reply says `closing`, so nothing would ever be validated.
+    fn refuse_validation(&self, diagnostics: &mut Diagnostics) {
+        let known = Known::of(self.fields);
+        let validated = self.fields.map("validationSteps");
+        for (_, step) in &validated {
+            Fields::read(step, &tables::VALIDATION_STEP, diagnostics);
+        }
+        known.check_unused(&[], diagnostics);
+        if let Some((first, _)) = validated.first() {
+            let message = "nothing would be validated: no step of this catalogue can say `closing`";
+            let hint = "give the step that closes a `structuredGate`, or remove `validationSteps`";
+            diagnostics.push(first.error("not-supported", message).label("validated in vain").hint(hint));
+        }
     }
 
     fn step(
@@ -257,16 +282,16 @@ impl<'d> Catalogue<'_, 'd> {
         schemas: &mut Schemas<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Step {
-        if let Some(written) = fields.text("stepId").filter(|written| written.value != id.value) {
-            let message = format!("the step {} calls itself {}", quoted(&id.value), quoted(&written.value));
-            diagnostics.push(written.error("step-id", message).label("not its key").also(&id.at, "its key"));
-        }
+        check_step_id(id, fields, diagnostics);
         let text = |name: &str| fields.text(name).map(|text| text.value);
         let variables = fields.texts("uvVariables").unwrap_or_default().into_iter();
         let bare = |name: String| name.strip_prefix("uv-").unwrap_or(&name).to_owned();
         let output = fields.any("outputSchemaRef").and_then(|output| schemas.output(&output, diagnostics));
         let output = match &leave {
-            Some(Leave::Gate(gate)) => output.map(|output| gate.shown_in(output)),
+            Some(Leave::Gate(gate)) => {
+                output.iter().for_each(|output| gate.check_handed(output, diagnostics));
+                output.map(|output| gate.shown_in(output))
+            }
             Some(_) | None => output,
         };
         let inputs = fields.any("inputs").map(|inputs| Input::read_all(&inputs, diagnostics));
@@ -328,7 +353,8 @@ impl<'d> Catalogue<'_, 'd> {
             }
         }
         let file = Located::new(file, components.at.clone());
-        Some(Reference { file, fallback: None, split: None })
+        let split = components.edition.clone().map(|edition| (edition, components.adaptation.clone()));
+        Some(Reference { file, fallback: None, split })
     }
 }
 
@@ -375,6 +401,14 @@ fn is_gated(step: &Cursor<'_>) -> bool {
 /// A text that is not empty.
 fn written(fields: &Fields<'_>, name: &str) -> Option<String> {
     fields.text(name).map(|text| text.value).filter(|text| !text.is_empty())
+}
+
+/// A step calls itself what it is called.
+fn check_step_id(id: &Located<String>, fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
+    if let Some(written) = fields.text("stepId").filter(|written| written.value != id.value) {
+        let message = format!("the step {} calls itself {}", quoted(&id.value), quoted(&written.value));
+        diagnostics.push(written.error("step-id", message).label("not its key").also(&id.at, "its key"));
+    }
 }
 
 /// Only a step that can say `closing` is validated.

@@ -6,7 +6,7 @@ use saihai_model::Json;
 use super::reference::Reference;
 use super::tables;
 use super::transition::Transition;
-use crate::{Cursor, Diagnostics, Fields, quoted};
+use crate::{Cursor, Diagnostics, Fields, Located, quoted};
 
 /// A check as it was written.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,8 @@ pub(super) struct Check {
     pub(super) pass: Option<Transition>,
     /// What follows where it did not.
     pub(super) fail: Option<Transition>,
+    /// Steps that are named where they have no effect.
+    pub(super) hidden: Vec<Located<String>>,
 }
 
 /// Forms of `result`.
@@ -37,11 +39,14 @@ impl Check {
         read_form(&fields, diagnostics);
         let mut transition = |name| Transition::read(&fields.any(name)?, diagnostics);
         let (pass, fail) = (transition("onPass"), transition("onFail"));
+        let hidden = |name, way: &Option<Transition>| Some(way.as_ref()?.hidden(&fields.any(name)?));
+        let hidden = [hidden("onPass", &pass), hidden("onFail", &fail)].into_iter().flatten().flatten();
         Some(Self {
             prompt: fields.any("prompt").and_then(|prompt| Reference::read(&prompt, editions, diagnostics)),
             form: fields.any("responseFormat").map(|form| form.node().to_json()).unwrap_or_default(),
             pass,
             fail,
+            hidden: hidden.collect(),
         })
     }
 }

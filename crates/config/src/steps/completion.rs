@@ -24,7 +24,7 @@ pub(super) struct Completion {
 #[derive(Debug, Clone)]
 pub(super) enum Condition {
     /// So many iterations.
-    Iterations(u32),
+    Iterations(Located<u32>),
     /// A word in a reply.
     Keyword { word: String, whole_line: bool },
     /// The issue of the run is closed.
@@ -88,6 +88,11 @@ static TYPES: [Type; 9] = [
     Type { names: &["custom", "meta:custom"], table: &tables::CUSTOM, read: custom },
 ];
 
+/// All names of completion types.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TYPES.iter().flat_map(|kind| kind.names.iter().copied())
+}
+
 impl Completion {
     /// Reads a type and what belongs to it.
     pub(super) fn read(
@@ -102,6 +107,24 @@ impl Completion {
 }
 
 impl Completion {
+    /// The numbers of iterations that parts of it wait for.
+    pub(super) fn composed_budgets(&self) -> Vec<&Located<u32>> {
+        let parts = self.all().into_iter().skip(1);
+        let budgets = parts.filter_map(|part| match part {
+            Condition::Iterations(count) => Some(count),
+            Condition::Keyword { .. }
+            | Condition::Issue
+            | Condition::File { .. }
+            | Condition::Checks(_)
+            | Condition::Signal { .. }
+            | Condition::Phase(_)
+            | Condition::Flow { .. }
+            | Condition::Composite(..)
+            | Condition::Custom(_) => None,
+        });
+        budgets.collect()
+    }
+
     /// Every condition in it, composed ones and their parts.
     pub(super) fn all(&self) -> Vec<&Condition> {
         let mut all = vec![&self.condition];
@@ -127,7 +150,7 @@ fn find(name: &Located<String>, diagnostics: &mut Diagnostics) -> Option<&'stati
         Some(_) => {}
         None => {
             let message = format!("{} is no completion type", quoted(&name.value));
-            let hint = did_you_mean(&name.value, TYPES.iter().flat_map(|kind| kind.names.iter().copied()));
+            let hint = did_you_mean(&name.value, names());
             let all = || format!("there is {}", list_of(TYPES.iter().map(|kind| kind.names[0]), "and"));
             diagnostics.push(name.error("completion-type", message).hint(hint.unwrap_or_else(all)));
         }
@@ -162,7 +185,7 @@ fn read(
 }
 
 fn budget(fields: &Fields<'_>, _: &mut Diagnostics) -> Option<Condition> {
-    fields.count("maxIterations").map(|count| Condition::Iterations(count.value))
+    fields.count("maxIterations").map(Condition::Iterations)
 }
 
 fn keyword(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
@@ -267,8 +290,15 @@ fn composite(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condi
         let Some(fields) = Fields::read(&item, &tables::CONDITION, diagnostics) else { continue };
         let Some(name) = fields.text("type") else { continue };
         let Some(kind) = find(&name, diagnostics) else { continue };
-        let read = read(kind, &name, fields.any("config").as_ref(), diagnostics);
-        conditions.extend(read.map(|(condition, _)| condition));
+        let Some((condition, most)) = read(kind, &name, fields.any("config").as_ref(), diagnostics) else {
+            continue;
+        };
+        if let (Some(most), false) = (most, matches!(condition, Condition::Iterations(_))) {
+            let message = "a part of `composite` has no limit of its own";
+            let hint = "write `maxIterations` beside `operator`: it holds for the whole run";
+            diagnostics.push(most.error("bad-value", message).label("would stop nothing").hint(hint));
+        }
+        conditions.push(condition);
     }
     fields.is_right("conditions").then_some(Condition::Composite(operator, conditions))
 }

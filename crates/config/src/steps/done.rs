@@ -55,7 +55,7 @@ fn lower(condition: &Condition, lowering: &Lowering<'_>) -> Done {
     match condition {
         Condition::Flow { .. } => forced(None, lowering),
         Condition::Iterations(count) => {
-            forced(Some(Done::Rounds(lowering.options.max_iterations.unwrap_or(*count))), lowering)
+            forced(Some(Done::Rounds(lowering.options.max_iterations.unwrap_or(count.value))), lowering)
         }
         Condition::Keyword { word, whole_line } => {
             let keyword = Keyword { word: word.clone(), whole_line: *whole_line };

@@ -131,7 +131,7 @@ impl Files {
             rehearsal,
             wishes: meaning.agent.worktree.wishes(),
             texts: lowering.said,
-            needs_task: meaning.registry.steps.iter().any(|step| step.uses_stdin.is_some()),
+            needs_task: meaning.registry.steps.iter().any(Step::needs_task),
         }
     }
 
@@ -157,10 +157,11 @@ impl Files {
         });
         let (agent, registry) = (agent?, registry?);
         self.check_name(&agent, &paths.directory, diagnostics);
-        check_agreement(&agent, &registry, diagnostics);
         check_completion(&agent, &registry, &paths, diagnostics);
-        let types: Vec<&str> = agent.completion.as_ref().map(|own| own.types.clone()).unwrap_or_default();
-        let entry = registry.entry(&types, diagnostics);
+        let own = agent.completion.as_ref();
+        let types = own.into_iter().flat_map(|own| own.types.iter().copied().chain(own.condition.mode()));
+        let entry = registry.entry(&types.collect::<Vec<_>>(), diagnostics);
+        check_agreement(&agent, entry.as_ref(), diagnostics);
         let values = Values::read(&agent.parameters, &registry, options, diagnostics);
         values.issue.check(agent.completion.as_ref(), diagnostics);
         let variables = Variables::new(&agent, &registry, &values, diagnostics);
@@ -192,12 +193,12 @@ impl Files {
 }
 
 /// S-60: what `stepMachine` says once more must be what stands elsewhere.
-fn check_agreement(agent: &Agent, registry: &Registry, diagnostics: &mut Diagnostics) {
+fn check_agreement(agent: &Agent, begins: Option<&Located<String>>, diagnostics: &mut Diagnostics) {
     let Some(Condition::Flow { registry: path, entry }) = agent.completion.as_ref().map(|own| &own.condition)
     else {
         return;
     };
-    for (again, first) in [(path, &agent.registry), (entry, &registry.entry)] {
+    for (again, first) in [(path, agent.registry.as_ref()), (entry, begins)] {
         let (Some(again), Some(first)) = (again, first) else { continue };
         if again.value != first.value {
             let message = format!("{} is not {}", quoted(&again.value), quoted(&first.value));

@@ -60,14 +60,27 @@ impl Gate {
             let way = reader.read(written.map(|(_, rule)| rule), diagnostics);
             ways.extend(way.map(|way| (intent.value, way)));
         }
-        let handed = gate.texts("handoffFields").unwrap_or_default().into_iter();
         Some(Self {
             pointer: pointer(&gate.text("intentField")?.value),
+            fallback: fallback(&gate, &ways, diagnostics),
             ways,
-            fallback: fallback(&gate, &allowed, diagnostics),
-            handed: handed.map(handed_on).collect(),
+            handed: read_handed(&gate, diagnostics),
             validation: None,
         })
+    }
+
+    /// An output that is handed on must not hide what the schema has under its name.
+    pub(super) fn check_handed(&self, output: &Output, diagnostics: &mut Diagnostics) {
+        for (key, from) in &self.handed {
+            let name = &key.name.value;
+            let own = output.keys.iter().find(|own| own.name.value == *name);
+            if let Some(own) = own.filter(|_| *from != pointer(name)) {
+                let message = format!("the output {} would have two sources", quoted(name));
+                let diagnostic = key.name.error("variable-collision", message).label("is handed on as that");
+                let diagnostic = diagnostic.also(&own.name.at, "has a key of that name");
+                diagnostics.push(diagnostic.hint("hand on the key itself, or rename one of them"));
+            }
+        }
     }
 
     /// Every step it names, where it stands.
@@ -200,7 +213,7 @@ fn check_transitions(
     }
 }
 
-fn fallback(gate: &Fields<'_>, allowed: &[Located<Intent>], diagnostics: &mut Diagnostics) -> Option<Intent> {
+fn fallback(gate: &Fields<'_>, ways: &[(Intent, Way)], diagnostics: &mut Diagnostics) -> Option<Intent> {
     if gate.bool("failFast").is_none_or(|flag| flag.value) {
         return None;
     }
@@ -212,12 +225,44 @@ fn fallback(gate: &Fields<'_>, allowed: &[Located<Intent>], diagnostics: &mut Di
         return None;
     };
     let intent = Intent::named(&written.value)?;
-    if !allowed.iter().any(|one| one.value == intent) {
+    let allowed = gate.texts("allowedIntents").unwrap_or_default();
+    if !allowed.iter().any(|one| Intent::named(&one.value) == Some(intent)) {
         let message = format!("`{}` is not among `allowedIntents`", written.value);
         diagnostics.push(written.error("bad-value", message).label("never allowed"));
         return None;
     }
-    Some(intent)
+    // Why an intent has no way was told.
+    let (_, way) = ways.iter().find(|(one, _)| *one == intent)?;
+    match way {
+        Way::Complete | Way::Again | Way::Step(_) => Some(intent),
+        Way::By(..) if intent == Intent::Closing => Some(intent),
+        Way::Named(_) | Way::By(..) => {
+            let message =
+                format!("`{}` leads where the reply says, and this one says nothing", written.value);
+            let hint = "fall back on an intent that leads to one step";
+            diagnostics.push(written.error("bad-value", message).label("leads nowhere by itself").hint(hint));
+            None
+        }
+    }
+}
+
+/// What is handed on, each under a name of its own.
+fn read_handed(gate: &Fields<'_>, diagnostics: &mut Diagnostics) -> Vec<(Key, String)> {
+    let mut handed: Vec<(Key, String)> = Vec::new();
+    for path in gate.texts("handoffFields").unwrap_or_default() {
+        let (key, from) = handed_on(path);
+        match handed.iter().find(|(first, _)| first.name.value == key.name.value) {
+            Some((_, same)) if *same == from => {}
+            Some((first, _)) => {
+                let message = format!("the output {} would have two sources", quoted(&key.name.value));
+                let diagnostic = key.name.error("variable-collision", message).label("the last name of both");
+                let diagnostic = diagnostic.also(&first.name.at, "the first source");
+                diagnostics.push(diagnostic.hint("hand on only one of them, or what holds both"));
+            }
+            None => handed.push((key, from)),
+        }
+    }
+    handed
 }
 
 /// Reads where one intent leads.

@@ -129,6 +129,8 @@ fn labels<'w>(intent: Intent, way: &'w Way) -> Vec<(Label, Leads<'w>)> {
         Way::Again => only(Leads::Again),
         Way::Step(step) => only(Leads::Step(&step.value)),
         Way::Named(pointer) => only(Leads::Named(pointer)),
+        // However it is said, `closing` completes the flow, and what must be proven of it is proven.
+        Way::By(..) if intent == Intent::Closing => only(Leads::Complete),
         Way::By(_, by) => {
             let label = |(value, step): &'w (String, Option<Located<String>>)| {
                 let leads = step.as_ref().map_or(Leads::Complete, |step| Leads::Step(&step.value));
@@ -140,7 +142,12 @@ fn labels<'w>(intent: Intent, way: &'w Way) -> Vec<(Label, Leads<'w>)> {
 }
 
 fn by_value(intent: Intent, value: &str) -> Label {
-    Label(format!("{} ({value})", intent.name()))
+    match intent {
+        Intent::Closing => intent.name().into(),
+        Intent::Next | Intent::Repeat | Intent::Jump | Intent::Handoff | Intent::Escalate => {
+            Label(format!("{} ({value})", intent.name()))
+        }
+    }
 }
 
 /// What else must be said with an intent.

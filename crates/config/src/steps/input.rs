@@ -113,9 +113,10 @@ fn read_wrapper(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Vec<Input>
             missing: Missing::Fails,
             at: variable.at.clone(),
         };
-        match variable.value.rsplit_once('.') {
+        let bare = variable.value.strip_prefix("uv-").unwrap_or(&variable.value);
+        match bare.rsplit_once('.') {
             Some((step, key)) => inputs.push(named(step, key)),
-            None => inputs.extend(steps.iter().map(|step| named(step, &variable.value))),
+            None => inputs.extend(steps.iter().map(|step| named(step, bare))),
         }
     }
     inputs

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Alarm, Checked, Limits, Monitor, OnFailure, Output, OutputNames, OutputSchema, Part,
+    Activity, Alarm, Checked, Json, Limits, Monitor, OnFailure, Output, OutputNames, OutputSchema, Part,
     Permission, Prompt, Reads, SessionKey, SessionPolicy, Spoken, Stage, StageId, StillWrong, Target, Text,
     TextFile, Turn, TurnId, Variable, Watch, Workflow,
 };
@@ -67,7 +67,7 @@ pub(super) struct Lowering<'a> {
     pub(super) flow: &'a Flow<'a>,
     pub(super) texts: &'a IndexMap<String, Spoke>,
     pub(super) variables: &'a Variables,
-    pub(super) parameters: &'a IndexMap<String, String>,
+    pub(super) parameters: &'a IndexMap<String, Json>,
     /// The issue the run is about.
     pub(super) issue: About,
     /// The file with the steps.
@@ -172,6 +172,11 @@ impl Lowering<'_> {
         self.said.append(&mut uses);
         if spoke.work.is_some() {
             report_unused(step, &said, diagnostics);
+            let is_used = |name: &String| said.all().any(|text| text.used.contains(name));
+            for custom in step.custom.iter().filter(|custom| !is_used(&custom.name.value)) {
+                // Where it must be there it must be there also where nobody looks.
+                speech::supplied(step, custom, self.variables, diagnostics);
+            }
         }
         for need in said.all().flat_map(|text| &text.needs) {
             let (from, key) = (need.value.0.as_str(), need.value.1.as_str());
@@ -352,7 +357,12 @@ impl Lowering<'_> {
     fn limits(&self, diagnostics: &mut Diagnostics) -> Limits {
         let own = self.agent.completion.as_ref().and_then(|completion| completion.max_iterations.as_ref());
         let hard = self.options.max_iterations.unwrap_or(self.settings.limits.hard_iterations);
-        if let Some(own) = own.filter(|own| self.options.max_iterations.is_none() && own.value > hard) {
+        let composed = match self.agent.completion.as_ref() {
+            Some(completion) => completion.composed_budgets(),
+            None => Vec::new(),
+        };
+        let written = own.into_iter().chain(composed);
+        for own in written.filter(|own| self.options.max_iterations.is_none() && own.value > hard) {
             let message =
                 format!("a run is stopped after {hard} iterations, before these {} are done", own.value);
             let hint = "a person can raise that: `--max-iterations`, or the setting `limits.hard_iterations`";
@@ -371,7 +381,8 @@ impl Lowering<'_> {
 /// Tells of variables that a step declares and no text of it uses.
 fn report_unused(step: &Step, said: &Said, diagnostics: &mut Diagnostics) {
     let used: HashSet<&String> = said.all().flat_map(|text| &text.used).collect();
-    for name in step.variables.iter().filter(|name| !used.contains(&name.value)) {
+    let declared = step.variables.iter().chain(step.custom.iter().map(|custom| &custom.name));
+    for name in declared.filter(|name| !used.contains(&name.value)) {
         let message = format!("the variable {} is used nowhere in this step", quoted(&name.value));
         diagnostics.push(name.warning("unused-variable", message).label("declared here"));
     }

@@ -14,6 +14,7 @@ mod completion;
 mod config;
 mod defaults;
 mod done;
+mod entry_modes;
 mod exit;
 mod files;
 mod flow;

@@ -52,6 +52,7 @@ impl Parameter {
         diagnostics: &mut Diagnostics,
     ) -> Option<Self> {
         let fields = Fields::read(value, &tables::PARAMETER, diagnostics)?;
+        let key = key.map(bare);
         if !is_name(&key.value) {
             let message = format!("{} cannot be the name of a parameter", quoted(&key.value));
             diagnostics.push(key.error("bad-value", message).hint("use letters, digits, `_` and `-`"));
@@ -204,6 +205,11 @@ fn read_rules(fields: &Fields<'_>, kind: ParameterKind, diagnostics: &mut Diagno
     rules
 }
 
+/// A name without the `uv-` it may be written with (S-47).
+fn bare(name: String) -> String {
+    name.strip_prefix("uv-").map(str::to_owned).unwrap_or(name)
+}
+
 /// What can stand in `{uv-NAME}` (S-47).
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
@@ -221,7 +227,12 @@ pub(crate) fn flags(root: &Cursor<'_>) -> Vec<DefinitionFlag> {
         let about = value.get("description").and_then(|at| Some(at.text()?.value));
         let about: Vec<String> = about.into_iter().chain(required.or(default)).collect();
         let alone = is("type", Value::Text("boolean".into()));
-        flag.starts_with("--").then(|| DefinitionFlag { key: key.value, flag, alone, about: about.join(" ") })
+        flag.starts_with("--").then(|| DefinitionFlag {
+            key: bare(key.value),
+            flag,
+            alone,
+            about: about.join(" "),
+        })
     });
     each.collect()
 }

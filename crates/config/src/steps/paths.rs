@@ -38,9 +38,11 @@ impl Paths<'_> {
         Ok(path)
     }
 
-    /// Whether links lead from a path to somewhere outside of the project. What does not exist leads nowhere.
+    /// Whether links lead from a path to somewhere outside of the project. What does not exist would be made where the
+    /// last of its directories that does exist leads to.
     pub(super) fn is_outside(&self, path: &Path) -> bool {
-        let Ok(real) = self.source.canonical(path) else { return false };
+        let real = path.ancestors().find_map(|existing| self.source.canonical(existing).ok());
+        let Some(real) = real else { return false };
         let within = |root: &Path| self.source.canonical(root).is_ok_and(|root| real.starts_with(root));
         // An agent that was asked for by its path may lie outside as a whole.
         let elsewhere = !self.directory.starts_with(&self.places.root);

@@ -169,7 +169,8 @@ impl<'a> Prompts<'a> {
         };
         diagnostics
             .push(reference.at().warning("prompt-fallback", message).label("its own file is not there"));
-        if place.means != Means::StandIn {
+        let serves_all = matches!(place.means, Means::Global) && !reference.file.value.contains('/');
+        if place.means != Means::StandIn && !serves_all {
             return;
         }
         let meant = reference.file.value.clone();

@@ -26,7 +26,7 @@ impl Reference {
         diagnostics: &mut Diagnostics,
     ) -> Option<Self> {
         let fields = Fields::read(value, &tables::PROMPT, diagnostics)?;
-        let components = ["c1", "c2", "c3"];
+        let components = ["c1", "c2", "c3", "edition", "adaptation"];
         let fallback = fields.text("fallback");
         match (fields.text("path"), components.iter().any(|name| fields.has(name))) {
             (Some(path), false) => {
@@ -42,7 +42,7 @@ impl Reference {
                 Some(Self { file: Located::new(file, value.location()), fallback, split })
             }
             (Some(_), true) => {
-                let message = "a prompt has either `path` or `c1`, `c2` and `c3`, not both";
+                let message = "a prompt has either `path` or components, not both";
                 diagnostics.push(value.error("prompt-ref", message).hint("keep one of them"));
                 None
             }
@@ -108,7 +108,7 @@ fn component_file(
 }
 
 /// Why a component cannot be the name of a file or directory.
-fn unfit(component: &str) -> Option<String> {
+pub(super) fn unfit(component: &str) -> Option<String> {
     if component.is_empty() {
         return Some("is empty".to_owned());
     }

@@ -2,6 +2,8 @@
 
 use indexmap::IndexMap;
 
+use super::entry_modes;
+use super::reference;
 use super::step::Step;
 use super::tables;
 use super::version;
@@ -38,6 +40,13 @@ impl Registry {
         version::check(&fields, diagnostics);
         let editions: IndexMap<String, String> =
             texts(&fields, "editions").into_iter().map(|(from, to)| (from.value, to.value)).collect();
+        entry_modes::check(&fields.map("entryStepMapping"), diagnostics);
+        for (_, to) in texts(&fields, "editions") {
+            if let Some(why) = reference::unfit(&to.value) {
+                let diagnostic = to.error("prompt-ref", format!("an edition {why}"));
+                diagnostics.push(diagnostic.label("no part of a file's name"));
+            }
+        }
         let written = fields.map("steps");
         if written.is_empty() && fields.is_right("steps") {
             let at: Option<Cursor<'_>> = fields.any("steps");
@@ -86,7 +95,8 @@ impl Registry {
     /// Every step that is named must exist (S-10).
     pub(super) fn check_targets(&self, diagnostics: &mut Diagnostics) {
         let entries = self.entry.iter().chain(self.entries.iter().map(|(_, step)| step));
-        let named = entries.chain(self.steps.iter().flat_map(Step::targets));
+        let hidden = self.steps.iter().filter_map(Step::check).flat_map(|check| &check.hidden);
+        let named = entries.chain(self.steps.iter().flat_map(Step::targets)).chain(hidden);
         for name in named.filter(|name| self.step(&name.value).is_none()) {
             self.unknown_step(name, diagnostics);
         }

@@ -111,13 +111,18 @@ pub(super) fn read_logging(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -
 pub(super) fn read_sandbox(fields: &Fields<'_>, name: &str, diagnostics: &mut Diagnostics) {
     let Some(sandbox) = fields.object(name, &tables::SANDBOX, diagnostics) else { return };
     let enabled = sandbox.bool("enabled").is_none_or(|flag| flag.value);
+    let hint = "`permissionMode` and `allowedTools` are enforced";
+    if enabled && !sandbox.has("network") && !sandbox.has("filesystem") {
+        let message = format!("no provider can be told `{name}` by an agent's file");
+        let diagnostic = sandbox.location().warning("sandbox", message);
+        diagnostics.push(diagnostic.label("not enforced").hint(hint));
+    }
     for (name, table) in [("network", &tables::NETWORK), ("filesystem", &tables::FILESYSTEM)] {
         if sandbox.object(name, table, diagnostics).is_none() {
             continue;
         }
         if let Some(at) = sandbox.key(name).filter(|_| enabled) {
             let message = format!("no provider can be held to `{name}` of a sandbox");
-            let hint = "`permissionMode` and `allowedTools` are enforced";
             diagnostics.push(at.warning("sandbox", message).label("not enforced").hint(hint));
         }
     }

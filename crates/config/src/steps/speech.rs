@@ -153,35 +153,41 @@ impl Reader<'_> {
     ) -> Option<Part> {
         let step = self.step?;
         let custom = step.custom.iter().find(|custom| custom.name.value == name.value);
-        let Some(CustomVariable { source, required, name: declared }) = custom else {
+        let Some(custom) = custom else {
             return Some(Part::Value(Variable::Task, Form::Plain));
         };
-        let of_issue = self.variables.of_issue(&name.value);
-        let supply = match source.as_str() {
-            "stdin" => return Some(Part::Value(Variable::Task, Form::Plain)),
-            "github" if of_issue.is_none() => {
-                let message = format!("an issue has no {}", quoted(&name.value));
-                let hint = "it has `issue_number`, `issue_title`, `issue_body` and `issue_labels`";
-                diagnostics.push(declared.error("unknown-variable", message).hint(hint));
-                return None;
-            }
-            "github" => of_issue.as_ref(),
-            _ => self.variables.supply(&step.id.value, &name.value),
-        };
-        match supply {
-            Some(Supply::Text(value)) => Some(Part::Fixed(value.as_str().into())),
-            Some(Supply::Value(variable)) => Some(Part::Value(variable.clone(), Form::Plain)),
-            Some(Supply::Output(taken)) => Some(self.taken(&step.id.value, taken, name, text)),
-            Some(Supply::Nothing(_)) | None if !required => None,
-            Some(Supply::Nothing(_)) | None => {
-                let message = format!("nothing supplies {} from {}", quoted(&name.value), quoted(source));
-                let hint = (source == "github").then(|| "add `--issue N`".to_owned());
-                let diagnostic = declared.error("unknown-variable", message).label("it is required");
-                diagnostics.push(diagnostic.maybe_hint(hint));
-                None
-            }
+        match supplied(step, custom, self.variables, diagnostics)? {
+            Supply::Text(value) => Some(Part::Fixed(value.into())),
+            Supply::Value(variable) => Some(Part::Value(variable, Form::Plain)),
+            Supply::Output(taken) => Some(self.taken(&step.id.value, &taken, name, text)),
+            Supply::Nothing(_) => None,
         }
     }
+}
+
+/// What stands for a variable that a step says the source of; where it must be there and is not, that is told.
+pub(super) fn supplied(
+    step: &Step,
+    custom: &CustomVariable,
+    variables: &Variables,
+    diagnostics: &mut Diagnostics,
+) -> Option<Supply> {
+    let (name, source) = (&custom.name, custom.source.as_str());
+    let supply = variables.custom(&step.id.value, custom);
+    if source == "github" && supply.is_none() {
+        let message = format!("an issue has no {}", quoted(&name.value));
+        let hint = "it has `issue_number`, `issue_title`, `issue_body` and `issue_labels`";
+        diagnostics.push(name.error("unknown-variable", message).hint(hint));
+        return None;
+    }
+    if custom.required && matches!(supply, Some(Supply::Nothing(_)) | None) {
+        let message = format!("nothing supplies {} from {}", quoted(&name.value), quoted(source));
+        let hint = (source == "github").then(|| "add `--issue N`".to_owned());
+        let diagnostic = name.error("unknown-variable", message).label("it is required");
+        diagnostics.push(diagnostic.maybe_hint(hint));
+        return None;
+    }
+    supply
 }
 
 /// The prompt of a step's turn.
@@ -270,7 +276,9 @@ pub(super) fn gap(text: &[Part]) -> &'static str {
 /// Whether a prompt shows itself what JSON it wants.
 pub(super) fn has_json_fence(text: &str) -> bool {
     let fences = text.lines().filter_map(|line| line.trim_start().strip_prefix("```"));
-    fences.into_iter().any(|info| info.trim().eq_ignore_ascii_case("json"))
+    // By the rule by which replies are read (S-44): the first word says it, in any case.
+    let mut words = fences.filter_map(|info| info.split_whitespace().next());
+    words.any(|word| word.eq_ignore_ascii_case("json"))
 }
 
 /// How many tokens a text has that Saihai adds.

@@ -133,6 +133,12 @@ impl Step {
         }
     }
 
+    /// Whether it cannot do without a task.
+    pub(super) fn needs_task(&self) -> bool {
+        let from_task = |custom: &CustomVariable| custom.required && custom.source == "stdin";
+        self.uses_stdin.is_some() || self.custom.iter().any(from_task)
+    }
+
     /// What its outputs are known to hold.
     pub(super) fn keys(&self) -> Vec<&Key> {
         let mut keys: Vec<&Key> = self.output.iter().flat_map(|output| &output.keys).collect();

@@ -60,6 +60,13 @@ impl Transition {
         }
     }
 
+    /// Steps that are named where a stronger key hides them. They must exist all the same.
+    pub(super) fn hidden(&self, value: &Cursor<'_>) -> Vec<Located<String>> {
+        let named = ["next", "fallback", "onExhausted"].into_iter();
+        let named = named.filter_map(|name| value.get(name)?.text());
+        named.filter(|named| self.steps().is_none_or(|step| step.at != named.at)).collect()
+    }
+
     /// The steps it can lead to.
     pub(super) fn steps(&self) -> Option<&Located<String>> {
         match self {

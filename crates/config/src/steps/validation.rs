@@ -86,6 +86,35 @@ impl<'d> Known<'d> {
         Some(Validation { validators, on_failure })
     }
 
+    /// Reads what no validation step names: it is never asked, and told of all the same where it is wrong.
+    pub(super) fn check_unused(
+        &self,
+        validated: &[(Located<String>, Cursor<'d>)],
+        diagnostics: &mut Diagnostics,
+    ) {
+        let lists = ["postLLMConditions", "validationConditions"];
+        let lists = validated.iter().flat_map(|(_, step)| lists.map(|name| step.get(name)));
+        let conditions: Vec<Cursor<'_>> = lists.flatten().flat_map(|list| list.items()).collect();
+        let named = conditions.iter().filter_map(|condition| Some(condition.get("validator")?.text()?.value));
+        let named: Vec<String> = named.collect();
+        let mut patterns = Vec::new();
+        for (name, value) in &self.validators {
+            patterns.extend(value.get("failurePattern").and_then(|pattern| pattern.text()));
+            if named.contains(&name.value) {
+                continue;
+            }
+            let fields = Fields::read(value, &tables::VALIDATOR, diagnostics);
+            if let Some(pattern) = fields.and_then(|fields| fields.text("failurePattern")) {
+                find(&self.patterns, &pattern, "failure pattern", diagnostics);
+            }
+        }
+        for (name, value) in &self.patterns {
+            if patterns.iter().all(|pattern| pattern.value != name.value) {
+                Fields::read(value, &tables::FAILURE_PATTERN, diagnostics);
+            }
+        }
+    }
+
     fn validator(
         &self,
         name: Located<String>,

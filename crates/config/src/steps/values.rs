@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
+use saihai_model::Json;
 
 use super::about::{self, About};
 use super::parameter::Parameter;
 use super::registry::Registry;
+use super::variables::shown;
 use crate::{Area, Diagnostic, Diagnostics, Options, list_of, quoted};
 
 /// The flag that names the issue of a run, wherever it stands and whoever says it: a parameter can be filled from it.
@@ -16,7 +18,7 @@ const ISSUE: &str = "--issue";
 #[derive(Debug, Default)]
 pub(super) struct Values {
     /// Of parameters, by their names.
-    pub(super) parameters: IndexMap<String, String>,
+    pub(super) parameters: IndexMap<String, Json>,
     /// The issue the run is about.
     pub(super) issue: About,
     /// Whether what the issue says is known when the run begins.
@@ -51,8 +53,8 @@ impl Values {
             }
         }
         values.issue_texts = options.issue.is_some() || !options.starts;
-        let named = values.parameters.get(about::PARAMETER).map(String::as_str);
-        values.issue = About::read(options, named, diagnostics);
+        let named = values.parameters.get(about::PARAMETER).map(shown);
+        values.issue = About::read(options, named.as_deref(), diagnostics);
         let declared = registry.steps.iter().flat_map(|step| &step.variables).map(|name| name.value.as_str());
         let known: Vec<&str> =
             parameters.iter().map(|parameter| parameter.key.value.as_str()).chain(declared).collect();
@@ -79,12 +81,12 @@ impl Values {
         given.or_else(|| (!self.starts).then(|| placeholder(name)))
     }
 
-    fn of_parameter(&self, parameter: &Parameter, diagnostics: &mut Diagnostics) -> Option<String> {
+    fn of_parameter(&self, parameter: &Parameter, diagnostics: &mut Diagnostics) -> Option<Json> {
         let name = &parameter.key.value;
         if let Some(given) = self.given.get(name) {
             let given: Vec<&str> = given.iter().map(String::as_str).collect();
             return match parameter.value(&given) {
-                Ok(value) => Some(Parameter::shown(&value)),
+                Ok(value) => Some(value),
                 Err(why) => {
                     let message = format!("the value of `{}` does not fit: {why}", parameter.flag.value);
                     let diagnostic = Diagnostic::error(Area::Steps.code("bad-parameter"), message);
@@ -94,8 +96,8 @@ impl Values {
             };
         }
         match (&parameter.default, parameter.required) {
-            (Some(default), false) => Some(Parameter::shown(default)),
-            (None, false) => Some(String::new()),
+            (Some(default), false) => Some(default.clone()),
+            (None, false) => Some(Json::Null),
             (_, true) if self.starts => {
                 let message = format!("the parameter {} is not given", quoted(name));
                 let hint = format!("add `{} VALUE`", parameter.flag.value);
@@ -103,7 +105,7 @@ impl Values {
                 diagnostics.push(diagnostic.at(&parameter.key.at).hint(hint));
                 None
             }
-            (_, true) => Some(placeholder(name)),
+            (_, true) => Some(Json::from(placeholder(name))),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::completion::{Completion, Condition};
 use super::exit::gate_of;
 use super::input::{Input, Missing};
 use super::registry::Registry;
-use super::step::Step;
+use super::step::{CustomVariable, Step};
 use super::values::Values;
 use crate::{Area, Diagnostic, Diagnostics, Location, quoted};
 
@@ -58,6 +58,8 @@ pub(super) struct Variables {
     declared: HashSet<(String, String)>,
     /// Whether what the issue says is known when the run begins.
     issue_texts: bool,
+    /// What a person gives: parameters, and what is given with `--set`.
+    from_person: HashSet<String>,
 }
 
 /// Where a variable comes from that only a person can give.
@@ -81,8 +83,9 @@ impl Variables {
         }
         for parameter in &agent.parameters {
             let name = &parameter.key.value;
-            let supply = Supply::Text(values.parameters.get(name).cloned().unwrap_or_default());
+            let supply = Supply::Text(values.parameters.get(name).map(shown).unwrap_or_default());
             let from = format!("the parameter {}", quoted(name));
+            all.from_person.insert(name.clone());
             all.add(name, Known { supply, from, at: Some(parameter.key.at.clone()) }, diagnostics);
         }
         for step in &registry.steps {
@@ -110,8 +113,19 @@ impl Variables {
         own.or_else(|| self.shared.get(name)).map(|known| &known.supply)
     }
 
+    /// What stands for a variable of which a step says where it comes from; none where that has nothing of its name.
+    pub(super) fn custom(&self, step: &str, custom: &CustomVariable) -> Option<Supply> {
+        let name = &custom.name.value;
+        match custom.source.as_str() {
+            "stdin" => Some(Supply::Value(Variable::Task)),
+            "github" => self.of_issue(name),
+            "parameter" if !self.from_person.contains(name) => None,
+            _ => self.supply(step, name).cloned(),
+        }
+    }
+
     /// What stands for a variable whose source is the issue (S-8); none where an issue has nothing of that name.
-    pub(super) fn of_issue(&self, name: &str) -> Option<Supply> {
+    fn of_issue(&self, name: &str) -> Option<Supply> {
         let key = match name.strip_prefix("issue_").unwrap_or(name) {
             "number" | "issue" => return self.shared.get("issue_number").map(|known| known.supply.clone()),
             "title" => "issue_title",
@@ -234,6 +248,7 @@ impl Variables {
                     String::new()
                 });
                 let from = GIVEN.to_owned();
+                self.from_person.insert(name.value.clone());
                 let known = Known { supply: Supply::Text(value), from, at: Some(name.at.clone()) };
                 self.shared.insert(name.value.clone(), known);
             }

@@ -226,6 +226,16 @@ fn signals_lead_from_phase_to_phase_in_order_and_each_once() {
 }
 
 #[test]
+fn advancing_at_the_end_of_all_phases_changes_nothing() {
+    // Of S-63
+    let workflow = looping(Completion::All(vec![phases(), keyword("DONE")]));
+    let advance = || blocks(&[json!({"type": "phase-advance"})]);
+    let passed = blocks(&[json!({"type": "review-result", "passed": true})]);
+    let replies = [advance(), advance(), passed, advance(), says(&["DONE"])];
+    check(workflow, &replies, "completed: phase complete; keyword DONE", 5);
+}
+
+#[test]
 fn a_state_that_is_reached_before_the_first_turn_completes_without_one() {
     // S-34, case 33
     let mut sim = Sim::started(looping(outside(file())));
@@ -263,6 +273,20 @@ fn only_states_are_looked_at_before_the_first_turn() {
     assert_eq!(sim.performs[0].action.does, file());
     sim.perform("reached");
     assert_eq!(sim.outcome(), "completed: reached");
+    sim.prove_replay();
+}
+
+#[test]
+fn a_phase_that_is_terminal_from_the_beginning_completes_only_after_an_iteration() {
+    // S-34: only the state of a thing outside can make a run complete without one
+    let Completion::Phase(mut phases) = phases() else { unreachable!() };
+    phases.terminal = vec!["preparation".to_owned()];
+    let either = Completion::Any(vec![outside(file()), Completion::Phase(phases)]);
+    let mut sim = Sim::started(looping(either));
+    sim.perform("open");
+    sim.reply("work", Reading::default());
+    sim.perform("open");
+    assert_eq!((sim.outcome().as_str(), sim.run.iteration()), ("completed: phase preparation", 1));
     sim.prove_replay();
 }
 

@@ -124,7 +124,7 @@ fn a_step_that_leads_to_itself_too_often_fails() {
         then: Alarm::Go(Target::failed("step_failed")),
     }];
     let mut sim = Sim::started(workflow);
-    assert_eq!((work(&mut sim), sim.outcome().as_str()), (10, "failed: step_failed"));
+    assert_eq!((work(&mut sim), sim.outcome().as_str()), (11, "failed: step_failed"));
 }
 
 #[test]

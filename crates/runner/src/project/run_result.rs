@@ -230,6 +230,10 @@ fn word(ending: &Ending) -> &str {
     match ending {
         Ending::Incomplete(_) => "budget",
         Ending::Undelivered => "provider_failed",
+        // What could not be delivered failed outside of what the definition says.
+        Ending::Failed(reason) if matches!(failure_code(reason).0, "not-ours" | "delivery") => {
+            "provider_failed"
+        }
         Ending::Completed(_) | Ending::Failed(_) | Ending::Declined | Ending::Cancelled => ending.reason(),
     }
 }
@@ -252,5 +256,19 @@ fn waits(hold: &Hold) -> &str {
         Hold::Until(..) | Hold::Provider(..) => "provider_failed",
         Hold::Interrupted | Hold::Cancelling => "cancelled",
         Hold::Limit(_) | Hold::Budget | Hold::Storage(_) => hold.reason(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Of S-26: a run that failed says so in one of the words of its loop, also where it was not the loop that failed.
+    #[test]
+    fn what_could_not_be_delivered_failed_outside() {
+        for reason in ["not-ours", "delivery"] {
+            assert_eq!(word(&Ending::Failed(reason.to_owned())), "provider_failed", "{reason}");
+        }
+        assert_eq!(word(&Ending::Failed("retries_exhausted a 3".to_owned())), "step_failed");
     }
 }

@@ -146,7 +146,7 @@ fn a_flow_ends_only_where_it_says_so_and_a_step_that_fails_never_goes_on_as_if_i
         "success": false,
         "completionReason": "step_failed",
         "error": "step `a` failed: it led to itself more than 10 times in a row",
-        "iterations": 10,
+        "iterations": 11,
     });
     assert_eq!(returned(&project), expected);
     let keyword = completes("keywordSignal", &json!({"completionKeyword": "DONE"}));
@@ -237,4 +237,29 @@ fn a_rate_limit_is_waited_out_while_other_runs_go_on() {
     assert_eq!(states.lines().count(), 2, "the first one still waits: {states}");
     limited.finish().exits(0);
     assert!(began.elapsed() >= std::time::Duration::from_secs(7));
+}
+
+// S-36: without a check the turns of a visit are counted as well.
+#[test]
+fn a_step_without_a_check_goes_on_after_its_turns() {
+    let steps = json!({"a": {"next": "b", "iterations": {"min": 2}}, "b": {"terminal": true}});
+    let project = agent(&completes("stepMachine", &json!({})), &json!({}), &steps, ANY);
+    run(&project, &[]).exits(0);
+    let asked: Vec<String> = project.journal().asked().into_keys().collect();
+    assert_eq!(asked, ["a.1.1.1", "a.1.2.1", "b.1.1.1"]);
+}
+
+// Case 11
+#[test]
+fn two_steps_whose_checks_send_the_work_to_each_other_stop_at_the_hard_limit() {
+    let check = |other: &str| json!({"check": {"onPass": {"complete": true}, "onFail": {"next": other}}});
+    let never = "  - {for: 'a#judge', text: '{\"result\": \"ng\"}', times: \"*\"}\n  - {for: 'b#judge', text: '{\"result\": \"ng\"}', times: \"*\"}\n";
+    let steps = json!({"a": check("b"), "b": check("a")});
+    let replies = format!("{never}{ANY}");
+    let project = agent(&completes("stepMachine", &json!({})), &json!({}), &steps, &replies);
+    run(&project, &[]).exits(5);
+    let asked: Vec<String> = project.journal().asked().into_keys().collect();
+    let of = |which: &str| asked.iter().filter(|call| call.ends_with(which)).count();
+    assert_eq!((of(".1.1"), of(".1.2"), asked.len()), (100, 100, 200), "as many checks as work turns");
+    assert_eq!(returned(&project)["completionReason"], json!("emergency_stop"));
 }

@@ -85,6 +85,29 @@ fn acting(replies: &[Value]) -> Project {
     agent(&once, &more, &for_ever(), &blocks(replies))
 }
 
+// S-69, case 33: a forge that never answers is tried so often and no more, and costs no iteration.
+#[test]
+fn a_forge_that_fails_for_ever_parks_the_run() {
+    let (server, project) = (forge(), waiting(&for_ever()));
+    let look = "/repos/me/tool/issues/12";
+    let open = json!({"number": 12, "title": "Sew a coat", "body": "x", "state": "open"}).to_string();
+    // The task, and before the first turn.
+    server.goes_wrong("GET", look, Wrong::Body(open), 2);
+    server.goes_wrong("GET", look, Wrong::Status(503, "busy".to_owned()), 1_000);
+    project.write("../home/.config/saihai/config.toml", "[retry]\ntransient = 2\n");
+    let parked = run(&project, &server).exits(4);
+    assert!(parked.stderr.contains("busy"), "{parked}");
+    let returned = returned(&project);
+    assert_eq!(
+        (&returned["completionReason"], &returned["iterations"]),
+        (&json!("provider_failed"), &json!(1))
+    );
+    assert_eq!(project.journal().asked().len(), 1, "one turn, whose end was never known");
+    let failed =
+        project.journal().facts("performed").filter(|fact| fact["outcome"]["failed"].is_object()).count();
+    assert_eq!(failed, 2);
+}
+
 // S-65, S-67
 #[test]
 fn blocks_open_issues_and_comment_on_them_and_what_fails_stops_nothing() {
@@ -92,11 +115,12 @@ fn blocks_open_issues_and_comment_on_them_and_what_fails_stops_nothing() {
     let long = "The left sleeve is two centimetres shorter than the right one, cc @all.\nFixes #3";
     let project = acting(&[
         json!({"type": "bug", "content": long, "labels": ["found"], "assignee": "me"}),
-        json!({"type": "bug", "title": "Short", "content": "x"}),
+        json!({"type": "bug", "title": "Short", "content": "x", "labels": "bug"}),
         json!({"type": "word", "content": "Sewn."}),
         json!({"type": "word", "content": "Here too.", "issue": "#13"}),
         json!({"type": "word", "content": "Nowhere.", "issue": 99}),
         json!({"type": "bug"}),
+        json!({"type": "bug", "title": "Odd", "labels": ["a", 1]}),
     ]);
     run(&project, &server).exits(0);
     let state = server.state();
@@ -104,7 +128,8 @@ fn blocks_open_issues_and_comment_on_them_and_what_fails_stops_nothing() {
     assert_eq!(made.title, "The left sleeve is two centimetres shorter than th", "fifty characters of it");
     assert_eq!((&made.labels, &made.assignees), (&vec!["found".to_owned()], &vec!["me".to_owned()]));
     assert!(made.body.contains("`@all`") && !made.body.contains("\nFixes #3"), "{}", made.body);
-    assert_eq!(state.issues[&14].title, "Short");
+    let short = &state.issues[&14];
+    assert_eq!((short.title.as_str(), short.labels.as_slice()), ("Short", &["bug".to_owned()][..]));
     let said =
         |number: u64| state.issues[&number].comments.iter().map(|one| one.body.clone()).collect::<Vec<_>>();
     assert_eq!((said(12), said(13)), (vec!["Sewn.".to_owned()], vec!["Here too.".to_owned()]));
@@ -112,6 +137,8 @@ fn blocks_open_issues_and_comment_on_them_and_what_fails_stops_nothing() {
     assert_eq!(results[0], json!({"success": true, "result": {"issue": 13}}));
     assert_eq!(results[4]["success"], json!(false), "{results}");
     assert_eq!(results[5], json!({"success": false, "error": "it has neither a `title` nor a `content`"}));
+    let odd = json!({"success": false, "error": "its `labels` are neither a text nor a list of texts"});
+    assert_eq!((&results[6], state.issues.len()), (&odd, 3), "nothing is opened without them");
     assert_eq!(returned(&project)["completionReason"], json!("Reached 1"));
 }
 
@@ -240,6 +267,14 @@ fn an_agent_says_whether_it_works_in_a_working_tree_of_its_own_and_where() {
     check(json!({"enabled": true}), ".worktrees/issue-12");
     check(json!({"enabled": true, "root": "trees"}), "trees/issue-12");
     check(json!({"enabled": false}), ".");
+    // S-18: flags over `config.json` over `agent.json`.
+    let project = in_a_repository(&json!({"enabled": false, "root": "trees"}));
+    project.write(".agent/it/config.json", r#"{"worktree": {"enabled": true, "root": "machine"}}"#);
+    project.saihai(on_issue).run().exits(0);
+    assert_eq!(project.read("machine/issue-12/output.md"), "sewn");
+    assert!(!project.root().join("output.md").exists());
+    project.saihai(["run", "it", "--no-worktree", "--script", "script.yaml"]).run().exits(0);
+    assert_eq!(project.read("output.md"), "sewn");
     let project = in_a_repository(&json!({"enabled": true}));
     project.saihai(["run", "it", "--script", "script.yaml"]).run().exits(0);
     let own = format!(".worktrees/{}/output.md", project.runs()[0]);

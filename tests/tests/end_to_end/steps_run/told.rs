@@ -101,22 +101,28 @@ fn a_provider_without_sessions_is_told_what_was_said_before_each_prompt_that_goe
 #[test]
 fn a_handler_is_told_everything_by_its_name() {
     let custom = completes("custom", &json!({"handlerPath": "handler.sh"}));
-    let parameter =
-        json!({"parameters": {"cut": {"type": "string", "cli": "--cut", "description": "which"}}});
+    let parameter = json!({"parameters": {
+        "cut": {"type": "string", "cli": "--cut", "description": "which"},
+        "seams": {"type": "number", "cli": "--seams", "description": "how many"},
+        "lined": {"type": "boolean", "cli": "--lined", "description": "whether", "default": false},
+        "cloths": {"type": "array", "cli": "--cloth", "description": "of what"},
+        "note": {"type": "string", "cli": "--note", "description": "what else"},
+    }});
     let replies = "  - {text: '{\"height\": 5}'}\n  - {text: 'second'}\n";
     let project = agent(&custom, &parameter, &for_ever(), replies);
     super::handler(
         &project,
         "cat > told; grep -q '\"iteration\":2' told && echo '{\"complete\": true, \"reason\": \"it fits\"}' || echo '{\"complete\": false}'",
     );
-    run(&project, &["--trust-project", "--cut", "slim"]).exits(0);
+    let given = ["--cut", "slim", "--seams", "4", "--cloth", "wool,silk"];
+    run(&project, &[&["--trust-project"][..], &given].concat()).exits(0);
     let mut told: Value = serde_json::from_str(&project.read("told")).expect("one JSON object");
     let summary = told["summary"].take();
     let expected = json!({
         "agent": "it",
         "iteration": 2,
         "stepId": "b",
-        "parameters": {"cut": "slim"},
+        "parameters": {"cut": "slim", "seams": 4, "lined": false, "cloths": ["wool", "silk"], "note": null},
         "outputs": {"a": {"height": 5}},
         "carry": {
             "previousResponse": "second",

@@ -12,7 +12,7 @@ pub static REGISTRY: Object = Object {
         Field::required("basePath", Kind::Path).about("where prompts are, from the agent's directory"),
         Field::new("entryStep", Kind::Text).about("where a run begins"),
         Field::new("entryStepMapping", Kind::Map(&Kind::Text))
-            .about("the same by completion type, which wins"),
+            .about("the same by completion type or mode, which wins"),
         Field::new("editions", Kind::Map(&Kind::Text)).about("other names of editions"),
         Field::required("steps", Kind::Map(&Kind::Object(&STEP))).about("the steps, by their ids"),
         Field::refused_because("validationSteps", LATER),

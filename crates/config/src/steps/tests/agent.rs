@@ -199,6 +199,11 @@ fn what_no_provider_can_be_held_to_is_told() {
     warning steps/sandbox agent.json:12:7 no provider can be held to `filesystem` of a sandbox (`permissionMode` and `allowedTools` are enforced)
     warning steps/sandbox agent.json:17:7 no provider can be held to `network` of a sandbox (`permissionMode` and `allowedTools` are enforced)
     ");
+    let alone =
+        |sandbox: saihai_model::Json| Project::tailor().agent("/behavior/sandboxConfig", sandbox).said();
+    insta::assert_snapshot!(alone(json!({})), @"warning steps/sandbox agent.json:11:22 no provider can be told `sandboxConfig` by an agent's file (`permissionMode` and `allowedTools` are enforced)");
+    insta::assert_snapshot!(alone(json!({"enabled": true})), @"warning steps/sandbox agent.json:11:22 no provider can be told `sandboxConfig` by an agent's file (`permissionMode` and `allowedTools` are enforced)");
+    assert_eq!(alone(json!({"enabled": false})), "");
     let mut off = sandbox;
     off["enabled"] = json!(false);
     let project = Project::tailor().agent("/behavior/sandboxConfig", off);

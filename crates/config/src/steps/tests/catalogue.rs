@@ -222,3 +222,72 @@ fn prompts_of_other_modes_are_noted_and_can_be_chosen() {
     });
     assert_eq!(mapped.workflow().entry.as_str(), "initial.issue");
 }
+
+// Of S-5 and S-13: prompts that no mode uses are listed, and what is wrong with them is told.
+#[test]
+fn an_entry_that_no_mode_uses_is_read_all_the_same() {
+    let said = |entry: Json| catalogue(|catalogue| catalogue["steps"]["initial.issue"] = entry).said();
+    insta::assert_snapshot!(said(json!({"c2": "x", "c3": "y"})), @"note steps/unused-prompt steps_registry.json:10:5 this completion type does not use `initial.issue`");
+    insta::assert_snapshot!(said(json!(5)), @r#"
+    note steps/unused-prompt steps_registry.json:10:5 this completion type does not use `initial.issue`
+    error steps/bad-type steps_registry.json:10:22 `["initial.issue"]` must be a mapping, not a whole number
+    "#);
+    insta::assert_snapshot!(said(json!({"stepId": "initial.isue", "address": {"c4": "x"}})), @r"
+    note steps/unused-prompt steps_registry.json:10:5 this completion type does not use `initial.issue`
+    error steps/unknown-key steps_registry.json:12:9 unknown key `c4` (`address` has the keys `c1`, `c2`, `c3`, `edition` and `adaptation`)
+    error steps/step-id steps_registry.json:14:17 the step `initial.issue` calls itself `initial.isue`
+    ");
+}
+
+// Of S-16: without a flow nothing closes.
+#[test]
+fn validators_of_a_catalogue_without_a_flow_are_refused() {
+    let said = |change: fn(&mut Json)| catalogue(change).said();
+    insta::assert_snapshot!(said(|catalogue| catalogue["validationSteps"] = json!({"close": {"stepIdd": "close"}})), @r"
+    error steps/not-supported steps_registry.json:20:5 nothing would be validated: no step of this catalogue can say `closing` (give the step that closes a `structuredGate`, or remove `validationSteps`)
+    error steps/unknown-key steps_registry.json:21:7 unknown key `stepIdd` (did you mean `stepId`?)
+    ");
+    insta::assert_snapshot!(said(|catalogue| catalogue["validators"] = json!({"clean": {"type": "command"}})), @r"
+    error steps/missing-key steps_registry.json:20:14 a validator needs `command`
+    error steps/missing-key steps_registry.json:20:14 a validator needs `successWhen`
+    error steps/missing-key steps_registry.json:20:14 a validator needs `failurePattern`
+    ");
+}
+
+// Of S-13 and S-14: a mapping says both prompts, or one that is called `initial.…`.
+#[test]
+fn what_follows_a_mapped_prompt_is_said_or_follows_from_its_name() {
+    let mapped = |mapping: Json| {
+        catalogue(|catalogue| {
+            catalogue["steps"]["begin"] =
+                json!({"promptPath": "steps/initial/iterate/f_default.md", "uvVariables": ["customer"]});
+            catalogue["entryStepMapping"] = mapping;
+        })
+    };
+    insta::assert_snapshot!(mapped(json!({"iterationBudget": "begin"})).said(), @r#"
+    error steps/unknown-step steps_registry.json:5:24 nothing says what follows `begin` (name both prompts: `{"initial": …, "continuation": …}`)
+    note steps/unused-prompt steps_registry.json:14:5 this completion type does not use `continuation.iterate` and `initial.iterate`
+    "#);
+    let once =
+        mapped(json!({"iterate": "begin"})).agent("/behavior/completionConfig/maxIterations", json!(1));
+    assert!(!once.load().diagnostics.has_errors(), "nothing follows: {}", once.said());
+    let both =
+        mapped(json!({"iterate": {"initial": "begin", "continuation": "continuation.iterate"}})).workflow();
+    let ids: Vec<&str> = both.stages.keys().map(|id| id.as_str()).collect();
+    assert_eq!((both.entry.as_str(), ids), ("begin", vec!["begin", "continuation.iterate"]));
+    insta::assert_snapshot!(mapped(json!({"iterat": "begin"})).said(), @r"
+    error steps/unknown-key steps_registry.json:5:5 `iterat` is neither a completion type nor a mode (did you mean `iterate`?)
+    note steps/unused-prompt steps_registry.json:8:5 this completion type does not use `begin`
+    ");
+}
+
+// S-48
+#[test]
+fn two_entries_that_share_a_file_by_different_splits_are_warned_of() {
+    let project = catalogue(|catalogue| {
+        let steps = &mut catalogue["steps"];
+        steps["initial.iterate"] = json!({"c2": "x", "c3": "y", "edition": "a_b"});
+        steps["continuation.iterate"] = json!({"c2": "x", "c3": "y", "edition": "a", "adaptation": "b"});
+    });
+    insta::assert_snapshot!(project.file("prompts/steps/x/y/f_a_b.md", "Sew.").said(), @"warning steps/shared-prompt steps_registry.json:5:29 two references mean the file `steps/x/y/f_a_b.md`");
+}

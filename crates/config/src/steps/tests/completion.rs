@@ -232,3 +232,16 @@ fn blocks_do_what_their_handlers_say() {
     let wrong = json!({"enabled": true, "types": ["note"], "handlers": {"note": "completion-signal"}});
     insta::assert_snapshot!(actions(wrong).said(), @"error steps/bad-value agent.json:5:15 a block of type `note` steers no completion (those that do are `project-plan`, `review-result`, `phase-advance` and `complete`)");
 }
+
+// Of S-31 and S-60: what would limit nothing is not taken, and a budget that is never reached is told wherever it stands.
+#[test]
+fn a_part_of_a_composite_has_no_limit_of_its_own() {
+    let parts =
+        |parts: Json| done("composite", json!({"operator": "or", "conditions": parts, "maxIterations": 9}));
+    let keyword =
+        json!([{"type": "keywordSignal", "config": {"completionKeyword": "x", "maxIterations": 5}}]);
+    insta::assert_snapshot!(parts(keyword).said(), @"error steps/bad-value agent.json:11:30 a part of `composite` has no limit of its own (write `maxIterations` beside `operator`: it holds for the whole run)");
+    let budget =
+        json!([{"type": "iterationBudget", "config": {"maxIterations": 500}}, {"type": "stepMachine"}]);
+    insta::assert_snapshot!(parts(budget).said(), @"warning steps/hard-limit agent.json:10:30 a run is stopped after 100 iterations, before these 500 are done (a person can raise that: `--max-iterations`, or the setting `limits.hard_iterations`)");
+}

@@ -115,3 +115,27 @@ fn every_file_is_read_before_the_run_and_named() {
         ]
     );
 }
+
+// S-3: what does not exist yet would be made where the link leads.
+#[test]
+fn a_directory_that_would_be_made_behind_a_link_out_of_the_project_is_refused() {
+    let logging = |directory: &str| {
+        let logging = json!({"directory": directory, "format": "text", "maxFiles": 1});
+        let mut project = Project::tailor().agent("/logging", logging);
+        project.source.add("/out/x", "");
+        project.source.link("/p/link", "/out");
+        project.said()
+    };
+    insta::assert_snapshot!(logging("link/sub/deeper"), @"error steps/path-escape agent.json:14:18 `link/sub/deeper` is a link that leads out of the project");
+    insta::assert_snapshot!(logging("link"), @"error steps/path-escape agent.json:14:18 `link` is a link that leads out of the project");
+    assert_eq!(logging("logs/sub"), "");
+}
+
+// S-5
+#[test]
+fn a_registry_that_cannot_be_read_is_an_error_and_no_empty_one() {
+    let directory = Project::tailor().agent("/prompts/registry", json!("prompts"));
+    insta::assert_snapshot!(directory.said(), @"error steps/bad-file prompts cannot read `.agent/tailor/prompts`: it is a directory, not a file");
+    let latin = Project::tailor().file("steps_registry.json", b"{\"steps\": \"caf\xe9\"}".to_vec());
+    insta::assert_snapshot!(latin.said(), @"error steps/syntax steps_registry.json:1:15 the file is not UTF-8");
+}

@@ -6,13 +6,13 @@ use serde_json::json;
 use super::{Project, listed, stage, turn};
 
 /// An agent of the later format: cut, sew, close. Its files can be changed before they are read.
-struct Later {
-    agent: Json,
-    registry: Json,
-    schemas: Json,
+pub(super) struct Later {
+    pub(super) agent: Json,
+    pub(super) registry: Json,
+    pub(super) schemas: Json,
 }
 
-fn later() -> Later {
+pub(super) fn later() -> Later {
     let agent = json!({
         "version": "1.13.0", "name": "tailor",
         "runner": {
@@ -90,12 +90,12 @@ fn later() -> Later {
 }
 
 impl Later {
-    fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
     }
 
-    fn project(&self) -> Project {
+    pub(super) fn project(&self) -> Project {
         let text = |json: &Json| serde_json::to_string_pretty(json).expect("JSON");
         let common = json!({"$id": "common", "$defs": {"reply": {
             "type": "object", "required": ["summary"], "properties": {"summary": {"type": "string"}}
@@ -111,7 +111,7 @@ impl Later {
             .file("prompts/steps/closure/order/f_failed_dirty.md", "Clean up, {uv-customer}: {uv-files}\n")
     }
 
-    fn said(&self) -> String {
+    pub(super) fn said(&self) -> String {
         listed(&self.project().load().diagnostics)
     }
 }

@@ -2,6 +2,7 @@
 
 mod agent;
 mod catalogue;
+mod closing;
 mod completion;
 mod files;
 mod later;

@@ -33,7 +33,7 @@ fn components_edition_and_adaptation_name_a_file() {
 fn a_reference_is_a_path_or_three_components() {
     let check = |prompt: saihai_model::Json| Project::tailor().registry("/steps/quote/prompt", prompt).said();
     insta::assert_snapshot!(check(json!({})), @"error steps/prompt-ref steps_registry.json:45:17 a prompt needs `path`, or `c1`, `c2` and `c3`");
-    insta::assert_snapshot!(check(json!({"path": "x.md", "c1": "a"})), @"error steps/prompt-ref steps_registry.json:45:17 a prompt has either `path` or `c1`, `c2` and `c3`, not both (keep one of them)");
+    insta::assert_snapshot!(check(json!({"path": "x.md", "c1": "a"})), @"error steps/prompt-ref steps_registry.json:45:17 a prompt has either `path` or components, not both (keep one of them)");
     insta::assert_snapshot!(check(json!({"c1": "a", "c2": "../x", "c3": "", "edition": ""})), @r"
     error steps/prompt-ref steps_registry.json:47:15 `c2` cannot be `../x`
     error steps/prompt-ref steps_registry.json:48:15 `c3` is empty
@@ -330,4 +330,43 @@ fn one_file_by_two_splits_is_told() {
         )
         .file("prompts/o/p/q/f_a_b.md", "Either.");
     insta::assert_snapshot!(project.said(), @"warning steps/shared-prompt steps_registry.json:46:17 two references mean the file `o/p/q/f_a_b.md`");
+}
+
+// S-8: a path is the whole reference.
+#[test]
+fn a_path_has_neither_edition_nor_adaptation() {
+    let prompt = |more: &str| {
+        let prompt = json!({"path": "system.md", more: "x"});
+        Project::tailor().registry("/steps/measure/prompt", prompt).said()
+    };
+    insta::assert_snapshot!(prompt("edition"), @"error steps/prompt-ref steps_registry.json:16:17 a prompt has either `path` or components, not both (keep one of them)");
+    insta::assert_snapshot!(prompt("adaptation"), @"error steps/prompt-ref steps_registry.json:16:17 a prompt has either `path` or components, not both (keep one of them)");
+    let editions = Project::tailor().registry("/editions", json!({"a": "", "b": "x/y", "c": "fine"}));
+    insta::assert_snapshot!(editions.said(), @r"
+    error steps/prompt-ref steps_registry.json:4:10 an edition is empty
+    error steps/prompt-ref steps_registry.json:5:10 an edition cannot be `x/y`
+    ");
+}
+
+// S-49: a file that a path means is no stand-in for another prompt.
+#[test]
+fn a_bare_file_cannot_serve_a_path_and_another_prompt() {
+    let project = Project::tailor()
+        .without(MEASURE)
+        .registry("/steps/quote/prompt", json!({"path": "f_default.md"}))
+        .agent("/prompts/fallbackDir", json!("spares"))
+        .file("spares/f_default.md", "Anything.");
+    insta::assert_snapshot!(project.said(), @r"
+    warning steps/prompt-fallback steps_registry.json:16:17 Using global fallback: .agent/tailor/spares/f_default.md
+    warning steps/prompt-fallback steps_registry.json:46:17 Using global fallback: .agent/tailor/spares/f_default.md
+    error steps/fallback-ambiguous steps_registry.json:46:17 `.agent/tailor/spares/f_default.md` would serve two prompts: `order/measure/text/f_default.md` and `f_default.md` (put a file of its own for each below the fall-back directory)
+    ");
+}
+
+// S-50: a byte order mark says how a file is encoded and is none of its text.
+#[test]
+fn a_byte_order_mark_is_no_text() {
+    let project =
+        Project::tailor().file(MEASURE, "\u{feff}---\nt: x\n---\nMeasure.\r\n```json x\r\n{}\n```\n");
+    assert_eq!(work(&project, "measure"), "Measure.\r\n```json x\r\n{}\n```\n\n## Task\n<Task>");
 }

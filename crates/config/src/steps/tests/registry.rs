@@ -160,3 +160,58 @@ fn the_entry_can_depend_on_the_completion_type() {
     let project = Project::tailor().dropping("steps_registry.json", "/entryStep");
     insta::assert_snapshot!(project.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says where a run begins (add `entryStep`, or name this completion type in `entryStepMapping`)");
 }
+
+// Of S-10: also where a stronger key hides it.
+#[test]
+fn a_step_that_is_named_in_vain_must_exist_too() {
+    insta::assert_snapshot!(of_quote("check/onPass", json!({"complete": true, "next": "mesure"})), @r"
+    warning steps/shadowed steps_registry.json:31:11 `next` has no effect beside `complete` (remove `next`)
+    error steps/unknown-step steps_registry.json:31:19 step `mesure` does not exist (did you mean `measure`?)
+    ");
+    insta::assert_snapshot!(of_quote("check/onFail", json!({"next": "measure", "retry": true, "onExhausted": "x"})), @r"
+    error steps/unknown-step steps_registry.json:26:26 step `x` does not exist
+    warning steps/shadowed steps_registry.json:27:11 `retry` has no effect beside `next` (keep `retry` and name the step in `onExhausted`, or remove `retry`)
+    ");
+}
+
+// Of S-39: `next` is stronger than `fallback`.
+#[test]
+fn next_beats_fallback() {
+    let project = Project::tailor()
+        .registry("/steps/quote/check/onFail", json!({"fallback": "quote", "next": "measure"}));
+    insta::assert_snapshot!(project.said(), @"warning steps/shadowed steps_registry.json:25:11 `fallback` has no effect beside `next` (remove `fallback`)");
+    let exit = serde_json::to_string(&super::stage(&project.workflow(), "quote").exit).unwrap();
+    assert!(
+        exit.contains(r#""then":{"stage":"measure"}"#) && !exit.contains(r#"{"stage":"quote"}"#),
+        "{exit}"
+    );
+}
+
+// S-8
+#[test]
+fn a_registry_has_steps_and_its_entries_are_among_them() {
+    insta::assert_snapshot!(Project::tailor().registry("/steps", json!({})).said(), @r"
+    error steps/unknown-step steps_registry.json:3:16 step `measure` does not exist
+    error steps/bad-value steps_registry.json:4:12 a registry needs at least one step
+    ");
+    let mapped = |mapping: Json| Project::tailor().registry("/entryStepMapping", mapping);
+    insta::assert_snapshot!(mapped(json!({"stepMachine": "quot"})).said(), @"error steps/unknown-step steps_registry.json:5:20 step `quot` does not exist (did you mean `quote`?)");
+    insta::assert_snapshot!(mapped(json!({"stepMachin": "quote"})).said(), @"error steps/unknown-key steps_registry.json:5:5 `stepMachin` is neither a completion type nor a mode (did you mean `stepMachine`?)");
+    let by_mode = mapped(json!({"check_budget": "quote"}))
+        .agent("/behavior/completionType", json!("checkBudget"))
+        .agent("/behavior/completionConfig", json!({"maxChecks": 2}));
+    assert_eq!(by_mode.workflow().entry.as_str(), "quote");
+}
+
+// S-60
+#[test]
+fn the_entry_that_a_step_machine_names_is_the_one_in_force() {
+    let project = |entry: &str| {
+        Project::tailor()
+            .registry("/entryStepMapping", json!({"stepMachine": "quote"}))
+            .agent("/behavior/completionConfig", json!({"entryStep": entry}))
+    };
+    assert!(!project("quote").load().diagnostics.has_errors(), "{}", project("quote").said());
+    let said = project("measure").said();
+    assert!(said.contains("`measure` is not `quote` (remove it)"), "{said}");
+}

@@ -1,5 +1,6 @@
 //! Variables: who supplies them, and what happens where nobody does.
 
+use saihai_model::Json;
 use serde_json::json;
 
 use super::{Project, shown, turn};
@@ -273,4 +274,58 @@ fn a_role_can_use_what_is_known_before_the_run() {
     error steps/unknown-variable prompts/system.md:1:1 `{uv-iteration}` has no value yet where a role is given (a role can use parameters; move the rest into a prompt)
     error steps/unknown-variable prompts/system.md:1:16 `{uv-measure_height}` has no value yet where a role is given (a role can use parameters; move the rest into a prompt)
     ");
+}
+
+// Of S-8 and S-51: declared is declared, whether a text uses it or not.
+#[test]
+fn a_custom_variable_comes_from_where_it_says() {
+    let custom = |text: &str, custom: Json| {
+        quote(text).registry("/steps/quote/customVariables", custom).given(&[("customer", "Sato")])
+    };
+    let task = custom("{input}", json!([{"name": "input", "source": "stdin", "required": true}]));
+    assert!(task.load().needs_task);
+    let optional = custom("{input}", json!([{"name": "input", "source": "stdin"}]));
+    assert!(!optional.load().needs_task);
+    let unused = json!([{"name": "issue", "source": "github", "required": true}, {"name": "input", "source": "stdin"}]);
+    insta::assert_snapshot!(custom("Quote.", unused).said(), @r"
+    warning steps/unused-variable steps_registry.json:44:19 the variable `issue` is used nowhere in this step
+    error steps/unknown-variable steps_registry.json:44:19 nothing supplies `issue` from `github` (add `--issue N`)
+    warning steps/unused-variable steps_registry.json:49:19 the variable `input` is used nowhere in this step
+    ");
+    let output = json!([{"name": "measure_height", "source": "parameter", "required": true}]);
+    insta::assert_snapshot!(custom("{measure_height}", output).said(), @"error steps/unknown-variable steps_registry.json:44:19 nothing supplies `measure_height` from `parameter`");
+}
+
+// S-47
+#[test]
+fn a_name_may_be_written_with_its_prefix_wherever_one_is_listed() {
+    let wrapped = json!({"from_step": "measure", "variables": ["uv-height"]});
+    let project = quote("{uv-measure_height} {uv-cut}")
+        .registry("/steps/quote/inputs", wrapped)
+        .agent("/parameters/uv-cut", json!({"type": "string", "cli": "--cut", "description": "which"}))
+        .given(&[("customer", "Sato"), ("uv-cut", "slim")]);
+    assert_eq!(project.said(), "");
+    assert_eq!(sent(&project), "<measure.height> slim");
+}
+
+// Of S-41: the wrapper of several steps, and a default that is not there.
+#[test]
+fn inputs_of_several_steps_are_taken_from_each() {
+    let fit = json!({"prompt": {"path": "system.md"}, "next": "quote", "outputSchema": {"height": {"type": "number"}}});
+    let project = quote("{uv-measure_height} {uv-fit_height}")
+        .registry("/steps/fit", fit)
+        .registry("/steps/measure/next", json!("fit"))
+        .registry("/steps/quote/inputs", json!({"from_steps": ["measure", "fit"], "variables": ["height"]}));
+    assert_eq!((project.said().as_str(), sent(&project).as_str()), ("", "<measure.height> <fit.height>"));
+    let needs: Vec<String> =
+        turn(&project.workflow(), "quote").needs.iter().map(|(step, key)| format!("{step}.{key}")).collect();
+    assert_eq!(needs, ["measure.height", "fit.height"]);
+    let inputs = json!({"measure.height": {"onMissing": "default"}});
+    insta::assert_snapshot!(quote("Quote.").registry("/steps/quote/inputs", inputs).said(), @r#"error steps/missing-key steps_registry.json:43:27 `"onMissing": "default"` needs a `default`"#);
+}
+
+// Of S-43: a name without its step is never there unasked.
+#[test]
+fn an_output_has_no_name_without_its_step() {
+    insta::assert_snapshot!(quote("{uv-height}").said(), @"error steps/unknown-variable prompts/order/quote/text/f_default.md:1:1 nothing supplies the variable `{uv-height}` (add it to `variables` and give it with `--set height=VALUE`, or make it a parameter)");
 }

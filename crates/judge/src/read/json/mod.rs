@@ -78,19 +78,25 @@ pub(super) fn read(reply: &Reply<'_>, structured: Option<&Json>, demand: Demand<
     let warnings =
         differs.then_some("several different JSON objects fit the schema: the first choice was taken");
     let warnings = first.warnings().iter().cloned().chain(warnings.map(str::to_owned)).collect();
-    let output = lift(schema.with_defaults(first.value().clone()), demand.shaping);
-    Found { output: Some(output), warnings, ..Found::default() }
+    let (output, violations) = lift(schema.with_defaults(first.value().clone()), demand.shaping);
+    Found { output: Some(output), violations, warnings }
 }
 
-/// Puts what stands deeper in a value under its further keys. What is missing stays missing.
-fn lift(value: Json, shaping: Option<&Shaping>) -> Json {
-    let mut lifted = value.clone();
+/// Puts what stands deeper in a value under its further keys. What is missing stays missing, and what stands under such a
+/// key already and is another value is hidden by nothing: the two are told as a violation (S-11).
+fn lift(value: Json, shaping: Option<&Shaping>) -> (Json, Vec<String>) {
+    let (mut lifted, mut violations) = (value.clone(), Vec::new());
     for (key, pointer) in shaping.iter().flat_map(|shaping| &shaping.lifted) {
-        if let Some(found) = value.pointer(pointer) {
-            lifted[key] = found.clone();
+        let Some(found) = value.pointer(pointer) else { continue };
+        match value.get(key) {
+            Some(own) if own != found => {
+                violations
+                    .push(format!("`{key}` stands at `/{key}` and, with another value, at `{pointer}`"));
+            }
+            Some(_) | None => lifted[key] = found.clone(),
         }
     }
-    lifted
+    (lifted, violations)
 }
 
 fn invalid(candidates: Vec<Candidate<'_>>, schema: &Schema, broken: Vec<String>, required: bool) -> Found {

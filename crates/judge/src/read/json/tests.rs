@@ -299,6 +299,10 @@ fn a_field_with_one_value_is_mended_and_what_stands_deeper_is_found_above() {
     ! /stepId: "cut" was replaced by "sew"
     "#);
     assert_eq!(shown(&reading(r#"{"stepId": "sew"}"#)), r#"{"stepId":"sew"}"#);
+    let same = reading(r#"{"cloth": "wool", "found": {"cloth": "wool"}}"#);
+    assert_eq!(shown(&same), r#"{"cloth":"wool","found":{"cloth":"wool"}}"#);
+    let other = reading(r#"{"cloth": "silk", "found": {"cloth": "wool"}}"#);
+    assert_eq!(other.violations, ["`cloth` stands at `/cloth` and, with another value, at `/found/cloth`"]);
     assert_eq!(shown(&reading("{}")), "{}", "it need not be given");
 }
 

@@ -1,0 +1,122 @@
+//! Gates at their edges: what is handed on, what is fallen back on, what is proven before a step closes; and what is told of
+//! what nothing uses.
+
+use saihai_model::{Json, Method};
+use serde_json::json;
+
+use super::later::{Later, later};
+use super::{stage, turn};
+
+/// What is said of it beside that its completion type has another name.
+fn said(change: impl FnOnce(&mut Later)) -> String {
+    told(&later().with(change))
+}
+
+fn told(later: &Later) -> String {
+    let said = later.said();
+    said.lines().filter(|line| !line.starts_with("note steps/other-name")).collect::<Vec<_>>().join("\n")
+}
+
+fn of_step(step: &str, pointer: &str, value: Json) -> String {
+    said(|later| {
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        let parent = later.registry["steps"][step].pointer_mut(parent).expect("something there");
+        parent[key] = value;
+    })
+}
+
+// Of S-15: a `closing` that is chosen by a field is `closing`, and what must hold before it must hold.
+#[test]
+fn closing_by_a_field_is_validated_like_any_other() {
+    let by_field = json!({"condition": "how", "targets": {"sold": null, "given": null}});
+    let later = later().with(|later| later.registry["steps"]["close"]["transitions"]["closing"] = by_field);
+    assert_eq!(told(&later), "");
+    let workflow = later.project().workflow();
+    let choice = turn(&workflow, "close").reads.choice.as_ref().expect("it has a gate");
+    let Method::Field(field) = &choice.found_by[0] else { panic!("a field says it") };
+    let labels: Vec<&str> = field.narrowed[0].means.values().map(|label| label.as_str()).collect();
+    assert_eq!(labels, ["closing", "closing"]);
+    let proofs: Vec<&str> = stage(&workflow, "close").proofs().map(|proof| proof.of.as_str()).collect();
+    assert_eq!(proofs, ["closing", "closing"], "both validators");
+    let options: Vec<&str> = choice.options.iter().map(|offer| offer.label.as_str()).collect();
+    assert_eq!(options, ["closing", "repeat"]);
+}
+
+// Of S-11 and S-15: what is handed on has one source.
+#[test]
+fn two_fields_that_are_handed_on_under_one_name_are_an_error() {
+    let two = of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "order.cloth"]));
+    insta::assert_snapshot!(two, @"error steps/variable-collision steps_registry.json:59:11 the output `cloth` would have two sources (hand on only one of them, or what holds both)");
+    let same = of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "found.cloth"]));
+    assert_eq!(same, "");
+    let hidden =
+        of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "found.summary"]));
+    insta::assert_snapshot!(hidden, @"error steps/variable-collision steps_registry.json:59:11 the output `summary` would have two sources (hand on the key itself, or rename one of them)");
+}
+
+// Of S-15: what is fallen back on leads somewhere by itself.
+#[test]
+fn an_intent_that_leads_where_the_reply_says_cannot_be_fallen_back_on() {
+    let jump = json!({
+        "allowedIntents": ["next", "jump"], "intentField": "i", "targetField": "to",
+        "failFast": false, "fallbackIntent": "jump"
+    });
+    let next = json!({
+        "allowedIntents": ["next", "escalate"], "intentField": "i", "failFast": false, "fallbackIntent": "next"
+    });
+    insta::assert_snapshot!(of_step("sew", "/structuredGate", jump), @r"
+    error steps/bad-value steps_registry.json:88:27 `jump` leads where the reply says, and this one says nothing (fall back on an intent that leads to one step)
+    warning steps/shadowed steps_registry.json:93:9 `escalate` is not among `allowedIntents`
+    ");
+    insta::assert_snapshot!(of_step("sew", "/structuredGate", next), @"error steps/bad-value steps_registry.json:88:27 `next` leads where the reply says, and this one says nothing (fall back on an intent that leads to one step)");
+    let closing = json!({
+        "allowedIntents": ["closing"], "intentField": "i", "failFast": false, "fallbackIntent": "closing"
+    });
+    let by_field = json!({"closing": {"condition": "how", "targets": {"sold": null}}});
+    let told = said(|later| {
+        later.registry["steps"]["close"]["structuredGate"] = closing;
+        later.registry["steps"]["close"]["transitions"] = by_field;
+    });
+    assert_eq!(told, "", "however it closes, it closes");
+}
+
+// Of S-5: a mistake is told also where nothing uses it.
+#[test]
+fn what_no_step_uses_is_read_all_the_same() {
+    let validator = |value: Json| said(|later| later.registry["validators"]["spare"] = value);
+    let fine = json!({"type": "command", "command": "x", "successWhen": "empty", "failurePattern": "dirty"});
+    assert_eq!(validator(fine.clone()), "");
+    let mut wrong = fine.clone();
+    wrong["failurePattern"] = json!("durty");
+    insta::assert_snapshot!(validator(wrong), @"error steps/bad-value steps_registry.json:138:25 there is no failure pattern `durty` (did you mean `dirty`?)");
+    let mut wrong = fine;
+    wrong["successWhen"] = json!("never");
+    insta::assert_snapshot!(validator(wrong), @"error steps/bad-value steps_registry.json:139:22 `successWhen` must be `empty` or `exitCode:0`, not `never`");
+    let pattern = said(|later| later.registry["failurePatterns"]["spare"] = json!({"edtion": "x"}));
+    insta::assert_snapshot!(pattern, @r"
+    error steps/missing-key steps_registry.json:19:14 a failure pattern needs `edition`
+    error steps/unknown-key steps_registry.json:20:7 unknown key `edtion` (did you mean `edition`?)
+    ");
+    let entry = said(|later| later.registry["steps"]["initial.issue"] = json!(5));
+    insta::assert_snapshot!(entry, @r#"
+    note steps/unused-prompt steps_registry.json:75:5 this completion type does not use `initial.issue`
+    error steps/bad-type steps_registry.json:75:22 `["initial.issue"]` must be a mapping, not a whole number
+    "#);
+}
+
+// S-14: the parts of `runner` that are no flow.
+#[test]
+fn logging_sandbox_and_worktree_of_a_runner_are_read() {
+    let later = later().with(|later| {
+        let runner = &mut later.agent["runner"];
+        runner["logging"] = json!({"directory": "logs", "format": "text", "maxFiles": 4});
+        runner["boundaries"]["sandbox"] = json!({"enabled": true});
+        runner["execution"] = json!({"worktree": {"enabled": true, "root": "../trees"}});
+    });
+    insta::assert_snapshot!(told(&later), @"warning steps/sandbox agent.json:18:18 no provider can be told `sandbox` by an agent's file (`permissionMode` and `allowedTools` are enforced)");
+    let loaded = later.project().load();
+    assert_eq!(loaded.wishes.worktree, Some(true));
+    assert_eq!(loaded.wishes.worktree_root.as_deref(), Some("../trees"));
+    let log = loaded.workflow.and_then(|workflow| workflow.log).expect("it is written");
+    assert_eq!((log.directory.as_str(), log.keep), ("/p/logs", 4));
+}
