@@ -227,7 +227,6 @@ fn signals_lead_from_phase_to_phase_in_order_and_each_once() {
 
 #[test]
 fn advancing_at_the_end_of_all_phases_changes_nothing() {
-    // Of S-63
     let workflow = looping(Completion::All(vec![phases(), keyword("DONE")]));
     let advance = || blocks(&[json!({"type": "phase-advance"})]);
     let passed = blocks(&[json!({"type": "review-result", "passed": true})]);
@@ -278,7 +277,7 @@ fn only_states_are_looked_at_before_the_first_turn() {
 
 #[test]
 fn a_phase_that_is_terminal_from_the_beginning_completes_only_after_an_iteration() {
-    // S-34: only the state of a thing outside can make a run complete without one
+    // Only the state of a thing outside can make a run complete without one
     let Completion::Phase(mut phases) = phases() else { unreachable!() };
     phases.terminal = vec!["preparation".to_owned()];
     let either = Completion::Any(vec![outside(file()), Completion::Phase(phases)]);

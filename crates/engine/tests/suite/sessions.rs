@@ -44,7 +44,7 @@ fn a_session_is_the_last_one_received_whoever_received_it() {
     sim.prove_replay();
 }
 
-// S-58: lost at a step, at its correction and at its check, the session is forgotten and begun anew once.
+// Lost at a step, at its correction and at its check, the session is forgotten and begun anew once.
 #[test]
 fn a_lost_session_is_forgotten_whatever_was_asked_in_it() {
     let lose = |sim: &mut Sim, name: &str| {

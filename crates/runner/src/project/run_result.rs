@@ -263,7 +263,7 @@ fn waits(hold: &Hold) -> &str {
 mod tests {
     use super::*;
 
-    // Of S-26: a run that failed says so in one of the words of its loop, also where it was not the loop that failed.
+    // A run that failed says so in one of the words of its loop, also where it was not the loop that failed.
     #[test]
     fn what_could_not_be_delivered_failed_outside() {
         for reason in ["not-ours", "delivery"] {

@@ -239,7 +239,7 @@ fn a_rate_limit_is_waited_out_while_other_runs_go_on() {
     assert!(began.elapsed() >= std::time::Duration::from_secs(7));
 }
 
-// S-36: without a check the turns of a visit are counted as well.
+// Without a check the turns of a visit are counted as well.
 #[test]
 fn a_step_without_a_check_goes_on_after_its_turns() {
     let steps = json!({"a": {"next": "b", "iterations": {"min": 2}}, "b": {"terminal": true}});

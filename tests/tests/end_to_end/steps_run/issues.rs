@@ -85,7 +85,7 @@ fn acting(replies: &[Value]) -> Project {
     agent(&once, &more, &for_ever(), &blocks(replies))
 }
 
-// S-69, case 33: a forge that never answers is tried so often and no more, and costs no iteration.
+// Case 33: a forge that never answers is tried so often and no more, and costs no iteration.
 #[test]
 fn a_forge_that_fails_for_ever_parks_the_run() {
     let (server, project) = (forge(), waiting(&for_ever()));
@@ -267,7 +267,7 @@ fn an_agent_says_whether_it_works_in_a_working_tree_of_its_own_and_where() {
     check(json!({"enabled": true}), ".worktrees/issue-12");
     check(json!({"enabled": true, "root": "trees"}), "trees/issue-12");
     check(json!({"enabled": false}), ".");
-    // S-18: flags over `config.json` over `agent.json`.
+    // Flags over `config.json` over `agent.json`.
     let project = in_a_repository(&json!({"enabled": false, "root": "trees"}));
     project.write(".agent/it/config.json", r#"{"worktree": {"enabled": true, "root": "machine"}}"#);
     project.saihai(on_issue).run().exits(0);
@@ -280,4 +280,22 @@ fn an_agent_says_whether_it_works_in_a_working_tree_of_its_own_and_where() {
     let own = format!(".worktrees/{}/output.md", project.runs()[0]);
     assert_eq!(project.read(&own), "sewn", "also where it is about no issue");
     assert!(!project.root().join("output.md").exists());
+}
+
+#[test]
+fn a_parameter_with_the_flag_of_the_issue_is_filled_wherever_that_is_said() {
+    let told = |arguments: &[&str]| {
+        let project = in_a_repository(&json!({"enabled": false}));
+        let mut file: Value = serde_json::from_str(&project.read(".agent/it/agent.json")).expect("JSON");
+        let ticket = json!({"type": "number", "cli": "--issue", "description": "which", "required": true});
+        file["parameters"] = json!({"ticket": ticket});
+        project.write(".agent/it/agent.json", file.to_string());
+        project.write(".agent/it/prompts/a.md", "Sew {uv-ticket}.\n");
+        git(&project, &["commit", "-q", "-a", "-m", "second"]);
+        project.saihai([arguments, &["--script", "script.yaml"]].concat()).run().exits(0);
+        project.journal().prompt("a").lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(told(&["run", "--issue", "12", "it"]), "Sew 12.");
+    assert_eq!(told(&["run", "it", "--issue=12"]), "Sew 12.");
+    assert_eq!(told(&["work", "--issues", "12", "--definition", "it", "--auto"]), "Sew 12.");
 }

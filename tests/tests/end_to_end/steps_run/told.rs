@@ -180,7 +180,7 @@ fn blocks_are_found_by_their_fence_and_type_and_what_only_looks_like_one_is_told
     assert_eq!(summaries(&project).as_array().map(Vec::len), Some(2), "detected though actions are off");
 }
 
-// What an iteration said and did is what all its replies said and did (S-54).
+// What an iteration said and did is what all its replies said and did.
 #[test]
 fn what_a_correction_says_belongs_to_its_iteration() {
     let keyword = completes("keywordSignal", &json!({"completionKeyword": "ALL SEWN"}));
@@ -209,7 +209,7 @@ fn add(content: &str) -> String {
     format!("```action\n{}\n```\n", json!({"type": "add", "content": content}))
 }
 
-// Of S-60 and S-64: a reply is all its messages, as they stand in its summary.
+// A reply is all its messages, as they stand in its summary.
 #[test]
 fn a_word_and_a_block_count_in_whichever_message_of_a_reply_they_stand() {
     let keyword = completes("keywordSignal", &json!({"completionKeyword": "ALL SEWN"}));

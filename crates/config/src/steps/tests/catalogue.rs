@@ -223,7 +223,7 @@ fn prompts_of_other_modes_are_noted_and_can_be_chosen() {
     assert_eq!(mapped.workflow().entry.as_str(), "initial.issue");
 }
 
-// Of S-5 and S-13: prompts that no mode uses are listed, and what is wrong with them is told.
+// Prompts that no mode uses are listed, and what is wrong with them is told.
 #[test]
 fn an_entry_that_no_mode_uses_is_read_all_the_same() {
     let said = |entry: Json| catalogue(|catalogue| catalogue["steps"]["initial.issue"] = entry).said();
@@ -239,7 +239,7 @@ fn an_entry_that_no_mode_uses_is_read_all_the_same() {
     ");
 }
 
-// Of S-16: without a flow nothing closes.
+// Without a flow nothing closes.
 #[test]
 fn validators_of_a_catalogue_without_a_flow_are_refused() {
     let said = |change: fn(&mut Json)| catalogue(change).said();
@@ -254,7 +254,7 @@ fn validators_of_a_catalogue_without_a_flow_are_refused() {
     ");
 }
 
-// Of S-13 and S-14: a mapping says both prompts, or one that is called `initial.…`.
+// A mapping says both prompts, or one that is called `initial.…`.
 #[test]
 fn what_follows_a_mapped_prompt_is_said_or_follows_from_its_name() {
     let mapped = |mapping: Json| {
@@ -281,7 +281,6 @@ fn what_follows_a_mapped_prompt_is_said_or_follows_from_its_name() {
     ");
 }
 
-// S-48
 #[test]
 fn two_entries_that_share_a_file_by_different_splits_are_warned_of() {
     let project = catalogue(|catalogue| {

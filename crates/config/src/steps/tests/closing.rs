@@ -25,7 +25,7 @@ fn of_step(step: &str, pointer: &str, value: Json) -> String {
     })
 }
 
-// Of S-15: a `closing` that is chosen by a field is `closing`, and what must hold before it must hold.
+// A `closing` that is chosen by a field is `closing`, and what must hold before it must hold.
 #[test]
 fn closing_by_a_field_is_validated_like_any_other() {
     let by_field = json!({"condition": "how", "targets": {"sold": null, "given": null}});
@@ -42,7 +42,7 @@ fn closing_by_a_field_is_validated_like_any_other() {
     assert_eq!(options, ["closing", "repeat"]);
 }
 
-// Of S-11 and S-15: what is handed on has one source.
+// What is handed on has one source.
 #[test]
 fn two_fields_that_are_handed_on_under_one_name_are_an_error() {
     let two = of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "order.cloth"]));
@@ -54,7 +54,7 @@ fn two_fields_that_are_handed_on_under_one_name_are_an_error() {
     insta::assert_snapshot!(hidden, @"error steps/variable-collision steps_registry.json:59:11 the output `summary` would have two sources (hand on the key itself, or rename one of them)");
 }
 
-// Of S-15: what is fallen back on leads somewhere by itself.
+// What is fallen back on leads somewhere by itself.
 #[test]
 fn an_intent_that_leads_where_the_reply_says_cannot_be_fallen_back_on() {
     let jump = json!({
@@ -80,7 +80,7 @@ fn an_intent_that_leads_where_the_reply_says_cannot_be_fallen_back_on() {
     assert_eq!(told, "", "however it closes, it closes");
 }
 
-// Of S-5: a mistake is told also where nothing uses it.
+// A mistake is told also where nothing uses it.
 #[test]
 fn what_no_step_uses_is_read_all_the_same() {
     let validator = |value: Json| said(|later| later.registry["validators"]["spare"] = value);
@@ -104,7 +104,7 @@ fn what_no_step_uses_is_read_all_the_same() {
     "#);
 }
 
-// S-14: the parts of `runner` that are no flow.
+// The parts of `runner` that are no flow.
 #[test]
 fn logging_sandbox_and_worktree_of_a_runner_are_read() {
     let later = later().with(|later| {

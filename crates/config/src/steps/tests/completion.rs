@@ -233,7 +233,7 @@ fn blocks_do_what_their_handlers_say() {
     insta::assert_snapshot!(actions(wrong).said(), @"error steps/bad-value agent.json:5:15 a block of type `note` steers no completion (those that do are `project-plan`, `review-result`, `phase-advance` and `complete`)");
 }
 
-// Of S-31 and S-60: what would limit nothing is not taken, and a budget that is never reached is told wherever it stands.
+// What would limit nothing is not taken, and a budget that is never reached is told wherever it stands.
 #[test]
 fn a_part_of_a_composite_has_no_limit_of_its_own() {
     let parts =

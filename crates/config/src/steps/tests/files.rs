@@ -116,7 +116,7 @@ fn every_file_is_read_before_the_run_and_named() {
     );
 }
 
-// S-3: what does not exist yet would be made where the link leads.
+// What does not exist yet would be made where the link leads.
 #[test]
 fn a_directory_that_would_be_made_behind_a_link_out_of_the_project_is_refused() {
     let logging = |directory: &str| {
@@ -131,7 +131,6 @@ fn a_directory_that_would_be_made_behind_a_link_out_of_the_project_is_refused() 
     assert_eq!(logging("logs/sub"), "");
 }
 
-// S-5
 #[test]
 fn a_registry_that_cannot_be_read_is_an_error_and_no_empty_one() {
     let directory = Project::tailor().agent("/prompts/registry", json!("prompts"));

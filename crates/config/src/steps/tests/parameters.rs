@@ -36,7 +36,7 @@ fn what_is_wrong_with_a_parameter_is_told() {
     insta::assert_snapshot!(named.said(), @"error steps/bad-value agent.json:15:5 `a b` cannot be the name of a parameter (use letters, digits, `_` and `-`)");
 }
 
-// S-12, S-60: wherever the flag stands, and where `work` says it.
+// Wherever the flag stands, and where `work` says it.
 #[test]
 fn a_parameter_with_the_flag_of_the_issue_is_filled_from_it() {
     let number = json!({"type": "number", "cli": "--issue", "description": "which", "required": true});

@@ -332,7 +332,7 @@ fn one_file_by_two_splits_is_told() {
     insta::assert_snapshot!(project.said(), @"warning steps/shared-prompt steps_registry.json:46:17 two references mean the file `o/p/q/f_a_b.md`");
 }
 
-// S-8: a path is the whole reference.
+// A path is the whole reference.
 #[test]
 fn a_path_has_neither_edition_nor_adaptation() {
     let prompt = |more: &str| {
@@ -348,7 +348,7 @@ fn a_path_has_neither_edition_nor_adaptation() {
     ");
 }
 
-// S-49: a file that a path means is no stand-in for another prompt.
+// A file that a path means is no stand-in for another prompt.
 #[test]
 fn a_bare_file_cannot_serve_a_path_and_another_prompt() {
     let project = Project::tailor()
@@ -363,7 +363,7 @@ fn a_bare_file_cannot_serve_a_path_and_another_prompt() {
     ");
 }
 
-// S-50: a byte order mark says how a file is encoded and is none of its text.
+// A byte order mark says how a file is encoded and is none of its text.
 #[test]
 fn a_byte_order_mark_is_no_text() {
     let project =

@@ -127,7 +127,7 @@ fn what_is_wrong_with_an_output_is_told() {
     "#);
 }
 
-// Of S-19: a schema that no reply can ever fit is an error of the definition, and found before a turn is paid for.
+// A schema that no reply can ever fit is an error of the definition, and found before a turn is paid for.
 #[test]
 fn a_json_schema_that_cannot_be_used_is_told_where_it_is_wrong() {
     let told = |schema: Json| {
@@ -161,7 +161,7 @@ fn the_entry_can_depend_on_the_completion_type() {
     insta::assert_snapshot!(project.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says where a run begins (add `entryStep`, or name this completion type in `entryStepMapping`)");
 }
 
-// Of S-10: also where a stronger key hides it.
+// Also where a stronger key hides it.
 #[test]
 fn a_step_that_is_named_in_vain_must_exist_too() {
     insta::assert_snapshot!(of_quote("check/onPass", json!({"complete": true, "next": "mesure"})), @r"
@@ -174,7 +174,6 @@ fn a_step_that_is_named_in_vain_must_exist_too() {
     ");
 }
 
-// Of S-39: `next` is stronger than `fallback`.
 #[test]
 fn next_beats_fallback() {
     let project = Project::tailor()
@@ -187,7 +186,6 @@ fn next_beats_fallback() {
     );
 }
 
-// S-8
 #[test]
 fn a_registry_has_steps_and_its_entries_are_among_them() {
     insta::assert_snapshot!(Project::tailor().registry("/steps", json!({})).said(), @r"
@@ -203,7 +201,6 @@ fn a_registry_has_steps_and_its_entries_are_among_them() {
     assert_eq!(by_mode.workflow().entry.as_str(), "quote");
 }
 
-// S-60
 #[test]
 fn the_entry_that_a_step_machine_names_is_the_one_in_force() {
     let project = |entry: &str| {

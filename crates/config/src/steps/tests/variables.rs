@@ -276,7 +276,7 @@ fn a_role_can_use_what_is_known_before_the_run() {
     ");
 }
 
-// Of S-8 and S-51: declared is declared, whether a text uses it or not.
+// Declared is declared, whether a text uses it or not.
 #[test]
 fn a_custom_variable_comes_from_where_it_says() {
     let custom = |text: &str, custom: Json| {
@@ -296,7 +296,6 @@ fn a_custom_variable_comes_from_where_it_says() {
     insta::assert_snapshot!(custom("{measure_height}", output).said(), @"error steps/unknown-variable steps_registry.json:44:19 nothing supplies `measure_height` from `parameter`");
 }
 
-// S-47
 #[test]
 fn a_name_may_be_written_with_its_prefix_wherever_one_is_listed() {
     let wrapped = json!({"from_step": "measure", "variables": ["uv-height"]});
@@ -308,7 +307,7 @@ fn a_name_may_be_written_with_its_prefix_wherever_one_is_listed() {
     assert_eq!(sent(&project), "<measure.height> slim");
 }
 
-// Of S-41: the wrapper of several steps, and a default that is not there.
+// The wrapper of several steps, and a default that is not there.
 #[test]
 fn inputs_of_several_steps_are_taken_from_each() {
     let fit = json!({"prompt": {"path": "system.md"}, "next": "quote", "outputSchema": {"height": {"type": "number"}}});
@@ -324,7 +323,7 @@ fn inputs_of_several_steps_are_taken_from_each() {
     insta::assert_snapshot!(quote("Quote.").registry("/steps/quote/inputs", inputs).said(), @r#"error steps/missing-key steps_registry.json:43:27 `"onMissing": "default"` needs a `default`"#);
 }
 
-// Of S-43: a name without its step is never there unasked.
+// A name without its step is never there unasked.
 #[test]
 fn an_output_has_no_name_without_its_step() {
     insta::assert_snapshot!(quote("{uv-height}").said(), @"error steps/unknown-variable prompts/order/quote/text/f_default.md:1:1 nothing supplies the variable `{uv-height}` (add it to `variables` and give it with `--set height=VALUE`, or make it a parameter)");
