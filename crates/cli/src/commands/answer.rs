@@ -44,6 +44,12 @@ struct AnsweredObject<'a> {
 impl Answer {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let directory = Project::find()?.runs().find(&self.run)?;
+        // I-43: a gate is there so that a person looks.
+        if let Some(turn) = directory.path().parent().and_then(saihai_connect::turn_above) {
+            let error =
+                Error::usage(format!("a gate is answered by a person, and this is the agent of `{turn}`"));
+            return Err(error.hint("answer it in a terminal of your own"));
+        }
         let (_, _, wants) = open_gate(&directory)?;
         let given = self.given(wants)?;
         let words = match &given {

@@ -47,17 +47,26 @@ pub(super) fn run_marked(run_directory: &Path, environment: &[u8]) -> bool {
     has(environment, DIRECTORY, &written(run_directory))
 }
 
+/// The turn of one of these runs that an environment, as the kernel shows it, belongs to.
+pub(super) fn turn_in(runs: &Path, environment: &[u8]) -> Option<String> {
+    let directory = value(environment, DIRECTORY)?;
+    let is_one = Path::new(&directory).parent().is_some_and(|parent| written(parent) == written(runs));
+    value(environment, TURN).filter(|_| is_one)
+}
+
+fn value(environment: &[u8], name: &str) -> Option<String> {
+    let mut variables = environment.split(|byte| *byte == 0);
+    let set = variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(set).into_owned())
+}
+
 /// A directory in the one way it is always written, however it was reached.
 fn written(directory: &Path) -> String {
     std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned()).display().to_string()
 }
 
-fn has(environment: &[u8], name: &str, value: &str) -> bool {
-    let mut variables = environment.split(|byte| *byte == 0);
-    variables.any(|variable| {
-        let set = variable.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-        set == Some(value.as_bytes())
-    })
+fn has(environment: &[u8], name: &str, expected: &str) -> bool {
+    value(environment, name).as_deref() == Some(expected)
 }
 
 #[cfg(test)]
@@ -75,5 +84,9 @@ mod tests {
         check(b"XSAIHAI_TURN=a.1.1.1\0SAIHAI_RUN_DIRECTORY=/p/.saihai/runs/r", false);
         check(b"", false);
         assert!(run_marked(Path::new("/p"), b"SAIHAI_RUN_DIRECTORY=/p\0X=1"));
+        let environment = b"X=1\0SAIHAI_TURN=a.1.1.1\0SAIHAI_RUN_DIRECTORY=/p/.saihai/runs/r\0";
+        assert_eq!(turn_in(Path::new("/p/.saihai/runs"), environment).as_deref(), Some("a.1.1.1"));
+        assert_eq!(turn_in(Path::new("/q/.saihai/runs"), environment), None);
+        assert_eq!(turn_in(Path::new("/p/.saihai/runs"), b"X=1"), None);
     }
 }

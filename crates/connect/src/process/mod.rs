@@ -23,7 +23,7 @@ pub(crate) use grace::{Grace, Plea};
 pub(crate) use mark::Mark;
 pub(crate) use pipes::{Pipes, read};
 pub(crate) use run::{Ended, Error, Heard, Program, exchange, run};
-pub use sweep::sweep;
+pub use sweep::{sweep, turn_above};
 pub(crate) use wait::Status;
 
 #[cfg(test)]

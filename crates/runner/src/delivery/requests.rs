@@ -83,11 +83,11 @@ impl Delivering {
         let is_mergeable = request.mergeable == Some(true);
         Ok(match checks.verdict() {
             ChecksVerdict::Red => done("red", [("why", json!(checks.red.join(", ")))]),
-            ChecksVerdict::Green if is_mergeable => done("green", []),
+            ChecksVerdict::Green if is_mergeable => ready(&request),
             // Also who merges without checks waits for those that are about to begin.
             ChecksVerdict::None if self.looks.fetch_add(1, Ordering::Relaxed) >= LOOKS => {
                 match is_mergeable && destination.without_checks {
-                    true => done("green", []),
+                    true => ready(&request),
                     false => Outcome::Waiting { reason: no_checks(&request) },
                 }
             }
@@ -179,9 +179,19 @@ fn in_the_way(request: &PullRequest) -> Option<String> {
             let head = &request.head_commit;
             Some(format!("conflict: {address} ({head} with {})", request.base))
         }
-        // Blocked although its checks may be green: a review, or a rule of the branch.
-        Some("blocked") if request.mergeable == Some(true) => None,
         Some(_) | None => None,
+    }
+}
+
+/// What follows once nothing but the branch's own rules can be in the way. A token that may do anything would be allowed
+/// to break them, so they are looked at before the forge is asked (I-60).
+fn ready(request: &PullRequest) -> Outcome {
+    match request.mergeable_state.as_deref() {
+        Some("blocked") => {
+            let why = "a review or another rule of its base is in the way";
+            Outcome::Waiting { reason: format!("{why} of {}", request.address) }
+        }
+        Some(_) | None => done("green", []),
     }
 }
 

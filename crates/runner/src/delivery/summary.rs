@@ -1,7 +1,10 @@
 //! What a run says of its work, for those who did not watch it.
 
+use std::path::Path;
+
 use saihai_model::{Cost, Millis, Usd};
 
+use crate::disk::{Beneath, Content};
 use crate::project::{Outcome, Stages};
 use crate::{Error, RunDirectory};
 
@@ -63,10 +66,36 @@ impl Summary {
             sum.cost = sum.cost.plus(told.cost);
             sum.time = Millis(sum.time.0.saturating_add(length.0));
         }
-        let report = outcome.reports.last().and_then(|file| {
-            std::fs::read_to_string(std::path::Path::new(&outcome.report_directory).join(file)).ok()
-        });
+        let report = outcome.reports.last().and_then(|file| read(Path::new(&outcome.report_directory), file));
         let text = report.or(outcome.output).unwrap_or_default();
         Ok(Self { run: outcome.run, text, stages: sums, turns: outcome.turns, cost: outcome.cost, time })
+    }
+}
+
+/// A report as it lies there. An agent can write there as well, so that nothing is read through a link of its making.
+fn read(directory: &Path, file: &str) -> Option<String> {
+    match Beneath::open(directory).and_then(|directory| directory.read(file)) {
+        Ok(Content::File(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        Ok(Content::Absent | Content::Unsafe(_)) | Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // I-52: what is published is what stands there, and nothing it points to.
+    #[test]
+    fn a_report_that_an_agent_made_a_link_is_not_published() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::write(root.join("key"), "secret").unwrap();
+        let reports = root.join("reports");
+        std::fs::create_dir(&reports).unwrap();
+        std::fs::write(reports.join("a.md"), "done").unwrap();
+        std::os::unix::fs::symlink(root.join("key"), reports.join("b.md")).unwrap();
+        assert_eq!(read(&reports, "a.md").as_deref(), Some("done"));
+        assert_eq!(read(&reports, "b.md"), None);
+        assert_eq!(read(&reports, "../key"), None);
     }
 }

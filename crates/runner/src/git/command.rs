@@ -1,6 +1,6 @@
 //! The one place where the git program is started.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
@@ -68,6 +68,18 @@ impl Environment {
         git
     }
 }
+
+/// Has git go by a setting, whatever its files say. In its environment, because on a command line everything behind the
+/// first `=` would be taken for the value, and the name of a filter may hold one.
+pub(crate) fn configure(git: &mut Command, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
+    let told = git.get_envs().find(|(name, _)| *name == COUNT).and_then(|(_, value)| value);
+    let count: usize = told.and_then(|count| count.to_str()?.parse().ok()).unwrap_or(0);
+    git.env(format!("GIT_CONFIG_KEY_{count}"), key)
+        .env(format!("GIT_CONFIG_VALUE_{count}"), value)
+        .env(COUNT, (count + 1).to_string());
+}
+
+const COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// What it printed; an error with what it complained of where it refused.
 pub(crate) fn output(git: &mut Command, named: &str) -> Result<Vec<u8>, Error> {

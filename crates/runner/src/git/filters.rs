@@ -1,53 +1,61 @@
 //! Filters: programs that git runs over the content of files whenever it compares them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 
 use super::{Error, Git};
 
 /// The keys of a filter that name programs.
 const PROGRAMS: [&str; 3] = ["clean", "smudge", "process"];
 
+/// A key and its value. Neither need be UTF-8, and a key may hold anything.
+pub(super) type Setting = (OsString, OsString);
+
 /// Settings by which every filter that a repository itself describes is what the user's own configuration says of it:
 /// nothing, mostly.
-pub(super) fn held(git: &Git) -> Result<Vec<String>, Error> {
+pub(super) fn held(git: &Git) -> Result<Vec<Setting>, Error> {
     let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
-    let said = match git.run("config", &["--null", "--show-scope", "--includes", "--get-regexp", pattern]) {
-        Ok(said) => said,
+    match git.run("config", &["--null", "--show-scope", "--includes", "--get-regexp", pattern]) {
+        Ok(said) => Ok(settings(&said)),
         // There are none.
-        Err(Error::Refused { .. }) => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let text = String::from_utf8_lossy(&said);
-    Ok(settings(&text))
+        Err(Error::Refused { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Scope and `key\nvalue`, each ended by a NUL.
-fn settings(said: &str) -> Vec<String> {
-    let mut parts = said.split('\0');
+fn settings(said: &[u8]) -> Vec<Setting> {
+    let mut parts = said.split(|byte| *byte == 0);
     let (mut own, mut foreign) = (BTreeMap::new(), Vec::new());
     while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
-        let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
-        let Some((name, kind)) = key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.')) else {
-            continue;
-        };
+        let (key, value) =
+            parted(entry, entry.iter().position(|byte| *byte == b'\n')).unwrap_or((entry, b"true"));
+        let Some(rest) = key.strip_prefix(b"filter.") else { continue };
+        let Some((name, kind)) = parted(rest, rest.iter().rposition(|byte| *byte == b'.')) else { continue };
         match scope {
-            "global" | "system" => {
-                own.insert((name.to_owned(), kind.to_owned()), value.to_owned());
+            b"global" | b"system" => {
+                own.insert((name, kind), value);
             }
-            _ => foreign.push(name.to_owned()),
+            _ => foreign.push(name),
         }
     }
-    foreign.sort();
+    foreign.sort_unstable();
     foreign.dedup();
     let mut held = Vec::new();
     for name in foreign {
-        let said = |kind: &str| own.get(&(name.clone(), kind.to_owned())).cloned();
-        held.extend(
-            PROGRAMS.iter().map(|kind| format!("filter.{name}.{kind}={}", said(kind).unwrap_or_default())),
-        );
-        held.push(format!("filter.{name}.required={}", said("required").unwrap_or("false".to_owned())));
+        for (kind, usual) in PROGRAMS.into_iter().map(|kind| (kind, "")).chain([("required", "false")]) {
+            let value = own.get(&(name, kind.as_bytes())).copied().unwrap_or(usual.as_bytes());
+            let key = [b"filter.", name, b".", kind.as_bytes()].concat();
+            held.push((OsString::from_vec(key), OsString::from_vec(value.to_vec())));
+        }
     }
     held
+}
+
+/// What stands before and behind a byte.
+fn parted(bytes: &[u8], at: Option<usize>) -> Option<(&[u8], &[u8])> {
+    at.map(|at| (&bytes[..at], &bytes[at + 1..]))
 }
 
 #[cfg(test)]
@@ -57,21 +65,27 @@ mod tests {
     #[test]
     fn a_filter_of_the_repository_is_what_the_user_says_of_it() {
         let said = "global\0filter.lfs.clean\ngit-lfs clean\0global\0filter.lfs.required\ntrue\0\
-                    local\0filter.evil.clean\nrm -rf\0worktree\0filter.lfs.process\nevil\0";
+                    local\0filter.evil.clean\nrm -rf\0worktree\0filter.lfs.process\nevil\0local\0filter.a=b.clean\nx\0";
+        let held = settings(said.as_bytes());
+        let shown = held.iter().map(|(key, value)| format!("{} is {:?}", key.display(), value));
         assert_eq!(
-            settings(said),
+            shown.collect::<Vec<_>>(),
             [
-                "filter.evil.clean=",
-                "filter.evil.smudge=",
-                "filter.evil.process=",
-                "filter.evil.required=false",
-                "filter.lfs.clean=git-lfs clean",
-                "filter.lfs.smudge=",
-                "filter.lfs.process=",
-                "filter.lfs.required=true",
+                r#"filter.a=b.clean is """#,
+                r#"filter.a=b.smudge is """#,
+                r#"filter.a=b.process is """#,
+                r#"filter.a=b.required is "false""#,
+                r#"filter.evil.clean is """#,
+                r#"filter.evil.smudge is """#,
+                r#"filter.evil.process is """#,
+                r#"filter.evil.required is "false""#,
+                r#"filter.lfs.clean is "git-lfs clean""#,
+                r#"filter.lfs.smudge is """#,
+                r#"filter.lfs.process is """#,
+                r#"filter.lfs.required is "true""#,
             ]
         );
-        assert!(settings("global\0filter.lfs.clean\ngit-lfs clean\0").is_empty());
-        assert!(settings("").is_empty());
+        assert!(settings(b"global\0filter.lfs.clean\ngit-lfs clean\0").is_empty());
+        assert!(settings(b"").is_empty());
     }
 }

@@ -22,6 +22,8 @@ use std::process::Command;
 
 use sha2::{Digest as _, Sha256};
 
+use self::filters::Setting;
+
 pub(crate) use changed::{Changed, Section};
 pub use command::Environment;
 pub use tracked::Tracked;
@@ -32,7 +34,7 @@ pub struct Git {
     root: PathBuf,
     environment: Environment,
     /// Configuration that holds whatever the repository says.
-    held: Vec<String>,
+    filters: Vec<Setting>,
 }
 
 /// Why git did not do what was asked.
@@ -76,8 +78,8 @@ pub(crate) fn is_own(path: &str) -> bool {
 impl Git {
     /// The repository whose files lie at `root`; nothing where there is none.
     pub fn open(root: &Path) -> Result<Option<Self>, Error> {
-        let held = HELD.map(str::to_owned).to_vec();
-        let mut git = Self { root: root.to_owned(), environment: Environment::of_process(), held };
+        let (environment, filters) = (Environment::of_process(), Vec::new());
+        let mut git = Self { root: root.to_owned(), environment, filters };
         match git.say("rev-parse", &["--is-inside-work-tree"]) {
             Ok(said) if said.trim() == "true" => {}
             Ok(_) => return Ok(None),
@@ -85,7 +87,7 @@ impl Git {
             Err(Error::Refused { said, .. }) if said.contains("not a git repository") => return Ok(None),
             Err(error) => return Err(error),
         }
-        git.held.extend(filters::held(&git)?);
+        git.filters = filters::held(&git)?;
         Ok(Some(git))
     }
 
@@ -246,8 +248,11 @@ impl Git {
         git.env("GIT_OPTIONAL_LOCKS", "0").current_dir(&self.root);
         // The repository cannot say that its files lie elsewhere.
         git.arg("--work-tree").arg(&self.root);
-        for setting in &self.held {
-            git.arg("-c").arg(setting);
+        for setting in HELD {
+            git.args(["-c", setting]);
+        }
+        for (key, value) in &self.filters {
+            command::configure(&mut git, key, value);
         }
         git.arg(command);
         git

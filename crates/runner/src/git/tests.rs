@@ -94,6 +94,18 @@ fn a_filter_that_only_the_repository_describes_does_not_run() {
     trap.repository.git(&["config", "filter.own.required", "true"]);
     trap.repository.write(".gitattributes", "*.txt filter=own\n");
     trap.check();
+    // Nor one whose name holds what ends a key elsewhere, or is no text.
+    for name in [&b"a=b"[..], b"a.b=c", b"\xff"] {
+        let trap = Trap::new();
+        let program = trap.program.as_bytes();
+        let described = [b"[filter \"", name, b"\"]\n\tclean = ", program, b"\n"].concat();
+        let path = trap.repository.root().join(".git/config");
+        let config = [fs::read(&path).unwrap(), described].concat();
+        fs::write(&path, config).unwrap();
+        let attributes = [b"*.txt filter=", name, b"\n"].concat();
+        fs::write(trap.repository.root().join(".gitattributes"), attributes).unwrap();
+        trap.check();
+    }
     // Nor one that is described in a file of its own.
     let trap = Trap::new();
     let included = format!("[filter \"own\"]\n\tclean = {}\n", trap.program);

@@ -5,7 +5,7 @@ use std::process::Command;
 use super::private::Private;
 use super::{Error, ItemLock, Repository};
 use crate::git;
-use crate::git::command::output;
+use crate::git::command::{configure, output};
 
 /// What is pushed, and where.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,10 @@ pub struct Pushing<'a> {
 
 /// A key to a forge. It is told to git in its environment, never on a command line, and not kept by any helper.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct Token {
+    secret: String,
+    host: String,
+}
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -31,24 +34,26 @@ impl std::fmt::Debug for Token {
 }
 
 impl Token {
-    /// Of this text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+    /// Of this text, for this host.
+    pub fn new(text: impl Into<String>, host: impl Into<String>) -> Self {
+        Self { secret: text.into(), host: host.into() }
     }
 
-    /// Has git show it to the server of an address, if that is spoken to in secret, and to no other.
+    /// Has git show it to the server of an address, if that is its own and is spoken to in secret, and to no other:
+    /// what a remote is called is written where agents can write (I-12).
     pub(crate) fn lend(&self, git: &mut Command, url: &str) {
         let Some(rest) = url.strip_prefix("https://") else { return };
-        let host = rest.split('/').next().unwrap_or_default();
+        let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
         let host = host.rsplit('@').next().unwrap_or(host);
+        let name = host.split_once(':').map_or(host, |(name, _)| name);
+        if !name.eq_ignore_ascii_case(&self.host) {
+            return;
+        }
         let key = format!("credential.https://{host}.helper");
         // The first, being empty, has git forget all others.
-        git.env("GIT_CONFIG_COUNT", "2")
-            .env("GIT_CONFIG_KEY_0", &key)
-            .env("GIT_CONFIG_VALUE_0", "")
-            .env("GIT_CONFIG_KEY_1", &key)
-            .env("GIT_CONFIG_VALUE_1", ANSWER)
-            .env(VARIABLE, &self.0);
+        configure(git, &key, "");
+        configure(git, &key, ANSWER);
+        git.env(VARIABLE, &self.secret);
     }
 }
 

@@ -150,3 +150,27 @@ fn a_gate_swallows_no_reminder() {
         "{prompt}"
     );
 }
+
+// I-43: agents hold no means of answering, also not those of another run, and also not by forgetting who they are.
+#[test]
+fn an_agent_cannot_say_yes_for_a_person() {
+    let project = project(&format!("gates: [pre-loop]\n{RING}"), &REPLIES);
+    run(&project).exits(6);
+    let waiting = project.runs()[0].clone();
+    let program = crate::support::PROGRAM;
+    project.write(
+        "script.yaml",
+        format!(
+            "script: 1\nreplies:\n  - {{text: LOOP_COMPLETE, runs: [{{argv: [sh, -c, '{program} answer {waiting} yes > said 2>&1; env -i {program} answer {waiting} yes >> said 2>&1; true']}}]}}\n"
+        ),
+    );
+    project.saihai(["run", "hats:simple", "T", "--script", "script.yaml"]).run().exits(0);
+    let said = project.read("said");
+    assert_eq!(
+        said.matches("a gate is answered by a person, and this is the agent of `").count(),
+        2,
+        "{said}"
+    );
+    let shown = project.saihai(["show", &waiting, "--json"]).run().exits(0).json();
+    assert_eq!(shown[0]["result"]["outcome"], "parked", "{shown:?}");
+}

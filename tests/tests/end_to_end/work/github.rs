@@ -129,6 +129,21 @@ fn a_red_check_fails_and_what_a_person_must_do_waits() {
     assert_eq!(outcomes(&red), ["#7 failed"]);
 }
 
+// I-60: what the forge would let a powerful token do is not done.
+#[test]
+fn a_review_that_is_required_is_waited_for_although_the_token_could_merge() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        one(state);
+        state.guarded = true;
+    });
+    let waits = scene.work(&["--label", "saihai", "--merge"]).exits(6);
+    assert!(waits.stdout.contains("a review or another rule of its base is in the way"), "{waits}");
+    assert!(!scene.server.state().pull_requests[&8].merged, "{waits}");
+    scene.server.change(|state| state.guarded = false);
+    let merged = scene.work(&["--label", "saihai", "--merge"]).exits(0);
+    assert_eq!(outcomes(&merged), ["#7 merged"]);
+}
+
 // case 15
 #[test]
 fn who_depends_on_an_open_pull_request_waits_until_it_is_merged() {

@@ -45,13 +45,14 @@ pub(super) fn fetch(
         let found = github.pull_request(number).await.map_err(issue::refused)?;
         let host = Address::parse(&settings.work.api).map_err(|error| Error::usage(error.to_string()))?;
         let token = find_token(host.host(), &with.environment).await;
-        Ok((found, token.map_err(|error| Error::usage(error.to_string()))?))
+        let token = token.map_err(|error| Error::usage(error.to_string()))?;
+        Ok((found, Token::new(token.secret(), host.host())))
     })?;
     let remote = &settings.work.remote;
     let url = git.remote_url(remote).map_err(failed)?;
     let url = url.ok_or_else(|| Error::usage(format!("there is no remote `{remote}` to fetch from")))?;
     let references = [format!("refs/pull/{number}/head"), format!("refs/heads/{}", pull_request.base)];
-    let tips = git.fetch(&url, &references, &Token::new(token.secret())).map_err(failed)?;
+    let tips = git.fetch(&url, &references, &token).map_err(failed)?;
     let [head, base] = tips.as_slice() else { return Err(Error::unavailable("git fetched something else")) };
     let subject = proposed(root, number, (&pull_request.base, base), head).map_err(refusal)?;
     Ok(Proposed { subject, head: head.clone() })

@@ -128,7 +128,8 @@ impl Ground {
 
     /// What the forge is shown where something is pushed.
     pub(crate) fn push_token(&self) -> Option<repository::Token> {
-        self.access.as_ref().map(|access| repository::Token::new(access.token.secret()))
+        let access = self.access.as_ref()?;
+        Some(repository::Token::new(access.token.secret(), access.address.host()))
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) async fn outside(
             let bad = |error: &dyn std::fmt::Display| Error::usage(error.to_string());
             let address = Address::parse(&destination.api).map_err(|error| bad(&error))?;
             let token = find_token(address.host(), &with.environment).await.map_err(|error| bad(&error))?;
-            let shown = repository::Token::new(token.secret());
+            let shown = repository::Token::new(token.secret(), address.host());
             let github = Github::open(Access::new(address, destination.repository.clone(), token));
             Some(Forge { github: github.map_err(|error| refused_by_forge(&error))?, token: shown })
         }

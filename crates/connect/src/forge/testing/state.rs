@@ -35,6 +35,8 @@ pub struct ForgeState {
     pub git: Option<PathBuf>,
     /// A check is green for every commit that nothing else is said of.
     pub all_green: bool,
+    /// Whether a rule of the branch, such as a review, stands before every merge. Who may do anything may merge all the same.
+    pub guarded: bool,
 }
 
 /// An issue.
@@ -129,6 +131,7 @@ impl Default for ForgeState {
             forbidden_method: None,
             git: None,
             all_green: false,
+            guarded: false,
         }
     }
 }
@@ -231,6 +234,7 @@ impl ForgeState {
             "base": {"ref": kept.base},
             "mergeable": kept.mergeable,
             "mergeable_state": match kept.mergeable {
+                Some(true) if self.guarded => "blocked",
                 Some(true) => "clean",
                 Some(false) => "dirty",
                 None => "unknown",

@@ -111,7 +111,7 @@ fn a_token_is_shown_to_the_server_of_the_address_and_to_no_other() {
     scene.write("home/.gitconfig", &format!("{own}[credential]\n\thelper = \"{helper}\"\n"));
     let repository = scene.repository();
     let private = Private::make(&repository, None).unwrap();
-    let token = Token::new("a token \"of\" $ours");
+    let token = Token::new("a token \"of\" $ours", "forge.example");
     let asked = |url: &str, host: &str| {
         let mut git = private.command("credential");
         token.lend(git.arg("fill"), url);
@@ -126,6 +126,18 @@ fn a_token_is_shown_to_the_server_of_the_address_and_to_no_other() {
     let forge = "https://forge.example/o/r.git";
     assert_eq!(asked(forge, "forge.example"), "password=a token \"of\" $ours");
     assert_eq!(asked("https://name@forge.example", "forge.example"), "password=a token \"of\" $ours");
+    assert_eq!(
+        asked("https://Forge.example:443/o/r.git", "Forge.example:443"),
+        "password=a token \"of\" $ours"
+    );
+    // An agent may have named another server in the meantime, or one that looks alike.
+    for evil in [
+        "https://evil.example/o/r.git",
+        "https://forge.example@evil.example",
+        "https://evil.example?@forge.example",
+    ] {
+        assert_eq!(asked(evil, "evil.example"), "password=own", "{evil}");
+    }
     assert_eq!(asked(forge, "other.example"), "password=own");
     assert_eq!(asked(forge, "forge.example.evil"), "password=own");
     assert_eq!(asked("http://forge.example/o/r.git", "forge.example"), "password=own");
