@@ -15,6 +15,8 @@ pub(super) struct Unusable {
     pub(super) pointer: String,
     /// What is wrong there.
     pub(super) why: String,
+    /// What to write instead, where that is known.
+    pub(super) hint: Option<&'static str>,
 }
 
 /// Compiles a schema as judgment will, with the same bounds. A reply is an object, so a schema that takes none is of no
@@ -24,12 +26,14 @@ pub(super) fn check(schema: &Json) -> Result<(), Unusable> {
     let built = jsonschema::options().offline().with_pattern_options(patterns).build(schema);
     if let Err(error) = built {
         let pointer = error.instance_path().as_str().to_owned();
-        let is_type = pointer.rsplit('/').next() == Some("type");
-        let why = match error.instance().as_str().filter(|_| is_type) {
-            Some(word) => format!("{} is none of the types {}", quoted(word), list_of(TYPES, "and")),
-            None => error.to_string(),
+        let why = match (pointer.rsplit('/').next(), error.instance().as_str()) {
+            (Some("type"), Some(word)) => {
+                format!("{} is none of the types {}", quoted(word), list_of(TYPES, "and"))
+            }
+            (Some("pattern"), Some(pattern)) => format!("{} is no regular expression", quoted(pattern)),
+            (_, _) => error.to_string(),
         };
-        return Err(Unusable { pointer, why });
+        return Err(Unusable { pointer, why, hint: None });
     }
     let takes_objects = match schema.get("type") {
         Some(Json::String(kind)) => kind == "object",
@@ -41,6 +45,7 @@ pub(super) fn check(schema: &Json) -> Result<(), Unusable> {
         false => Err(Unusable {
             pointer: "/type".to_owned(),
             why: "a reply is read as an object, and this takes none".to_owned(),
+            hint: Some("write `\"type\": \"object\"`, with what is wanted under a key of it"),
         }),
     }
 }
@@ -63,7 +68,7 @@ mod tests {
         insta::assert_snapshot!(wrong(&json!({"type": "nonsense"})), @"/type: `nonsense` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
         insta::assert_snapshot!(wrong(&json!({"type": "array"})), @"/type: a reply is read as an object, and this takes none");
         let pattern = json!({"properties": {"a": {"type": "string", "pattern": "("}}});
-        insta::assert_snapshot!(wrong(&pattern), @r#"/properties/a/pattern: "(" is not a "regex""#);
+        insta::assert_snapshot!(wrong(&pattern), @"/properties/a/pattern: `(` is no regular expression");
         insta::assert_snapshot!(wrong(&json!({"required": "a"})), @r#"/required: "a" is not of type "array""#);
         insta::assert_snapshot!(wrong(&json!({"$ref": "https://example.com/x"})), @": Resource 'https://example.com/x' is not present in a registry and retrieving it failed: Retrieval is disabled, cannot fetch https://example.com/x");
     }

@@ -39,9 +39,10 @@ impl Output {
 }
 
 fn of_schema(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Output {
-    if let Err(Unusable { pointer, why }) = json_schema::check(&value.node().to_json()) {
+    if let Err(Unusable { pointer, why, hint }) = json_schema::check(&value.node().to_json()) {
         let message = format!("this schema cannot be used: {why}");
-        diagnostics.push(inside(value, &pointer).error("bad-value", message).label("nothing can fit this"));
+        let diagnostic = inside(value, &pointer).error("bad-value", message).label("nothing can fit this");
+        diagnostics.push(diagnostic.maybe_hint(hint.map(str::to_owned)));
     }
     let required: Vec<String> = value
         .get("required")

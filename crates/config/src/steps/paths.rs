@@ -31,8 +31,7 @@ impl Paths<'_> {
         }
         let path = directory.join(&written.value);
         if self.is_outside(&path) {
-            let message =
-                format!("{} is a link that leads out of the project", quoted(&self.places.shown(&path)));
+            let message = format!("{} leads out of the project by a link", quoted(&self.places.shown(&path)));
             return Err(Box::new(written.error("path-escape", message).label("leads out of the project")));
         }
         Ok(path)

@@ -202,7 +202,7 @@ impl<'a> Prompts<'a> {
     ) -> Result<Option<Passage>, ()> {
         let shown = self.paths.places.shown(path);
         if self.paths.is_outside(path) {
-            let message = format!("{} is a link that leads out of the project", quoted(&shown));
+            let message = format!("{} leads out of the project by a link", quoted(&shown));
             diagnostics.push(at.error("path-escape", message).label("leads out of the project"));
             return Err(());
         }

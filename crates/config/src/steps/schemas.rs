@@ -76,8 +76,8 @@ impl<'a> Schemas<'a> {
         let mut whole = Whole { schemas: self, at: &name.at, diagnostics, open: Vec::new(), size: 0 };
         let usable = |schema: Json| match json_schema::check(&schema) {
             Ok(()) => Ok(schema),
-            Err(Unusable { pointer, why }) if pointer.is_empty() => Err(why),
-            Err(Unusable { pointer, why }) => Err(format!("at {}: {why}", quoted(&pointer))),
+            Err(Unusable { pointer, why, .. }) if pointer.is_empty() => Err(why),
+            Err(Unusable { pointer, why, .. }) => Err(format!("at {}: {why}", quoted(&pointer))),
         };
         match whole.target(&path, &pointer).and_then(usable) {
             Ok(schema) => {

@@ -182,9 +182,12 @@ pub(super) fn supplied(
     }
     if custom.required && matches!(supply, Some(Supply::Nothing(_)) | None) {
         let message = format!("nothing supplies {} from {}", quoted(&name.value), quoted(source));
-        let hint = (source == "github").then(|| "add `--issue N`".to_owned());
-        let diagnostic = name.error("unknown-variable", message).label("it is required");
-        diagnostics.push(diagnostic.maybe_hint(hint));
+        let hint = match source {
+            "github" => "add `--issue N`",
+            "parameter" => "declare it in `parameters` of `agent.json`",
+            _ => "no step outputs it, and Saihai has no variable of that name",
+        };
+        diagnostics.push(name.error("unknown-variable", message).label("it is required").hint(hint));
         return None;
     }
     supply

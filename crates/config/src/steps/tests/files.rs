@@ -93,7 +93,7 @@ fn a_link_that_leads_out_of_the_project_is_refused() {
     let mut project = Project::tailor().without("prompts/order/measure/text/f_default.md");
     project.source.add("/secret/passwords.md", "hunter2");
     project.source.link(format!("{HOME}/prompts/order/measure/text/f_default.md"), "/secret/passwords.md");
-    insta::assert_snapshot!(project.said(), @"error steps/path-escape steps_registry.json:16:17 `.agent/tailor/prompts/order/measure/text/f_default.md` is a link that leads out of the project");
+    insta::assert_snapshot!(project.said(), @"error steps/path-escape steps_registry.json:16:17 `.agent/tailor/prompts/order/measure/text/f_default.md` leads out of the project by a link");
 }
 
 // S-1: the agent, its steps, what stands above them on this machine, and every text.
@@ -126,8 +126,8 @@ fn a_directory_that_would_be_made_behind_a_link_out_of_the_project_is_refused() 
         project.source.link("/p/link", "/out");
         project.said()
     };
-    insta::assert_snapshot!(logging("link/sub/deeper"), @"error steps/path-escape agent.json:14:18 `link/sub/deeper` is a link that leads out of the project");
-    insta::assert_snapshot!(logging("link"), @"error steps/path-escape agent.json:14:18 `link` is a link that leads out of the project");
+    insta::assert_snapshot!(logging("link/sub/deeper"), @"error steps/path-escape agent.json:14:18 `link/sub/deeper` leads out of the project by a link");
+    insta::assert_snapshot!(logging("link"), @"error steps/path-escape agent.json:14:18 `link` leads out of the project by a link");
     assert_eq!(logging("logs/sub"), "");
 }
 

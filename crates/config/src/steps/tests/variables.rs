@@ -260,7 +260,7 @@ fn custom_variables_are_written_without_a_prefix() {
     let project = quote("{x} {missing}").registry("/steps/quote/customVariables", computed);
     insta::assert_snapshot!(project.said(), @r"
     error steps/not-supported steps_registry.json:45:21 a variable that is computed is not supported (compute it before and give it as a parameter)
-    error steps/unknown-variable steps_registry.json:48:19 nothing supplies `missing` from `parameter`
+    error steps/unknown-variable steps_registry.json:48:19 nothing supplies `missing` from `parameter` (declare it in `parameters` of `agent.json`)
     ");
 }
 
@@ -293,7 +293,7 @@ fn a_custom_variable_comes_from_where_it_says() {
     warning steps/unused-variable steps_registry.json:49:19 the variable `input` is used nowhere in this step
     ");
     let output = json!([{"name": "measure_height", "source": "parameter", "required": true}]);
-    insta::assert_snapshot!(custom("{measure_height}", output).said(), @"error steps/unknown-variable steps_registry.json:44:19 nothing supplies `measure_height` from `parameter`");
+    insta::assert_snapshot!(custom("{measure_height}", output).said(), @"error steps/unknown-variable steps_registry.json:44:19 nothing supplies `measure_height` from `parameter` (declare it in `parameters` of `agent.json`)");
 }
 
 #[test]
