@@ -169,6 +169,12 @@ impl Git {
         self.listed(&["--cached", "--others"], &[directory])
     }
 
+    /// Whether a file is one that git tracks, or at least does not ignore.
+    pub(crate) fn shows(&self, file: &Path) -> Result<bool, Error> {
+        let Some(name) = file.to_str() else { return Ok(false) };
+        Ok(self.listed(&["--cached", "--others"], &[name])?.iter().any(|path| path == file))
+    }
+
     /// Names need not be UTF-8.
     fn listed(&self, which: &[&str], below: &[&str]) -> Result<Vec<PathBuf>, Error> {
         let flags = [which, &["--exclude-standard", "-z", "--"], below].concat();

@@ -1,5 +1,6 @@
 //! The report of a run: what its agents said, folded with what was decided before they were asked.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -14,6 +15,7 @@ use saihai_judge::review::{
 use saihai_model::{Json, Millis, Moment, Subject, SubjectMode, Workflow};
 
 use super::results::{Results, Unpaid};
+use crate::git::{self, Git};
 use crate::subject::{FrozenSubject, SUBJECT, whole};
 use crate::{Error, RunDirectory, Runs, State, Summary};
 
@@ -47,6 +49,8 @@ pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
 /// # Errors
 /// Runs that cannot be read; a single one that is damaged is passed over.
 pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, Error> {
+    // A commit that is checked out by itself belongs to none, and another such commit may have nothing to do with it.
+    let Some(branch) = branch else { return Ok(None) };
     for listed in runs.list()? {
         let is_over = |summary: &Summary| matches!(summary.state, State::Ended { .. });
         if !listed.summary.as_ref().is_ok_and(is_over) {
@@ -54,8 +58,8 @@ pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, 
         }
         let directory = runs.find(&listed.run)?;
         let plan = directory.workflow().ok().and_then(|workflow| Plan::of(&workflow));
-        if plan.is_some_and(|plan| plan.branch.as_deref() == branch)
-            && let Some(report) = saved_report(&directory)?
+        if plan.is_some_and(|plan| plan.branch.as_deref() == Some(branch))
+            && let Ok(Some(report)) = saved_report(&directory)
         {
             return Ok(Some(report));
         }
@@ -290,9 +294,10 @@ fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult], baseline: O
     }
     let reviewed = |path: &String| frozen.subject.files.iter().any(|file| file.path == *path);
     let findings = results.iter().flat_map(|result| &result.findings);
+    let git = LazyCell::new(|| Git::open(Path::new(root)));
     for named in findings.filter_map(|finding| finding.file.as_deref()) {
         for path in code.places(named).into_iter().filter(|path| !reviewed(path)) {
-            if let Some(text) = beside(Path::new(root), &path) {
+            if let Some(text) = beside(Path::new(root), &git, &path) {
                 code = code.with(&path, Source::other(text));
             }
         }
@@ -307,13 +312,20 @@ fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult], baseline: O
     code
 }
 
-/// The text of a file of the project that was not reviewed. Nothing outside of it is read, whatever links say.
-fn beside(root: &Path, path: &str) -> Option<String> {
+/// The text of a file of the project that was not reviewed. Nothing outside of it is read, whatever links say, and nothing
+/// that git ignores: reports are published, and what is ignored may be a key.
+fn beside(root: &Path, git: &Result<Option<Git>, git::Error>, path: &str) -> Option<String> {
     let root = root.canonicalize().ok()?;
     let file = root.join(path).canonicalize().ok()?;
     let inside = file.strip_prefix(&root).ok()?;
     let in_git = inside.components().any(|part| part.as_os_str() == ".git");
-    if in_git { None } else { whole(&file) }
+    let is_shown = match git {
+        Ok(Some(git)) => git.shows(inside).unwrap_or(false),
+        Ok(None) => true,
+        // What it ignores is not known.
+        Err(_) => false,
+    };
+    if in_git || !is_shown { None } else { whole(&file) }
 }
 
 /// What was left out: before anybody was asked, and because there was no money to ask.

@@ -172,7 +172,7 @@ impl Page {
         self.list(Heading::Filtered, filtered.collect());
         let fixed = report.fixed.iter().map(|one| {
             let place = one.file.as_deref().map(|file| format!("{} · ", code(file))).unwrap_or_default();
-            format!("{place}{} · {}", one.agents.join(", "), line(&one.message))
+            format!("{place}{} · {}", line(&one.agents.join(", ")), line(&one.message))
         });
         self.list(Heading::Fixed, fixed.collect());
         let left = report.not_reviewed.iter().map(|one| {

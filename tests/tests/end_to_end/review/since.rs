@@ -104,6 +104,56 @@ fn the_last_review_of_the_branch_is_the_baseline() {
     assert_eq!(states(&report(&since(&at(&[1])).exits(0))), ["persisting line 1"]);
     git(&project, &["checkout", "--quiet", "-b", "other"]);
     assert_eq!(states(&report(&since(&at(&[1])).exits(1))), [" line 1"]);
+    // A commit that is checked out by itself belongs to no branch, and is not known by another such commit.
+    git(&project, &["checkout", "--quiet", "--detach"]);
+    for _ in 0..2 {
+        let outcome = since(&at(&[1])).exits(1);
+        assert!(outcome.stderr.contains("note: no branch is checked out"), "{outcome}");
+        assert_eq!(states(&report(&outcome)), [" line 1"]);
+    }
+    // What cannot be read any more is passed over.
+    git(&project, &["checkout", "--quiet", "other"]);
+    let run = since(&at(&[1])).exits(0).stderr;
+    let run = run.lines().find_map(|line| line.strip_prefix("run ")).expect("a run").to_owned();
+    project.write(&format!(".saihai/runs/{run}/review.json"), "{");
+    assert_eq!(states(&report(&since(&at(&[1])).exits(0))), ["persisting line 1"]);
+}
+
+// R-49, case 44: a baseline is a file that anybody may have written.
+#[test]
+fn what_a_baseline_says_of_its_agents_is_printed_as_text() {
+    let project = project();
+    review(&project, &at(&[1]), &["--write-baseline", "base.json"]).exits(1);
+    let mut known: serde_json::Value = serde_json::from_str(&project.read("base.json")).expect("JSON");
+    let members = known["findings"][0]["members"].as_array_mut().expect("who found it");
+    let mut other = members[0].clone();
+    other["agent"] = "x\n::error::pwn\u{1b}[31m".into();
+    members.push(other);
+    project.write("base.json", known.to_string());
+    let told = review(&project, &at(&[]), &["--baseline", "base.json"]);
+    assert!(told.stdout.contains("pwn"), "{told}");
+    assert!(!told.stdout.contains('\u{1b}') && !told.stdout.contains("\n::"), "{told}");
+}
+
+// reports are published, and what git ignores may be a key.
+#[test]
+fn no_excerpt_is_shown_of_a_file_that_git_ignores() {
+    let project = project();
+    project.write(".gitignore", "script.yaml\n.env\n");
+    project.write(".env", "SECRET=hunter2\n");
+    project.write("kept.py", "print(1)\n");
+    let at = |file: &str| {
+        let issue = format!(
+            "{{severity: important, description: d, location: {{file_path: {file}, line_number: 1}}}}"
+        );
+        format!("  - {{for: main/a, structured: {{issues: [{issue}], overall_score: 5}}}}\n")
+    };
+    for form in ["md", "json", "sarif"] {
+        let told = review(&project, &at(".env"), &["--format", form]);
+        assert!(!told.stdout.contains("hunter2"), "{told}");
+        let other = review(&project, &at("kept.py"), &["--format", form]);
+        assert!(other.stdout.contains("print(1)"), "{other}");
+    }
 }
 
 // R-62, case 43

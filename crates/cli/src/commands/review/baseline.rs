@@ -18,7 +18,10 @@ pub(super) fn read(
     if flags.since_last {
         let last = last_report(&project.runs(), branch)?;
         if last.is_none() {
-            streams.note("no review of this branch has come to its end yet: everything counts");
+            streams.note(match branch {
+                Some(_) => "no review of this branch has come to its end yet: everything counts",
+                None => "no branch is checked out, so that no earlier review belongs here: everything counts",
+            });
         }
         return Ok(last.map(|report| serde_json::to_value(report).expect("a report has text keys only")));
     }

@@ -5,6 +5,7 @@ mod emit;
 mod flags;
 mod necessary;
 mod parser;
+mod rounds;
 mod width;
 
 use std::fmt;
@@ -91,6 +92,9 @@ impl PythonRegex {
         let whole = parser::parse(pattern)?;
         width::check_behind(&whole)?;
         let way = emit::way(&whole);
+        if way == Way::Backtracking {
+            rounds::check(&whole)?;
+        }
         let necessary = necessary::necessary(&whole).unwrap_or_default();
         let compile = |empty_text| Engine::new(&emit::emit(&whole, way, empty_text), way, &necessary);
         let matches_empty_text = compile(true)?.find("") != Found::Nowhere;

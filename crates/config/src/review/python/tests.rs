@@ -116,6 +116,19 @@ fn what_is_too_large_is_refused_and_never_compiled() {
     refused("a{65536}", "too large: the most a repeat can count is 65535 at position 1");
     refused(r"(?:\w{1000}){1000}", "too large: compiled it would take more than 10 MiB at position 0");
     refused(&"a".repeat(8_193), "too large: the pattern is longer than 8192 bytes at position 0");
+    // Rounds that all succeed never go back, so that nothing would ever stop them.
+    for bomb in [
+        "(?>(?>(?>a?+){65535}){65535}){65535}",
+        "(?:(?>(?=a)|b){65535}){65535}",
+        "(?=a{9999}b{2})c",
+        r"(a){65535}\1",
+    ] {
+        refused(
+            bomb,
+            "too large: its counted repeats take more than 10000 rounds, one inside the other at position 0",
+        );
+    }
+    check(r"(?<=x)(?:\d{1,3}\.){3}\d{1,3}", &["x10.20.30.40"], &["10.20.30.40"]);
     check(&format!("{}a{}", "(?:".repeat(190), ")".repeat(190)), &["a"], &["b"]);
 }
 
