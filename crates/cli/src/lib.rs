@@ -16,6 +16,7 @@ mod definition_flags;
 mod diagnostics;
 mod driving;
 mod error;
+mod forge_place;
 mod graph;
 mod issue;
 mod json;

@@ -16,6 +16,7 @@ use crate::agents;
 use crate::asking::Asking;
 use crate::attempt::{Attempt, Installed, Means, Staying};
 use crate::clock::{Clock, RealTime};
+use crate::forge::{ForgePlace, Viewer};
 use crate::http::{Service, Unreachable};
 use crate::process::{self, Grace};
 use crate::redact::Redactor;
@@ -34,6 +35,8 @@ pub struct Connections {
     pub clock: Arc<dyn Clock>,
     /// How long a program has between being asked to end and being ended, unless there is a hurry.
     pub grace: Millis,
+    /// The repository on a forge that models may look at, where they ask for that.
+    pub forge: Option<ForgePlace>,
     /// Our own environment, of which a program is given only what is allowed.
     pub environment: Vec<(OsString, OsString)>,
     /// The program through which others are started, so that they do not outlive us: one that answers to
@@ -51,6 +54,7 @@ impl Default for Connections {
             dry: false,
             clock: Arc::new(RealTime),
             grace: Millis::seconds(10),
+            forge: None,
             environment: std::env::vars_os().collect(),
             launcher: None,
             root: rustix::process::geteuid().is_root(),
@@ -308,7 +312,9 @@ impl<'a> Search<'a> {
             return Ok(Found::Script);
         }
         if let Some(service) = Service::open(name, &settings, &self.with.environment, &self.means.redactor) {
-            return Ok(Found::Http(Box::new(service?)));
+            let forge = self.with.forge.clone();
+            let viewer = forge.map(|place| Viewer::new(place, &self.with.environment));
+            return Ok(Found::Http(Box::new(service?.viewing(viewer))));
         }
         match agents::of(settings.kind) {
             Some(agent) => self.install(name, agent, settings).map(|found| Found::Agent(Arc::new(found))),

@@ -13,6 +13,7 @@ use super::review;
 use super::work::one;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
+use crate::forge_place::with_forge;
 use crate::own_programs;
 use crate::prepared::{connections, unusable};
 use crate::project::Project;
@@ -93,6 +94,7 @@ impl Resume {
                     }
                 }
             };
+            let with = with_forge(with, &workflow, &project, &settings, streams).await?;
             let driver = Driver::resume(directory, raise, with, Clock::system())?;
             drive(outside::reaching(driver, outside), &workflow, showing, streams).await
         })

@@ -19,6 +19,7 @@ use super::review::Review;
 use super::work::one;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
+use crate::forge_place::with_forge;
 use crate::issue::Closed;
 use crate::own_programs;
 use crate::prepared::{Prepared, Wanted, connections, insist_on_providers, unready};
@@ -114,6 +115,7 @@ impl Run {
         let is_first = ours::is_first(&project, &settings);
         block_on(async {
             // Whoever is to be asked is looked for first, and only then the forge, the issue and the branch (S-21, H-54).
+            let with = with_forge(with, &workflow, &project, &settings, streams).await?;
             let driver = Driver::start(&project.runs(), beginning, with, Clock::system())?;
             match beyond.reached(placement.as_ref(), &workflow, streams).await {
                 Err(error) => {

@@ -55,7 +55,8 @@ fn of_program(tool: &str) -> Vec<&'static str> {
 /// Those that we run ourselves for a model that only has an address.
 fn of_service(tool: &'static str) -> Vec<&'static str> {
     match tool {
-        "read_file" | "list_files" | "grep" | "git_diff" | "git_log" | "git_show" | "git_blame" => vec![tool],
+        "read_file" | "list_files" | "grep" | "git_diff" | "git_log" | "git_show" | "git_blame"
+        | "pr_view" | "issue_view" => vec![tool],
         _ => Vec::new(),
     }
 }

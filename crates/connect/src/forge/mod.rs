@@ -24,6 +24,7 @@ mod remembered;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod token;
+pub(crate) mod viewed;
 mod wire;
 
 #[cfg(test)]
@@ -39,3 +40,5 @@ pub use marked::{is_marked, marker, rewrite};
 pub use project::{ProjectItems, ProjectName, SkippedItem};
 pub use pull_requests::{NewPullRequest, PullRequest, PullRequestStanding, PullRequestState, standing};
 pub use token::{NoToken, Token, find_token};
+pub use viewed::ForgePlace;
+pub(crate) use viewed::Viewer;

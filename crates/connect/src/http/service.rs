@@ -6,6 +6,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use saihai_model::{Ask, ProviderName, ProviderSettings};
 
+use crate::forge::Viewer;
 use crate::http::api::Api;
 use crate::http::turn::Turn;
 use crate::redact::Redactor;
@@ -20,6 +21,8 @@ pub(crate) struct Service {
     pub(super) key: Option<Key>,
     pub(super) settings: ProviderSettings,
     pub(super) redactor: Arc<Redactor>,
+    /// Who looks at the project's repository on a forge for it.
+    pub(super) viewer: Option<Viewer>,
 }
 
 /// Who we are to it.
@@ -120,7 +123,12 @@ impl Service {
             Some(_) | None => {}
         }
         let (settings, redactor) = (settings.clone(), Arc::clone(redactor));
-        Ok(Self { name: name.clone(), api, url, key, settings, redactor })
+        Ok(Self { name: name.clone(), api, url, key, settings, redactor, viewer: None })
+    }
+
+    /// The same, where its models may look at a repository on a forge.
+    pub(crate) fn viewing(self, viewer: Option<Viewer>) -> Self {
+        Self { viewer, ..self }
     }
 
     /// Takes an ask; nothing is sent yet.

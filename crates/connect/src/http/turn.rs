@@ -234,7 +234,7 @@ impl Turn {
             progress(Progress::ToolStarted(shown.clone()));
             // What nobody waits for any more ends by itself.
             let (halt, guard) = Halt::after_a_while();
-            let task = start(&self.ask, &call, tools, halt);
+            let task = self.start(&call, tools, halt);
             running.push((call, shown, task, guard));
         }
         let mut done = Vec::new();
@@ -259,6 +259,31 @@ impl Turn {
             done.push(Done { call, said });
         }
         done
+    }
+
+    /// Starts a tool. Beside what it says comes whether it was denied.
+    fn start(&self, call: &Call, tools: &[&'static Tool], halt: Halt) -> Running {
+        let tool = tools.iter().copied().find(|tool| tool.name == call.name);
+        let (call, directory, run) = (call.clone(), self.ask.directory.clone(), self.ask.run.clone());
+        let viewer = self.service.viewer.clone();
+        let names: Vec<_> = tools.iter().map(|tool| tool.name).collect();
+        tokio::task::spawn_blocking(move || {
+            let Some(tool) = tool else {
+                let known = if names.is_empty() {
+                    "there is none at all".to_owned()
+                } else {
+                    format!("known: {}", names.join(", "))
+                };
+                return (Err(format!("there is no tool `{}`; {known}", brief(&call.name))), true);
+            };
+            let input = match call.input {
+                Ok(input) => input,
+                Err(text) => return (Err(format!("the arguments are not JSON: {}", brief(&text))), false),
+            };
+            let reach = Reach::open(&directory, &run, halt).map(|reach| reach.viewing(viewer));
+            let said = reach.and_then(|reach| tool.run(&reach, &input));
+            (said, false)
+        })
     }
 
     /// The reply, and the conversation put away so that it can be gone on with.
@@ -352,29 +377,6 @@ impl Conversation {
 }
 
 type Running = tokio::task::JoinHandle<(Result<String, String>, bool)>;
-
-/// Starts a tool. Beside what it says comes whether it was denied.
-fn start(ask: &Ask, call: &Call, tools: &[&'static Tool], halt: Halt) -> Running {
-    let tool = tools.iter().copied().find(|tool| tool.name == call.name);
-    let (call, directory, run) = (call.clone(), ask.directory.clone(), ask.run.clone());
-    let names: Vec<_> = tools.iter().map(|tool| tool.name).collect();
-    tokio::task::spawn_blocking(move || {
-        let Some(tool) = tool else {
-            let known = if names.is_empty() {
-                "there is none at all".to_owned()
-            } else {
-                format!("known: {}", names.join(", "))
-            };
-            return (Err(format!("there is no tool `{}`; {known}", brief(&call.name))), true);
-        };
-        let input = match call.input {
-            Ok(input) => input,
-            Err(text) => return (Err(format!("the arguments are not JSON: {}", brief(&text))), false),
-        };
-        let said = Reach::open(&directory, &run, halt).and_then(|reach| tool.run(&reach, &input));
-        (said, false)
-    })
-}
 
 /// A call in a few words: the tool and what it is about.
 fn shown(call: &Call) -> String {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use saihai_tests::FakeAgent;
+use saihai_connect::forge::testing::{ForgeServer, ForgeState};
+use saihai_tests::{Answer, ApiServer, FakeAgent};
 use serde_json::{Value, json};
 
 use super::*;
@@ -56,4 +57,37 @@ fn programs_review_with_what_only_looks_and_whatever_changes_all_the_same_is_nam
     assert_eq!(project.begun().len(), 1);
     project.write(settings, loose("[review]\nallow_unconfined = true\n"));
     project.saihai(["review"]).run().exits(0);
+}
+
+const TOKEN: &str = "canary-token-0816";
+
+// What is written on the forge is looked at with a token that no model is told and nothing keeps
+#[test]
+fn issues_and_pull_requests_are_looked_at_for_a_model_that_never_sees_the_token() {
+    let mut state = ForgeState::default();
+    state.issue(3, "It leaks", &["bug"]).body = "Nobody closes the file.".to_owned();
+    let forge = ForgeServer::start(state);
+    let project = reviewed_by(&[("a", "allowed_tools = [\"gh_read\"]\n")]);
+    let answer = r#"{"issues": [], "overall_score": 9}"#;
+    let server =
+        ApiServer::start(|_| [Answer::tool("issue_view", json!({"number": 3})), Answer::text(answer)]);
+    let settings = format!(
+        "provider = \"openai\"\n[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n[work]\nrepo = \"me/tool\"\n",
+        server.url()
+    );
+    project.write("../home/.config/saihai/config.toml", settings);
+    let review = project.saihai(["review", "--json"]).env("OPENAI_API_KEY", "sk-of-the-test");
+    let review = review.env("GITHUB_API_URL", forge.url()).env("GITHUB_TOKEN", TOKEN);
+    let outcome = review.run().exits(0);
+    assert_eq!(statuses(&report(&outcome)), ["a success"], "{outcome}");
+    let requests = server.asked();
+    let offered: Vec<_> = requests[0].body["tools"].as_array().expect("tools").iter().collect();
+    let offered: Vec<_> =
+        offered.iter().map(|tool| tool["function"]["name"].as_str().unwrap_or_default()).collect();
+    assert_eq!(offered, ["pr_view", "issue_view"]);
+    let told = requests[1].body.to_string();
+    assert!(told.contains("#3 It leaks") && told.contains("Nobody closes the file."), "{told}");
+    assert!(requests.iter().all(|request| !request.body.to_string().contains(TOKEN)));
+    assert!(!project.snapshot_contains(TOKEN), "the token was kept");
+    assert_eq!(forge.writes(), [""; 0]);
 }

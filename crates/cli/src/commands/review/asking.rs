@@ -14,6 +14,7 @@ use super::form::{Form, Said, Written};
 use super::pull_request;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
+use crate::forge_place::with_forge;
 use crate::prepared::{connections, unusable};
 use crate::project::Project;
 use crate::terminal::Streams;
@@ -73,7 +74,9 @@ impl Asking<'_> {
         let showing = Showing { past: Past::None, json: false, interactive: false, auto: false };
         let is_first = !runs.directory().is_dir();
         block_on(async {
-            let driver = Driver::start(&runs, beginning, connections(self.settings), Clock::system())?;
+            let with = connections(self.settings);
+            let with = with_forge(with, &workflow, self.project, self.settings, streams).await?;
+            let driver = Driver::start(&runs, beginning, with, Clock::system())?;
             if is_first {
                 ours::hide_quietly(self.project, self.settings);
             }

@@ -1,6 +1,7 @@
-//! What a model may look at (C-82): files below the working directory and, where a turn asks for it, their history;
-//! nothing else. There is no shell here and nothing that writes.
+//! What a model may look at (C-82): files below the working directory and, where a turn asks for it, their history, and
+//! issues and pull requests of their repository; nothing else. There is no shell here and nothing that writes.
 
+mod forge;
 mod git;
 mod grep;
 mod history;
@@ -32,6 +33,9 @@ pub(super) struct Tool {
 /// Those that look at the history; whoever wants them names them.
 static HISTORY: [&Tool; 4] = [&history::DIFF, &history::LOG, &history::SHOW, &history::BLAME];
 
+/// Those that look at what is written on the forge; whoever wants them names them too.
+static FORGE: [&Tool; 2] = [&forge::PR_VIEW, &forge::ISSUE_VIEW];
+
 /// Those that look at files.
 pub(super) static ALL: [&Tool; 3] = [&read_file::TOOL, &list_files::TOOL, &grep::TOOL];
 
@@ -41,7 +45,7 @@ pub(super) fn named(names: Option<&[String]>) -> (Vec<&'static Tool>, Vec<String
     let (known, unknown): (Vec<&String>, Vec<&String>) =
         names.iter().partition(|name| !ours(name).is_empty());
     let wanted: Vec<&str> = known.into_iter().flat_map(|name| ours(name)).copied().collect();
-    let tools = ALL.iter().chain(&HISTORY).copied().filter(|tool| wanted.contains(&tool.name));
+    let tools = ALL.iter().chain(&HISTORY).chain(&FORGE).copied().filter(|tool| wanted.contains(&tool.name));
     (tools.collect(), unknown.into_iter().cloned().collect())
 }
 
@@ -57,6 +61,9 @@ fn ours(name: &str) -> &'static [&'static str] {
         "git_log" => &["git_log"],
         "git_show" => &["git_show"],
         "git_blame" => &["git_blame"],
+        "gh_read" => &["pr_view", "issue_view"],
+        "pr_view" => &["pr_view"],
+        "issue_view" => &["issue_view"],
         _ => &[],
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::forge::Viewer;
 use crate::http::tools::ignored::Ignored;
 use crate::tree::{self, Tree};
 
@@ -19,6 +20,8 @@ pub(in crate::http) struct Reach {
     /// The run, whose own files are never kept from its agents.
     run: String,
     pub(super) halt: Halt,
+    /// Who looks at its repository on the forge, where that is known.
+    pub(super) viewer: Option<Viewer>,
 }
 
 /// Says when a tool must stop, to a tool that cannot be interrupted.
@@ -65,7 +68,12 @@ impl Drop for HaltOnDrop {
 impl Reach {
     pub(in crate::http) fn open(directory: &str, run: &str, halt: Halt) -> Result<Self, String> {
         let tree = Tree::open(Path::new(directory)).map_err(|error| error.to_string())?;
-        Ok(Self { tree, root: directory.into(), run: run.to_owned(), halt })
+        Ok(Self { tree, root: directory.into(), run: run.to_owned(), halt, viewer: None })
+    }
+
+    /// The same, where it is known who looks at the repository on its forge.
+    pub(in crate::http) fn viewing(self, viewer: Option<Viewer>) -> Self {
+        Self { viewer, ..self }
     }
 
     /// The path as it is meant, without `.` and doubled slashes, if a model may see it: not below `.git`, and not
