@@ -207,6 +207,7 @@ pub(crate) fn connections(settings: &Settings) -> Connections {
     let set = settings.providers.iter().map(|(name, provider)| (name.clone(), provider.clone()));
     Connections {
         settings: set.collect(),
+        web: settings.review.web,
         launcher: Some(launcher::this_program()),
         ..Connections::default()
     }

@@ -17,7 +17,7 @@ use crate::asking::Asking;
 use crate::attempt::{Attempt, Installed, Means, Staying};
 use crate::clock::{Clock, RealTime};
 use crate::forge::{ForgePlace, Viewer};
-use crate::http::{Service, Unreachable};
+use crate::http::{Service, Unreachable, Web};
 use crate::process::{self, Grace};
 use crate::redact::Redactor;
 use crate::script::{Accounts, Asked, BadScript, Scripted};
@@ -37,6 +37,8 @@ pub struct Connections {
     pub grace: Millis,
     /// The repository on a forge that models may look at, where they ask for that.
     pub forge: Option<ForgePlace>,
+    /// Whether models may fetch pages of the public web, where they ask for that.
+    pub web: bool,
     /// Our own environment, of which a program is given only what is allowed.
     pub environment: Vec<(OsString, OsString)>,
     /// The program through which others are started, so that they do not outlive us: one that answers to
@@ -55,6 +57,7 @@ impl Default for Connections {
             clock: Arc::new(RealTime),
             grace: Millis::seconds(10),
             forge: None,
+            web: false,
             environment: std::env::vars_os().collect(),
             launcher: None,
             root: rustix::process::geteuid().is_root(),
@@ -313,8 +316,9 @@ impl<'a> Search<'a> {
         }
         if let Some(service) = Service::open(name, &settings, &self.with.environment, &self.means.redactor) {
             let forge = self.with.forge.clone();
+            let web = if self.with.web { Web::Open } else { Web::Closed };
             let viewer = forge.map(|place| Viewer::new(place, &self.with.environment));
-            return Ok(Found::Http(Box::new(service?.viewing(viewer))));
+            return Ok(Found::Http(Box::new(service?.viewing(viewer, web))));
         }
         match agents::of(settings.kind) {
             Some(agent) => self.install(name, agent, settings).map(|found| Found::Agent(Arc::new(found))),

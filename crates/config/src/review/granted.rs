@@ -56,7 +56,7 @@ fn of_program(tool: &str) -> Vec<&'static str> {
 fn of_service(tool: &'static str) -> Vec<&'static str> {
     match tool {
         "read_file" | "list_files" | "grep" | "git_diff" | "git_log" | "git_show" | "git_blame"
-        | "pr_view" | "issue_view" => vec![tool],
+        | "pr_view" | "issue_view" | WEB => vec![tool],
         _ => Vec::new(),
     }
 }
@@ -80,6 +80,8 @@ mod tests {
         check(ProviderKind::Claude, true, Some(with_web), &["git_diff"]);
         let own: &[&str] = &["read_file", "list_files", "grep", "git_diff"];
         check(ProviderKind::Anthropic, false, Some(own), &["web_fetch"]);
+        let own: &[&str] = &["read_file", "list_files", "grep", "git_diff", "web_fetch"];
+        check(ProviderKind::Openai, true, Some(own), &[]);
         check(ProviderKind::Codex, true, None, &[]);
     }
 

@@ -28,4 +28,5 @@ mod tests;
 pub use service::Unreachable;
 
 pub(crate) use service::Service;
+pub(crate) use tools::Web;
 pub(crate) use turn::Turn;

@@ -8,6 +8,7 @@ use saihai_model::{Ask, ProviderName, ProviderSettings};
 
 use crate::forge::Viewer;
 use crate::http::api::Api;
+use crate::http::tools::Web;
 use crate::http::turn::Turn;
 use crate::redact::Redactor;
 
@@ -23,6 +24,7 @@ pub(crate) struct Service {
     pub(super) redactor: Arc<Redactor>,
     /// Who looks at the project's repository on a forge for it.
     pub(super) viewer: Option<Viewer>,
+    pub(super) web: Web,
 }
 
 /// Who we are to it.
@@ -123,12 +125,12 @@ impl Service {
             Some(_) | None => {}
         }
         let (settings, redactor) = (settings.clone(), Arc::clone(redactor));
-        Ok(Self { name: name.clone(), api, url, key, settings, redactor, viewer: None })
+        Ok(Self { name: name.clone(), api, url, key, settings, redactor, viewer: None, web: Web::Closed })
     }
 
-    /// The same, where its models may look at a repository on a forge.
-    pub(crate) fn viewing(self, viewer: Option<Viewer>) -> Self {
-        Self { viewer, ..self }
+    /// The same, where it is known what its models may look at beyond the working directory.
+    pub(crate) fn viewing(self, viewer: Option<Viewer>, web: Web) -> Self {
+        Self { viewer, web, ..self }
     }
 
     /// Takes an ask; nothing is sent yet.

@@ -107,7 +107,7 @@ impl Turn {
     ) -> Result<Told, Refusal> {
         self.check()?;
         let exchange = Exchange::open(&self.service)?;
-        let (tools, unknown) = tools::named(self.tools());
+        let (tools, unknown) = tools::named(self.tools(), self.service.web);
         let mut conversation = self.begin().await?;
         conversation.warnings = self.without(&unknown);
         for _ in 0..self.ask.max_calls.unwrap_or(CALLS).max(1) {

@@ -91,3 +91,32 @@ fn issues_and_pull_requests_are_looked_at_for_a_model_that_never_sees_the_token(
     assert!(!project.snapshot_contains(TOKEN), "the token was kept");
     assert_eq!(forge.writes(), [""; 0]);
 }
+
+// The web is closed unless the settings open it, and even then nothing of this machine is on it
+#[test]
+fn a_page_is_fetched_only_where_the_settings_open_the_web() {
+    let answer = r#"{"issues": [], "overall_score": 9}"#;
+    let fetch = || Answer::tool("web_fetch", json!({"url": "https://127.0.0.1:1/"}));
+    let tools = "allowed_tools = [\"file_read\", \"web_fetch\"]\n";
+    let reviewed = |web: bool| {
+        let project = reviewed_by(&[("a", tools)]);
+        let server = ApiServer::start(|_| [fetch(), Answer::text(answer)]);
+        let settings = format!(
+            "provider = \"openai\"\n[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n[review]\nweb = {web}\n",
+            server.url()
+        );
+        project.write("../home/.config/saihai/config.toml", settings);
+        let outcome = project.saihai(["review"]).env("OPENAI_API_KEY", "sk-of-the-test").run().exits(0);
+        let warned = warnings(&outcome).join("\n");
+        (warned, server.asked()[1].body["messages"].to_string())
+    };
+    let (warned, told) = reviewed(false);
+    assert_eq!(
+        warned,
+        "agents review without `web_fetch`: `openai` cannot give them to who only looks; `web_fetch` needs `web = true` in `[review]`"
+    );
+    assert!(told.contains("there is no tool `web_fetch`; known: read_file, list_files, grep"), "{told}");
+    let (warned, told) = reviewed(true);
+    assert_eq!(warned, "");
+    assert!(told.contains("`127.0.0.1` is not on the public web"), "{told}");
+}

@@ -1,12 +1,11 @@
 //! `pr_view` and `issue_view`: what is written on the forge about the work.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::page::Page;
-use super::{Halt, Input, Reach, Tool};
-use crate::forge::{Viewer, viewed::Kind};
+use super::waiting::wait;
+use super::{Input, Reach, Tool};
+use crate::forge::viewed::Kind;
 
 pub(super) static PR_VIEW: Tool = Tool {
     name: "pr_view",
@@ -22,9 +21,6 @@ pub(super) static ISSUE_VIEW: Tool = Tool {
     run: |reach, input| view(reach, input, Kind::Issue),
 };
 
-/// How often a look that takes its time is asked whether anybody still waits for it.
-const GLANCE: Duration = Duration::from_millis(100);
-
 fn schema() -> Value {
     json!({
         "type": "object",
@@ -37,7 +33,7 @@ fn schema() -> Value {
 fn view(reach: &Reach, input: &Input<'_>, kind: Kind) -> Result<String, String> {
     let number = input.number("number", u64::MAX)?.ok_or("`number` is missing")?;
     let viewer = reach.viewer.as_ref().ok_or("it is not known here which repository of a forge is meant")?;
-    let text = look(viewer, &reach.halt, kind, number)?;
+    let text = wait(&reach.halt, viewer.view(kind, number))?;
     let mut page = Page::default();
     for line in text.lines() {
         reach.halt.check()?;
@@ -48,36 +44,12 @@ fn view(reach: &Reach, input: &Input<'_>, kind: Kind) -> Result<String, String> 
     Ok(page.finish())
 }
 
-/// A tool has a thread of its own, and on it this look has a runtime of its own: nothing of the run waits for it.
-fn look(viewer: &Viewer, halt: &Halt, kind: Kind, number: u64) -> Result<String, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
-    let said = runtime.block_on(async {
-        tokio::select! {
-            said = viewer.view(kind, number) => said,
-            why = halted(halt) => Err(why),
-        }
-    });
-    // Looking up a name cannot be interrupted.
-    runtime.shutdown_background();
-    said
-}
-
-/// Why it must stop, as soon as it must.
-async fn halted(halt: &Halt) -> String {
-    loop {
-        tokio::time::sleep(GLANCE).await;
-        if let Err(why) = halt.check() {
-            return why;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Halt;
     use super::*;
     use crate::forge::testing::{ForgeServer, ForgeState, KeptComment};
-    use crate::forge::{Address, ForgePlace};
+    use crate::forge::{Address, ForgePlace, Viewer};
 
     const TOKEN: &str = "canary-token-4711";
 

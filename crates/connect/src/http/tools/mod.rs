@@ -1,5 +1,5 @@
 //! What a model may look at (C-82): files below the working directory and, where a turn asks for it, their history, and
-//! issues and pull requests of their repository; nothing else. There is no shell here and nothing that writes.
+//! issues and pull requests of their repository, and pages of the public web where that is allowed; nothing else. There is no shell here and nothing that writes.
 
 mod forge;
 mod git;
@@ -10,7 +10,9 @@ mod list_files;
 mod page;
 mod reach;
 mod read_file;
+mod waiting;
 mod walk;
+mod web;
 
 #[cfg(test)]
 mod tests;
@@ -33,19 +35,32 @@ pub(super) struct Tool {
 /// Those that look at the history; whoever wants them names them.
 static HISTORY: [&Tool; 4] = [&history::DIFF, &history::LOG, &history::SHOW, &history::BLAME];
 
-/// Those that look at what is written on the forge; whoever wants them names them too.
-static FORGE: [&Tool; 2] = [&forge::PR_VIEW, &forge::ISSUE_VIEW];
+/// Those that look further: at the forge, and at the web. Whoever wants them names them too.
+static BEYOND: [&Tool; 3] = [&forge::PR_VIEW, &forge::ISSUE_VIEW, &web::TOOL];
+
+/// The name of the one that reaches the web, which is there only where that is allowed.
+const WEB: &str = "web_fetch";
+
+/// Whether tools may reach the web.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Web {
+    /// They may not.
+    #[default]
+    Closed,
+    /// They may.
+    Open,
+}
 
 /// Those that look at files.
 pub(super) static ALL: [&Tool; 3] = [&read_file::TOOL, &list_files::TOOL, &grep::TOOL];
 
 /// The tools a turn is given, and those of the names that are no tool here.
-pub(super) fn named(names: Option<&[String]>) -> (Vec<&'static Tool>, Vec<String>) {
+pub(super) fn named(names: Option<&[String]>, web: Web) -> (Vec<&'static Tool>, Vec<String>) {
     let Some(names) = names else { return (ALL.to_vec(), Vec::new()) };
     let (known, unknown): (Vec<&String>, Vec<&String>) =
-        names.iter().partition(|name| !ours(name).is_empty());
+        names.iter().partition(|name| !ours(name).is_empty() && (web == Web::Open || *name != WEB));
     let wanted: Vec<&str> = known.into_iter().flat_map(|name| ours(name)).copied().collect();
-    let tools = ALL.iter().chain(&HISTORY).chain(&FORGE).copied().filter(|tool| wanted.contains(&tool.name));
+    let tools = ALL.iter().chain(&HISTORY).chain(&BEYOND).copied().filter(|tool| wanted.contains(&tool.name));
     (tools.collect(), unknown.into_iter().cloned().collect())
 }
 
@@ -64,6 +79,7 @@ fn ours(name: &str) -> &'static [&'static str] {
         "gh_read" => &["pr_view", "issue_view"],
         "pr_view" => &["pr_view"],
         "issue_view" => &["issue_view"],
+        WEB => &[WEB],
         _ => &[],
     }
 }
