@@ -70,9 +70,9 @@ mod tests {
         ];
         insta::assert_snapshot!(warnings(asked, false), @"
         agents review without `git_diff`, `web_fetch` and `git_log`: `claude` cannot give them to who only looks; `web_fetch` needs `web = true` in `[review]`
-        agents review without `web_fetch` and `pr_view`: `mine` cannot give them to who only looks; `web_fetch` needs `web = true` in `[review]`
+        agents review without `web_fetch`: `mine` cannot give them to who only looks; `web_fetch` needs `web = true` in `[review]`
         ");
-        insta::assert_snapshot!(warnings(&asked[2..], true), @"agents review without `pr_view` and `web_fetch`: `mine` cannot give them to who only looks");
+        assert_eq!(warnings(&asked[2..], true), "", "services are given all there is");
     }
 
     #[test]
