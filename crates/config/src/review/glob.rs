@@ -198,6 +198,17 @@ mod tests {
         check("*[0-9]?", &["a1b", "a12"], &["a1", "1"]);
     }
 
+    // Case 22
+    #[test]
+    fn sets_cases_and_ends_of_lines_are_those_of_fnmatch() {
+        check("[!a]", &["b"], &["a"]);
+        check("[^a]", &["^"], &["b"]);
+        check("[z-a]", &[], &["z"]);
+        check("[", &["["], &[]);
+        check("*.PY", &[], &["x.py"]);
+        check("*.py", &[], &["x.py\n"]);
+    }
+
     // No glob is itself invalid
     #[test]
     fn a_pattern_may_be_of_any_length() {

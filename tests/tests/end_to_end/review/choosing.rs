@@ -2,6 +2,20 @@
 
 use super::*;
 
+// A search that was given up is a reason of its own, with its pattern and file
+#[test]
+fn a_search_that_was_given_up_is_told_to_programs() {
+    let project = reviewed_by(&[("careful", "[applicability]\ncontent_patterns = ['(a+)+\\1$']\n")]);
+    project.write("long.txt", format!("{}!\n", "a".repeat(5_000)));
+    let outcome = explain(&project, &["--json"]).exits(0);
+    let agents = outcome.json()[0]["agents"].as_array().expect("agents").clone();
+    let own = agents.iter().find(|agent| agent["name"] == "careful").expect("the agent");
+    assert_eq!(own["selected"], true);
+    let why = serde_json::json!({"reason": "limit", "pattern": "(a+)+\\1$", "file": "long.txt"});
+    assert_eq!(own["why"], why);
+    assert!(outcome.stderr.contains("`careful` is asked to be safe"), "{outcome}");
+}
+
 // people and programs are told the same
 #[test]
 fn each_agent_is_told_with_its_reason() {

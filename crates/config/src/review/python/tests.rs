@@ -73,6 +73,27 @@ fn what_only_python_takes_means_what_it_means_there() {
     check("x(?=a)*()?+y", &["xy"], &["xay"]);
 }
 
+// Case 23
+#[test]
+fn ends_possession_and_separators_are_pythons() {
+    check("a$", &["a\n"], &[]);
+    check(r"a\Z", &[], &["a\n"]);
+    check(r"(a$)\n", &["a\n"], &[]);
+    check("a++a", &[], &["aaa"]);
+    check(r"\s", &["\u{1c}"], &[]);
+}
+
+// Case 24
+#[test]
+fn what_another_engine_would_take_or_refuse_is_decided_as_python_does() {
+    for pattern in [r"\z", r"\p{L}", "x(?i)y", "a**", "(?<n>a)"] {
+        assert!(PythonRegex::new(pattern).is_err(), "{pattern}");
+    }
+    for pattern in ["a{,2}", "x{", "[[a]", "[a&&b]"] {
+        assert!(PythonRegex::new(pattern).is_ok(), "{pattern}");
+    }
+}
+
 // R-24
 #[test]
 fn classes_and_anchors_are_pythons() {

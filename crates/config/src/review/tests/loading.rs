@@ -236,6 +236,14 @@ fn whatever_a_file_is_its_neighbours_load() {
         std::os::unix::fs::symlink(agents.join("nowhere"), agents.join("dangling.toml")).unwrap();
         let pipe = agents.join("pipe.toml");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let unreadable = agents.join("unreadable.toml");
+        write("unreadable.toml", agent("unreadable", "").as_bytes());
+        std::fs::set_permissions(&unreadable, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+        // Root reads even that; this file nobody can read.
+        if std::fs::read(&unreadable).is_ok() {
+            std::fs::remove_file(&unreadable).unwrap();
+            std::os::unix::fs::symlink("/proc/self/mem", &unreadable).unwrap();
+        }
     }
     let places = Places { current: root.clone(), root, user: None, home: None };
     let result = load(&DiskSource, &places, Language::English).unwrap();
@@ -261,5 +269,6 @@ fn whatever_a_file_is_its_neighbours_load() {
     nested.toml: review/regex
     pipe.toml: review/file
     repeat.toml: review/regex
+    unreadable.toml: review/file
     ");
 }

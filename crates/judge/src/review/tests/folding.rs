@@ -318,6 +318,23 @@ fn what_was_found_in_a_file_that_is_renamed_is_neither_new_nor_fixed() {
     assert_eq!(report.fixed.len(), 3, "another file is another place");
 }
 
+// Case 40
+#[test]
+fn similar_words_of_two_agents_on_one_line_are_one_finding_which_lines_above_do_not_rename() {
+    let found = |line: u32| {
+        let place = format!("src/a.rs:{line}");
+        vec![finding("a", "important", &place, LEAK), finding("b", "important", &place, LEAK_TOO)]
+    };
+    let before = review(found(7)).report().findings;
+    assert_eq!((before.len(), before[0].votes), (1, 2));
+    let mut moved = review(found(9));
+    let text = format!("// one\n// two\n{}", numbered("a", 20));
+    moved.code = Code::new("").with("src/a.rs", Source::changed(Some(text), ""));
+    let after = moved.report().findings;
+    assert_eq!((after.len(), after[0].votes), (1, 2));
+    assert_eq!(after[0].fingerprint, before[0].fingerprint);
+}
+
 /// What is fixed of one finding of `a` in each of these files, when nothing is found any more.
 fn fixed(files: &[&str], change: impl Fn(&mut Review)) -> Vec<String> {
     let places = files.iter().map(|file| finding("a", "important", file, file)).collect();
