@@ -41,7 +41,16 @@ impl Delivering {
         let run = delivered.and_then(|delivered| delivered.run.as_deref()).unwrap_or(&deed.run);
         let body = published::request_body(assignment, &self.summary(run)?);
         let request = match standing(all, &assignment.base.branch)? {
-            PullRequestStanding::Merged(request) => return Ok(merged(&request)),
+            PullRequestStanding::Merged(request) if request.head_commit == text(deed, "commit")? => {
+                return Ok(merged(&request));
+            }
+            // What was merged is an earlier state of the branch, unless there is nothing left to merge.
+            PullRequestStanding::Merged(earlier) => {
+                match forge.github.open_pull_request(&self.proposal(destination, run, &body)).await {
+                    Err(ForgeError::Refused { .. }) => return Ok(merged(&earlier)),
+                    opened => opened?,
+                }
+            }
             PullRequestStanding::ClosedByPerson(request) => {
                 let reason = format!("pull request {} was closed by a person", request.address);
                 return Ok(Outcome::Waiting { reason });
@@ -56,17 +65,22 @@ impl Delivering {
                 }
             }
             PullRequestStanding::None => {
-                let new = NewPullRequest {
-                    title: assignment.titled(PULL_REQUEST_TITLE),
-                    body: rewrite("", assignment.issue, run, &body),
-                    head: assignment.branch.clone(),
-                    base: assignment.base.branch.clone(),
-                    draft: destination.draft,
-                };
-                forge.github.open_pull_request(&new).await?
+                forge.github.open_pull_request(&self.proposal(destination, run, &body)).await?
             }
         };
         Ok(done("created", [("url", json!(request.address)), ("number", json!(request.number))]))
+    }
+
+    /// A new pull request of the branch.
+    fn proposal(&self, destination: &Destination, run: &str, body: &str) -> NewPullRequest {
+        let assignment = &self.assignment;
+        NewPullRequest {
+            title: assignment.titled(PULL_REQUEST_TITLE),
+            body: rewrite("", assignment.issue, run, body),
+            head: assignment.branch.clone(),
+            base: assignment.base.branch.clone(),
+            draft: destination.draft,
+        }
     }
 
     /// Whether the pull request can be merged: it is mergeable, and every check is green (I-60).
@@ -135,7 +149,16 @@ impl Delivering {
             let url = told(deed, stage::PULL_REQUEST, "url").and_then(|url| url.as_str());
             let is_merged = told(deed, stage::MERGE, "merged").is_some();
             let said = published::comment(assignment, &self.summary(&deed.run)?, url, is_merged);
-            forge.github.comment(assignment.issue, &format!("{said}\n\n{mark}")).await?;
+            let commented = forge.github.comment(assignment.issue, &format!("{said}\n\n{mark}")).await;
+            match commented {
+                // The work is handed over, whether or not the issue takes another word: it may be locked.
+                Err(
+                    error @ (ForgeError::NoRights { .. }
+                    | ForgeError::NotFound { .. }
+                    | ForgeError::Refused { .. }),
+                ) => return Ok(done("commented", [("untold", json!(error.to_string()))])),
+                other => other?,
+            };
         }
         Ok(done("commented", []))
     }

@@ -1,6 +1,7 @@
 //! From issues to branches, merges and pull requests.
 
 mod actions;
+mod afterwards;
 mod again;
 mod agents;
 mod apart;

@@ -180,7 +180,7 @@ pub(super) fn exit_code(results: &[ItemResult]) -> u8 {
 }
 
 /// Says what came of everything.
-pub(super) fn print(results: &[ItemResult], out: &mut Stream) -> io::Result<()> {
+pub(super) fn print(results: &[ItemResult], exit: u8, out: &mut Stream) -> io::Result<()> {
     let mut table =
         Table::new(&["ISSUE", "OUTCOME", "REASON", "BRANCH", "PULL REQUEST", "TURNS", "COST", "TIME"]);
     for result in results {
@@ -217,7 +217,7 @@ pub(super) fn print(results: &[ItemResult], out: &mut Stream) -> io::Result<()> 
         }
     }
     let is_done = |result: &ItemResult| result.exit == 0 && result.word != WorkOutcome::Elsewhere;
-    if results.iter().all(is_done) && !results.is_empty() {
+    if exit == 0 && results.iter().all(is_done) && !results.is_empty() {
         out.data("all done")?;
     }
     // What is left to do for the person whose branch must not move under their feet (I-62).
@@ -235,13 +235,13 @@ pub(super) fn write_item(result: &ItemResult, out: &mut Stream) -> io::Result<()
 }
 
 /// Says what came of everything to a program.
-pub(super) fn write_batch(batch: &str, results: &[ItemResult], out: &mut Stream) -> io::Result<()> {
+pub(super) fn write_batch(batch: &str, results: &[ItemResult], exit: u8, out: &mut Stream) -> io::Result<()> {
     let object = BatchResult {
         batch: Some(batch),
         items: results.len(),
         turns: results.iter().map(|result| result.turns).sum(),
         cost_usd: results.iter().map(|result| result.cost_usd).sum(),
-        exit: exit_code(results),
+        exit,
     };
     json::line(out, "batch", object)
 }

@@ -45,7 +45,10 @@ impl Batch<'_> {
         let given = match understood(question.wants, &line) {
             Typed::Given(given) => given,
             Typed::YesToAll => {
-                self.yes.insert(question.gate.clone());
+                // What one agent has changed says nothing about another (I-38).
+                if !question.insists {
+                    self.yes.insert(question.gate.clone());
+                }
                 Given::Yes(None)
             }
             Typed::Unclear => {

@@ -5,7 +5,8 @@ use saihai::{Clock, Given, open_gate};
 use saihai_config::delivery::stage;
 use saihai_engine::work::Standing;
 use saihai_model::{
-    Budget, FailureClass, Hold, IssueNumber, ProviderName, StatusLabel, WorkOutcome, work_exit_code,
+    Activity, Budget, FailureClass, GateMode, Hold, IssueNumber, ProviderName, StageId, StatusLabel,
+    WorkOutcome, Workflow, work_exit_code,
 };
 
 use super::Batch;
@@ -97,7 +98,9 @@ impl Batch<'_> {
                     let timeout = self.planned.ready(number).and_then(|(_, ready)| ready.work.gate_timeout);
                     let expires = timeout.map(|timeout| time::now().plus(timeout));
                     let gate = call.stage;
-                    self.questions.push_back(Question { number, directory, gate, text, wants, expires });
+                    let insists = directory.workflow().is_ok_and(|workflow| insists(&workflow, &gate));
+                    let question = Question { number, directory, gate, insists, text, wants, expires };
+                    self.questions.push_back(question);
                     self.ask_next();
                     return Ok(());
                 }
@@ -131,12 +134,27 @@ impl Batch<'_> {
         self.locks.remove(&number);
         let title = self.issues.get(&number).map(|issue| issue.title.clone()).unwrap_or_default();
         let completed = over.past.as_ref().is_some_and(|past| past.deeds.has(stage::FINALIZE));
-        // An issue that was only told of keeps the labels it has.
-        if let Some(labels) = over.came.outcome.labels(completed).filter(|_| over.acted) {
+        // An issue that was only told of keeps the labels it has, unless they tell of a run that is over.
+        if let Some(labels) = over.came.outcome.labels(completed)
+            && (over.acted || self.is_labelled_wrongly(number, labels))
+        {
             self.label(number, labels);
         }
         self.say_edited(number, over);
         self.collect(number, &title, over);
+    }
+
+    /// Whether an issue carries a word for how it stands, and another one than it should: whoever was to change it was
+    /// killed, or its run went on elsewhere. Labels that a person took away stay away.
+    fn is_labelled_wrongly(&self, number: IssueNumber, labels: &[StatusLabel]) -> bool {
+        let work = self.planned.ready(number).map_or(&self.ground.work, |(_, ready)| &ready.work);
+        let carried = self.issues.get(&number).map(|issue| issue.labels.as_slice()).unwrap_or_default();
+        let carries = |label: &StatusLabel| {
+            let name = label.name(&work.label_prefix);
+            carried.iter().any(|one| one.eq_ignore_ascii_case(&name))
+        };
+        let exclusive = StatusLabel::ALL.iter().filter(|label| label.is_exclusive());
+        exclusive.into_iter().any(|label| carries(label) && !labels.contains(label))
     }
 
     /// Says that somebody has edited an issue since its run began (I-72).
@@ -205,9 +223,9 @@ impl Batch<'_> {
         let stopped = (self.interrupts > 0).then_some(exit::INTERRUPTED);
         let code = work_exit_code(stopped.into_iter().chain([code]));
         if self.flags.flags.json {
-            result::write_batch(&self.files.id, &self.results, &mut self.streams.out)?;
+            result::write_batch(&self.files.id, &self.results, code, &mut self.streams.out)?;
         } else {
-            result::print(&self.results, &mut self.streams.out)?;
+            result::print(&self.results, code, &mut self.streams.out)?;
         }
         let nothing = self
             .results
@@ -254,4 +272,10 @@ impl Batch<'_> {
             live.clear(&mut self.streams.err);
         }
     }
+}
+
+/// Whether a gate asks every time, whatever was said at others.
+fn insists(workflow: &Workflow, gate: &StageId) -> bool {
+    let stage = workflow.stage(gate);
+    stage.is_some_and(|stage| matches!(&stage.does, Activity::Gate(gate) if gate.mode == GateMode::Insists))
 }

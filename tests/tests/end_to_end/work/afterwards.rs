@@ -1,0 +1,101 @@
+//! What stands on the forge once the work is handed over: comments that nobody takes, labels of runs that are over, pull
+//! requests that somebody has merged.
+
+use saihai_connect::forge::testing::Wrong;
+use saihai_tests::Terminal;
+
+use super::github::Scene;
+use super::{commit, outcomes, repository, work, writes};
+
+const LABELLED: [&str; 2] = ["--label", "saihai"];
+
+fn scene(replies: &str) -> Scene {
+    Scene::new(replies, |state| {
+        state.issue(7, "Login fails", &["saihai"]);
+    })
+}
+
+// A comment is never an exit: an issue may be locked, and the work is handed over all the same.
+#[test]
+fn an_issue_that_takes_no_comment_is_delivered_all_the_same() {
+    for status in [403, 404, 410, 422] {
+        let scene = scene(&writes("fixed.txt"));
+        scene.server.goes_wrong(
+            "POST",
+            "/repos/me/tool/issues/7/comments",
+            Wrong::Status(status, "no".to_owned()),
+            9,
+        );
+        let outcome = scene.work(&LABELLED).exits(0);
+        assert_eq!(outcomes(&outcome), ["#7 pr-created"], "{status}");
+        assert_eq!(
+            scene.server.state().issues[&7].labels,
+            ["saihai", "saihai:completed", "saihai:pr-created"]
+        );
+    }
+}
+
+// I-54: a label that tells of a run that is over is set right by whoever sees it next; one that was taken away stays away.
+#[test]
+fn a_label_that_was_left_behind_is_set_right() {
+    let scene = scene(&writes("fixed.txt"));
+    scene.work(&LABELLED).exits(0);
+    let right = ["saihai", "saihai:completed", "saihai:pr-created"];
+    for left in ["running", "queued", "failed"] {
+        scene.server.change(|state| {
+            let issue = state.issues.get_mut(&7).expect("it");
+            issue.labels = vec!["saihai".to_owned(), format!("saihai:{left}")];
+        });
+        scene.work(&LABELLED).exits(0);
+        assert_eq!(scene.server.state().issues[&7].labels, right, "{left}");
+    }
+    scene.server.change(|state| state.issues.get_mut(&7).expect("it").labels = vec!["saihai".to_owned()]);
+    scene.work(&LABELLED).exits(0);
+    assert_eq!(scene.server.state().issues[&7].labels, ["saihai"]);
+}
+
+// I-53: what a person has merged is what they have merged, and not what was made since.
+#[test]
+fn a_pull_request_that_was_merged_before_the_work_went_on_is_not_taken_for_it() {
+    let replies = "  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, 'echo $$ > a.txt']}]}\n";
+    let scene = Scene::new(replies, |state| {
+        state.issue(7, "Login fails", &["saihai"]);
+        state.all_green = false;
+    });
+    scene.work(&["--label", "saihai", "--draft", "--merge"]).exits(6);
+    let first = scene.remote(&["rev-parse", "feature/issue-7"]);
+    scene.server.change(|state| {
+        let red = vec![("test".to_owned(), "completed".to_owned(), Some("failure".to_owned()))];
+        state.checks.insert(first.clone(), red);
+        state.pull_requests.get_mut(&8).expect("it").draft = false;
+    });
+    scene.work(&["--label", "saihai", "--merge"]).exits(1);
+    scene.server.change(|state| {
+        let request = state.pull_requests.get_mut(&8).expect("it");
+        (request.merged, request.closed) = (true, true);
+    });
+    let outcome = scene.work(&["--label", "saihai", "--retry"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 pr-created"], "{outcome}");
+    let state = scene.server.state();
+    assert_eq!(state.pull_requests.len(), 2, "{outcome}");
+    assert_ne!(scene.remote(&["rev-parse", "feature/issue-7"]), first);
+}
+
+// I-38, I-41: what one agent has changed is asked for itself, also where everything else is answered for all.
+#[test]
+fn a_yes_to_all_does_not_cover_what_the_next_agent_has_changed() {
+    let changes = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], runs: [{argv: [sh, -c, 'git config core.fsmonitor /tmp/$$']}]}\n";
+    let project = repository(changes);
+    project.write(".saihai/issues/7.md", "# One\n");
+    project.write(".saihai/issues/8.md", "# Two\n");
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngates = []\n");
+    commit(&project);
+    let mut terminal = Terminal::start(work(&project, &[]));
+    terminal.wait_for("? #7 changed-configuration");
+    terminal.press("a\n");
+    terminal.wait_for("? #8 changed-configuration");
+    terminal.press("n\n");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("#7     branch-ready") && text.contains("#8     declined"), "{text}");
+}
