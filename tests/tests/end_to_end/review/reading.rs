@@ -22,6 +22,33 @@ fn a_reply_that_is_right_but_for_its_wrapping_is_not_asked_for_again() {
     }
 }
 
+// the registry holds six names, and each is printed as it is sent
+#[test]
+fn every_schema_of_a_reply_is_printed_by_its_name() {
+    let project = Project::new(PROGRAM);
+    let own = [
+        ("category_classification", "categories"),
+        ("improvement_suggestions", "suggestions"),
+        ("multi_dimensional_analysis", "dimensions"),
+        ("scored_issues", "overall_score"),
+        ("severity_classified", "critical_issues"),
+        ("test_gap_assessment", "coverage_gaps"),
+    ];
+    for (name, property) in own {
+        let printed = project.saihai(["schema", &format!("review/{name}")]).run().exits(0).stdout;
+        let schema: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+        let mut properties: Vec<_> = schema["properties"].as_object().expect("properties").keys().collect();
+        let required: Vec<_> = schema["required"].as_array().expect("a list").iter().collect();
+        properties.sort();
+        assert_eq!(required, properties, "{name}");
+        assert!(properties.iter().any(|known| *known == property), "{name}");
+        let has_issues = properties.iter().any(|known| *known == "issues");
+        assert_eq!(has_issues, name != "severity_classified", "{name}");
+        assert_eq!(schema["additionalProperties"], false);
+    }
+    project.saihai(["schema", "review/scored"]).run().exits(2);
+}
+
 // R-43, case 36
 #[test]
 fn a_reply_that_is_wrong_is_asked_for_once_more_and_what_is_valid_in_it_is_kept() {

@@ -62,7 +62,7 @@ fn the_next_phase_waits_for_the_slowest_of_the_one_before() {
     ");
 }
 
-// Flag, then the settings of the agent, then its file, then the settings of reviews
+// R-41: flag, then the settings of the agent, then its file, then the settings of reviews
 #[test]
 fn a_limit_is_taken_from_where_it_is_said_most_closely() {
     let limits = |arguments: &[&str]| {
@@ -90,7 +90,46 @@ fn a_limit_is_taken_from_where_it_is_said_most_closely() {
     assert_eq!(limits(&typed), r#""bare" 7200000 9, "file" 7200000 9, "set" 7200000 9"#);
 }
 
-// Whoever calls a model too often is cut off, and what it has said by then counts
+// R-41: what is not known or out of range is refused with its place before anybody is asked
+#[test]
+fn wrong_settings_of_reviews_are_refused_with_their_place() {
+    let project = reviewed_by(&[("a", "")]);
+    let wrong = "[review]\nconcurency = 2\nconcurrency = 65\nmax_turns = 1001\ntimeout = \"25h\"\nfail_on = \"all\"\nmax_diff_bytes = 9999\nweb = 1\n";
+    project.write(".saihai/config.toml", format!("{wrong}[review.agents.aa]\nenabled = false\n"));
+    let outcome = review(&project, &none("main/a"), &[]).exits(2);
+    let told: Vec<&str> =
+        outcome.stderr.lines().filter(|line| line.starts_with("error") || line.starts_with("-->")).collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    error[settings/unknown-key]: unknown key `concurency`
+    --> .saihai/config.toml:2:1
+    error[settings/bad-value]: `concurrency` must be between 1 and 64, not `65`
+    --> .saihai/config.toml:3:15
+    error[settings/bad-value]: `max_turns` must be between 1 and 1000, not `1001`
+    --> .saihai/config.toml:4:13
+    error[settings/bad-value]: `review.timeout` must be at most `24h`
+    --> .saihai/config.toml:5:11
+    error[settings/bad-value]: `fail_on` must be `critical`, `important`, `suggestion`, `nitpick` or `never`, not `all`
+    --> .saihai/config.toml:6:11
+    error[settings/bad-value]: `max_diff_bytes` must be at least 10000, not `9999`
+    --> .saihai/config.toml:7:18
+    error[settings/bad-type]: `web` must be `true` or `false`, not a whole number
+    --> .saihai/config.toml:8:7
+    ");
+    assert_eq!(project.begun(), [""; 0]);
+    project.write(".saihai/config.toml", "[review.agents.code-revewer]\nenabled = false\n");
+    let outcome = review(&project, &none("main/a"), &[]).exits(2);
+    insta::assert_snapshot!(seen(&outcome), @"
+    error[settings/unknown-agent]: no review agent is named `code-revewer`
+    --> .saihai/config.toml:2:11
+      |
+    2 | enabled = false
+      |           ^^^^^ has no effect
+      = help: did you mean `code-reviewer`?
+    ? 2
+    ");
+}
+
+// R-41: whoever calls a model too often is cut off, and what it has said by then counts
 #[test]
 fn too_many_model_calls_cut_an_agent_off_with_what_it_has_found() {
     let project = reviewed_by(&[("a", ""), ("b", "max_turns = 31\n")]);

@@ -121,7 +121,7 @@ fn without_git_only_files_can_be_looked_at() {
     assert!(refused.stderr.contains("= help: name files to review them whole"), "{refused}");
 }
 
-// the setting names the base, and a flag wins
+// the setting names the base, and a flag wins
 #[test]
 fn the_setting_names_the_base() {
     let project = repository();
