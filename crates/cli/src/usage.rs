@@ -16,7 +16,7 @@ const LATER_COMMANDS: [&str; 3] = ["export", "serve", "worker"];
 
 /// Flags that later versions have, with the commands that have them.
 const LATER_FLAGS: [(&str, &[&str]); 3] =
-    [("--server", &["run"]), ("--namespace", &["run"]), ("--on-busy", &["run"])];
+    [("--server", &["run", "work"]), ("--namespace", &["run", "work"]), ("--on-busy", &["run", "work"])];
 
 /// Reads the arguments, or says what is wrong with them. Help and version count as an error here: they end the
 /// command, with exit code 0.

@@ -168,3 +168,42 @@ fn ctrl_c_parks_everything_and_the_next_call_goes_on() {
     assert_eq!(outcomes(&outcome).len(), 3);
     assert_eq!(project.runs().len(), 3);
 }
+
+// I-72: what is done about an issue depends on what became of it before; with the tests of other clones and of crashes
+#[test]
+fn asked_again_every_issue_is_gone_on_with_told_of_or_begun_again() {
+    let replies = "  - {text: 'Planned. [STEP:0]', for: plan, prompt: Unfinished, runs: [{argv: [sh, -c, 'echo x > planned; git add planned; git commit -qm planned']}]}\n  - {fail: {class: auth, message: 'no key'}, for: fix, prompt: Unfinished}\n  - {text: 'No. [STEP:1]', for: fix, prompt: Failing}\n  - {text: 'Again. [STEP:2]', for: fix, prompt: Endless, times: '*'}\n  - {text: 'Done. [STEP:0]', for: fix, writes: [{path: f, content: x}], times: '*'}\n  - {text: 'Planned. [STEP:0]', for: plan, times: '*'}\n";
+    let project = repository(replies);
+    let piece = "name: it\nmax_iterations: 4\nmovements:\n  - {name: plan, edit: true, rules: [{condition: on, next: fix}]}\n  - {name: fix, edit: true, rules: [{condition: done, next: COMPLETE}, {condition: no, next: ABORT}, {condition: again, next: fix}]}\n";
+    project.write(".saihai/pieces/it.yaml", piece);
+    for (number, title) in [(1, "Unfinished"), (2, "Failing"), (3, "Endless"), (4, "Good")] {
+        project.write(&format!(".saihai/issues/{number}.md"), format!("# {title}\n"));
+    }
+    commit(&project);
+    let first = auto(&project, &[]).exits(1);
+    assert_eq!(outcomes(&first), ["#1 provider", "#2 failed", "#3 limited", "#4 branch-ready"], "{first}");
+    assert!(first.stdout.contains("no key"), "{first}");
+    let limited = first.stdout.lines().find(|line| line.starts_with("#3: raise the limit")).expect("a hint");
+    assert!(limited.contains("saihai resume ") && limited.contains("-issue-3"), "{limited}");
+    let runs = project.runs();
+    std::fs::remove_dir_all(project.root().join(".worktrees/issue-1")).expect("its worktree");
+    project.write(".saihai/issues/1.md", "# Unfinished\n\nAnd more.\n");
+    let again = auto(&project, &[]).exits(1);
+    assert_eq!(
+        outcomes(&again),
+        ["#1 branch-ready", "#2 failed", "#3 limited", "#4 branch-ready"],
+        "{again}"
+    );
+    assert!(again.stderr.contains("#1 was edited since; its run keeps the text it began with"), "{again}");
+    assert_eq!(
+        git(&project, &["show", "feature/issue-1:planned"]),
+        "x",
+        "what was done before is part of it"
+    );
+    assert_eq!(project.runs(), runs, "only gone on with or told of");
+    let good = "  - {text: 'Planned. [STEP:0]', for: plan}\n  - {text: 'Done. [STEP:0]', for: fix, writes: [{path: f, content: x}]}\n";
+    project.write("script.yaml", format!("script: 1\nreplies:\n{good}"));
+    let retried = auto(&project, &["--retry", "--issues", "2,3,4"]).exits(0);
+    assert_eq!(outcomes(&retried), ["#2 branch-ready", "#3 branch-ready", "#4 branch-ready"], "{retried}");
+    assert_eq!(project.runs().len(), runs.len() + 2, "one more for each of the two");
+}

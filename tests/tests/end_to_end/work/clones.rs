@@ -83,7 +83,7 @@ fn a_branch_that_another_clone_pushed_is_gone_on_with() {
     assert!(files.contains("first.txt") && files.contains("second.txt"), "{files}");
 }
 
-// I-34, I-33: what is not ours is seen before anything is paid, and stays as it is.
+// I-34: what is not ours is seen before anything is paid, and stays as it is.
 #[test]
 fn a_branch_of_somebody_elses_on_the_server_blocks_until_it_is_adopted() {
     let scene = scene();

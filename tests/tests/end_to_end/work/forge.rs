@@ -61,7 +61,7 @@ fn a_pull_request_is_no_issue_also_where_it_is_named() {
     assert_eq!((scene.project.runs().len(), scene.server.writes().len()), (0, 0));
 }
 
-// I-18: who we are is said by the variable or by `gh`, and nobody else hears of it.
+// I-18, case 43: who we are is said by the variable or by `gh`, and nobody else hears of it.
 #[test]
 fn a_token_is_found_in_two_ways_and_reaches_neither_agents_nor_command_lines_nor_anything_that_is_kept() {
     let seen = |settings: &str| {
@@ -150,6 +150,81 @@ fn what_a_forge_does_not_give_is_told_by_its_cause() {
     assert_eq!(outcomes(&closed), ["#7 closed"]);
     assert!(closed.stderr.contains("nothing to do"), "{closed}");
     assert_eq!((scene.project.runs().len(), scene.server.writes().len()), (0, 0));
+}
+
+// I-26: also what the forge itself knows, each once; how texts say it is tried out where they are read
+#[test]
+fn what_blocks_an_issue_on_the_forge_comes_first() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        let issue = state.issue(7, "Second", &["saihai"]);
+        issue.blocked_by = vec![("me/tool".to_owned(), 9), ("other/repo".to_owned(), 8)];
+        issue.body = "Depends on #9".to_owned();
+        state.issue(9, "First", &["saihai"]);
+    });
+    let listed = scene.work(&["--label", "saihai", "--list", "--json"]).exits(0).json();
+    let order: Vec<String> =
+        listed.iter().map(|one| format!("{} after {}", one["issue"], one["after"])).collect();
+    assert_eq!(order, ["9 after []", "7 after [9]"]);
+    assert_eq!((scene.server.writes(), scene.project.runs()), (vec![], vec![]), "a plan does nothing");
+}
+
+// Case 2
+#[test]
+fn of_three_issues_two_become_pull_requests_and_the_third_keeps_its_files() {
+    let replies = "  - {text: 'No. [STEP:1]', prompt: Bad, writes: [{path: half.txt, content: x}]}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
+    let scene = Scene::new(replies, |state| {
+        for (number, title) in [(1, "Good"), (2, "Bad"), (3, "Also")] {
+            state.issue(number, title, &["saihai"]);
+        }
+    });
+    let outcome = scene.work(&["--label", "saihai", "--jobs", "3"]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#1 pr-created", "#2 failed", "#3 pr-created"]);
+    assert_eq!((scene.project.runs().len(), scene.server.state().pull_requests.len()), (3, 2));
+    let kept = scene.project.root().join(".worktrees/issue-2");
+    assert!(outcome.stdout.contains(&format!("#2: its files are in `{}`", kept.display())), "{outcome}");
+    assert!(kept.join("half.txt").exists());
+    assert_eq!(std::fs::read_dir(scene.project.root().join(".worktrees")).expect("it").count(), 1);
+    assert!(!outcome.stdout.contains("all done"), "{outcome}");
+}
+
+// I-60, with the tests of red checks, of drafts and of checks that never appear
+#[test]
+fn a_merge_waits_until_it_can_be_and_says_what_a_person_must_do() {
+    let scene = |settings: &str, change: &dyn Fn(&mut ForgeState)| {
+        let scene = Scene::new(&writes("fixed.txt"), |state| {
+            seven(state);
+            change(state);
+        });
+        let settings = format!("[work]\ndefinition = \"it\"\nchecks_timeout = \"2s\"\n{settings}");
+        scene.project.write(".saihai/config.toml", settings);
+        scene
+    };
+    let merge = |scene: &Scene, code: i32| scene.work(&["--label", "saihai", "--merge"]).exits(code);
+    let pending = |state: &mut ForgeState| state.pending = true;
+    // A check that does not end in time, and then does.
+    let slow = scene("", &pending);
+    let waits = merge(&slow, 6);
+    assert!(waits.stdout.contains("checks-timeout"), "{waits}");
+    slow.server.change(|state| state.pending = false);
+    assert_eq!(outcomes(&merge(&slow, 0)), ["#7 merged"]);
+    let merged = slow.server.requests().into_iter().find(|request| request.path.ends_with("/merge"));
+    let tip = slow.remote(&["log", "-1", "--format=%H", "--grep=^Saihai-Issue: 7$", "--no-merges", "main"]);
+    assert_eq!(merged.expect("a merge").body["sha"], tip, "that very commit");
+    // The forge still computes whether it can be merged.
+    let computing = scene("", &|state| state.mergeable = None);
+    assert!(merge(&computing, 6).stdout.contains("checks-timeout"));
+    computing.server.change(|state| state.pull_requests.get_mut(&8).expect("it").mergeable = Some(true));
+    assert_eq!(outcomes(&merge(&computing, 0)), ["#7 merged"]);
+    // No check at all, and that is as it should be.
+    let unchecked = scene("merge_without_checks = true\n", &|state| state.all_green = false);
+    assert_eq!(outcomes(&merge(&unchecked, 0)), ["#7 merged"]);
+    // A method that is not allowed: a person decides.
+    let forbidden = scene("merge_method = \"squash\"\n", &|state| {
+        state.forbidden_method = Some("squash".to_owned());
+    });
+    let waits = merge(&forbidden, 6);
+    assert!(waits.stdout.contains("Squash merges are not allowed on this repository."), "{waits}");
+    assert!(!forbidden.server.state().pull_requests[&8].merged);
 }
 
 // I-54, case 40: with the test below and that of a forge that refuses them

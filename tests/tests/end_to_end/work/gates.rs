@@ -15,7 +15,7 @@ fn answer(project: &Project, word: &str) {
     project.saihai(["answer", &run, word]).run().exits(0);
 }
 
-// case 18
+// I-42, case 18: with the standing yes below, and the end of what is typed at a terminal
 #[test]
 fn without_a_person_the_run_parks_at_each_gate_in_turn_and_goes_on_when_answered() {
     let project = asked();

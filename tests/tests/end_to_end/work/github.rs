@@ -47,7 +47,7 @@ fn one(state: &mut ForgeState) {
     state.issue(7, "Login fails", &["saihai", "bug"]).body = "For `a+b`.".to_owned();
 }
 
-// case 43
+// cases 24 and 43
 #[test]
 fn an_issue_becomes_a_pull_request_once() {
     let replies =

@@ -240,6 +240,34 @@ fn several_issues_are_worked_on_at_the_same_time() {
     assert_eq!(branches(&project).len(), 7);
 }
 
+// As many as that is asked for, and no more at any moment.
+#[test]
+fn no_more_agents_work_at_the_same_time_than_jobs_say() {
+    let project = repository("");
+    let there = project.home().join("there");
+    std::fs::create_dir(&there).expect("a directory");
+    let counts = project.home().join("counts");
+    let (there, counts_file) = (there.display().to_string(), counts.display().to_string());
+    let count = format!(
+        "mkdir {there}/$(basename $PWD); ls {there} | wc -l >> {counts_file}; sleep 0.5; rmdir {there}/$(basename $PWD); echo x > f"
+    );
+    project.write(
+        "script.yaml",
+        format!(
+            "script: 1\nreplies:\n  - {{text: 'Done. [STEP:0]', runs: [{{argv: [sh, -c, '{count}']}}]}}\n"
+        ),
+    );
+    for number in 1..=6 {
+        project.write(&format!(".saihai/issues/{number}.md"), format!("# Issue {number}\n"));
+    }
+    commit(&project);
+    auto(&project, &["--jobs", "2"]).exits(0);
+    let seen = std::fs::read_to_string(counts).expect("counts");
+    let seen: Vec<u32> = seen.lines().map(|line| line.trim().parse().expect("a number")).collect();
+    assert_eq!(seen.len(), 6, "{seen:?}");
+    assert!(seen.iter().all(|count| *count <= 2), "{seen:?}");
+}
+
 // A run by hand has the branch, the worktree and the lock of its issue, and delivers nothing.
 #[test]
 fn a_run_on_an_issue_works_in_the_worktree_of_the_issue_and_delivers_nothing() {

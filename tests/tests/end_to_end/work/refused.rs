@@ -66,6 +66,21 @@ fn what_was_refused_as_not_ours_is_taken_over_by_one_flag() {
     assert_eq!(project.read(".worktrees/issue-7/file"), "mine\n");
 }
 
+// Machines that know of each other are not part of this version, and nobody shall rely on it.
+#[test]
+fn what_would_keep_machines_apart_is_refused_by_name() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    for flag in ["--server", "--namespace", "--on-busy"] {
+        let refused = auto(&project, &[flag, "x"]).exits(2);
+        assert_eq!(refused.stderr, format!("error: `{flag}` is not part of this version yet\n"));
+    }
+    untouched(&project);
+    let set = work(&project, &["--list"]).env("SAIHAI_DISTRIBUTED__SERVER", "127.0.0.1:7233").run().exits(0);
+    assert!(set.stderr.contains("warning: `distributed.server` is not in use yet"), "{set}");
+}
+
 // A script is one for all definitions; which of them it does not fit is said.
 #[test]
 fn a_script_that_does_not_fit_a_definition_says_which() {
@@ -155,6 +170,7 @@ fn what_is_not_ours_stays_as_it_is() {
     assert_eq!(outcomes(&adopted), ["#8 branch-ready"]);
 }
 
+// I-9, with the plan of issues on a forge and the runs on an issue
 #[test]
 fn a_plan_is_printed_and_nothing_is_done() {
     let project = repository(&writes("f"));
@@ -173,4 +189,12 @@ fn a_plan_is_printed_and_nothing_is_done() {
     ");
     assert_eq!(project.snapshot(), before);
     untouched(&project);
+    // What it can cost, where prices say so.
+    let own = project.home().join(".config/saihai");
+    std::fs::create_dir_all(&own).expect("a directory");
+    let priced = "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"true\"\nhonours = [\"readonly\", \"edit\"]\nprice = {turn = 0.5}\n";
+    std::fs::write(own.join("config.toml"), priced).expect("settings");
+    let list = |flags: &[&str]| project.saihai([&["work", "--list"], flags].concat()).run().exits(0);
+    assert!(list(&[]).stdout.contains("≤ 20, ≤ $10.0000"), "{}", list(&[]));
+    assert_eq!(list(&["--json"]).json()[0]["most_usd"], 10.0);
 }

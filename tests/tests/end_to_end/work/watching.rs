@@ -1,6 +1,7 @@
 //! Looking for issues again and again, and people at a terminal.
 
 use rustix::process::Signal;
+use saihai_connect::forge::testing::Wrong;
 use saihai_tests::Terminal;
 
 use super::github::Scene;
@@ -41,7 +42,7 @@ fn a_run_that_waits_goes_on_also_where_its_issue_is_not_listed_any_more() {
     call.finish();
 }
 
-// I-76: `--retry` is a word for now, not for every look.
+// `--retry` is a word for now, not for every look.
 #[test]
 fn what_is_not_ours_is_tried_again_once() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -107,6 +108,21 @@ fn a_question_at_the_terminal_is_given_up_in_time() {
     assert!(text.contains("#7     declined"), "{text}");
 }
 
+// Who leaves is not waited for: what is asked waits, and everything else is done.
+#[test]
+fn the_end_of_what_is_typed_parks_whatever_is_asked() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let mut terminal = Terminal::start(work(&project, &[]));
+    terminal.wait_for("Continue? [Y/n] > ");
+    terminal.press("\u{4}");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(6), "{text}");
+    assert!(text.contains("#7     waiting") && text.contains("saihai answer "), "{text}");
+    assert_eq!(branches(&project), ["main"]);
+}
+
 // case 18: asked at a terminal, one question at a time.
 #[test]
 fn a_person_at_the_terminal_is_asked_and_understood() {
@@ -130,4 +146,33 @@ fn a_person_at_the_terminal_is_asked_and_understood() {
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("#8     declined"), "{text}");
     assert_eq!(branches(&project), ["feature/issue-7", "main"]);
+}
+
+// I-76, with the tests above, that of the pauses, and that of a forge that need only say that nothing has changed
+#[test]
+fn watching_begins_what_became_free_or_was_changed_and_says_that_a_source_is_away() {
+    let replies = "  - {text: 'No. [STEP:1]', prompt: Bad}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
+    let scene = Scene::new(replies, |state| {
+        state.issue(1, "Bad", &["saihai"]);
+        state.issue(2, "Waits", &["saihai"]).body = "Depends on #3".to_owned();
+        state.issue(3, "In the way", &[]);
+    });
+    let mut call = scene.call(&["--label", "saihai", "--watch", "--every", "15s"]).start();
+    call.wait_for_note("#1 failed");
+    let away = Wrong::Status(401, "not now".to_owned());
+    scene.server.goes_wrong("GET", "/repos/me/tool/issues", away, usize::MAX);
+    call.wait_for_note("issues cannot be listed");
+    scene.server.goes_right();
+    // Settings are those of the start, also where they are broken meanwhile.
+    scene.project.write(".saihai/config.toml", "nonsense = true\n");
+    scene.server.change(|state| {
+        state.issues.get_mut(&1).expect("it").title = "Said more clearly".to_owned();
+        state.issues.get_mut(&3).expect("it").closed = true;
+    });
+    let notes = [call.wait_for_note("pr-created"), call.wait_for_note("pr-created")].concat();
+    assert!(notes.contains("#1 pr-created") && notes.contains("#2 pr-created"), "{notes}");
+    call.signal(Signal::TERM);
+    let outcome = call.finish().exits(3);
+    assert_eq!(outcome.stderr.matches("issues cannot be listed").count(), 1, "{outcome}");
+    assert_eq!(scene.project.runs().len(), 3);
 }

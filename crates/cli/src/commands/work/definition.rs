@@ -1,11 +1,11 @@
 //! The definitions that issues are worked on with.
 
-use saihai_config::check::most_calls;
+use saihai_config::check::{Money, most_calls, most_money};
 use saihai_config::delivery::{Delivery, Handing, Wishes, deliver, merge_later};
 use saihai_config::issues::{ChosenBy, ChosenDefinition, choose_definition};
 use saihai_config::{ForgeKind, Language, ValidatedDefinition, WorkGate, WorkSettings};
 use saihai_model::{
-    GateMode, Issue, IssueNumber, IssueSource, Limits, ProviderName, Script, TextFile, Workflow,
+    GateMode, Issue, IssueNumber, IssueSource, Limits, ProviderName, Script, TextFile, Usd, Workflow,
 };
 
 use super::ground::Ground;
@@ -171,6 +171,14 @@ impl Ready {
     /// The most calls a run of it makes.
     pub(super) fn most_calls(&self) -> Option<u64> {
         most_calls(&self.workflow)
+    }
+
+    /// The most that a run of it costs, where prices say so.
+    pub(super) fn most_usd(&self, ground: &Ground) -> Option<Usd> {
+        match most_money(&self.workflow, &ground.settings)? {
+            Money::AtMost(usd) | Money::WithinTokens(usd) => Some(usd),
+            Money::Open(_) | Money::Unlimited => None,
+        }
     }
 
     /// The gates it is asked at.

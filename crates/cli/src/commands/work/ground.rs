@@ -47,6 +47,13 @@ impl Ground {
         streams: &mut Streams,
     ) -> Result<Self, Error> {
         diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
+        // Who set it relies on it: another machine may be at the same issue, and would not be asked.
+        let elsewhere = settings.find("distributed.server").unwrap_or_default();
+        if elsewhere.iter().any(|set| !set.value.is_null()) {
+            streams.warning(
+                "`distributed.server` is not in use yet: other machines are not asked what they work on",
+            );
+        }
         let work = flags.merged(&project, settings.work.clone());
         let with = connections(&settings);
         let remote = Remote::of_project(&project.places.root, &work.remote, &with).await;

@@ -5,7 +5,7 @@ use std::io;
 
 use saihai_config::ForgeKind;
 use saihai_engine::work::Obstacle;
-use saihai_model::{Issue, IssueNumber, IssueSource};
+use saihai_model::{Issue, IssueNumber, IssueSource, Usd};
 use serde::Serialize;
 
 use super::Work;
@@ -49,6 +49,8 @@ struct PlanObject<'a> {
     gates: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     most_turns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_usd: Option<f64>,
     /// How it stands, where no forge shows it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     labels: Vec<String>,
@@ -153,7 +155,9 @@ impl Planned {
                 .map_or(after.join(" "), |obstacle| format!("blocked: {}", obstacle_words(obstacle)));
             let gates: Vec<&str> = ready.gates().iter().map(|gate| gate.name()).collect();
             let gates = if ready.auto { "(auto)".to_owned() } else { gates.join(" ") };
-            let most = ready.most_calls().map_or_else(|| "no limit".to_owned(), |most| format!("≤ {most}"));
+            let mut most =
+                ready.most_calls().map_or_else(|| "no limit".to_owned(), |most| format!("≤ {most}"));
+            most.extend(ready.most_usd(ground).map(|usd| format!(", ≤ {usd}")));
             let mut row = vec![
                 item.number.to_string(),
                 saihai_config::issues::cut(&visible_line(title), 40),
@@ -193,6 +197,7 @@ impl Planned {
                 blocked: item.obstacle.map(obstacle_words),
                 gates: ready.gates().iter().map(|gate| gate.name()).collect(),
                 most_turns: ready.most_calls(),
+                most_usd: ready.most_usd(ground).map(Usd::dollars),
                 labels: labels(item.number, listing, ground, ready),
             };
             json::line(out, "plan", object)?;

@@ -37,6 +37,10 @@ pub struct ForgeState {
     pub all_green: bool,
     /// Whether a rule of the branch, such as a review, stands before every merge. Who may do anything may merge all the same.
     pub guarded: bool,
+    /// Such a check has not ended yet.
+    pub pending: bool,
+    /// Whether new pull requests can be merged, as far as the forge knows.
+    pub mergeable: Option<bool>,
 }
 
 /// An issue.
@@ -129,6 +133,8 @@ impl Default for ForgeState {
             branches: BTreeMap::new(),
             comments: 0,
             forbidden_method: None,
+            pending: false,
+            mergeable: Some(true),
             git: None,
             all_green: false,
             guarded: false,

@@ -25,6 +25,19 @@ fn an_item_is_worked_on_by_one_process_which_says_who_it_is() {
     lock(&scene.repository(), 4);
 }
 
+// An agent that outlives us holds nothing.
+#[test]
+fn a_program_that_is_started_meanwhile_does_not_hold_an_item() {
+    let scene = Scene::new();
+    let held = lock(&scene.repository(), 4);
+    let mut program = Command::new("sleep").arg("600").spawn().unwrap();
+    drop(held);
+    let taken = take(&scene, 4);
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert!(matches!(taken, Taken::Ours(_)), "{taken:?}");
+}
+
 #[test]
 fn an_item_is_one_in_every_checkout_of_its_repository() {
     let scene = Scene::new();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use saihai::delivery::Assignment;
 use saihai_engine::work::Standing;
-use saihai_model::{Millis, WorkOutcome};
+use saihai_model::WorkOutcome;
 
-use super::{Batch, LONGEST};
+use super::Batch;
 use crate::commands::work::item::Told;
 use crate::commands::work::selection::{Listing, Unlisted};
 use crate::error::Error;
@@ -31,15 +31,10 @@ impl Batch<'_> {
     }
 
     pub(super) fn listed(&mut self, listed: Result<Listing, Unlisted>) {
-        let every = self.ground.work.every;
         let Some(look) = &mut self.look else { return };
-        look.under_way = false;
         match listed {
             Err(unlisted) => {
-                look.pause = Millis((look.pause.0 * 2).min(LONGEST.0));
-                look.next = time::now().plus(look.pause);
-                let is_first = !std::mem::replace(&mut look.complained, true);
-                if is_first {
+                if look.unanswered(time::now()) {
                     let why = match unlisted {
                         Unlisted::Wrong(found) => {
                             format!("{} in files of issues", count(found.len() as u64, "error"))
@@ -54,8 +49,7 @@ impl Batch<'_> {
                 }
             }
             Ok(listing) => {
-                (look.pause, look.complained) = (every, false);
-                look.next = time::now().plus(every);
+                look.answered(time::now());
                 self.reconsider(&listing);
                 self.take_in(listing);
             }

@@ -1,6 +1,7 @@
 //! One invocation: issues are begun, watched, asked about and collected.
 
 mod asking;
+mod look;
 mod looking;
 mod telling;
 
@@ -19,6 +20,7 @@ use saihai_model::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use self::look::Look;
 use super::Work;
 use super::again::acts;
 use super::answer::Question;
@@ -38,8 +40,6 @@ use crate::{ours, time};
 
 /// How often the table is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
-/// The longest pause between two looks at a source that does not answer.
-const LONGEST: Millis = Millis(15 * 60_000);
 
 /// One invocation.
 pub(super) struct Batch<'a> {
@@ -84,14 +84,6 @@ pub(super) struct Batch<'a> {
     held: Vec<String>,
 }
 
-/// Looking for issues again and again.
-struct Look {
-    next: Moment,
-    pause: Millis,
-    under_way: bool,
-    complained: bool,
-}
-
 enum Happened {
     Told(Box<Told>),
     Signal(&'static str),
@@ -121,13 +113,7 @@ impl<'a> Batch<'a> {
         let can_ask = streams.can_ask() && !json && !flags.flags.presence.auto;
         let (tell, hear) = unbounded_channel();
         let ground = Arc::new(ground);
-        let every = ground.work.every;
-        let look = flags.watch.then(|| Look {
-            next: time::now().plus(every),
-            pause: every,
-            under_way: false,
-            complained: false,
-        });
+        let look = flags.watch.then(|| Look::every(ground.work.every, time::now()));
         Ok(Self {
             files: Batches::new(&ground.project),
             labeller: Labeller::start(&ground),
