@@ -32,10 +32,20 @@ impl Answerer {
     pub(super) fn of(agent: &AgentDefinition, typed: Typed<'_>, settings: &Settings) -> Self {
         let review = &settings.review;
         let own = review.agents.get(&agent.name);
-        let set = own.and_then(|own| own.model.as_deref()).or(review.model.as_deref());
-        let model = Model::read(typed.model.or(set).unwrap_or(&agent.model), settings);
-        let chosen = typed.provider.or_else(|| own?.provider.as_ref()).or(review.provider.as_ref());
-        let provider = chosen.or(model.provider.as_ref()).or(settings.provider.as_ref()).cloned();
+        // What stands nearer counts for more, whether it names a provider or the model that is used, and by that its provider.
+        let said = [
+            (typed.provider, typed.model),
+            (own.and_then(|own| own.provider.as_ref()), own.and_then(|own| own.model.as_deref())),
+            (review.provider.as_ref(), review.model.as_deref()),
+            (None, Some(agent.model.as_str())),
+        ];
+        let used = said.iter().position(|(_, model)| model.is_some());
+        let model = used.and_then(|used| said[used].1).unwrap_or(&agent.model);
+        let model = Model::read(model, settings);
+        let meant = |at: usize| model.provider.clone().filter(|_| used == Some(at));
+        let chosen =
+            said.iter().enumerate().find_map(|(at, (provider, _))| provider.cloned().or_else(|| meant(at)));
+        let provider = chosen.or_else(|| settings.provider.clone());
         match (&model.provider, &provider) {
             (Some(meant), Some(used)) if meant != used => {
                 let note = format!(
@@ -141,5 +151,11 @@ mod tests {
         check("codex:gpt", "[review]\nprovider = \"claude\"\n", (None, None), "claude -, noted");
         check("codex:gpt", "[review.agents.a]\nprovider = \"codex\"\n", (None, None), "codex gpt");
         check("m", "[review.agents.a]\nprovider = \"gemini\"\n", (Some("claude"), None), "claude m");
+        // what was typed counts for more than a setting, also where it names the provider by the model.
+        let set = "[review]\nprovider = \"claude\"\n";
+        check("m", set, (None, Some("codex:gpt")), "codex gpt");
+        check("m", set, (Some("claude"), Some("codex:gpt")), "claude -, noted");
+        check("codex:gpt", "provider = \"claude\"\n", (None, Some("t")), "claude t");
+        check("m", &format!("{set}[review.agents.a]\nmodel = \"codex:gpt\"\n"), (None, None), "codex gpt");
     }
 }

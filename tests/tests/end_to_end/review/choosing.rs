@@ -36,6 +36,7 @@ fn each_agent_is_told_with_its_reason() {
     ? 0
     ");
     let objects = explain(&project, &["--json"]).exits(0).json();
+    assert_eq!(explain(&project, &["--format", "json"]).exits(0).json(), objects, "the same, written out");
     assert_eq!(objects.len(), 1);
     assert_eq!(
         objects[0]["agents"][0],

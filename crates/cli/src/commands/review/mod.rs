@@ -143,7 +143,7 @@ impl Review {
             if subject.files.is_empty() {
                 streams.note(&nothing(&subject));
             }
-            explain::say(&selection, &project, self.report.json, streams)?;
+            explain::say(&selection, &project, self.report.form() == Form::Json, streams)?;
             return Ok(exit::DONE);
         }
         let asking = Asking {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use saihai::delivery::Past;
+use saihai::delivery::{Destination, Past};
 use saihai::repository::{self, Repository};
 use saihai::{Environment, Runs};
 use saihai_config::issues::{SourcesAtHand, choose_source};
@@ -119,10 +119,11 @@ impl Ground {
         connections(&self.settings)
     }
 
-    /// The address that is pushed to, as it was before the first agent.
-    pub(crate) fn url(&self) -> Result<&str, Error> {
+    /// The address that is spoken to, as it was before the first agent. A password in it would stand on command lines for
+    /// everybody to read, so it is left out (I-18).
+    pub(crate) fn url(&self) -> Result<String, Error> {
         let name = &self.work.remote;
-        self.repository.frozen().remote_url(name).ok_or_else(|| {
+        self.repository.frozen().remote_url(name).map(Destination::address).ok_or_else(|| {
             Error::usage(format!("there is no remote `{name}` to push to"))
                 .hint("add one with `git remote add`, or write `forge = \"local\"` into `[work]`")
         })

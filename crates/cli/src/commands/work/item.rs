@@ -292,7 +292,8 @@ impl Job {
         }
         let (item, token) = (self.as_item(), ground.push_token());
         let ours = Ours::by(self.adopt, known);
-        let following = Following { item: &item, base, url: ground.url()?, token: token.as_ref(), ours };
+        let url = ground.url()?;
+        let following = Following { item: &item, base, url: &url, token: token.as_ref(), ours };
         ground.repository.follow(following).map_err(super::ground::refused_by_git)
     }
 
@@ -323,7 +324,7 @@ impl Job {
         let found = match ground.forge {
             ForgeKind::Local => ground.repository.beginning(&self.base),
             ForgeKind::Github => {
-                ground.repository.fetch(ground.url()?, &self.base, ground.push_token().as_ref())
+                ground.repository.fetch(&ground.url()?, &self.base, ground.push_token().as_ref())
             }
         };
         found.map_err(super::ground::refused_by_git)
@@ -335,7 +336,7 @@ impl Job {
             (ForgeKind::Github, Some(access)) => Some(Destination {
                 api: work.api.clone(),
                 repository: access.repository.clone(),
-                url: Destination::address(ground.url()?),
+                url: ground.url()?,
                 draft: work.draft,
                 method: work.merge_method,
                 without_checks: work.merge_without_checks,
