@@ -217,7 +217,10 @@ impl<'d> Fields<'d> {
         };
         if let Kind::Refused(why) = field.kind {
             let slug = field.slug.unwrap_or("not-supported");
-            diagnostics.push(key.error(slug, format!("{} {why}", called(&key.at, spelling))));
+            let diagnostic = key.error(slug, format!("{} {why}", called(&key.at, spelling)));
+            // H-63: the others say in their reason what to do instead.
+            let is_bare = key.at.file.area() == Area::Hats && !why.contains(':') && !why.contains(',');
+            diagnostics.push(diagnostic.maybe_hint(is_bare.then(|| "remove it".to_owned())));
             return;
         }
         if let Some(first) = self.given.get(field.name) {

@@ -157,8 +157,10 @@ impl Run {
 
     fn named(&self, workflow: &Workflow, pointer: &str) -> Destination {
         let named = self.round().done(Place::Main(0)).and_then(|done: &Done| done.reading.output.as_ref());
-        let name = named.and_then(|output| output.pointer(pointer)).and_then(saihai_model::Json::as_str);
-        match name.and_then(|name| workflow.stages.get_key_value(name)) {
+        let value = named.and_then(|output| output.pointer(pointer));
+        // As judgment has taken it: a step may be called by a number.
+        let name = value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        match name.and_then(|name| workflow.stages.get_key_value(name.as_str())) {
             Some((id, _)) => Destination::Stage(id.clone()),
             None => Destination::End(Ending::Failed("unknown_stage".to_owned())),
         }

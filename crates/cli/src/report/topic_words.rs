@@ -26,6 +26,9 @@ pub(crate) fn remark_words(topic: &Topic, remark: Remark, workflow: &Workflow) -
                     valid.push(pattern);
                 }
             }
+            if valid.is_empty() {
+                return format!("nobody takes `{shown}`, or any other topic");
+            }
             format!("nobody takes `{shown}`; taken are {}", listed(valid.into_iter()))
         }
         Remark::Undeclared => format!("`{shown}` was not declared by whoever published it"),

@@ -31,7 +31,8 @@ impl Problem {
 
     pub(super) fn duplicate_key(key: &str, span: Span, first: Option<Span>) -> Self {
         let message = format!("the key {} is given twice", quoted(key));
-        let mut problem = Self::new("duplicate-key", span, message).label("given again");
+        let mut problem =
+            Self::new("duplicate-key", span, message).label("given again").hint("keep one of them");
         problem.0.first = first;
         problem
     }

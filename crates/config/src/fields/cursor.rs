@@ -247,12 +247,19 @@ impl<'d> Cursor<'d> {
 
     fn bad_type(&self, kind: &Kind) -> Diagnostic {
         let found = self.node.value.kind();
+        let in_hats = self.document.file.area() == Area::Hats;
         if self.node.value == Value::Null {
             let message = format!("{} must be {}, but nothing is given", self.name(), kind.describe());
-            return self.error("bad-type", message).label("no value");
+            let diagnostic = self.error("bad-type", message).label("no value");
+            return diagnostic
+                .maybe_hint(in_hats.then(|| format!("write {}, or remove the key", kind.describe())));
         }
-        let message = format!("{} must be {}, not {found}", self.name(), kind.describe());
-        self.error("bad-type", message).label(found).maybe_hint(self.type_hint(kind))
+        // H-17: the key, the value and what is allowed.
+        let is_plain = !matches!(self.node.value, Value::Map(_) | Value::List(_));
+        let shown = if in_hats && is_plain { format!("{found}: {}", self.shown()) } else { found.to_owned() };
+        let message = format!("{} must be {}, not {shown}", self.name(), kind.describe());
+        let usual = || in_hats.then(|| format!("write {}", kind.describe()));
+        self.error("bad-type", message).label(found).maybe_hint(self.type_hint(kind).or_else(usual))
     }
 
     /// What was probably meant.

@@ -85,7 +85,8 @@ impl Reader<'_> {
     ) -> Option<OwnProvider> {
         let Some(command) = cli.text("command").filter(|command| !command.value.trim().is_empty()) else {
             let message = format!("`cli.backend: {CUSTOM}` needs `cli.command`, the program to be asked");
-            diagnostics.push(name.error("missing-key", message).label("which program?"));
+            let hint = "such as `command: my-agent`";
+            diagnostics.push(name.error("missing-key", message).label("which program?").hint(hint));
             return None;
         };
         let program = command.value.trim();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::hat::{DEFAULT, Hat};
+use super::hat::{DEFAULT, Hat, place};
 use super::routes::Routes;
 use super::topic::{Precision, overlap};
 use super::written::Written;
@@ -15,11 +15,16 @@ pub(super) fn errors(written: &Written, diagnostics: &mut Diagnostics) {
     let defaults = written.hats.values().filter_map(|hat| hat.default_publishes.as_ref());
     let required = flow.required_events.iter().flatten();
     for topic in triggers.chain(&flow.starting_event).chain(required).chain(defaults) {
-        if topic.value == flow.keyword() {
-            let message = format!("{} ends the run and is never routed to a hat", quoted(&topic.value));
+        if flow.closes(&topic.value) {
+            let message = format!(
+                "{}: {} ends the run and is never routed to a hat",
+                place(&topic.at),
+                quoted(&topic.value)
+            );
+            let completes = topic.value == flow.keyword();
+            let label = if completes { "the completion keyword" } else { "the cancellation word" };
             let hint = "list it in `publishes` of the hat that may end the run";
-            let diagnostic = topic.error("keyword-trigger", message).label("the completion keyword");
-            diagnostics.push(diagnostic.hint(hint));
+            diagnostics.push(topic.error("keyword-trigger", message).label(label).hint(hint));
         }
     }
 }
@@ -45,7 +50,7 @@ pub(super) fn warnings(written: &Written, routes: &Routes, diagnostics: &mut Dia
 fn unhandled(hat: &Hat, written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
     let default = hat.default_publishes.iter();
     let unlisted = default.filter(|topic| hat.publishes.iter().all(|known| known.value != topic.value));
-    for topic in hat.topics(written.flow.keyword()).chain(unlisted) {
+    for topic in hat.topics(&written.flow).chain(unlisted) {
         if routes.taker(&topic.value).is_none() && !written.hats.contains_key(DEFAULT) {
             let message = format!("no hat takes {}: a turn without a hat would follow", quoted(&topic.value));
             let hint = diagnostics
@@ -63,7 +68,7 @@ fn self_loop(hat: &Hat, written: &Written, routes: &Routes, diagnostics: &mut Di
     let own = |topic: &&Located<String>| {
         routes.taker(&topic.value).is_some_and(|taker| taker.as_str() == hat.id.value)
     };
-    if let Some(topic) = hat.topics(written.flow.keyword()).find(own) {
+    if let Some(topic) = hat.topics(&written.flow).find(own) {
         let message = format!("{} activates itself with {}", quoted(&hat.id.value), quoted(&topic.value));
         let hint = "`max_activations` bounds how often";
         diagnostics.push(topic.warning("self-loop", message).label("its own trigger").hint(hint));

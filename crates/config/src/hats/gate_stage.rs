@@ -36,6 +36,12 @@ fn divert(workflow: &mut Workflow, topic: &str, gate: &StageId) -> StageId {
         workflow.entry = gate.clone();
     }
     topics.routes.insert(place, Route { pattern: topic.to_owned(), to: gate.clone(), orphans });
+    // Also where the engine publishes it for a hat that takes no more visits (H-52).
+    for limit in workflow.stages.values_mut().filter_map(|stage| stage.visits.as_mut()) {
+        if limit.publishes.as_ref().is_some_and(|published| published.as_str() == topic) {
+            limit.once_instead = limit.once_instead.take().map(|_| gate.clone());
+        }
+    }
     taker
 }
 

@@ -112,7 +112,7 @@ fn meant(
         }
         _ => {}
     }
-    if name == written.flow.keyword() || !publishes(name) {
+    if written.flow.closes(name) || !publishes(name) {
         diagnostics.push(unreachable(name, asks, written, diagnostics));
         return None;
     }
@@ -125,7 +125,7 @@ fn unreachable(name: &str, asks: &Located<bool>, written: &Written, diagnostics:
         let message = format!("{} ends the run and is never routed", quoted(name));
         return asks.error("unreachable-gate", message).hint("the gate before the end is `post-completion`");
     }
-    let topics = written.hats.values().flat_map(|hat| hat.topics(keyword));
+    let topics = written.hats.values().flat_map(|hat| hat.topics(&written.flow));
     let known: Vec<&str> =
         Point::OWN.iter().map(Point::name).chain(topics.map(|topic| topic.value.as_str())).collect();
     let hint = diagnostics.suggest(name, known.iter().copied()).unwrap_or_else(|| {

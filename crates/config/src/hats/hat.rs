@@ -4,6 +4,7 @@ use saihai_model::Millis;
 
 use super::tables;
 use super::topic::{Precision, is_topic};
+use super::written::Flow;
 use crate::{Cursor, Diagnostics, Fields, Located, Location, list_of, quoted};
 
 /// The hat that is reached by no topic matching (H-29).
@@ -73,9 +74,9 @@ impl Hat {
         self.publishes.iter().any(|topic| topic.value == keyword)
     }
 
-    /// The topics it may publish, the keyword left out.
-    pub(super) fn topics<'a>(&'a self, keyword: &'a str) -> impl Iterator<Item = &'a Located<String>> {
-        self.publishes.iter().filter(move |topic| topic.value != keyword)
+    /// The topics it may publish, the words that end a run left out.
+    pub(super) fn topics<'a>(&'a self, flow: &'a Flow) -> impl Iterator<Item = &'a Located<String>> {
+        self.publishes.iter().filter(move |topic| !flow.closes(&topic.value))
     }
 }
 
@@ -128,7 +129,7 @@ pub(super) fn read_triggers(
 }
 
 /// The way to a value, as messages name it (H-10).
-fn place(at: &Location) -> String {
+pub(super) fn place(at: &Location) -> String {
     quoted(&at.path.to_string())
 }
 

@@ -119,9 +119,15 @@ impl Lowering<'_> {
     }
 
     fn words(&self) -> IndexMap<String, String> {
-        let keyword = self.written.flow.keyword();
-        let reasons = Words::of(self.language).reasons.iter();
-        let reasons = reasons.map(|(code, word)| ((*code).to_owned(), word.replace("{keyword}", keyword)));
+        let words = Words::of(self.language);
+        let flow = &self.written.flow;
+        // Either may have been meant where one stands inside a sentence.
+        let closing = match &flow.cancellation {
+            Some(cancellation) => format!("{}{}{}", flow.keyword(), words.or, cancellation.value),
+            None => flow.keyword().to_owned(),
+        };
+        let reasons = words.reasons.iter();
+        let reasons = reasons.map(|(code, word)| ((*code).to_owned(), word.replace("{keyword}", &closing)));
         // What people call a stage of it; they are spoken to in English.
         reasons.chain([("stage".to_owned(), "hat".to_owned())]).collect()
     }
@@ -131,14 +137,14 @@ impl Lowering<'_> {
     fn tells_keyword(&self, hat: Option<&Hat>) -> bool {
         let keyword = self.written.flow.keyword();
         let nobody_completes = !self.written.hats.values().any(|hat| hat.may_complete(keyword));
-        hat.is_none_or(|hat| hat.may_complete(keyword) || hat.topics(keyword).next().is_none())
+        hat.is_none_or(|hat| hat.may_complete(keyword) || hat.topics(&self.written.flow).next().is_none())
             || nobody_completes
     }
 
     fn speech<'s>(&'s self, hat: Option<&'s Hat>) -> Speech<'s> {
         let keyword = self.written.flow.keyword();
         let topics: Vec<&str> = match hat {
-            Some(hat) => hat.topics(keyword).map(|topic| topic.value.as_str()).collect(),
+            Some(hat) => hat.topics(&self.written.flow).map(|topic| topic.value.as_str()).collect(),
             None => self.routes.exact_topics(),
         };
         let said = &self.written.topics;
@@ -237,14 +243,14 @@ impl Lowering<'_> {
             then: Target::End(Ending::Cancelled),
             quiet: false,
         });
-        let published = self.written.hats.values().flat_map(|hat| hat.topics(flow.keyword()));
+        let published = self.written.hats.values().flat_map(|hat| hat.topics(flow));
         let mut known: Vec<Topic> = self.routes.patterns().map(Topic::from).collect();
         for topic in published.map(|topic| Topic::from(topic.value.as_str())) {
             if !known.contains(&topic) {
                 known.push(topic);
             }
         }
-        let declared = hat.map(|hat| hat.topics(flow.keyword()));
+        let declared = hat.map(|hat| hat.topics(flow));
         Directives {
             words: std::iter::once(complete).chain(cancel).collect(),
             known,

@@ -159,7 +159,7 @@ fn read_hat(id: Located<String>, value: &Cursor<'_>, diagnostics: &mut Diagnosti
 fn refuse_concurrency(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
     let Some(count) = fields.count("concurrency") else { return };
     if count.value > 1 {
-        let message = format!("`concurrency: {}` is not supported", count.value);
+        let message = format!("{}: {} is not supported", quoted(&count.at.path.to_string()), count.value);
         let hint = "one hat is active at a time; a piece can ask several agents at once";
         diagnostics.push(count.error("not-supported", message).label("more than one").hint(hint));
     } else if let Some(at) = fields.key("concurrency") {

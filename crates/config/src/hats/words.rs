@@ -21,6 +21,8 @@ pub(super) struct Words {
     pub(super) publish: Around,
     /// S2 around the keyword.
     pub(super) complete: Around,
+    /// What stands between two words of which either is meant.
+    pub(super) or: &'static str,
     /// The addition where instructions speak of commands that nobody reads.
     pub(super) foreign: &'static str,
     /// Why a reply decided nothing, by code. `{}` is the topic it is about, `{keyword}` the closing word.
@@ -56,6 +58,7 @@ static ENGLISH: Words = Words {
         "Only when the whole task is finished, write ",
         " on a line of its own, outside any code block, and no EVENT line.",
     ),
+    or: " or ",
     foreign: "Where the instructions say `ralph emit TOPIC TEXT` or `<event …>`, write the EVENT line instead.",
     reasons: [
         ("in_code_block", " What it reported stood in a code block and does not count."),
@@ -88,6 +91,7 @@ static JAPANESE: Words = Words {
         "タスク全体が完了したときだけ、EVENT 行を書かず、",
         " のみを一行で、コードブロックの外に書いてください。",
     ),
+    or: " または ",
     foreign: "指示に `ralph emit TOPIC TEXT` や `<event …>` とあれば、代わりに EVENT 行を書いてください。",
     reasons: [
         ("in_code_block", "報告がコードブロックの中にあったため、無効です。"),

@@ -160,6 +160,11 @@ impl Flow {
         self.keyword.as_ref().map_or(KEYWORD, |word| &word.value)
     }
 
+    /// Whether a word ends a run, in one way or the other, and is never routed.
+    pub(super) fn closes(&self, word: &str) -> bool {
+        word == self.keyword() || self.cancellation.as_ref().is_some_and(|own| own.value == word)
+    }
+
     /// The topic a run begins with.
     pub(super) fn start(&self) -> &str {
         self.starting_event.as_ref().map_or(START, |topic| &topic.value)

@@ -49,6 +49,7 @@ pub(super) fn read(
     }
     entry_modes::check(&fields.map("entryStepMapping"), diagnostics);
     let catalogue = Catalogue { entries: fields.map("steps"), fields: &fields, agent, about_issue };
+    catalogue.check_mapping(diagnostics);
     let (steps, entry) = match catalogue.has_flow() {
         true => catalogue.flow(schemas, diagnostics)?,
         false => {
@@ -220,6 +221,39 @@ impl<'d> Catalogue<'_, 'd> {
         Some(First { initial, continuation: None })
     }
 
+    /// Reports what is wrong with `entryStepMapping` where it does not hold now, and with what follows in a flow (S-5, S-10).
+    /// What holds is read, and complained of, by whoever uses it.
+    fn check_mapping(&self, diagnostics: &mut Diagnostics) {
+        let mode = self.agent.completion.as_ref().and_then(|own| own.condition.mode());
+        let held = self.mapped(mode).map(|written| written.location());
+        for (_, written) in self.fields.map("entryStepMapping") {
+            let holds = held.as_ref() == Some(&written.location());
+            let unread: &[&str] = match (holds, self.has_flow()) {
+                (false, _) => &["initial", "continuation"],
+                (true, true) => &["continuation"],
+                (true, false) => &[],
+            };
+            let named: Vec<Located<String>> = match written.text() {
+                Some(initial) => Some(initial).filter(|_| !holds).into_iter().collect(),
+                None => {
+                    let mut found = Diagnostics::new();
+                    let pair = Fields::read(&written, &tables::ENTRY_STEPS, &mut found);
+                    if !holds {
+                        diagnostics.append(found);
+                    }
+                    unread.iter().filter_map(|name| pair.as_ref()?.text(name)).collect()
+                }
+            };
+            for name in named.iter().filter(|name| self.entry(&name.value).is_none()) {
+                let known = self.entries.iter().map(|(key, _)| key.value.as_str());
+                let hint = diagnostics.suggest(&name.value, known);
+                let message = format!("the prompt {} does not exist", quoted(&name.value));
+                let diagnostic = name.error("unknown-step", message).label("not among `steps`");
+                diagnostics.push(diagnostic.hint(hint.unwrap_or_else(|| "name one of `steps`".to_owned())));
+            }
+        }
+    }
+
     /// What `entryStepMapping` says for the completion type or its mode.
     fn mapped(&self, mode: Option<&str>) -> Option<Cursor<'d>> {
         let types = self.agent.completion.iter().flat_map(|own| own.types.iter().copied());
@@ -252,6 +286,9 @@ impl<'d> Catalogue<'_, 'd> {
             check_step_id(id, &fields, diagnostics);
             fields.object("address", &tables::ADDRESS, diagnostics);
             fields.object("outputSchemaRef", &tables::SCHEMA_REF, diagnostics);
+            if let Some(inputs) = fields.any("inputs") {
+                Input::read_all(&inputs, diagnostics);
+            }
         }
         let Some((first, _)) = unused.first() else { return };
         let at = first.at.clone();

@@ -194,11 +194,20 @@ impl Files {
 
 /// S-60: what `stepMachine` says once more must be what stands elsewhere.
 fn check_agreement(agent: &Agent, begins: Option<&Located<String>>, diagnostics: &mut Diagnostics) {
-    let Some(Condition::Flow { registry: path, entry }) = agent.completion.as_ref().map(|own| &own.condition)
-    else {
-        return;
-    };
-    for (again, first) in [(path, agent.registry.as_ref()), (entry, begins)] {
+    let conditions = agent.completion.iter().flat_map(|own| own.all());
+    let said = conditions.filter_map(|condition| match condition {
+        Condition::Flow { registry: path, entry } => Some([(path, agent.registry.as_ref()), (entry, begins)]),
+        Condition::Iterations(_)
+        | Condition::Keyword { .. }
+        | Condition::Issue
+        | Condition::File { .. }
+        | Condition::Checks(_)
+        | Condition::Signal { .. }
+        | Condition::Phase(_)
+        | Condition::Composite(..)
+        | Condition::Custom(_) => None,
+    });
+    for (again, first) in said.flatten() {
         let (Some(again), Some(first)) = (again, first) else { continue };
         if again.value != first.value {
             let message = format!("{} is not {}", quoted(&again.value), quoted(&first.value));

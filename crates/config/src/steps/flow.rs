@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::completion::Condition;
+use super::completion::{Condition, Operator};
 use super::gate::Gate;
 use super::input::Missing;
 use super::registry::Registry;
@@ -36,7 +36,7 @@ impl<'a> Flow<'a> {
         entry: &Located<String>,
         diagnostics: &mut Diagnostics,
     ) {
-        if !matches!(condition, Some(Condition::Flow { .. })) {
+        if !condition.is_some_and(needs_flow) {
             return;
         }
         let reached = self.reached(self.entry, None);
@@ -124,5 +124,22 @@ fn completes(step: &Step) -> bool {
         Some(Leave::Check(check)) => {
             check.pass.iter().chain(&check.fail).any(|way| matches!(way, Transition::Complete))
         }
+    }
+}
+
+/// Whether nothing but the end of the flow can complete the work, or not without it.
+fn needs_flow(condition: &Condition) -> bool {
+    match condition {
+        Condition::Flow { .. } => true,
+        Condition::Composite(Operator::And, parts) => parts.iter().any(needs_flow),
+        Condition::Composite(Operator::Or | Operator::First, parts) => parts.iter().all(needs_flow),
+        Condition::Iterations(_)
+        | Condition::Keyword { .. }
+        | Condition::Issue
+        | Condition::File { .. }
+        | Condition::Checks(_)
+        | Condition::Signal { .. }
+        | Condition::Phase(_)
+        | Condition::Custom(_) => false,
     }
 }

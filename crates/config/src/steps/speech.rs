@@ -278,8 +278,12 @@ pub(super) fn gap(text: &[Part]) -> &'static str {
 
 /// Whether a prompt shows itself what JSON it wants.
 pub(super) fn has_json_fence(text: &str) -> bool {
-    let fences = text.lines().filter_map(|line| line.trim_start().strip_prefix("```"));
-    // By the rule by which replies are read (S-44): the first word says it, in any case.
+    // By the rule by which replies are read (S-44): three marks or more, of either kind, and then the first word says it.
+    let fences = text.lines().map(str::trim).filter_map(|line| {
+        let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let info = line.trim_start_matches(mark);
+        (line.len() - info.len() >= 3).then_some(info)
+    });
     let mut words = fences.filter_map(|info| info.split_whitespace().next());
     words.any(|word| word.eq_ignore_ascii_case("json"))
 }

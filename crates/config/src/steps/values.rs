@@ -11,8 +11,15 @@ use super::registry::Registry;
 use super::variables::shown;
 use crate::{Area, Diagnostic, Diagnostics, Options, list_of, quoted};
 
-/// The flag that names the issue of a run, wherever it stands and whoever says it: a parameter can be filled from it.
-const ISSUE: &str = "--issue";
+/// What a flag of Saihai's own says, wherever it stands and whoever says it: a parameter with the same flag is filled from it.
+fn said_by(flag: &str, options: &Options) -> Option<String> {
+    match flag {
+        "--issue" => options.issue.map(|number| number.get().to_string()),
+        "--model" => options.model.clone(),
+        "--provider" => options.provider.as_ref().map(ToString::to_string),
+        _ => None,
+    }
+}
 
 /// The values of parameters and of variables that only a person can give.
 #[derive(Debug, Default)]
@@ -41,9 +48,9 @@ impl Values {
             let name = name.strip_prefix("uv-").unwrap_or(name);
             given.entry(name.to_owned()).or_default().push(value.clone());
         }
-        for parameter in parameters.iter().filter(|one| one.flag.value == ISSUE) {
-            if let Some(number) = options.issue {
-                given.entry(parameter.key.value.clone()).or_insert_with(|| vec![number.get().to_string()]);
+        for parameter in parameters {
+            if let Some(said) = said_by(&parameter.flag.value, options) {
+                given.entry(parameter.key.value.clone()).or_insert_with(|| vec![said]);
             }
         }
         let mut values = Self { given, starts: options.starts, ..Self::default() };

@@ -199,7 +199,9 @@ fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading 
     let said = saihai_judge::Said { text: &reply.text, structured: reply.structured.as_ref() };
     let mut reading = wanted.map_or_else(Reading::default, |wanted| saihai_judge::read(wanted, prompt, said));
     if let Some(Wanted::Work(reads)) = wanted.filter(|_| carries_all(wanted)) {
-        let is_earlier = |message: &&String| !reply.text.contains(message.trim());
+        // What stands in the last text line by line is read there; a word of a sentence is not that.
+        let last = format!("\n{}\n", reply.text.trim());
+        let is_earlier = |message: &&String| !last.contains(&format!("\n{}\n", message.trim()));
         for message in reply.responses.iter().rev().filter(is_earlier) {
             put_before(&mut reading, saihai_judge::overheard(reads, prompt, message));
         }

@@ -225,15 +225,30 @@ fn open_words(workflow: &Workflow, completion: &Completion) -> Vec<String> {
     }
 }
 
+/// Why work could not be handed over.
+const UNDELIVERED: [&str; 13] = [
+    "not-ours",
+    "delivery",
+    "lock-lost",
+    "git",
+    "forge",
+    "push-rejected",
+    "checks",
+    "verify",
+    "branch-changed",
+    "history-rewritten",
+    "embedded-repository",
+    "large-file",
+    "secret",
+];
+
 /// The word for how a run ended without success.
 fn word(ending: &Ending) -> &str {
     match ending {
         Ending::Incomplete(_) => "budget",
         Ending::Undelivered => "provider_failed",
         // What could not be delivered failed outside of what the definition says.
-        Ending::Failed(reason) if matches!(failure_code(reason).0, "not-ours" | "delivery") => {
-            "provider_failed"
-        }
+        Ending::Failed(reason) if UNDELIVERED.contains(&failure_code(reason).0) => "provider_failed",
         Ending::Completed(_) | Ending::Failed(_) | Ending::Declined | Ending::Cancelled => ending.reason(),
     }
 }
@@ -266,9 +281,30 @@ mod tests {
     // A run that failed says so in one of the words of its loop, also where it was not the loop that failed.
     #[test]
     fn what_could_not_be_delivered_failed_outside() {
-        for reason in ["not-ours", "delivery"] {
-            assert_eq!(word(&Ending::Failed(reason.to_owned())), "provider_failed", "{reason}");
+        let workflow =
+            saihai_model::Workflow { entry: "a".into(), ..crate::testing::hats(crate::testing::PAIR) };
+        let delivery = saihai_config::delivery::Delivery {
+            about: String::new(),
+            gates: Vec::new(),
+            mode: saihai_model::GateMode::Auto,
+            gate_timeout: None,
+            handing: saihai_config::delivery::Handing::PullRequest { checks: saihai_model::Millis(1) },
+            merge: true,
+            comment: true,
+        };
+        let around = saihai_config::delivery::deliver(workflow, &delivery);
+        let added = around.stages.iter().filter(|(id, _)| id.as_str().starts_with("deliver/"));
+        let mut ends = 0;
+        for (_, stage) in added {
+            let saihai_model::Exit::Rules { rules, otherwise, .. } = &stage.exit else { continue };
+            for target in rules.iter().map(|rule| &rule.then).chain([otherwise]) {
+                if let saihai_model::Target::End(ending @ Ending::Failed(reason)) = target {
+                    ends += 1;
+                    assert_eq!(word(ending), "provider_failed", "{reason}");
+                }
+            }
         }
+        assert!(ends > 10, "{ends}");
         assert_eq!(word(&Ending::Failed("retries_exhausted a 3".to_owned())), "step_failed");
     }
 }

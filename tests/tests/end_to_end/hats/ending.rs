@@ -110,5 +110,7 @@ fn a_word_can_cancel_the_run() {
     let project = project(hats, &["I would GIVE_UP here, but", "GIVE_UP"]);
     let outcome = run(&project).exits(3);
     assert!(outcome.stdout.starts_with("cancelled"), "{outcome}");
-    assert_eq!(prompts(&project).len(), 2, "inside a sentence it is text");
+    let told = prompts(&project);
+    assert_eq!(told.len(), 2, "inside a sentence it is text");
+    assert!(told[1].contains("The word LOOP_COMPLETE or GIVE_UP stood inside a sentence"), "{}", told[1]);
 }

@@ -142,6 +142,18 @@ fn replies_say_what_follows_and_hand_on_what_they_found() {
     let jump = ("cut", "{\"next_action\": {\"action\": \"jump\", \"target\": \"close\"}}");
     run(&project, &[CUT, bad, jump, CLOSED], &["--trust-project"]).exits(0);
     assert_eq!(prompts(&project), ["Cut a coat.", "Sew the wool.", "Cut a coat.", "Close."]);
+    // A step may be called by a number, and the reply may write it as one.
+    let project = coat(|registry| {
+        let close =
+            registry["steps"].as_object_mut().and_then(|steps| steps.remove("close")).expect("a step");
+        registry["steps"]["2"] = close;
+        registry["steps"]["sew"]["transitions"]["next"]["targets"]["good"] = json!("2");
+        let validated = registry["validationSteps"].as_object_mut().and_then(|steps| steps.remove("close"));
+        registry["validationSteps"]["2"] = validated.expect("a step");
+    });
+    let jump = ("cut", "{\"next_action\": {\"action\": \"jump\", \"target\": 2}}");
+    run(&project, &[jump, ("\"2\"", CLOSED.1)], &["--trust-project"]).exits(0);
+    assert_eq!(prompts(&project), ["Cut a coat.", "Close."]);
 }
 
 // The intents that hand the work to somebody else, and what goes with it.

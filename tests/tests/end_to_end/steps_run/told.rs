@@ -227,6 +227,18 @@ fn a_word_and_a_block_count_in_whichever_message_of_a_reply_they_stand() {
     assert_eq!((project.read("output.md").as_str(), &told[0]["errors"]), ("earlier later", &json!([])));
 }
 
+// S-60: a word alone on a line of an earlier message counts, although the last message has it in a sentence.
+#[test]
+fn a_keyword_alone_on_a_line_of_an_earlier_message_counts() {
+    let keyword = completes("keywordSignal", &json!({"completionKeyword": "DONE", "match": "line"}));
+    let project = agent(&keyword, &json!({}), &for_ever(), ANY);
+    let reply =
+        [json!({"type": "text", "text": "DONE"}), json!({"type": "done", "text": "I am DONE with it."})];
+    forgetful(&project, "json", &[&reply.map(|line| format!("{line}\n")).concat()]);
+    project.saihai(["run", "it"]).run().exits(0);
+    assert_eq!(summaries(&project).as_array().map(Vec::len), Some(1));
+}
+
 // S-66
 #[test]
 fn each_kind_of_handler_does_what_it_is_named_for() {

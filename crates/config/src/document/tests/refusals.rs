@@ -111,6 +111,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       |
     2 | b: {c: 1, "c": 2}
       |     - first given here
+      = help: keep one of them
 
     error[piece/duplicate-key]: the key `a` is given twice
     --> a:3:1
@@ -121,6 +122,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       |
     1 | a: 1
       | - first given here
+      = help: keep one of them
 
     error[piece/duplicate-key]: the key `a` is given twice
     --> a:4:3
@@ -131,6 +133,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       |
     1 | a: 1
       | - first given here
+      = help: keep one of them
     "#);
     assert_snapshot!(show("{\"a\": 1, \"a\": {\"b\": 1, \"\\u0062\": 2}}", JSON), @r#"
     {"a":1}
@@ -143,6 +146,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       |
     1 | {"a": 1, "a": {"b": 1, "\u0062": 2}}
       |                --- first given here
+      = help: keep one of them
 
     error[piece/duplicate-key]: the key `a` is given twice
     --> a:1:10
@@ -153,6 +157,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       |
     1 | {"a": 1, "a": {"b": 1, "\u0062": 2}}
       |  --- first given here
+      = help: keep one of them
     "#);
     assert_snapshot!(show("a = 1\na = 2\n", TOML), @"
     error[piece/duplicate-key]: the key `a` is given twice
@@ -160,6 +165,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       |
     2 | a = 2
       | ^ given again
+      = help: keep one of them
     ");
 }
 
@@ -190,6 +196,7 @@ fn keys_are_texts_whatever_they_would_mean_as_values() {
       |
     3 | &x 2: 3
       | ---- first given here
+      = help: keep one of them
     "#);
     assert_snapshot!(show("[a, b]: 1\n", YAML), @"
     error[piece/syntax]: a key must be a text

@@ -30,7 +30,7 @@ fn everything_wrong_with_hats_is_said_at_once_with_its_place() {
     error hats/missing-key hats.a 1:11 `hats.a` needs `triggers` (`triggers`: the topics that activate it; `*` stands for one whole segment, a lone `*` for every topic; may be empty for `default` only)
     error hats/missing-key hats.a 1:11 `hats.a` needs `publishes` (`publishes`: the topics it may publish)
     error hats/missing-key hats.a 1:11 `hats.a` needs `instructions` (`instructions`: what the agent is told in this role)
-    error hats/bad-type hats.b 1:18 `hats.b` must be a mapping, but nothing is given
+    error hats/bad-type hats.b 1:18 `hats.b` must be a mapping, but nothing is given (write a mapping, or remove the key)
     ");
 }
 
@@ -252,11 +252,61 @@ fn a_number_that_does_not_fit_is_named_with_what_would() {
     for (value, said) in [
         ("0", "`max_iterations` must be at least 1, not `0`"),
         ("-1", "`max_iterations` must be at least 1, not `-1`"),
-        ("1.5", "`max_iterations` must be a whole number, not a number (write a whole number, at least 1)"),
-        ("abc", "`max_iterations` must be a whole number, not text (write a whole number, at least 1)"),
+        (
+            "1.5",
+            "`max_iterations` must be a whole number, not a number: `1.5` (write a whole number, at least 1)",
+        ),
+        (
+            "abc",
+            "`max_iterations` must be a whole number, not text: `abc` (write a whole number, at least 1)",
+        ),
         ("5000000000", "`max_iterations` must be at most 4294967295, not `5000000000`"),
     ] {
         let found = Project::new(&format!("max_iterations: {value}\n{}", hat(""))).said();
         assert!(found.ends_with(said), "{found}");
+    }
+}
+
+// H-7: a file of one of these names is one of hats, whatever stands in it.
+#[test]
+fn a_file_is_of_hats_by_its_name() {
+    for name in ["orch.yml", "orch.yaml", ".orch.yml", "ralph.yml"] {
+        let source = crate::MemorySource::new([(format!("/p/{name}").as_str(), "movements: []\n")]);
+        let found = crate::find(&source, &super::places(), &format!("./{name}")).expect("it is there");
+        assert_eq!(found.dialect, crate::Dialect::Hats, "{name}");
+    }
+}
+
+// H-19
+#[test]
+fn two_places_of_one_key_agree() {
+    begins("labels: {enabled: true}\nstate: {use_github_labels: false}", "error hats/alias-conflict");
+    begins("idle_timeout_secs: 5\nloop: {idle_timeout_secs: 6}", "error hats/alias-conflict");
+}
+
+// H-63: every error has a hint, of whatever kind it is.
+#[test]
+fn every_error_says_what_to_do() {
+    for wrong in [
+        "hats: {b: null}",
+        "hats: {b: 3}",
+        "auto: maybe",
+        "hats: []",
+        "auto_issue: true",
+        "max_iterations: abc",
+        "max_cost_usd: x",
+        "completion_keyword: [a]",
+        "hats:\n  a: {name: A}\n  a: {name: B}",
+        "event_loop: {}\ncli: {backend: custom}",
+        "event_loop: {}\nhats:\n  a: {name: A, triggers: [task.start], aggregate: {x: 1}}",
+        "event_loop: {}\nhats:\n  a: {name: A, triggers: [task.start], concurrency: 3}",
+    ] {
+        let loaded = Project::new(wrong).load();
+        let mut errors =
+            loaded.diagnostics.iter().filter(|one| one.severity == crate::Severity::Error).peekable();
+        assert!(errors.peek().is_some(), "{wrong}");
+        for error in errors {
+            assert!(error.hint.is_some(), "{wrong}: {}", error.message);
+        }
     }
 }

@@ -237,3 +237,20 @@ fn an_empty_base_prompt_and_a_no_replace_those_of_the_preset() {
     // H-69: a hat that is replaced speaks no more.
     assert!(!prompt(&on(OWN)).contains("ralph emit"));
 }
+
+// H-20: each key of the file wins over the preset's.
+#[test]
+fn every_key_of_the_file_wins() {
+    let preset = "backend: codex\nmodel: theirs\ncompletion_keyword: THEIRS\nstarting_event: their.start\nenforce_hat_scope: true\nstall_after: 9\nmax_activations: 9\nmax_consecutive_failures: 9\nidle_timeout_secs: 9\nmax_runtime_seconds: 9\nmax_cost_usd: 9\nmax_iterations: 9\nauto: true\nlanguage: ja\nlabels: {enabled: true, prefix: theirs}\ndependency: {resolve: true}\n";
+    let own = "backend: claude\nmodel: own\ncompletion_keyword: OWN\nstarting_event: own.start\nenforce_hat_scope: false\nstall_after: 1\nmax_activations: 1\nmax_consecutive_failures: 1\nidle_timeout_secs: 1\nmax_runtime_seconds: 1\nmax_cost_usd: 1\nmax_iterations: 1\nauto: false\nlanguage: en\nlabels: {enabled: false, prefix: own}\ndependency: {resolve: false}\n";
+    let hats = "hats:\n  one: {name: O, triggers: [own.start, their.start], publishes: [LOOP_COMPLETE, x], instructions: i}\n";
+    let alone = Project::new(&format!("{own}{hats}")).load();
+    let over = Project::new(&format!("preset: p\n{own}{hats}")).file("presets/p.yml", preset).load();
+    assert_eq!((over.workflow, over.wishes, over.language), (alone.workflow, alone.wishes, alone.language));
+    let below = Project::new(&format!("preset: p\n{hats}")).file("presets/p.yml", preset).load();
+    let there = Project::new(&format!("{preset}{hats}")).load();
+    assert_eq!(
+        (below.workflow, below.wishes, below.language),
+        (there.workflow, there.wishes, there.language)
+    );
+}

@@ -178,7 +178,7 @@ fn a_backend_is_a_provider_or_a_program_or_left_to_the_settings_or_refused() {
 
 #[test]
 fn a_program_of_ones_own_must_be_named_and_is_described_in_one_place() {
-    insta::assert_snapshot!(backend("backend: custom").0, @"error hats/missing-key cli.backend 1:16 `cli.backend: custom` needs `cli.command`, the program to be asked");
+    insta::assert_snapshot!(backend("backend: custom").0, @"error hats/missing-key cli.backend 1:16 `cli.backend: custom` needs `cli.command`, the program to be asked (such as `command: my-agent`)");
     insta::assert_snapshot!(backend("backend: custom, command: ./mine").0, @"error hats/bad-value cli.command 1:33 `cli.command` must be the name of a program or an absolute path, not `./mine` (the directory an agent works in is not trusted to hold programs)");
     assert!(backend("backend: custom, command: mine, prompt_mode: file").0.contains("hats/bad-value"));
     assert!(backend("backend: custom, command: mine, args: -v").0.contains("hats/bad-type"));
@@ -286,4 +286,43 @@ fn what_would_be_a_broken_promise_is_refused_by_name() {
     for asked in ["hats.toml", "https://example.com/hats.yml"] {
         assert!(find(&source, &places(), asked).is_err(), "{asked}");
     }
+}
+
+// H-16, H-66: the word that cancels is never routed, any more than the one that completes.
+#[test]
+fn the_cancellation_word_is_no_topic() {
+    let file = |keys: &str| {
+        format!(
+            "event_loop: {{cancellation_promise: STOP}}\nhats:\n  a: {{name: A, {keys}, instructions: 中止}}\n"
+        )
+    };
+    let said = |keys: &str| Project::named("ralph.yml", &file(keys)).said();
+    assert_eq!(said("triggers: [task.start], publishes: [LOOP_COMPLETE, STOP]"), "");
+    assert!(
+        said("triggers: [task.start, STOP], publishes: [LOOP_COMPLETE]").contains("hats/keyword-trigger")
+    );
+    let workflow =
+        Project::named("ralph.yml", &file("triggers: [task.start], publishes: [built, STOP]")).workflow();
+    let prompt = format!("{:?}", turn(&workflow, "a").prompt);
+    assert!(prompt.contains("built") && !prompt.contains("STOP"), "{prompt}");
+    assert!(
+        workflow.words["inside_sentence"].contains("LOOP_COMPLETE または STOP")
+            || workflow.words["inside_sentence"].contains("LOOP_COMPLETE or STOP")
+    );
+}
+
+// H-66
+#[test]
+fn a_task_in_somebodys_home_is_told_where_there_is_none() {
+    let said = Project::named("ralph.yml", &format!("event_loop: {{prompt_file: ~/P.md}}\n{HAT}")).said();
+    assert!(said.starts_with("warning hats/missing-file") && said.contains("home"), "{said}");
+}
+
+// H-57, H-52: a gate asks also where the engine publishes what leads there.
+#[test]
+fn a_gate_stands_before_the_substitute_of_an_exhausted_hat() {
+    let hats = "gates: [a.exhausted]\nmax_activations: 1\nhats:\n  a: {name: A, triggers: [task.start], publishes: [a.exhausted, LOOP_COMPLETE], instructions: x}\n  b: {name: B, triggers: [a.exhausted], publishes: [LOOP_COMPLETE], instructions: x}\n";
+    let workflow = Project::new(hats).workflow();
+    let limit = stage(&workflow, "a").visits.clone().unwrap();
+    assert_eq!(limit.once_instead.as_ref().map(|id| id.as_str()), Some("gate/a.exhausted"));
 }

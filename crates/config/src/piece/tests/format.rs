@@ -56,7 +56,7 @@ fn what_is_no_piece_at_all_is_refused() {
     check("", "error piece/bad-type 1:1 the document must be a mapping, but nothing is given");
     check(
         "name: t\nname: u\nmovements: [{name: m, rules: [{condition: c, next: ABORT}]}]",
-        "error piece/duplicate-key 2:1 the key `name` is given twice",
+        "error piece/duplicate-key 2:1 the key `name` is given twice (keep one of them)",
     );
     check(
         "name: t\nmovements: []",

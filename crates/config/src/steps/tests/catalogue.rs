@@ -290,3 +290,21 @@ fn two_entries_that_share_a_file_by_different_splits_are_warned_of() {
     });
     insta::assert_snapshot!(project.file("prompts/steps/x/y/f_a_b.md", "Sew.").said(), @"warning steps/shared-prompt steps_registry.json:5:29 two references mean the file `steps/x/y/f_a_b.md`");
 }
+
+// S-5, S-10: what does not hold for this completion type is read all the same.
+#[test]
+fn every_entry_of_the_mapping_is_looked_at() {
+    let mapped = |mapping: Json| catalogue(|catalogue| catalogue["entryStepMapping"] = mapping).said();
+    insta::assert_snapshot!(mapped(json!({"manual": {"initail": "x"}, "issue": "nowhere", "project": {"initial": "initial.iterate", "continuation": "on"}})), @r"
+    error steps/unknown-step steps_registry.json:5:14 the prompt `nowhere` does not exist (name one of `steps`)
+    error steps/missing-key steps_registry.json:6:15 an entry of `entryStepMapping` needs `initial`
+    error steps/unknown-key steps_registry.json:7:7 unknown key `initail` (did you mean `initial`?)
+    error steps/unknown-step steps_registry.json:10:23 the prompt `on` does not exist (name one of `steps`)
+    ");
+    assert_eq!(mapped(json!({"manual": "initial.iterate"})), "");
+    let unused = catalogue(|catalogue| {
+        catalogue["steps"]["initial.manual"] =
+            json!({"c2": "initial", "c3": "iterate", "inputs": {"x": {"frm": "a.b"}}});
+    });
+    assert!(unused.said().contains("steps/unknown-key"), "{}", unused.said());
+}

@@ -245,3 +245,18 @@ fn a_part_of_a_composite_has_no_limit_of_its_own() {
         json!([{"type": "iterationBudget", "config": {"maxIterations": 500}}, {"type": "stepMachine"}]);
     insta::assert_snapshot!(parts(budget).said(), @"warning steps/hard-limit agent.json:10:30 a run is stopped after 100 iterations, before these 500 are done (a person can raise that: `--max-iterations`, or the setting `limits.hard_iterations`)");
 }
+
+// S-10, S-60: what holds for `stepMachine` holds for it as a part of others.
+#[test]
+fn a_step_machine_among_others_agrees_and_can_end() {
+    let parts = json!([{"type": "stepMachine", "config": {"entryStep": "quote"}}, {"type": "checkBudget", "config": {"maxChecks": 2}}]);
+    let said = done("composite", json!({"operator": "and", "conditions": parts})).said();
+    assert!(said.contains("steps/bad-value") && said.contains("`quote` is not `measure`"), "{said}");
+    let endless = |operator: &str| {
+        let parts = json!([{"type": "stepMachine"}, {"type": "checkBudget", "config": {"maxChecks": 2}}]);
+        let project = done("composite", json!({"operator": operator, "conditions": parts}));
+        project.registry("/steps/quote/check/onPass", json!({"next": "measure"})).said()
+    };
+    assert!(endless("and").contains("workflow/no-end"), "{}", endless("and"));
+    assert!(!endless("or").contains("no-end"), "{}", endless("or"));
+}

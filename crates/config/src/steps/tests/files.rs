@@ -49,7 +49,7 @@ fn a_missing_registry_is_an_error_and_no_empty_one() {
 #[test]
 fn one_key_twice_is_an_error() {
     let project = Project::tailor().file("config.json", r#"{"version": "1.0.0", "version": "1.0.0"}"#);
-    insta::assert_snapshot!(project.said(), @"error steps/duplicate-key config.json:1:22 the key `version` is given twice");
+    insta::assert_snapshot!(project.said(), @"error steps/duplicate-key config.json:1:22 the key `version` is given twice (keep one of them)");
 }
 
 // S-3

@@ -54,6 +54,18 @@ fn a_parameter_with_the_flag_of_the_issue_is_filled_from_it() {
     let said = project(&[("customer", "Sato"), ("ticket", "3")], 12).workflow();
     assert_eq!(super::shown(&super::turn(&said, "measure").prompt).lines().next(), Some("3 of Sato"));
     assert!(project(&[("customer", "Sato")], 0).said().contains("the parameter `ticket` is not given"));
+    // S-12: so are those of other flags that Saihai has.
+    let text = |flag: &str| json!({"type": "string", "cli": flag, "description": "which", "required": true});
+    let both = Project::tailor()
+        .agent("/parameters/by", text("--model"))
+        .agent("/parameters/who", text("--provider"));
+    let both = both.file("prompts/order/measure/text/f_default.md", "{uv-by} of {uv-who} for {uv-customer}");
+    let both = both.given(&[("customer", "Sato")]).options(|options| {
+        options.model = Some("m".to_owned());
+        options.provider = Some("script".into());
+    });
+    let shown = super::shown(&super::turn(&both.workflow(), "measure").prompt);
+    assert_eq!(shown.lines().next(), Some("m of script for Sato"));
 }
 
 // S-12, case 39

@@ -369,4 +369,12 @@ fn a_byte_order_mark_is_no_text() {
     let project =
         Project::tailor().file(MEASURE, "\u{feff}---\nt: x\n---\nMeasure.\r\n```json x\r\n{}\n```\n");
     assert_eq!(work(&project, "measure"), "Measure.\r\n```json x\r\n{}\n```\n\n## Task\n<Task>");
+    for fence in ["~~~json", "````JSON"] {
+        let closing = fence.trim_end_matches(char::is_alphabetic);
+        let shown = format!("Measure.\n{fence}\n{{}}\n{closing}\n");
+        assert_eq!(
+            work(&Project::tailor().file(MEASURE, shown.clone()), "measure"),
+            format!("{shown}\n## Task\n<Task>")
+        );
+    }
 }

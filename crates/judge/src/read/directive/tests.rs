@@ -118,6 +118,7 @@ fn what_follows_the_topic_is_its_message() {
     check("EVENT: a | x", &["1 a: x"]);
     check("EVENT: a: - x", &["1 a: - x"]);
     check("EVENT: a** - x", &["1 a: x"]);
+    check("EVENT: a – x", &["1 a: x"]);
     check("**EVENT: a**", &["1 a"]);
     check("**EVENT: a** all *green*", &["1 a: all *green*"]);
     check("**EVENT: a all green**", &["1 a: all green"]);
@@ -234,6 +235,7 @@ fn a_closing_word_inside_a_sentence_ends_nothing() {
         "まだ LOOP_COMPLETE",
         "完了ではないので LOOP_COMPLETE",
         "Wait until LOOP_COMPLETE",
+        "I never write LOOP_COMPLETE",
         "- [ ] LOOP_COMPLETE",
         "❌ LOOP_COMPLETE",
         "pass.LOOP_COMPLETE",

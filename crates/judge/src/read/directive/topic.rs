@@ -72,7 +72,26 @@ mod tests {
     // H-39, HC-13
     #[test]
     fn punctuation_behind_a_topic_never_belongs_to_it() {
-        for end in [".", ",", ")", "`", "**", "**.", "_", "!?", "\")", "。", "を発行", " ", "\t"] {
+        for end in [
+            ".",
+            ",",
+            ";",
+            "]",
+            "}",
+            "'",
+            "~",
+            ")",
+            "`",
+            "**",
+            "**.",
+            "_",
+            "!?",
+            "\")",
+            "。",
+            "を発行",
+            " ",
+            "\t",
+        ] {
             let text = format!("tests.passing{end}");
             assert_eq!(take(&text).map(|taken| taken.topic), Some("tests.passing"), "{text:?}");
         }
