@@ -216,6 +216,11 @@ impl<'d> Fields<'d> {
             return;
         };
         if let Kind::Refused(why) = field.kind {
+            if field.unless_off && value.is_off() {
+                // That it changes nothing is said by whoever reads the file.
+                self.given.insert(field.name, Given { spelling, key: key.at, value, right: true });
+                return;
+            }
             let slug = field.slug.unwrap_or("not-supported");
             let diagnostic = key.error(slug, format!("{} {why}", called(&key.at, spelling)));
             // H-63: the others say in their reason what to do instead.

@@ -111,6 +111,20 @@ impl<'d> Cursor<'d> {
         duration_of(self.node)?.ok()
     }
 
+    /// Whether it says no, or nothing.
+    pub fn is_off(&self) -> bool {
+        match &self.node.value {
+            Value::Null => true,
+            Value::Bool(on) => !on,
+            Value::List(items) => items.is_empty(),
+            Value::Map(entries) => {
+                entries.is_empty()
+                    || self.get("enabled").is_some_and(|enabled| enabled.node().as_bool() == Some(false))
+            }
+            Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Date(_) => false,
+        }
+    }
+
     /// Whether it is of a kind; if not, everything wrong with it is reported.
     pub fn must_be(&self, kind: &Kind, diagnostics: &mut Diagnostics) -> bool {
         match (kind, &self.node.value) {

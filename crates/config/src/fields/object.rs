@@ -31,6 +31,8 @@ pub struct Field {
     pub default: Option<&'static str>,
     /// The slug under which a refused key is reported, if not `not-supported`.
     pub slug: Option<&'static str>,
+    /// Whether a refused key changes nothing, and is only warned of, where it says no or nothing.
+    pub unless_off: bool,
 }
 
 impl Object {
@@ -57,7 +59,8 @@ impl Object {
 impl Field {
     /// A key that may be absent.
     pub const fn new(name: &'static str, kind: Kind) -> Self {
-        Self { name, aliases: &[], kind, form: None, required: false, about: "", default: None, slug: None }
+        let (form, about, default, slug) = (None, "", None, None);
+        Self { name, aliases: &[], kind, form, required: false, about, default, slug, unless_off: false }
     }
 
     /// A key that must be given.
@@ -80,6 +83,13 @@ impl Field {
     /// Whether it is known only to be refused, by its kind or by its reader.
     pub fn is_refused(&self) -> bool {
         matches!(self.form.as_ref().unwrap_or(&self.kind), Kind::Refused(_))
+    }
+
+    /// Refused only where it asks for something.
+    #[must_use]
+    pub const fn unless_off(mut self) -> Self {
+        self.unless_off = true;
+        self
     }
 
     /// Other spellings of it.

@@ -126,6 +126,10 @@ impl Reader<'_> {
 fn refuse_description(cli: &Fields<'_>, backend: &str, diagnostics: &mut Diagnostics) {
     for key in ["command", "args"] {
         if let Some(at) = cli.key(key) {
+            if cli.any(key).is_some_and(|value| value.is_off()) {
+                diagnostics.push(no_effect(at));
+                continue;
+            }
             let message = format!("`cli.{key}` is not supported with the backend {}", quoted(backend));
             let hint = "arguments of a provider are set in `.saihai/config.toml`";
             diagnostics.push(at.error("not-supported", message).label("not passed on").hint(hint));

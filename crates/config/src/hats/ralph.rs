@@ -12,14 +12,16 @@ use super::ralph_tables as tables;
 use super::read::{check_keyword, no_effect};
 use super::written::{Bounds, Flow, TopicTexts, Written};
 use crate::{
-    Cursor, Definition, Diagnostics, Document, Fields, LARGEST_FILE, Located, Places, Source, Value, quoted,
+    Cursor, Definition, Diagnostics, Document, Fields, LARGEST_FILE, Located, Places, Source, quoted,
 };
 
 /// Keys by which a file is known to be one of these.
 const OWN_KEYS: [&str; 4] = ["event_loop", "cli", "core", "events"];
 /// Keys that change nothing, by the object they stand in.
 const IDLE: [&str; 7] = ["adapters", "tui", "memories", "tasks", "skills", "features", "backpressure"];
-const IDLE_LOOP: [&str; 4] = [
+const IDLE_HAT: [&str; 4] = ["scratchpad", "aggregate", "disallowed_tools", "import"];
+const IDLE_LOOP: [&str; 5] = [
+    "starting_hat",
     "checkpoint_interval",
     "cooldown_delay_seconds",
     "context_window_tokens",
@@ -92,7 +94,7 @@ fn report_switches(
     diagnostics: &mut Diagnostics,
 ) {
     let interactive = |value: &Cursor<'_>| value.node().as_text() == Some("interactive");
-    let on = |value: &Cursor<'_>| !is_off(value);
+    let on = |value: &Cursor<'_>| !value.is_off();
     switch(Some(fields), "hooks", on, diagnostics);
     switch(Some(fields), "RObot", on, diagnostics);
     switch(looping, "persistent", on, diagnostics);
@@ -114,25 +116,12 @@ fn switch(
     }
 }
 
-fn is_off(value: &Cursor<'_>) -> bool {
-    match &value.node().value {
-        Value::Null => true,
-        Value::Bool(on) => !on,
-        Value::List(items) => items.is_empty(),
-        Value::Map(entries) => {
-            entries.is_empty()
-                || value.get("enabled").is_some_and(|enabled| enabled.node().as_bool() == Some(false))
-        }
-        Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Date(_) => false,
-    }
-}
-
 fn read_hat(id: Located<String>, value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Hat> {
     let mut found = Diagnostics::new();
     check_id(&id, &mut found);
     let fields = Fields::read(value, &tables::HAT, &mut found);
     let hat = fields.map(|fields| {
-        report_idle(Some(&fields), &["scratchpad"], &mut found);
+        report_idle(Some(&fields), &IDLE_HAT, &mut found);
         refuse_concurrency(&fields, &mut found);
         let default_publishes = fields.text("default_publishes");
         if let Some(topic) = &default_publishes {

@@ -74,12 +74,13 @@ pub(super) static HAT: Object = Object {
         Field::refused_because("backend_args", ONE_BACKEND).slug("removed-key"),
         Field::refused_because("args", ONE_BACKEND).slug("removed-key"),
         Field::refused_because("model", ONE_BACKEND).slug("removed-key"),
-        Field::refused("aggregate"),
+        Field::refused("aggregate").unless_off(),
         Field::refused_because(
             "disallowed_tools",
             "is not supported: it could not be kept; `--max-permission` bounds what agents may do",
-        ),
-        Field::refused("import"),
+        )
+        .unless_off(),
+        Field::refused("import").unless_off(),
     ],
 };
 
@@ -124,7 +125,8 @@ pub(super) static EVENT_LOOP: Object = Object {
         idle("cooldown_delay_seconds"),
         idle("context_window_tokens"),
         idle("mutation_score_warn_threshold"),
-        Field::refused_because("starting_hat", "is not supported: `starting_event` says where a run begins"),
+        Field::refused_because("starting_hat", "is not supported: `starting_event` says where a run begins")
+            .unless_off(),
     ],
 };
 

@@ -158,6 +158,15 @@ fn limits_come_from_the_command_line_the_file_or_the_default() {
     assert_eq!(own.limits.runtime, Some(saihai_model::Millis::seconds(60)));
     assert_eq!(own.limits.budget.usd, saihai_model::Usd::from_dollars(1.5));
     assert_eq!(own.limits.silence, Some(saihai_model::Millis::seconds(9)));
+    // H-20: what was typed wins over the file.
+    let typed = Project::new(&format!("{keys}{RING}")).options(|options| {
+        options.run_timeout = Some(saihai_model::Millis::seconds(5));
+        options.budget.usd = saihai_model::Usd::from_dollars(9.0);
+        options.max_iterations = Some(3);
+    });
+    let limits = typed.workflow().limits;
+    assert_eq!((limits.runtime, limits.rounds), (Some(saihai_model::Millis::seconds(5)), Some(3)));
+    assert_eq!(limits.budget.usd, saihai_model::Usd::from_dollars(9.0));
 }
 
 fn gates(hats: &str) -> Vec<(String, GateMode)> {

@@ -235,12 +235,19 @@ fn what_changes_nothing_is_warned_of_key_by_key() {
         "RObot: {enabled: false}",
         "event_loop: {persistent: false}",
         "cli: {default_mode: autonomous}",
+        "event_loop: {starting_hat: null}",
+        "cli: {backend: claude, args: []}",
     ] {
         let said = Project::named("ralph.yml", &format!("{off}\n{HAT}")).said();
         assert!(said.starts_with("warning hats/no-effect"), "{off}: {said}");
     }
     let one = HAT.replace("instructions: x", "instructions: x, concurrency: 1, scratchpad: y");
     check(&one, &["warning hats/no-effect hats.a.concurrency", "warning hats/no-effect hats.a.scratchpad"]);
+    let off = HAT
+        .replace("instructions: x", "instructions: x, disallowed_tools: [], aggregate: null, import: null");
+    let idle =
+        ["disallowed_tools", "aggregate", "import"].map(|key| format!("warning hats/no-effect hats.a.{key}"));
+    check(&off, &[&idle[0], &idle[1], &idle[2]]);
 }
 
 // H-71

@@ -108,3 +108,15 @@ fn variables_and_commands_are_warned_of_in_names_and_further_instructions_too() 
     let default = hats.replace("extra_instructions", "default_publishes: nobody.takes, extra_instructions");
     assert!(Project::named("ralph.yml", &default).said().contains("hats/unhandled-topic"), "{default}");
 }
+
+// H-64: the hat `default` takes what nobody else takes, also the first topic.
+#[test]
+fn a_default_hat_begins_where_no_other_does() {
+    let hats = |id: &str| {
+        format!(
+            "hats:\n  a: {{name: A, triggers: [x], publishes: [LOOP_COMPLETE], instructions: i}}\n  {id}: {{name: D, triggers: [y], publishes: [x], instructions: i}}\n"
+        )
+    };
+    assert!(Project::new(&hats("other")).said().contains("hats/no-start"));
+    assert!(!Project::new(&hats("default")).said().contains("hats/no-start"));
+}

@@ -69,6 +69,7 @@ fn an_event_may_stand_anywhere_in_capitals_and_at_the_start_of_a_line_in_any_cas
     check("event:tests.passing", &["1 tests.passing"]);
     check("  - **Event: tests.passing**", &["1 tests.passing"]);
     check("12) `event: build.done`", &["1 build.done"]);
+    check("## Event: build.done", &["1 build.done"]);
     check("__EVENT: tests.passing__", &["1 tests.passing"]);
     check("EVENT: Tests.Passing", &["1 Tests.Passing"]);
 }
@@ -206,6 +207,10 @@ fn a_closing_word_stands_alone_or_is_published_or_ends_the_reply() {
         "✅ LOOP_COMPLETE!",
         "✔️ `LOOP_COMPLETE` 🎉",
         "「LOOP_COMPLETE」。",
+        "_LOOP_COMPLETE_",
+        "# LOOP_COMPLETE",
+        "\"LOOP_COMPLETE\"",
+        "'LOOP_COMPLETE'！",
         "- EVENT: LOOP_COMPLETE all done",
         "event: LOOP_COMPLETE",
         "実装しました。LOOP_COMPLETE",
