@@ -99,3 +99,27 @@ fn a_yes_to_all_does_not_cover_what_the_next_agent_has_changed() {
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("#7     branch-ready") && text.contains("#8     declined"), "{text}");
 }
+
+// What is set and not done is said.
+#[test]
+fn verify_is_said_not_to_run_where_the_forge_merges() {
+    let scene = scene(&writes("fixed.txt"));
+    scene.project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nverify = [\"false\"]\n");
+    let outcome = scene.work(&["--label", "saihai", "--merge", "--trust-project"]).exits(0);
+    assert!(outcome.stderr.contains("warning: `verify` is not run"), "{outcome}");
+    let silent = scene.work(&["--label", "saihai", "--trust-project"]);
+    assert!(!silent.stderr.contains("`verify`"), "{silent}");
+}
+
+// I-11: a flag says where issues come from, whatever repository the settings name; where both are at hand nobody guesses.
+#[test]
+fn a_repository_in_the_settings_is_no_flag() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# One\n");
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nrepo = \"me/tool\"\n");
+    commit(&project);
+    let outcome = work(&project, &["--from", ".saihai/issues", "--auto"]).run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
+    let both = work(&project, &["--auto"]).run().exits(2);
+    assert!(both.stderr.contains("source"), "{both}");
+}

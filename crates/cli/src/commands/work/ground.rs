@@ -59,16 +59,21 @@ impl Ground {
         let remote = Remote::of_project(&project.places.root, &work.remote, &with).await;
         let at_hand = SourcesAtHand {
             folder_named: flags.from.is_some(),
-            github_named: flags.names_github() || (work.repo.is_some() && work.source.is_none()),
+            github_named: flags.names_github(),
             set: work.source,
             folder_exists: work.from.is_dir(),
-            remote_on_github: remote.as_ref().is_some_and(|remote| remote.is_on_github(&with)),
+            // A repository that the settings name is one that there is.
+            remote_on_github: work.repo.is_some()
+                || remote.as_ref().is_some_and(|remote| remote.is_on_github(&with)),
         };
         let source = choose_source(at_hand).map_err(|error| Error::usage(error.to_string()))?;
         let forge = work.forge.unwrap_or(match source {
             IssueSource::Folder => ForgeKind::Local,
             IssueSource::Github => ForgeKind::Github,
         });
+        if forge == ForgeKind::Github && work.merge && work.verify.is_some() {
+            streams.warning("`verify` is not run: on the forge its own checks decide about a merge");
+        }
         let repository =
             Repository::open(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
         let needs_forge = source == IssueSource::Github || forge == ForgeKind::Github;
