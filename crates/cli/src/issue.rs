@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use saihai_config::issues::{SourcesAtHand, choose_source, load_folder, task};
-use saihai_config::{Diagnostics, DiskSource, Settings, Use};
+use saihai_config::{Diagnostics, DiskSource, ForgeKind, Settings, Use};
 use saihai_connect::Connections;
 use saihai_connect::forge::{Access, Address, ForgeError, Github, NoToken, find_token};
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, Json, RepositoryName};
@@ -22,6 +22,8 @@ pub(crate) enum Tracker {
     Folder(PathBuf),
     /// On GitHub.
     Github(Github),
+    /// On GitHub, where they are only looked at: with the forge `local` nothing leaves the machine (I-61).
+    OnlyLookedAt(Github),
 }
 
 /// Why an issue cannot be looked at.
@@ -38,6 +40,7 @@ impl fmt::Debug for Tracker {
         match self {
             Self::Folder(folder) => f.debug_tuple("Folder").field(folder).finish(),
             Self::Github(github) => f.debug_tuple("Github").field(github.repository()).finish(),
+            Self::OnlyLookedAt(github) => f.debug_tuple("OnlyLookedAt").field(github.repository()).finish(),
         }
     }
 }
@@ -59,14 +62,27 @@ impl Tracker {
         };
         match choose_source(at_hand).map_err(|error| Error::usage(error.to_string()))? {
             IssueSource::Folder => Ok(Self::Folder(settings.work.from.clone())),
-            IssueSource::Github => open(settings, remote, with).await.map(Self::Github),
+            IssueSource::Github => {
+                let forge = settings.work.forge.unwrap_or(ForgeKind::Github);
+                Ok(Self::on(open(settings, remote, with).await?, forge))
+            }
+        }
+    }
+
+    /// Issues that are on GitHub, where results go to this forge.
+    pub(crate) fn on(github: Github, forge: ForgeKind) -> Self {
+        match forge {
+            ForgeKind::Github => Self::Github(github),
+            ForgeKind::Local => Self::OnlyLookedAt(github),
         }
     }
 
     /// An issue as it is now.
     pub(crate) async fn issue(&self, number: IssueNumber) -> Result<Issue, Trouble> {
         match self {
-            Self::Github(github) => github.issue(number).await.map_err(Trouble::Forge),
+            Self::Github(github) | Self::OnlyLookedAt(github) => {
+                github.issue(number).await.map_err(Trouble::Forge)
+            }
             Self::Folder(folder) => {
                 let (mut found, shown) = (Diagnostics::new(), folder.display().to_string());
                 let issues = load_folder(&DiskSource, folder, &shown, &mut found);
@@ -108,7 +124,9 @@ pub(crate) async fn task_of(
     diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
     let issue = match Tracker::of(project, settings, with).await? {
         Tracker::Folder(_) => of_folder(number, project, settings, streams)?,
-        Tracker::Github(github) => github.issue(number).await.map_err(refused)?,
+        Tracker::Github(github) | Tracker::OnlyLookedAt(github) => {
+            github.issue(number).await.map_err(refused)?
+        }
     };
     if issue.state == IssueState::Closed && closed == Closed::IsDone {
         streams.note(&format!("issue {number} is closed, nothing to do"));

@@ -148,6 +148,9 @@ fn github(tracker: &Tracker) -> Result<&Github, Failure> {
     match tracker {
         Tracker::Github(github) => Ok(github),
         Tracker::Folder(_) => Err(refused("the issues of this project are files, and not on GitHub")),
+        Tracker::OnlyLookedAt(_) => {
+            Err(refused("`work.forge` is `local`: nothing leaves this machine, so issues are only looked at"))
+        }
     }
 }
 

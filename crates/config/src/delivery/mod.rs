@@ -231,7 +231,12 @@ impl Around<'_> {
             _ => {
                 let ends = ["merged", "pr-created", "branch-ready", "no-changes"];
                 let ends = ends.map(|word| (word, Target::End(Ending::Completed(word.to_owned()))));
-                self.action(stage, Deed::new(Action::CleanUp, Once::SetToValue, &DONE), &ends);
+                let mut labels = ends.to_vec();
+                // Where the branch is all there is, nothing before this has looked at it again.
+                if self.delivery.handing == Handing::Branch && !self.delivery.merge {
+                    labels.push(("moved", moved()));
+                }
+                self.action(stage, Deed::new(Action::CleanUp, Once::SetToValue, &DONE), &labels);
             }
         }
     }
@@ -270,8 +275,9 @@ const NUMBER: (&str, &str) = (stage::PULL_REQUEST, "number");
 const REQUEST: [(&str, &str); 2] = [COMMIT, NUMBER];
 const MERGING: [(&str, &str); 3] = [COMMIT, TREE, NUMBER];
 /// By what is known how far it came.
-const DONE: [(&str, &str); 6] = [
+const DONE: [(&str, &str); 7] = [
     COMMIT,
+    TREE,
     (stage::PUSH, "pushed"),
     (stage::PULL_REQUEST, "url"),
     (stage::PULL_REQUEST, "merged"),

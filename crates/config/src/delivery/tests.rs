@@ -85,7 +85,7 @@ fn a_branch_alone_needs_neither_push_nor_request() {
     deliver/worktree: ready → work, not-ours → failed not-ours
     deliver/changed-configuration: yes → deliver/clean-up
     deliver/finalize: committed → deliver/clean-up, changed → deliver/changed-configuration, no-changes → deliver/clean-up, branch-changed → failed branch-changed, history-rewritten → failed history-rewritten, embedded-repository → failed embedded-repository, large-file → failed large-file, secret → failed secret
-    deliver/clean-up: merged → completed merged, pr-created → completed pr-created, branch-ready → completed branch-ready, no-changes → completed no-changes
+    deliver/clean-up: merged → completed merged, pr-created → completed pr-created, branch-ready → completed branch-ready, no-changes → completed no-changes, moved → deliver/finalize
     ");
 }
 
@@ -96,6 +96,17 @@ fn what_a_definition_has_behind_its_end_goes_on_with_the_delivery() {
     let ways = ways(&workflow);
     assert!(ways.contains("gate/post-completion: yes → deliver/finalize"), "{ways}");
     assert_eq!(workflow.afterwards, Some("gate/post-completion".into()));
+}
+
+// Where it is merged or pushed, that looks at the branch again; else the end of it does.
+#[test]
+fn a_branch_that_moved_after_the_last_yes_is_shown_again_whatever_is_done_with_it() {
+    for handing in [Handing::Branch, Handing::Push, REQUEST] {
+        for merge in [false, true] {
+            let ways = ways(&deliver(piece(), &delivery(handing, merge, &WorkGate::ALL)));
+            assert!(ways.contains("moved → deliver/finalize"), "{handing:?}, {merge}: {ways}");
+        }
+    }
 }
 
 // I-40: what is asked names the issue, and shows what was committed.

@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use pulldown_cmark::{Event, Options, Parser, Tag};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use regex::Regex;
+
+use super::cut;
 
 /// What a forge acts on in plain text: the name of a person or a team, a word that closes an issue in front of one, and
 /// characters written as their numbers, behind which either could hide. Backslashes before them are taken along, for they
@@ -12,8 +14,8 @@ use regex::Regex;
 static ACTED_ON: LazyLock<Regex> = LazyLock::new(|| {
     let acted_on = r"(?xi)
         \\* @ \w [\w/-]*
-        | \\* (?: close[sd]? | fix (?: e[sd] )? | resolve[sd]? ) \b [\\:\s*_]*
-            (?: (?: [\w.-]+ / [\w.-]+ )? \\* \# \d+ | \b GH- \d+ | https?:// [^\s<>`]* /(?: issues | pull ) / \d+ )
+        | \\* (?: close[sd]? | fix (?: e[sd] )? | resolve[sd]? ) \b [\\:\s*_~<(\[]*
+            (?: (?: [\w.-]+ / [\w.-]+ )? \\* \# \d+ | \b GH- \d+ | https?:// [^\s<>`]* /(?: issues | pull ) / \d+ >? )
         | \\* & (?: \#x? [0-9a-f]+ | commat | num ) ;";
     Regex::new(acted_on).expect("a regular expression")
 });
@@ -41,6 +43,36 @@ pub fn inert(text: &str) -> String {
     inert.push_str(&text[at..]);
     // Marks that had no partner may have found one in what was added; then all of it is code.
     if places(&inert).is_empty() { inert } else { as_block(text) }
+}
+
+/// What is shown of a longer text of an agent: inert, of at most so many characters, and with every block of code closed, so
+/// that whatever stands behind it is none.
+pub fn inert_excerpt(text: &str, most: usize) -> String {
+    let text = text.trim();
+    let mut length = most;
+    // What is made code is longer than it was. It is cut before that: no mark of ours may lose its other half.
+    loop {
+        let made = closed(inert(&cut(text, length)));
+        match made.chars().count().saturating_sub(most) {
+            over if over > 0 && length > 0 => length = length.saturating_sub(over),
+            _ => return made,
+        }
+    }
+}
+
+/// A text that leaves no block of code open.
+fn closed(text: String) -> String {
+    let behind = text.len() + "\n\n".len();
+    let whole = format!("{text}\n\nx");
+    let mut events = Parser::new_ext(&whole, Options::ENABLE_TABLES).into_offset_iter();
+    let open = events.find_map(|(event, range)| {
+        let is_fenced = matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
+        (is_fenced && range.end > behind).then_some(range)
+    });
+    let Some(open) = open else { return text };
+    let opened = whole[open].trim_start();
+    let marks: String = opened.chars().take_while(|mark| opened.starts_with(*mark)).collect();
+    format!("{text}\n{marks}")
 }
 
 /// A text as one block of code, whatever is in it.

@@ -171,7 +171,7 @@ impl Delivering {
             item: &assignment.item(),
             base: &assignment.base.branch,
             commit,
-            title: &assignment.title,
+            title: &cut(&assignment.title, COMMIT_TITLE),
             run: &deed.run,
         };
         let mut said = None;
@@ -244,6 +244,13 @@ impl Delivering {
         } else {
             "no-changes"
         };
+        let is_handed_over = label != "branch-ready" || told(deed, stage::PUSH, "pushed").is_some();
+        if let Some(tree) = told(deed, stage::FINALIZE, "tree").and_then(|tree| tree.as_str())
+            && !is_handed_over
+            && self.has_moved(tree)?
+        {
+            return Ok(done("moved", []));
+        }
         let found =
             self.means.repository.worktree(&self.assignment.item(), &self.assignment.worktree_root)?;
         let (Some(worktree), false) = (found, self.assignment.keep) else { return Ok(done(label, [])) };

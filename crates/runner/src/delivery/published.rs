@@ -1,7 +1,7 @@
 //! What people read about the work on an issue: in a pull request, in a comment.
 
 use saihai_config::Language;
-use saihai_config::issues::{cut, inert};
+use saihai_config::issues::{inert, inert_excerpt};
 use saihai_model::{IssueSource, Millis};
 
 use super::{Assignment, Summary};
@@ -53,7 +53,7 @@ pub(super) fn request_body(assignment: &Assignment, summary: &Summary) -> String
         IssueSource::Github => format!("Closes {}", assignment.issue),
         IssueSource::Folder => format!("{}: {}", assignment.issue.slug(), inert(&assignment.title)),
     };
-    let said = said(summary);
+    let said = inert_excerpt(&summary.text, MOST);
     let table = table(summary, &words);
     let Words { summary, changes, issue: heading, .. } = words;
     format!("## {summary}\n\n{said}\n\n## {changes}\n\n{table}\n\n## {heading}\n\n{issue}")
@@ -73,11 +73,6 @@ pub(super) fn comment(
         None => format!("{} {branch}", words.pushed),
     };
     format!("{what}\n\n{}", table(summary, &words))
-}
-
-fn said(summary: &Summary) -> String {
-    // Cut first: what is made inert must stay so.
-    inert(&cut(summary.text.trim(), MOST))
 }
 
 fn table(summary: &Summary, words: &Words) -> String {

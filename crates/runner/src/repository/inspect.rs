@@ -113,7 +113,9 @@ fn committed_copy(
 ) -> Result<Option<String>, Error> {
     let base = format!("^{}", outgoing.base.commit);
     for path in copied {
-        let commit = private.line("rev-list", ["--max-count=1", outgoing.tip, &base, "--", path])?;
+        // Also on a side that a merge has dropped again: its commits are delivered all the same.
+        let flags = ["--max-count=1", "--full-history", outgoing.tip, &base, "--", path];
+        let commit = private.line("rev-list", flags)?;
         if !commit.is_empty() {
             return Ok(Some(format!("`{path}`, a copied file, in commit {commit}")));
         }

@@ -205,6 +205,19 @@ fn closing_closes_or_labels_the_issue_once_before_the_run_is_complete() {
     check("label-only", &["done"], false, 2, "Flow completed at a");
 }
 
+// With the forge `local` nothing leaves the machine: the issue is looked at, and stays as it is.
+#[test]
+fn what_closes_an_issue_is_refused_where_nothing_may_leave_the_machine() {
+    let (server, project) = (forge(), closing("label-and-close"));
+    let call = reaching(&project, &server, &ABOUT);
+    project.write(".saihai/config.toml", "[work]\nrepo = \"me/tool\"\nforge = \"local\"\n");
+    let refused = call.run();
+    assert_ne!(refused.code, Some(0), "{refused}");
+    let said = "`work.forge` is `local`: nothing leaves this machine, so issues are only looked at";
+    assert!(format!("{refused}").contains(said), "{refused}");
+    assert_eq!(server.writes(), [""; 0]);
+}
+
 // S-8
 #[test]
 fn a_prompt_can_show_the_issue_the_run_is_about() {

@@ -1,7 +1,9 @@
 //! Where a person is asked, and what becomes of their answer.
 
-use super::{auto, branches, commit, git, outcomes, repository, work, writes};
-use saihai_tests::Project;
+use saihai_tests::{Outcome, Project};
+
+use super::github::Scene;
+use super::{auto, branches, commit, git, git_in, outcomes, repository, work, writes};
 
 fn asked() -> Project {
     let project = repository(&writes("fixed.txt"));
@@ -66,26 +68,61 @@ fn no_after_the_work_keeps_branch_and_worktree() {
     assert!(project.root().join(".worktrees/issue-7/fixed.txt").exists());
 }
 
-// case 19
-#[test]
-fn another_commit_after_a_yes_is_asked_about_again() {
-    let project = asked();
-    for _ in 0..2 {
-        work(&project, &["--merge"]).run().exits(6);
-        answer(&project, "yes");
+/// Agrees to everything a call asks up to the last gate, and to that one as well.
+fn agree(call: &dyn Fn() -> Outcome, project: &Project) {
+    for gate in ["pre-loop", "post-completion", "before-pr"] {
+        let parked = call().exits(6);
+        assert!(parked.stdout.contains(&format!("an answer at `{gate}`")), "{parked}");
+        answer(project, "yes");
     }
-    // It waits before anything leaves the branch; somebody agrees to what was shown, and then the branch gets more.
-    work(&project, &["--merge"]).run().exits(6);
-    answer(&project, "yes");
+}
+
+/// Somebody agrees to what was shown, and then the branch gets more: that is asked about as well, and then handed over.
+fn asks_again(call: &dyn Fn() -> Outcome, project: &Project) {
+    agree(call, project);
     let worktree = project.root().join(".worktrees/issue-7");
     std::fs::write(worktree.join("more.txt"), "more\n").expect("a file");
-    super::git_in(&worktree, &["add", "more.txt"]);
-    super::git_in(&worktree, &["commit", "--quiet", "--message", "more"]);
-    let again = work(&project, &["--merge"]).run().exits(6);
-    assert_eq!(outcomes(&again), ["#7 waiting"]);
-    let run = project.runs()[0].clone();
-    let shown = project.saihai(["show", &run]).run().exits(0);
-    assert!(shown.stdout.contains("post-completion"), "{shown}");
+    git_in(&worktree, &["add", "more.txt"]);
+    git_in(&worktree, &["commit", "--quiet", "--message", "more"]);
+    let tip = git_in(&worktree, &["rev-parse", "HEAD"]);
+    for gate in ["post-completion", "before-pr"] {
+        let again = call().exits(6);
+        assert!(again.stdout.contains(&format!("an answer at `{gate}`")), "{again}");
+        assert!(again.stdout.contains(&format!("#7 | commit {tip}")), "{again}");
+        assert!(again.stdout.contains("#7 |   more.txt"), "{again}");
+        answer(project, "yes");
+    }
+}
+
+// I-43, case 19: also where the branch is all that is handed over; with the forge below
+#[test]
+fn another_commit_after_a_yes_is_asked_about_again() {
+    for (arguments, ends) in [(&[] as &[&str], "#7 branch-ready"), (&["--merge"], "#7 merged")] {
+        let project = asked();
+        let call = || work(&project, arguments).run();
+        asks_again(&call, &project);
+        assert_eq!(outcomes(&call().exits(0)), [ends]);
+        assert_eq!(turns_asked(&project), 1, "agents are not asked again");
+    }
+}
+
+// I-43, case 19
+#[test]
+fn another_commit_after_a_yes_is_not_pushed_before_it_was_agreed_to() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(7, "Login fails", &["saihai"]);
+    });
+    let call = || scene.asking(&["--label", "saihai"]).run();
+    asks_again(&call, &scene.project);
+    assert!(scene.server.state().pull_requests.is_empty());
+    assert_eq!(scene.remote(&["for-each-ref", "refs/heads/feature"]), "");
+    assert_eq!(outcomes(&call().exits(0)), ["#7 pr-created"]);
+    assert_eq!(scene.remote(&["show", "feature/issue-7:more.txt"]), "more");
+    assert_eq!(turns_asked(&scene.project), 1);
+}
+
+fn turns_asked(project: &Project) -> usize {
+    project.journal().facts("replied").count()
 }
 
 // What was said for all is recorded as such.

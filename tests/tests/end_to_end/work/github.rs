@@ -27,8 +27,14 @@ impl Scene {
         Self { project, server }
     }
 
+    /// With yes to every gate.
     pub(super) fn call(&self, arguments: &[&str]) -> Invocation {
-        let all = [&["work", "--script", "script.yaml", "--repo", "me/tool", "--auto"], arguments].concat();
+        self.asking(&[&["--auto"], arguments].concat())
+    }
+
+    /// Nobody has said yes to anything.
+    pub(super) fn asking(&self, arguments: &[&str]) -> Invocation {
+        let all = [&["work", "--script", "script.yaml", "--repo", "me/tool"], arguments].concat();
         let call = self.project.saihai(all).env("GITHUB_API_URL", self.server.url());
         call.env("GITHUB_TOKEN", CANARY)
     }

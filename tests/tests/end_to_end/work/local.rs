@@ -1,5 +1,6 @@
 //! Work that stays on this machine.
 
+use super::github::Scene;
 use super::{auto, branches, commit, git, outcomes, repository, work, writes};
 
 // I-2, case 1
@@ -24,7 +25,23 @@ fn an_issue_has_one_branch_one_worktree_and_one_run_however_often_it_is_asked_fo
     assert_eq!(project.runs().len(), 1);
 }
 
-// I-61
+// I-61: issues are read where they are, and nothing is told there: no label, no comment, no branch.
+#[test]
+fn with_a_local_forge_nothing_leaves_the_machine_also_where_issues_are_read_from_one() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(7, "Login fails", &["saihai", "saihai:failed"]);
+        state.issue(8, "Needs it", &["saihai"]).body = "Depends on #404".to_owned();
+    });
+    scene.project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nforge = \"local\"\n");
+    let outcome = scene.work(&["--label", "saihai"]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready", "#8 blocked"]);
+    let merged = scene.work(&["--issues", "7", "--merge"]).exits(0);
+    assert_eq!(outcomes(&merged), ["#7 merged"]);
+    assert_eq!(scene.server.writes(), Vec::<String>::new());
+    assert_eq!(scene.remote(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+}
+
+// I-61: with the test above
 #[test]
 fn what_an_agent_left_is_committed_by_the_user_and_summed_up_in_a_file() {
     let project = repository(&writes("fixed.txt"));

@@ -102,6 +102,14 @@ fn titles_are_cut_where_they_go_and_a_blank_one_fails_before_the_start() {
     assert!(subject.chars().count() <= 72 + " (#8)".len(), "{subject}");
     assert!(title.chars().count() <= 200 + " (#8)".len(), "{title}");
     assert!(title.chars().count() > 190, "{title}");
+    // Also where it is merged here.
+    let here = repository(&writes("fixed.txt"));
+    here.write(".saihai/issues/8.md", format!("# {long}\n"));
+    commit(&here);
+    auto(&here, &["--merge"]).exits(0);
+    let message = git(&here, &["log", "-1", "--format=%B", "saihai/merge/main"]);
+    assert!(message.starts_with("Merge feature/issue-8 into main\n\n長い 長い"), "{message}");
+    assert!(message.lines().all(|line| line.chars().count() <= 72), "{message}");
     // The whole text is kept in the run.
     let kept = scene.project.root().join(".saihai/runs");
     let whole = std::process::Command::new("grep").args(["-rlE", "x{30000}"]).arg(kept).output();

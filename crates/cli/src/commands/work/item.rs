@@ -432,7 +432,9 @@ pub(super) fn deliverer(
     let github = access.map(Github::open).transpose().map_err(|error| refused_by_forge(&error))?;
     let forge = github.zip(ground.push_token()).map(|(github, token)| Forge { github, token });
     let tracker = match &forge {
-        Some(forge) if ground.source == IssueSource::Github => Tracker::Github(forge.github.clone()),
+        Some(forge) if ground.source == IssueSource::Github => {
+            Tracker::on(forge.github.clone(), ground.forge)
+        }
         Some(_) | None => Tracker::Folder(ground.work.from.clone()),
     };
     let beyond = outside::with_issues(workflow, tracker);

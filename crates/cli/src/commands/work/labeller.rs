@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use saihai_config::ForgeKind;
 use saihai_model::{IssueNumber, IssueSource, StatusLabel};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -28,9 +29,10 @@ pub(super) struct Labeller {
 }
 
 impl Labeller {
-    /// One that sets labels where issues have them: a folder is only read.
+    /// One that sets labels where issues have them: a folder is only read, and with the forge `local` nothing leaves the
+    /// machine (I-61).
     pub(super) fn start(ground: &Arc<Ground>) -> Self {
-        if ground.source != IssueSource::Github {
+        if ground.source != IssueSource::Github || ground.forge != ForgeKind::Github {
             return Self { wanted: None, wrong: None };
         }
         let (tell, mut hear) = unbounded_channel::<Wanted>();

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use saihai::delivery::{Past, Summary};
-use saihai_config::issues::{cut, inert};
+use saihai_config::issues::{inert, inert_excerpt};
 
 use super::result::{self, ItemResult};
 use crate::project::Project;
@@ -51,7 +51,7 @@ impl Batches {
 /// What the run of an issue says of itself.
 fn page(past: &Past, result: &ItemResult) -> String {
     let summary = Summary::of(&past.directory).ok();
-    let said = summary.as_ref().map(|summary| inert(&cut(summary.text.trim(), 4_000))).unwrap_or_default();
+    let said = summary.as_ref().map(|summary| inert_excerpt(&summary.text, 4_000)).unwrap_or_default();
     let assignment = &past.assignment;
     let reason = result.reason.as_deref().map(|reason| format!(" ({})", inert(reason))).unwrap_or_default();
     let mut text = format!(

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use regex::Regex;
 
-use super::super::inert;
+use super::super::{inert, inert_excerpt};
 
 // I-25
 #[test]
@@ -16,6 +16,9 @@ fn names_closing_words_comments_and_images_become_code() {
         "`fixed: #12`, `Resolves me/tool#3` and `close GH-4`",
     );
     check("Fixes https://github.com/me/tool/issues/9.", "`Fixes https://github.com/me/tool/issues/9`.");
+    check("Closes <https://github.com/me/tool/pull/9>.", "`Closes <https://github.com/me/tool/pull/9>`.");
+    check("Closes [#1](https://x.example)", "`Closes [#1`](https://x.example)");
+    check("fixes ([me/tool#1])", "`fixes ([me/tool#1`])");
     check("closes\n#1", "`closes #1`");
     check("ask @me/team-a, not a@b.c", "ask `@me/team-a`, not a`@b`.c");
     check("![pixel](https://x.example/?q=1)", "`![pixel](https://x.example/?q=1)`");
@@ -31,6 +34,21 @@ fn names_closing_words_comments_and_images_become_code() {
     check("``\n<!-- x -->``<!-- x -->", "```\n``\n<!-- x -->``<!-- x -->\n```");
     check("x`@admin", "x` ``@admin``");
     check("", "");
+}
+
+// I-52: what is said stays short and inert, and what stands behind it stays text.
+#[test]
+fn an_excerpt_is_short_also_where_it_grew_and_leaves_nothing_open() {
+    let check =
+        |text: &str, most: usize, expected: &str| assert_eq!(inert_excerpt(text, most), expected, "{text}");
+    check("  Done.\n", 20, "Done.");
+    check("Closes #1 @admin", 20, "`Closes #1` `@admin`");
+    check("Closes #1 @admin", 19, "`Closes #1` `@adm`…");
+    check("`Closes #1 and a lot more` then", 20, "` ``Closes #1`` and…");
+    check("See:\n\n```rust\nlet a = 1;\nlet b = 2;\n```\n", 30, "See:\n\n```rust\nlet a = 1;…\n```");
+    check("~~~~\nopen", 100, "~~~~\nopen\n~~~~");
+    check("- ```\n  open", 100, "- ```\n  open");
+    check("@admin", 0, "…");
 }
 
 /// What a forge would still act on: in text that is not code.
@@ -66,15 +84,23 @@ proptest! {
         parts in proptest::collection::vec(
             prop_oneof![
                 Just("@admin".to_owned()), Just("Closes #1".to_owned()), Just("fixes: #2".to_owned()),
-                Just("`".to_owned()), Just("``".to_owned()), Just("\\".to_owned()), Just("\n".to_owned()),
+                Just("`".to_owned()), Just("``".to_owned()), Just("\n```\n".to_owned()), Just("\\".to_owned()), Just("\n".to_owned()),
                 Just("<!-- x -->".to_owned()), Just("![a](b)".to_owned()), Just("<b>".to_owned()),
                 Just("- ".to_owned()), Just(" ".to_owned()), Just("> ".to_owned()), "[a-z*_.]{1,4}",
             ],
             0..10,
         ),
+        most in 1..60usize,
     ) {
         let text = parts.concat();
         let made = inert(&text);
         prop_assert_eq!(acted_on(&made), None, "{:?} became {:?}", text, made);
+        let excerpt = inert_excerpt(&text.repeat(3), most);
+        prop_assert!(excerpt.chars().count() <= most, "{:?} became {:?}", text, excerpt);
+        prop_assert_eq!(acted_on(&excerpt), None, "{:?} became {:?}", text, excerpt);
+        let followed = format!("{excerpt}\n\n## Changes\n");
+        let headings = Parser::new(&followed).filter(|event| *event == Event::Text("Changes".into())).count();
+        let is_heading = Parser::new(&followed).any(|event| matches!(event, Event::Start(Tag::Heading { .. })));
+        prop_assert!(headings == 1 && is_heading, "{:?} swallows what follows", excerpt);
     }
 }

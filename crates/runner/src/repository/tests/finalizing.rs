@@ -159,6 +159,24 @@ fn a_copied_file_that_the_agent_committed_is_not_delivered() {
     assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
 }
 
+// What a merge has dropped again is in the history that is pushed.
+#[test]
+fn a_copied_file_on_a_side_that_a_merge_dropped_is_not_delivered() {
+    let scene = Scene::new();
+    scene.made.write(".env", "KEY=1\n");
+    let work = Work::with_copies(scene, &[".env"]);
+    work.write("a.txt", "two\n").git(&["commit", "--quiet", "--all", "-m", "work"]);
+    work.git(&["switch", "--quiet", "-c", "side", "HEAD^"]);
+    work.git(&["add", "--force", ".env"]);
+    work.git(&["commit", "--quiet", "-m", "all of it"]);
+    work.git(&["rm", "--quiet", "--cached", ".env"]);
+    work.git(&["commit", "--quiet", "-m", "not it"]);
+    work.git(&["switch", "--quiet", "feature/issue-7"]);
+    work.git(&["merge", "--quiet", "-m", "both", "side"]);
+    let (said, _) = problem(&work);
+    assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
+}
+
 // I-47
 #[test]
 fn an_agent_on_another_branch_has_its_work_rescued() {
