@@ -3,6 +3,7 @@
 mod disk;
 mod memory;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use disk::DiskSource;
@@ -16,8 +17,14 @@ pub trait Source {
     /// What stands at a path, or nothing. Symbolic links are followed.
     fn kind(&self, path: &Path) -> Option<FileKind>;
 
-    /// The names in a directory, sorted.
-    fn list(&self, path: &Path) -> Result<Vec<String>, ReadError>;
+    /// The names in a directory, sorted. Not every name of a file is text.
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, ReadError>;
+
+    /// The names in a directory that are text, sorted; none where it cannot be looked into.
+    fn texts(&self, path: &Path) -> Vec<String> {
+        let names = self.list(path).unwrap_or_default();
+        names.into_iter().filter_map(|name| name.into_string().ok()).collect()
+    }
 
     /// The path with every symbolic link and `..` resolved, for checks that a file stays where it belongs.
     fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError>;

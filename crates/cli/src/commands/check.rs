@@ -57,21 +57,35 @@ struct CheckObject<'a> {
     bounds: Vec<BoundObject<'a>>,
 }
 
+/// What was found to be checked.
+struct Asked {
+    definitions: Vec<Definition>,
+    /// Review agents that are read all together and have been.
+    agents: usize,
+}
+
+impl Asked {
+    fn is_empty(&self) -> bool {
+        self.definitions.is_empty() && self.agents == 0
+    }
+}
+
 impl Check {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
         let mut found = Diagnostics::new();
         let settings = project.load_settings(false, &mut found);
         let mut bounds = Vec::new();
-        for definition in self.definitions(&project, &settings, &mut found) {
-            bounds.extend(one(&project, &definition, &settings, &mut found));
+        let asked = self.definitions(&project, &settings, &mut found);
+        for definition in &asked.definitions {
+            bounds.extend(one(&project, definition, &settings, &mut found));
         }
         if !bounds.is_empty() {
             found.append(unsaved_reports(&settings));
         }
         let found = found.sorted();
         match if self.json { Format::Json } else { self.format } {
-            Format::Human => self.people(&found, &bounds, streams)?,
+            Format::Human => self.people(&found, &bounds, asked.is_empty(), streams)?,
             Format::Github => streams.out.raw(to_github(&found).as_bytes())?,
             Format::Sarif => streams.out.raw(to_sarif(&found).as_bytes())?,
             Format::Json => {
@@ -85,20 +99,16 @@ impl Check {
     }
 
     /// What is to be checked; what cannot be found is said with the rest.
-    fn definitions(
-        &self,
-        project: &Project,
-        settings: &Settings,
-        found: &mut Diagnostics,
-    ) -> Vec<Definition> {
+    fn definitions(&self, project: &Project, settings: &Settings, found: &mut Diagnostics) -> Asked {
         if self.paths.is_empty() {
-            found.append(review_agents(project, settings));
+            let (agents, wrong) = review_agents(project, settings);
+            found.append(wrong);
             let all = list(&project.source, &project.places, settings.language)
                 .into_iter()
                 .map(|listed| listed.definition);
-            return all
-                .filter(|definition| definition.path.is_some() && definition.dialect != Dialect::Review)
-                .collect();
+            let own =
+                all.filter(|definition| definition.path.is_some() && definition.dialect != Dialect::Review);
+            return Asked { definitions: own.collect(), agents };
         }
         let mut asked = Vec::new();
         for path in &self.paths {
@@ -111,7 +121,7 @@ impl Check {
                 Err(diagnostics) => found.append(diagnostics),
             }
         }
-        definitions
+        Asked { definitions, agents: 0 }
     }
 
     /// A definition by its name or path; of a directory, every file in it that could be one.
@@ -122,13 +132,19 @@ impl Check {
         if project.source.kind(&place) != Some(FileKind::Directory) || holds_agent {
             return vec![name];
         }
-        let files = project.source.list(&place).unwrap_or_default();
+        let files = project.source.texts(&place);
         let ends = [".yaml", ".yml", ".toml"];
         let could_be = files.into_iter().filter(|file| ends.iter().any(|end| file.ends_with(end)));
         could_be.map(|file| place.join(file).to_string_lossy().into_owned()).collect()
     }
 
-    fn people(&self, found: &Diagnostics, bounds: &[Bound], streams: &mut Streams) -> Result<(), Error> {
+    fn people(
+        &self,
+        found: &Diagnostics,
+        bounds: &[Bound],
+        nothing_asked: bool,
+        streams: &mut Streams,
+    ) -> Result<(), Error> {
         let text = diagnostics::human(found, &streams.out);
         streams.out.raw(defused(&text).as_bytes())?;
         if !found.is_empty() && !bounds.is_empty() {
@@ -140,23 +156,26 @@ impl Check {
             }
         }
         if found.is_empty() && bounds.is_empty() {
-            streams.note("there is nothing to check here");
+            streams.note(if nothing_asked { "there is nothing to check here" } else { "nothing is wrong" });
         }
         Ok(())
     }
 }
 
-/// What is wrong with review agents, all of them together: two of one name exclude each other.
-fn review_agents(project: &Project, settings: &Settings) -> Diagnostics {
+/// How many files of review agents the project has, and what is wrong with them, all of them together: two of one name
+/// exclude each other.
+fn review_agents(project: &Project, settings: &Settings) -> (usize, Diagnostics) {
     let loaded = match review::load(&project.source, &project.places, settings.language) {
         Ok(loaded) => loaded,
-        Err(refused) => return refused,
+        Err(refused) => return (0, refused),
     };
+    let own =
+        loaded.agents.iter().filter(|agent| !matches!(agent.origin, review::AgentOrigin::BuiltIn)).count();
     let names: Vec<&str> = loaded.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
     let mut found = settings.review.check_agents(&names);
     found.append(loaded.remarks);
     loaded.errors.into_iter().for_each(|error| found.append(error.diagnostics));
-    found
+    (own, found)
 }
 
 fn one(

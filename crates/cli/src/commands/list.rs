@@ -128,7 +128,7 @@ fn about(object: &DefinitionObject) -> String {
         about.push("cannot be read: `saihai check` says why".to_owned());
     }
     if object.unedited_copy {
-        about.push("unedited copy".to_owned());
+        about.push("builtin, unedited copy".to_owned());
     }
     about.extend(object.description.as_ref().and_then(|text| text.lines().next()).map(str::to_owned));
     about.join("; ")

@@ -69,7 +69,7 @@ fn standing(first: &Definition, later: &Definition) -> Standing {
 fn all(source: &dyn Source, places: &Places) -> Vec<Definition> {
     let mut all = Vec::new();
     for (origin, directory) in piece_directories(places) {
-        for file in source.list(&directory).unwrap_or_default() {
+        for file in source.texts(&directory) {
             let path = directory.join(&file);
             let Some(name) = [".yaml", ".yml"].iter().find_map(|end| file.strip_suffix(end)) else {
                 continue;
@@ -81,7 +81,7 @@ fn all(source: &dyn Source, places: &Places) -> Vec<Definition> {
         }
     }
     all.extend(hats(source, places, "orch"));
-    let agents = source.list(&places.root.join(".agent")).unwrap_or_default();
+    let agents = source.texts(&places.root.join(".agent"));
     all.extend(agents.iter().filter_map(|name| steps(source, places, name)));
     all.extend(BuiltIn::all().iter().map(Definition::from));
     all

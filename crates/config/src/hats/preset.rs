@@ -85,7 +85,7 @@ fn report_unknown(
     asked: &Located<String>,
     diagnostics: &mut Diagnostics,
 ) {
-    let files = source.list(&places.root.join("presets")).unwrap_or_default();
+    let files = source.texts(&places.root.join("presets"));
     let own = files.iter().filter_map(|file| file.strip_suffix(".yml").or(file.strip_suffix(".yaml")));
     let built_in = BuiltIn::all().iter().filter(|one| one.dialect == Dialect::Hats).map(|one| one.name);
     let names: Vec<&str> = built_in.chain(own).collect();

@@ -1,6 +1,7 @@
 //! Issues that are files of a folder.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use saihai_model::{Issue, IssueNumber};
@@ -33,7 +34,13 @@ pub fn load_folder(
     };
     let mut issues: Vec<ReadIssue> = Vec::new();
     for file in names.iter().filter(|file| is_issue(file)) {
-        let shown = format!("{}/{file}", name.trim_end_matches('/'));
+        let shown = format!("{}/{}", name.trim_end_matches('/'), file.display());
+        let Some(file) = file.to_str() else {
+            let at = Location::whole(&SourceFile::new(Area::Work, shown.as_str(), "").into());
+            let error = at.error("bad-file", format!("the name of {} is not UTF-8", quoted(&shown)));
+            diagnostics.push(error.hint("give the file another name"));
+            continue;
+        };
         issues.extend(load(source, folder, file, &shown, diagnostics));
     }
     refuse_doubles(&issues, diagnostics);
@@ -41,8 +48,9 @@ pub fn load_folder(
 }
 
 /// Whether a file of the folder is meant to be an issue, by its name.
-fn is_issue(file: &str) -> bool {
-    file.ends_with(".md") && !file.starts_with(['.', '_'])
+fn is_issue(file: &OsStr) -> bool {
+    let name = file.as_encoded_bytes();
+    name.ends_with(b".md") && !name.starts_with(b".") && !name.starts_with(b"_")
 }
 
 fn load(

@@ -35,6 +35,17 @@ impl NamePattern {
         &self.source
     }
 
+    /// Whether nothing without a `/` is taken by it, which no name of a file has.
+    pub(crate) fn needs_slash(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Is(letter) => *letter == '/',
+            Part::Of { ranges, negated: false } => {
+                !ranges.is_empty() && ranges.iter().all(|range| *range == ('/', '/'))
+            }
+            Part::Many | Part::One | Part::Of { .. } => false,
+        })
+    }
+
     /// Whether it is the name of the file at a path.
     pub(crate) fn takes(&self, path: &str) -> bool {
         path.ends_with(&self.end) && takes(&self.parts, path.rsplit('/').next().unwrap_or(path))
@@ -134,26 +145,20 @@ fn set(inside: &[char]) -> Part {
 /// behind a range; a range that goes backwards holds nothing.
 fn ranges(members: &[char]) -> Vec<(char, char)> {
     let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(low) = members.get(at) {
-        match (members.get(at + 1), members.get(at + 2)) {
-            (Some('-'), Some(high)) => {
-                if low <= high {
-                    found.push((*low, *high));
-                }
-                at += 3;
-                if members.get(at) == Some(&'-') {
-                    found.push(('-', '-'));
-                    at += 1;
-                }
-            }
-            _ => {
-                found.push((*low, *low));
-                at += 1;
-            }
+    let mut rest = members;
+    // The first of what is left cannot be the hyphen; behind a range it is the range's end, and the next is not one either.
+    let mut passed = 1;
+    loop {
+        let hyphen = (passed..rest.len().saturating_sub(1)).find(|at| rest[*at] == '-');
+        let alone = &rest[passed - 1..hyphen.map_or(rest.len(), |at| at - 1)];
+        found.extend(alone.iter().map(|one| (*one, *one)));
+        let Some(at) = hyphen else { return found };
+        if rest[at - 1] <= rest[at + 1] {
+            found.push((rest[at - 1], rest[at + 1]));
         }
+        rest = &rest[at + 1..];
+        passed = 2;
     }
-    found
 }
 
 #[cfg(test)]
@@ -185,6 +190,8 @@ mod tests {
         check("[z-a]", &[], &["z", "a", "m", "-"]);
         check("[!z-a]", &["z", "x"], &["", "xy"]);
         check("[a-c-e]", &["a", "b", "c", "-", "e"], &["d"]);
+        check("[a-c--e]", &["a", "c", "-", "5", "e"], &["f", ","]);
+        check("[z-a-c-e]", &["-", "c", "d", "e"], &["z", "a", "b"]);
         check("[-a]", &["-", "a"], &["b"]);
         check("[a-]", &["-", "a"], &["b"]);
         check("{a,b}", &["{a,b}"], &["a"]);

@@ -1,6 +1,7 @@
 //! What is probably not meant in an agent's patterns.
 
 use super::Applicability;
+use super::glob::NamePattern;
 use crate::diagnostic::{Diagnostics, Located, quoted};
 use crate::fields::Fields;
 
@@ -46,12 +47,11 @@ pub(super) fn patterns(fields: &Fields<'_>, applicability: &Applicability, found
 }
 
 fn file_pattern(pattern: &Located<String>, applicability: &Applicability, found: &mut Diagnostics) {
-    if pattern.value.contains('/') {
+    if NamePattern::new(&pattern.value).needs_slash() {
         let message = format!("{} never matches: names of files have no directories", quoted(&pattern.value));
         let warning = pattern.warning("slash-in-pattern", message).label("holds a `/`");
         found.push(warning.hint("use `path_patterns` for whole paths"));
-    }
-    if is_everything(&pattern.value) && !applicability.always {
+    } else if is_everything(&pattern.value) && !applicability.always {
         found.push(matches_all(pattern));
     }
 }

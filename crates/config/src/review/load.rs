@@ -150,7 +150,8 @@ impl Loading<'_> {
         }
         let names = self.source.list(directory);
         let names = names.map_err(|error| refuse(&format!("cannot be looked into: {error}")))?;
-        Ok(names.iter().filter(|name| name.ends_with(".toml")).map(|name| directory.join(name)).collect())
+        let agents = names.iter().filter(|name| name.as_encoded_bytes().ends_with(b".toml"));
+        Ok(agents.map(|name| directory.join(name)).collect())
     }
 
     fn file(&mut self, path: PathBuf) {

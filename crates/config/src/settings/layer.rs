@@ -49,6 +49,10 @@ impl Flat<'_> {
             Kind::Map(kind) => {
                 for (_, value) in value.entries() {
                     self.value(&value, kind);
+                    // What is named and said nothing of is named all the same: the name may be wrong.
+                    if kind.object().is_some() && value.entries().next().is_none() {
+                        self.leaf(&value);
+                    }
                 }
             }
             Kind::Text
@@ -63,12 +67,14 @@ impl Flat<'_> {
             | Kind::Single(_)
             | Kind::Either(_)
             | Kind::Any
-            | Kind::Refused(_) => {
-                let at = value.location();
-                let origin = (self.origin)(at.clone());
-                self.layer.push((value.path().clone(), Setting { node: value.node().clone(), at, origin }));
-            }
+            | Kind::Refused(_) => self.leaf(value),
         }
+    }
+
+    fn leaf(&mut self, value: &Cursor<'_>) {
+        let at = value.location();
+        let origin = (self.origin)(at.clone());
+        self.layer.push((value.path().clone(), Setting { node: value.node().clone(), at, origin }));
     }
 }
 

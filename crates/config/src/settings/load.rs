@@ -180,7 +180,7 @@ impl Loading<'_, '_> {
             let is = |keys: &str| *key == DocumentPath::of_keys(keys);
             let review_timeout = key.key_at(0) == Some("review") && key.last_key() == Some("timeout");
             let message = if review_timeout && length > DAY {
-                format!("`{key}` must be at most `24h`")
+                format!("`{key}` must be between `1s` and `24h`")
             } else if is("work.every") && length < 15_000 {
                 format!("`{key}` must be at least `15s`")
             } else {

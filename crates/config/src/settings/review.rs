@@ -165,7 +165,7 @@ fn agents(
 ) -> IndexMap<String, ReviewAgentSettings> {
     let mut agents = IndexMap::new();
     for (key, setting) in values.iter() {
-        if let [Step::Key(review_key), Step::Key(group), Step::Key(name), _] = key.steps()
+        if let [Step::Key(review_key), Step::Key(group), Step::Key(name), ..] = key.steps()
             && (&**review_key, &**group) == ("review", "agents")
             && !agents.contains_key(&**name)
         {

@@ -1,5 +1,6 @@
 //! The files of this machine.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -44,14 +45,10 @@ impl Source for DiskSource {
         })
     }
 
-    fn list(&self, path: &Path) -> Result<Vec<String>, ReadError> {
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, ReadError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(path).map_err(|error| explain(&error))? {
-            let entry = entry.map_err(|error| explain(&error))?;
-            // A name that is not text cannot be named in a definition or on a command line of ours.
-            if let Ok(name) = entry.file_name().into_string() {
-                names.push(name);
-            }
+            names.push(entry.map_err(|error| explain(&error))?.file_name());
         }
         names.sort();
         Ok(names)

@@ -1,6 +1,7 @@
 //! Files that exist only in memory, for tests and for places without a disk.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use super::{FileKind, ReadError, Source};
@@ -81,16 +82,16 @@ impl Source for MemorySource {
         self.files.keys().any(|file| file.starts_with(&path)).then_some(FileKind::Directory)
     }
 
-    fn list(&self, path: &Path) -> Result<Vec<String>, ReadError> {
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, ReadError> {
         if self.kind(path) != Some(FileKind::Directory) {
             return Err(ReadError::Missing);
         }
         let path = self.resolve(path);
         let inside = self.files.keys().chain(self.links.keys());
-        let mut names: Vec<String> = inside
+        let mut names: Vec<OsString> = inside
             .filter_map(|file| file.strip_prefix(&path).ok())
             .filter_map(|rest| rest.components().next())
-            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .map(|part| part.as_os_str().to_owned())
             .collect();
         names.sort();
         names.dedup();

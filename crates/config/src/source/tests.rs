@@ -13,7 +13,7 @@ fn check(source: &dyn Source, root: &Path) {
     assert_eq!(source.kind(&at("sub")), Some(FileKind::Directory));
     assert_eq!(source.kind(&at("sub/c.txt")), Some(FileKind::File));
     assert_eq!(source.kind(&at("nowhere")), None);
-    assert_eq!(source.list(root), Ok(vec!["a.txt".to_owned(), "link.txt".to_owned(), "sub".to_owned()]));
+    assert_eq!(source.list(root), Ok(vec!["a.txt".into(), "link.txt".into(), "sub".into()]));
     assert_eq!(source.list(&at("nowhere")), Err(ReadError::Missing));
     assert_eq!(source.read(&at("link.txt"), 10), Ok(b"inner".to_vec()));
     assert_eq!(source.canonical(&at("link.txt")), Ok(at("sub/c.txt")));

@@ -1,5 +1,6 @@
 //! What decides about a review, as a commit has it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use saihai_config::{DiskSource, FileKind, MemorySource, ReadError, Source};
@@ -48,7 +49,7 @@ impl Source for RevisionSource {
         self.at(path).kind(path)
     }
 
-    fn list(&self, path: &Path) -> Result<Vec<String>, ReadError> {
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, ReadError> {
         self.at(path).list(path)
     }
 

@@ -106,7 +106,7 @@ fn wrong_settings_of_reviews_are_refused_with_their_place() {
     --> .saihai/config.toml:3:15
     error[settings/bad-value]: `max_turns` must be between 1 and 1000, not `1001`
     --> .saihai/config.toml:4:13
-    error[settings/bad-value]: `review.timeout` must be at most `24h`
+    error[settings/bad-value]: `review.timeout` must be between `1s` and `24h`
     --> .saihai/config.toml:5:11
     error[settings/bad-value]: `fail_on` must be `critical`, `important`, `suggestion`, `nitpick` or `never`, not `all`
     --> .saihai/config.toml:6:11
@@ -124,6 +124,17 @@ fn wrong_settings_of_reviews_are_refused_with_their_place() {
       |
     2 | enabled = false
       |           ^^^^^ has no effect
+      = help: did you mean `code-reviewer`?
+    ? 2
+    ");
+    project.write(".saihai/config.toml", "[review.agents.code-revewer]\n");
+    let outcome = review(&project, &none("main/a"), &[]).exits(2);
+    insta::assert_snapshot!(seen(&outcome), @"
+    error[settings/unknown-agent]: no review agent is named `code-revewer`
+    --> .saihai/config.toml:1:1
+      |
+    1 | [review.agents.code-revewer]
+      | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ has no effect
       = help: did you mean `code-reviewer`?
     ? 2
     ");

@@ -231,6 +231,6 @@ const SCRIPT: &str = "script";
 fn deadline(text: &str) -> Result<Millis, String> {
     match values::duration(text)? {
         length if length <= Millis::seconds(86_400) => Ok(length),
-        _ => Err("it must not be longer than a day".to_owned()),
+        _ => Err("it must be between `1s` and `24h`".to_owned()),
     }
 }

@@ -244,3 +244,17 @@ fn an_issue_of_another_repository_is_told_and_not_followed() {
     --> .saihai/issues/1.md
     ");
 }
+
+#[cfg(unix)]
+#[test]
+fn an_issue_whose_file_has_no_readable_name_is_said_and_not_left_out() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut source = folder(&[("1-a.md", "# A\n")]);
+    let name = std::ffi::OsStr::from_bytes(b"7-\xff.md");
+    source.add(Path::new("/p/.saihai/issues").join(name), "# B\n");
+    assert_snapshot!(load(&source).1, @"
+    error[work/bad-file]: the name of `.saihai/issues/7-�.md` is not UTF-8
+    --> .saihai/issues/7-�.md
+      = help: give the file another name
+    ");
+}

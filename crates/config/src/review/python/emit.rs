@@ -8,6 +8,8 @@ use super::ast::{Anchor, CharKind, ClassItem, Flagged, Flags, Greed, Part};
 /// Matches nothing.
 const NEVER: &str = r"[^\s\S]";
 const ASCII_WORD: &str = "[A-Za-z0-9_]";
+/// One letter to Python, where cases do not count; two and two to the others.
+const EVERY_I: &str = "iIİı";
 
 /// Which engine an expression is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,14 +141,21 @@ impl Emitter {
         self.out.push(')');
     }
 
+    fn around(&mut self, open: &str, inner: &Flagged, close: &str) {
+        self.out.push_str(open);
+        self.part(inner);
+        self.out.push_str(close);
+    }
+
     fn repeat(&mut self, inner: &Flagged, least: u32, most: Option<u32>, greed: Greed) {
-        if let Part::Look { .. } = inner.part {
-            // Looking once is looking often, and what need not be seen is not looked for.
-            let looks = if least == 0 { &[][..] } else { std::slice::from_ref(inner) };
-            return self.inside("(?:", looks, "");
-        }
-        if says_nothing(inner) {
-            return self.part(inner);
+        if is_place(inner) {
+            // Being there once is being there often; neither engine repeats what takes nothing.
+            return match (least, greed) {
+                (1.., _) => self.part(inner),
+                (0, Greed::Lazy) => self.around("(?:|", inner, ")"),
+                (0, Greed::Greedy) => self.around("(?:", inner, "|)"),
+                (0, Greed::Possessive) => self.around("(?>", inner, "|)"),
+            };
         }
         if greed == Greed::Possessive {
             self.out.push_str("(?>");
@@ -170,6 +179,7 @@ impl Emitter {
             (true, true) if one.is_ascii_alphabetic() => {
                 self.out.extend(['[', one.to_ascii_lowercase(), one.to_ascii_uppercase(), ']']);
             }
+            (true, false) if EVERY_I.contains(one) => self.out.extend(["[", EVERY_I, "]"]),
             (true, false) => write!(self.out, "(?i:{escaped})").expect("a string takes everything"),
             (true | false, _) => self.out.push_str(&escaped),
         }
@@ -221,20 +231,18 @@ impl Emitter {
     }
 }
 
-/// Whether it is nothing but parentheses.
-fn says_nothing(part: &Flagged) -> bool {
+/// Whether it is a place in a text, or nothing at all, within whatever parentheses.
+fn is_place(part: &Flagged) -> bool {
     match &part.part {
-        Part::Sequence(parts) => parts.iter().all(says_nothing),
-        Part::Capture(_, inner) | Part::Atomic(inner) => says_nothing(inner),
+        Part::At(_) | Part::Look { .. } => true,
+        Part::Sequence(parts) => parts.iter().all(is_place),
+        Part::Capture(_, inner) | Part::Atomic(inner) | Part::Repeat { inner, .. } => is_place(inner),
         Part::Literal(_)
         | Part::Any
         | Part::Class { .. }
-        | Part::At(_)
         | Part::Back(_)
         | Part::Either(_)
-        | Part::Look { .. }
-        | Part::Conditional { .. }
-        | Part::Repeat { .. } => false,
+        | Part::Conditional { .. } => false,
     }
 }
 
@@ -244,6 +252,10 @@ fn range(inside: &mut String, low: u32, high: u32, flags: Flags) {
         if low <= high {
             write!(inside, "\\x{{{low:x}}}-\\x{{{high:x}}}").expect("a string takes everything");
         }
+    }
+    if flags.ignore_case && !flags.ascii && EVERY_I.chars().any(|one| (low..=high).contains(&u32::from(one)))
+    {
+        inside.push_str(EVERY_I);
     }
     if flags.ignore_case && flags.ascii {
         for (first, last, other) in [(0x41, 0x5A, 0x61), (0x61, 0x7A, 0x41)] {

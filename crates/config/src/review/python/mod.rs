@@ -91,6 +91,7 @@ impl PythonRegex {
         }
         let whole = parser::parse(pattern)?;
         width::check_behind(&whole)?;
+        check_conditions(&whole)?;
         let way = emit::way(&whole);
         if way == Way::Backtracking {
             rounds::check(&whole)?;
@@ -146,6 +147,19 @@ impl PythonRegex {
             (true, false) => Found::Nowhere,
             (false, _) => self.engine.find(text),
         }
+    }
+}
+
+/// Refuses a condition inside its own group: the engines do not agree with Python on what it has found by then.
+fn check_conditions(whole: &Flagged) -> Result<(), BadPattern> {
+    let own = whole.any(&mut |part| {
+        let Part::Capture(own, inner) = &part.part else { return false };
+        inner.any(&mut |part| matches!(&part.part, Part::Conditional { group, .. } if group == own))
+    });
+    if own {
+        Err(BadPattern::at(0, "a condition on the group it stands in is not supported"))
+    } else {
+        Ok(())
     }
 }
 

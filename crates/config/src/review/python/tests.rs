@@ -45,6 +45,7 @@ fn what_python_refuses_is_refused_in_its_words() {
     refused("a{3,2}", "min repeat greater than max repeat at position 1");
     refused("(?(1)a|b|c)", "conditional backref with more than two branches at position 8");
     refused(r"\N{DIGIT ONE}", "\\N{NAME} is not supported at position 0");
+    refused("^((?(1)a|b)){2,}$", "a condition on the group it stands in is not supported at position 0");
     refused(r"\400", r"octal escape value \400 outside of range 0-0o377 at position 0");
 }
 
@@ -71,6 +72,9 @@ fn what_only_python_takes_means_what_it_means_there() {
     check("^(a)?(?(1)b|c)$", &["ab", "c"], &["ac", "b"]);
     check("[]a]", &["]", "a"], &["["]);
     check("x(?=a)*()?+y", &["xy"], &["xay"]);
+    check("(?:$)*a", &["a", "ba"], &["b"]);
+    check("x(?:(?=a))*y|(?:(?!b){2})+c", &["xy", "c"], &["xa"]);
+    check(r"^((?<!b))+(?=(a))?\2$", &["a"], &["", "b"]);
 }
 
 // Case 23
@@ -110,6 +114,9 @@ fn classes_and_anchors_are_pythons() {
     check("a.b", &["a\rb"], &["a\nb"]);
     check("(?s)a.b", &["a\nb"], &["ab"]);
     check("(?i)straße", &["STRAßE"], &["strasse"]);
+    check("(?i)^[h-j]I$", &["ıİ", "Hi"], &["kı"]);
+    check("(?i)^[^İ]$", &["k"], &["i", "I", "ı"]);
+    check("(?ia)^i$", &["I"], &["ı", "İ"]);
     check("(?ia)^[k-k]$", &["K"], &["\u{212a}"]);
     check(r"(?i)(a)\1", &["aA"], &["ab"]);
     check(r"(?a)\bx\b", &["éx"], &["ax"]);

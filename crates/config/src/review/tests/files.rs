@@ -154,6 +154,8 @@ fn patterns_that_are_probably_not_meant_are_warned_about() {
         assert_eq!(warned(&format!("[applicability]\n{patterns}\n")), expected, "{patterns}");
     };
     check("file_patterns = ['src/*.py']", &["slash-in-pattern"]);
+    check("file_patterns = ['**/*']", &["slash-in-pattern"]);
+    check("file_patterns = ['[!/]*.py', '*[/.]py']", &[]);
     check("file_patterns = ['*']", &["matches-all"]);
     check("always = true\nfile_patterns = ['*']", &[]);
     check("path_patterns = ['**']", &["matches-all"]);

@@ -233,6 +233,11 @@ fn whatever_a_file_is_its_neighbours_load() {
     write("deep.toml", format!("x = {}{}", "[".repeat(9000), "]".repeat(9000)).as_bytes());
     #[cfg(unix)]
     {
+        use std::os::unix::ffi::OsStrExt as _;
+        // Agents go by the name inside; that of the file may be any.
+        let named = |name: &[u8]| agents.join(std::ffi::OsStr::from_bytes(name));
+        std::fs::write(named(b"\xff.toml"), agent("of-any-file", "")).unwrap();
+        std::fs::write(named(b"\xfe.toml"), "").unwrap();
         std::os::unix::fs::symlink(agents.join("nowhere"), agents.join("dangling.toml")).unwrap();
         let pipe = agents.join("pipe.toml");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -247,8 +252,8 @@ fn whatever_a_file_is_its_neighbours_load() {
     }
     let places = Places { current: root.clone(), root, user: None, home: None };
     let result = load(&DiskSource, &places, Language::English).unwrap();
-    assert!(names(&result).contains(&"good"));
-    assert_eq!(result.agents.len(), 7);
+    assert!(names(&result).contains(&"good") && names(&result).contains(&"of-any-file"));
+    assert_eq!(result.agents.len(), 8);
     let shown: Vec<String> = result
         .errors
         .iter()
@@ -270,5 +275,6 @@ fn whatever_a_file_is_its_neighbours_load() {
     pipe.toml: review/file
     repeat.toml: review/regex
     unreadable.toml: review/file
+    �.toml: review/missing-key
     ");
 }

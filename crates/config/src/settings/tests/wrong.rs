@@ -168,7 +168,7 @@ fn keys_of_later_groups_are_known_and_checked() {
     3 | concurrency = 65
       |               ^^ not allowed
 
-    error[settings/bad-value]: `review.timeout` must be at most `24h`
+    error[settings/bad-value]: `review.timeout` must be between `1s` and `24h`
     --> /home/me/.config/saihai/config.toml:4:11
       |
     4 | timeout = "25h"

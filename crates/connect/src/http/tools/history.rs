@@ -14,14 +14,14 @@ pub(super) static DIFF: Tool = Tool {
                 "from": { "type": "string", "description": "a revision: a branch, a tag, a commit, `HEAD~2`" },
                 "to": { "type": "string", "description": "the other one; HEAD if absent" },
                 "paths": { "type": "array", "items": { "type": "string" }, "description": "only these files and directories" },
-                "context": { "type": "integer", "minimum": 1, "maximum": 50, "description": "lines around each change; 3 if absent" },
+                "context": { "type": "integer", "minimum": 0, "maximum": 50, "description": "lines around each change; 3 if absent" },
             }),
             &["from"],
         )
     },
     run: |reach, input| {
         let (from, to) = (revision(input.required("from")?)?, revision(input.text("to")?.unwrap_or("HEAD"))?);
-        let context = format!("--unified={}", input.number("context", 50)?.unwrap_or(3));
+        let context = format!("--unified={}", input.number_of("context", 0..=50)?.unwrap_or(3));
         let mut arguments = words(&["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"]);
         arguments.extend(words(&[&context, "--end-of-options", from, to, "--"]));
         arguments.extend(paths(reach, input)?);
@@ -181,6 +181,7 @@ mod tests {
     fn history_is_told_in_four_ways() {
         let place = repository();
         let said = |tool: &Tool, input: Value| equal(&run(place.path(), tool, &input).unwrap());
+        assert!(said(&DIFF, json!({"from": "HEAD~1", "context": 0})).contains("@@ -"));
         assert_snapshot!(said(&DIFF, json!({"from": "HEAD~1", "paths": ["a.py"], "context": 1})), @"
     diff --git a/a.py b/a.py
     index <hash>..<hash> 100644

@@ -17,6 +17,8 @@ mod web;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value};
 
 pub(super) use reach::{Halt, Reach};
@@ -129,11 +131,16 @@ impl Input<'_> {
 
     /// A whole number from 1 to `most`.
     fn number(&self, name: &str, most: u64) -> Result<Option<u64>, String> {
+        self.number_of(name, 1..=most)
+    }
+
+    fn number_of(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, String> {
         let number = match self.0.get(name) {
             None | Some(Value::Null) => return Ok(None),
             Some(value) => value.as_u64(),
         };
-        let allowed = number.filter(|number| (1..=most).contains(number));
-        allowed.map(Some).ok_or_else(|| format!("`{name}` must be a whole number from 1 to {most}"))
+        let allowed = number.filter(|number| range.contains(number));
+        let (least, most) = (range.start(), range.end());
+        allowed.map(Some).ok_or_else(|| format!("`{name}` must be a whole number from {least} to {most}"))
     }
 }
