@@ -184,7 +184,7 @@ fn copies_of_built_in_agents_have_no_effect_until_they_are_edited() {
         let lines = project.saihai(["list"]).run().exits(0).stdout;
         lines.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect::<Vec<_>>().join("\n")
     };
-    insta::assert_snapshot!(listed("code-reviewer"), @"code-reviewer          review   built-in  .saihai/agents/code-reviewer.toml          unedited copy; Reviews code for bugs and departures from good practice");
+    insta::assert_snapshot!(listed("code-reviewer"), @"code-reviewer          review   built-in  .saihai/agents/code-reviewer.toml          builtin, unedited copy; Reviews code for bugs and departures from good practice");
     let file = ".saihai/agents/code-reviewer.toml";
     project.write(file, project.read(file).replacen("careful", "careless", 1));
     insta::assert_snapshot!(listed("code-reviewer"), @"
