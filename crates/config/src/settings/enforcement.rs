@@ -1,6 +1,8 @@
 //! Whether providers can hold agents to what a workflow lets them do (C-43).
 
-use saihai_model::{Choice, Permission, ProviderKind, ProviderName, ProviderSettings, Stage, Turn, Workflow};
+use saihai_model::{
+    Action, Activity, Choice, Permission, ProviderKind, ProviderName, ProviderSettings, Stage, Turn, Workflow,
+};
 
 use super::Settings;
 use crate::diagnostic::{Area, Diagnostic, Diagnostics};
@@ -11,12 +13,14 @@ impl Settings {
     pub fn check_enforcement(&self, workflow: &Workflow) -> Diagnostics {
         let mut diagnostics = Diagnostics::new();
         let mut said: Vec<(&ProviderName, Permission)> = Vec::new();
+        let is_review = workflow.stages.values().any(is_report_of_review);
         for asked in workflow.stages.values().flat_map(asked) {
             let Some(provider) = self.provider(asked.provider.as_str()) else { continue };
             let level = (asked.provider, asked.permission);
             if !provider.can_enforce(asked.permission) && !said.contains(&level) {
                 said.push(level);
-                diagnostics.push(cannot_enforce(&asked, &provider));
+                let refusal = cannot_enforce(&asked, &provider, is_review);
+                diagnostics.push(refusal);
             }
         }
         for turn in workflow.stages.values().flat_map(Stage::turns) {
@@ -67,7 +71,12 @@ fn judged<'a>(choice: &'a Choice, turn: &'a Turn) -> Option<Asked<'a>> {
     Some(Asked { provider, permission: Permission::ReadOnly, by: format!("a question about `{}`", turn.id) })
 }
 
-fn cannot_enforce(asked: &Asked<'_>, provider: &ProviderSettings) -> Diagnostic {
+/// Only a review ends in one.
+fn is_report_of_review(stage: &Stage) -> bool {
+    matches!(&stage.does, Activity::Action(spec) if matches!(spec.does, Action::ReviewReport { .. }))
+}
+
+fn cannot_enforce(asked: &Asked<'_>, provider: &ProviderSettings, is_review: bool) -> Diagnostic {
     let (name, level, by) = (asked.provider, asked.permission.name(), &asked.by);
     let message = format!("provider `{name}` cannot hold an agent to `{level}`, which {by} asks for");
     let hint = match provider.kind {
@@ -82,7 +91,12 @@ fn cannot_enforce(asked: &Asked<'_>, provider: &ProviderSettings) -> Diagnostic 
         | ProviderKind::Script
         | ProviderKind::Acp
         | ProviderKind::Command => {
-            format!("if the program itself keeps to it, say so in `[providers.{name}] honours`")
+            let all_the_same = if is_review {
+                "; to let it review all the same, set `allow_unconfined = true` in `[review]`"
+            } else {
+                ""
+            };
+            format!("if the program itself keeps to it, say so in `[providers.{name}] honours`{all_the_same}")
         }
     };
     Diagnostic::error(Area::Provider.code("cannot-enforce"), message).hint(hint)

@@ -51,7 +51,7 @@ fn programs_review_with_what_only_looks_and_whatever_changes_all_the_same_is_nam
     project.write(settings, loose(""));
     insta::assert_snapshot!(seen(&project.saihai(["review"]).run().exits(2)), @"
     error[provider/cannot-enforce]: provider `mine` cannot hold an agent to `readonly`, which `a` asks for
-      = help: if the program itself keeps to it, say so in `[providers.mine] honours`
+      = help: if the program itself keeps to it, say so in `[providers.mine] honours`; to let it review all the same, set `allow_unconfined = true` in `[review]`
     ? 2
     ");
     assert_eq!(project.begun().len(), 1);
@@ -119,4 +119,33 @@ fn a_page_is_fetched_only_where_the_settings_open_the_web() {
     let (warned, told) = reviewed(true);
     assert_eq!(warned, "");
     assert!(told.contains("`127.0.0.1` is not on the public web"), "{told}");
+}
+
+// A reviewer behind a service reads nothing that git ignores, whichever list of the user's or the repository's says so
+#[test]
+fn a_model_reads_nothing_that_the_users_own_list_makes_git_ignore() {
+    let project = reviewed_by(&[("a", "allowed_tools = [\"file_read\"]\n")]);
+    project.write("../home/.config/git/ignore", "*.key\n");
+    project.write(".git/info/exclude", "*.secret\n");
+    project
+        .write("id.key", "canary-key\n")
+        .write("db.secret", "canary-secret\n")
+        .write("notes", "canary-notes\n");
+    let read = |path: &str| Answer::tool("read_file", json!({ "path": path }));
+    let list = || Answer::tool("list_files", json!({}));
+    let answer = Answer::text(r#"{"issues": [], "overall_score": 9}"#);
+    let server = ApiServer::start(|_| [read("id.key"), read("db.secret"), read("notes"), list(), answer]);
+    let settings = format!(
+        "provider = \"openai\"\n[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n",
+        server.url()
+    );
+    project.write("../home/.config/saihai/config.toml", settings);
+    project.saihai(["review"]).env("OPENAI_API_KEY", "sk-of-the-test").run().exits(0);
+    let sent = server.asked().last().expect("a request").body.to_string();
+    for path in ["id.key", "db.secret"] {
+        assert!(sent.contains(&format!("`{path}` is ignored by git and stays unread")), "{sent}");
+        assert!(!sent.contains(&format!("{path}\\n")), "`{path}` is listed: {sent}");
+    }
+    assert!(sent.contains("canary-notes") && sent.contains("notes\\n"), "{sent}");
+    assert!(!sent.contains("canary-key") && !sent.contains("canary-secret"), "{sent}");
 }

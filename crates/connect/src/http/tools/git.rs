@@ -4,6 +4,7 @@
 //! diffs, text conversion, signatures, lazy fetching, prompts and the variables of the caller's own git; it only looks at
 //! what was committed, so that no filter is run either. Nothing a model says is taken for an option.
 
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
@@ -29,6 +30,12 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Runs git in the working directory; what it says is cut where it becomes too long.
 pub(super) fn run(reach: &Reach, arguments: &[String]) -> Result<String, String> {
+    let said = said(reach, arguments)?;
+    Ok(shown(&said, said.len() > LONGEST))
+}
+
+/// What git says in the working directory, word for word; more than [`LONGEST`] where it has more to say.
+pub(super) fn said(reach: &Reach, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, String> {
     reach.halt.check()?;
     let mut child =
         command(reach).args(arguments).spawn().map_err(|error| format!("git cannot be started: {error}"))?;
@@ -45,7 +52,7 @@ pub(super) fn run(reach: &Reach, arguments: &[String]) -> Result<String, String>
         let why = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
         return Err(cut(why.trim(), 500).to_owned());
     }
-    Ok(shown(&said, is_cut))
+    Ok(said)
 }
 
 fn shown(said: &[u8], is_cut: bool) -> String {

@@ -1,27 +1,28 @@
 //! Which files git ignores, by the files that tell it so.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::excludes::{Excludes, LONGEST_LIST};
 use crate::tree::Tree;
 
-/// The rules that hold in one directory: its own and those of the directories above it, up to the root of the tree.
+/// The rules that hold in one directory: its own and those of the directories above it, up to the top of the repository.
 #[derive(Debug, Clone)]
-pub(super) struct Ignored {
+pub(super) struct Ignored<'a> {
     /// The innermost last: the last that says something decides.
     rules: Vec<Gitignore>,
+    excludes: &'a Excludes,
 }
 
-/// Longer than any list a person keeps.
-const LONGEST: u64 = 1024 * 1024;
-
-impl Ignored {
-    /// The rules that hold in the root.
-    pub(super) fn of(tree: &Tree) -> Self {
-        let mut ignored = Self { rules: Vec::new() };
-        ignored.read(tree, "", ".git/info/exclude");
+impl<'a> Ignored<'a> {
+    /// The rules that hold in the working directory.
+    pub(super) fn of(tree: &Tree, excludes: &'a Excludes) -> Self {
+        let mut ignored = Self { rules: Vec::new(), excludes };
+        for (directory, list) in &excludes.lists {
+            ignored.add(Path::new("/").join(directory), list);
+        }
         ignored.enter(tree, "");
         ignored
     }
@@ -30,12 +31,16 @@ impl Ignored {
     pub(super) fn enter(&mut self, tree: &Tree, directory: &str) {
         let file =
             if directory.is_empty() { ".gitignore".to_owned() } else { format!("{directory}/.gitignore") };
-        self.read(tree, directory, &file);
+        let mut bytes = Vec::new();
+        let Ok(opened) = tree.file(&file) else { return };
+        if opened.take(LONGEST_LIST).read_to_end(&mut bytes).is_ok() {
+            self.add(self.place(directory), &String::from_utf8_lossy(&bytes));
+        }
     }
 
     /// Whether a path is ignored, given that nothing above it is.
     pub(super) fn matches(&self, path: &str, is_directory: bool) -> bool {
-        let path = Path::new("/").join(path);
+        let path = self.place(path);
         let said = self.rules.iter().rev().map(|rules| rules.matched(&path, is_directory));
         said.into_iter().find(|said| !said.is_none()).is_some_and(|said| said.is_ignore())
     }
@@ -50,14 +55,16 @@ impl Ignored {
         self.rules.truncate(depth);
     }
 
-    fn read(&mut self, tree: &Tree, directory: &str, file: &str) {
-        let mut bytes = Vec::new();
-        let Ok(opened) = tree.file(file) else { return };
-        if opened.take(LONGEST).read_to_end(&mut bytes).is_err() {
-            return;
-        }
-        let mut builder = GitignoreBuilder::new(Path::new("/").join(directory));
-        for line in String::from_utf8_lossy(&bytes).lines() {
+    /// A path of the working directory, from the top of the repository.
+    fn place(&self, path: &str) -> PathBuf {
+        Path::new("/").join(&self.excludes.prefix).join(path)
+    }
+
+    fn add(&mut self, directory: PathBuf, list: &str) {
+        let mut builder = GitignoreBuilder::new(directory);
+        // It is about every pattern that is added after it, and cannot go wrong.
+        let _ = builder.case_insensitive(self.excludes.ignores_case);
+        for line in list.lines() {
             // A line that is no pattern says nothing to git either.
             let _ = builder.add_line(None, line);
         }

@@ -1,12 +1,14 @@
 //! How far a tool may reach: which directory, and for how long.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::excludes::Excludes;
+use super::ignored::Ignored;
 use crate::forge::Viewer;
-use crate::http::tools::ignored::Ignored;
 use crate::tree::{self, Tree};
 
 /// The longest that one tool may take.
@@ -22,6 +24,8 @@ pub(in crate::http) struct Reach {
     pub(super) halt: Halt,
     /// Who looks at its repository on the forge, where that is known.
     pub(super) viewer: Option<Viewer>,
+    /// What git goes by, asked when it is first needed.
+    excludes: OnceCell<Excludes>,
 }
 
 /// Says when a tool must stop, to a tool that cannot be interrupted.
@@ -68,7 +72,14 @@ impl Drop for HaltOnDrop {
 impl Reach {
     pub(in crate::http) fn open(directory: &str, run: &str, halt: Halt) -> Result<Self, String> {
         let tree = Tree::open(Path::new(directory)).map_err(|error| error.to_string())?;
-        Ok(Self { tree, root: directory.into(), run: run.to_owned(), halt, viewer: None })
+        Ok(Self {
+            tree,
+            root: directory.into(),
+            run: run.to_owned(),
+            halt,
+            viewer: None,
+            excludes: OnceCell::new(),
+        })
     }
 
     /// The same, where it is known who looks at the repository on its forge.
@@ -89,16 +100,30 @@ impl Reach {
         if self.is_of_this_run(&names) {
             return Ok(names.join("/"));
         }
-        let mut ignored = Ignored::of(&self.tree);
+        let whole = names.join("/");
+        if self.is_ignored(&names) && !self.excludes().tracks(&whole) {
+            return Err(format!("`{path}` is ignored by git and stays unread"));
+        }
+        Ok(whole)
+    }
+
+    /// Whether a list that git goes by names a path or a directory above it.
+    pub(super) fn is_ignored(&self, names: &[&str]) -> bool {
+        let mut ignored = Ignored::of(&self.tree, self.excludes());
         for depth in 1..=names.len() {
             let part = names[..depth].join("/");
             let is_directory = depth < names.len() || self.tree.directory(&part).is_ok();
             if ignored.matches(&part, is_directory) {
-                return Err(format!("`{path}` is ignored by git and stays unread"));
+                return true;
             }
             ignored.enter(&self.tree, &part);
         }
-        Ok(names.join("/"))
+        false
+    }
+
+    /// What git goes by beside the files of the tree.
+    pub(super) fn excludes(&self) -> &Excludes {
+        self.excludes.get_or_init(|| Excludes::of(self))
     }
 
     /// Reports and other files of the run lie in directories of its name, which are often ignored by git.

@@ -36,20 +36,24 @@ pub(super) fn walk(
     visit: &mut dyn FnMut(&Found<'_>) -> Result<ControlFlow<()>, String>,
 ) -> Result<(), String> {
     let from = reach.allowed(from)?;
-    let mut ignored = Ignored::of(&reach.tree);
+    let mut ignored = Ignored::of(&reach.tree, reach.excludes());
+    let names: Vec<&str> = from.split('/').filter(|name| !name.is_empty()).collect();
+    let is_below_ignored = reach.is_ignored(&names);
     let mut above = String::new();
-    for name in from.split('/').filter(|name| !name.is_empty()) {
+    for name in names {
         above = join(&above, name);
         ignored.enter(&reach.tree, &above);
     }
     let directory = reach.tree.directory(&from).map_err(|error| error.to_string())?;
-    let _: ControlFlow<()> = Walk { reach, ignored, visit }.below(&directory, &from, 0)?;
+    let _: ControlFlow<()> = Walk { reach, ignored, is_below_ignored, visit }.below(&directory, &from, 0)?;
     Ok(())
 }
 
 struct Walk<'a> {
     reach: &'a Reach,
-    ignored: Ignored,
+    ignored: Ignored<'a>,
+    /// Whether git passes over everything here but what it tracks.
+    is_below_ignored: bool,
     visit: &'a mut dyn FnMut(&Found<'_>) -> Result<ControlFlow<()>, String>,
 }
 
@@ -61,14 +65,20 @@ impl Walk<'_> {
             self.reach.halt.check()?;
             let inner = join(path, &name);
             let is_directory = kind == FileType::Directory;
-            let names: Vec<&str> = inner.split('/').collect();
-            if name == ".git"
-                || (self.ignored.matches(&inner, is_directory) && !self.reach.is_of_this_run(&names))
-            {
+            if name == ".git" {
+                continue;
+            }
+            let is_ignored = self.is_below_ignored || self.ignored.matches(&inner, is_directory);
+            if is_ignored && !self.is_shown_all_the_same(&inner) {
                 continue;
             }
             let flow = match kind {
-                FileType::Directory if depth < DEEPEST => self.enter(directory, &name, &inner, depth)?,
+                FileType::Directory if depth < DEEPEST => {
+                    let above = std::mem::replace(&mut self.is_below_ignored, is_ignored);
+                    let flow = self.enter(directory, &name, &inner, depth);
+                    self.is_below_ignored = above;
+                    flow?
+                }
                 FileType::RegularFile => (self.visit)(&Found { path: &inner, directory, name: &name })?,
                 FileType::Directory
                 | FileType::Symlink
@@ -83,6 +93,11 @@ impl Walk<'_> {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn is_shown_all_the_same(&self, path: &str) -> bool {
+        let names: Vec<&str> = path.split('/').collect();
+        self.reach.is_of_this_run(&names) || self.reach.excludes().tracks(path)
     }
 
     fn enter(
