@@ -10,6 +10,7 @@ mod json;
 mod mark_up;
 mod markdown;
 mod passed_on;
+mod ran;
 mod results;
 mod sarif;
 mod words;

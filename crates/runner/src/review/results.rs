@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_judge::review::{AgentResult, Payload, Status, TruncatedBy};
 use saihai_model::{
-    CallFailed, CallId, Decision, Entry, Fact, Failure, FailureClass, Json, Millis, Moment, Place, Record,
-    Replied, StageId, Turn, TurnLimit, Usage, Usd, Workflow,
+    CallFailed, CallId, Decision, Entry, Fact, Failure, FailureClass, Json, Moment, Place, Record, Replied,
+    StageId, Turn, TurnLimit, Usage, Usd, Workflow,
 };
+
+use super::ran::Ran;
 
 /// A fold over the records of a run: what each of its agents was asked, said and cost.
 #[derive(Debug)]
@@ -15,6 +17,8 @@ pub(super) struct Results<'w> {
     /// Phases that are over: whoever was not asked in them had no money left to be asked with.
     left: BTreeSet<StageId>,
     began: Option<Moment>,
+    /// When the last record was written.
+    last: Option<Moment>,
 }
 
 /// A turn that nobody was left to pay for.
@@ -33,11 +37,12 @@ struct Asked<'w> {
     index: usize,
     turn: &'w Turn,
     calls: Vec<CallId>,
-    since: Option<Moment>,
-    until: Option<Moment>,
+    ran: Ran,
     outputs: Vec<Said>,
     warnings: Vec<String>,
     failure: Option<Failure>,
+    /// It failed because its whole time was over.
+    is_late: bool,
     /// What it had said before it failed.
     partial: Option<Json>,
     spent: Spent,
@@ -64,19 +69,20 @@ impl<'w> Results<'w> {
             let turns = definition.turns().iter().enumerate();
             turns.map(move |(index, turn)| Asked::new(stage, index, turn))
         });
-        Self { turns: turns.collect(), left: BTreeSet::new(), began: None }
+        Self { turns: turns.collect(), left: BTreeSet::new(), began: None, last: None }
     }
 
     /// Takes in a record.
     pub(super) fn see(&mut self, record: &Record) {
         self.began = self.began.or(Some(record.at));
+        let last = self.last.replace(record.at);
         match &record.entry {
             Entry::Decision(Decision::Called { call, place: Place::Main(index), .. }) => {
                 let called =
                     self.turns.iter_mut().find(|one| *one.stage == call.stage && one.index == *index);
                 if let Some(asked) = called {
                     asked.calls.push(call.clone());
-                    asked.since = asked.since.or(Some(record.at));
+                    asked.ran.begin(record.at);
                 }
             }
             Entry::Decision(Decision::Exited { stage, .. }) => {
@@ -91,6 +97,16 @@ impl<'w> Results<'w> {
                 if let Some(asked) = self.of(&failed.call) {
                     asked.failed(failed, record.at);
                 }
+            }
+            Entry::Fact(Fact::Asked { call, .. }) => {
+                if let Some(asked) = self.of(call) {
+                    asked.ran.begin(record.at);
+                }
+            }
+            // Another process goes on; what the one before did ended with its last record.
+            Entry::Fact(Fact::Reopened | Fact::Resumed(_)) => {
+                let last = last.unwrap_or(record.at);
+                self.turns.iter_mut().for_each(|asked| asked.ran.pause(last));
             }
             Entry::Fact(_) | Entry::Decision(_) => {}
         }
@@ -143,11 +159,11 @@ impl<'w> Asked<'w> {
             index,
             turn,
             calls: Vec::new(),
-            since: None,
-            until: None,
+            ran: Ran::default(),
             outputs: Vec::new(),
             warnings: Vec::new(),
             failure: None,
+            is_late: false,
             partial: None,
             spent: Spent::default(),
             cached: false,
@@ -159,7 +175,7 @@ impl<'w> Asked<'w> {
     }
 
     fn replied(&mut self, reply: &Replied, at: Moment) {
-        self.until = Some(at);
+        self.ran.end(at);
         self.failure = None;
         self.cached = reply.cached;
         let (output, violations) = (reply.reading.output.clone(), reply.reading.violations.clone());
@@ -169,7 +185,9 @@ impl<'w> Asked<'w> {
     }
 
     fn failed(&mut self, failed: &CallFailed, at: Moment) {
-        self.until = Some(at);
+        self.ran.end(at);
+        // A silence that was too long ends a turn earlier, and is told in its own words.
+        self.is_late = failed.failure.by_deadline && self.turn.within <= Some(self.ran.lately());
         self.failure = Some(failed.failure.clone());
         self.partial = failed.output.clone().or(self.partial.take());
         self.spent.add(&failed.usage, failed.cost);
@@ -177,9 +195,8 @@ impl<'w> Asked<'w> {
 
     fn result(&self, is_left: bool) -> AgentResult {
         let agent = self.agent();
-        let elapsed = self.elapsed();
         let (payload, status) = self.judged(agent, is_left);
-        let mut result = AgentResult::new(agent, status, elapsed);
+        let mut result = AgentResult::new(agent, status, self.ran.whole());
         result.findings = payload.findings;
         result.assessments = payload.assessments;
         result.notes = payload.notes;
@@ -217,14 +234,9 @@ impl<'w> Asked<'w> {
         (partial.unwrap_or_default(), self.without_answer(problems, is_left))
     }
 
-    fn elapsed(&self) -> Millis {
-        self.since.zip(self.until).map_or(Millis(0), |(since, until)| until.since(since))
-    }
-
     fn without_answer(&self, problems: Option<String>, is_left: bool) -> Status {
         match &self.failure {
-            // A silence that was too long ends a turn earlier, and is told in its own words.
-            Some(failure) if failure.by_deadline && self.turn.within <= Some(self.elapsed()) => {
+            Some(_) if self.is_late => {
                 let whole = self.turn.within.unwrap_or_default();
                 Status::Timeout { timeout_seconds: whole.0.div_ceil(1_000) }
             }
@@ -278,8 +290,10 @@ impl Spent {
 
 #[cfg(test)]
 mod tests {
+    use saihai_model::Millis;
+
     use super::*;
-    use crate::testing::turn;
+    use crate::testing::{go_on, stage, turn, workflow};
 
     #[test]
     fn a_limit_on_the_turn_cuts_an_answer_off_and_is_no_failure_of_the_agent() {
@@ -301,7 +315,7 @@ mod tests {
         let turn = Turn { within: Some(Millis(5_000)), ..turn };
         let call = CallId { stage: stage.clone(), visit: 1, round: 1, n: 1 };
         let mut asked = Asked::new(&stage, 0, &turn);
-        asked.since = Some(Moment(1_000));
+        asked.ran.begin(Moment(1_000));
         asked.failed(&CallFailed { output, ..CallFailed::new(call, failure) }, until);
         asked.result(true)
     }
@@ -365,5 +379,60 @@ mod tests {
         assert_eq!(failed(late.clone(), None, Moment(5_999)).status, Status::failed(late.class, "silent"));
         let whole = failed(late, None, Moment(6_000)).status;
         assert_eq!(whole, Status::Timeout { timeout_seconds: 5 });
+    }
+
+    /// What becomes of an agent with five seconds, by what happened in which second.
+    fn told(happened: &[(u64, Fact)]) -> (u64, Status) {
+        let turn = Turn { within: Some(Millis(5_000)), ..turn("a", Vec::new()) };
+        let workflow = workflow(vec![("main", stage(vec![turn], &[]))]);
+        let mut results = Results::new(&workflow);
+        let called = Decision::Called { call: call(), place: Place::Main(0), purpose: None };
+        let mut see = |second: u64, entry: Entry| {
+            results.see(&Record { seq: 0, at: Moment(second * 1_000), entry });
+        };
+        see(0, Entry::Decision(called));
+        for (second, fact) in happened {
+            see(*second, Entry::Fact(fact.clone()));
+        }
+        let result = results.finish().remove(0);
+        (result.elapsed_ms.0, result.status)
+    }
+
+    fn call() -> CallId {
+        CallId { stage: StageId::from("main"), visit: 1, round: 1, n: 1 }
+    }
+
+    fn asked(attempt: u32) -> Fact {
+        Fact::Asked { call: call(), attempt, prompt: None }
+    }
+
+    fn stopped() -> Fact {
+        Fact::Failed(Box::new(CallFailed::new(call(), Failure::new(FailureClass::Cancelled, "stopped"))))
+    }
+
+    fn late() -> Fact {
+        let failure = Failure { by_deadline: true, ..Failure::new(FailureClass::Transient, "silent") };
+        Fact::Failed(Box::new(CallFailed::new(call(), failure)))
+    }
+
+    // Time in which nobody drove the run is nobody's
+    #[test]
+    fn an_agent_ran_as_long_as_somebody_drove_it() {
+        let silent = Status::failed(FailureClass::Transient, "silent");
+        let timeout = Status::Timeout { timeout_seconds: 5 };
+        let (reopened, resumed) = (|| Fact::Reopened, || Fact::Resumed(go_on()));
+        // Attempts and the waits between them count.
+        assert_eq!(told(&[(0, asked(1)), (1, late()), (3, asked(2)), (4, late())]), (4_000, silent.clone()));
+        // It was stopped after two seconds, and a day later it was silent for three.
+        let parked =
+            [(0, asked(1)), (2, stopped()), (86_400, resumed()), (86_400, asked(2)), (86_403, late())];
+        assert_eq!(told(&parked), (5_000, silent));
+        // It died in the third second, as far as anybody knows, and then used up the time it was given anew.
+        let died =
+            [(0, asked(1)), (3, Fact::Woke), (60, reopened()), (61, resumed()), (61, asked(2)), (66, late())];
+        assert_eq!(told(&died), (8_000, timeout.clone()));
+        // Its time was over before the run was stopped for others.
+        let over = [(0, asked(1)), (5, late()), (60, resumed())];
+        assert_eq!(told(&over), (5_000, timeout));
     }
 }
