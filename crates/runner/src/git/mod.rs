@@ -13,6 +13,7 @@ mod fetch;
 mod filters;
 mod tracked;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -173,6 +174,19 @@ impl Git {
     pub(crate) fn shows(&self, file: &Path) -> Result<bool, Error> {
         let Some(name) = file.to_str() else { return Ok(false) };
         Ok(self.listed(&["--cached", "--others"], &[name])?.iter().any(|path| path == file))
+    }
+
+    /// Those of these paths that an attribute makes git compare whatever they hold.
+    pub(crate) fn called_text<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p str>,
+    ) -> Result<BTreeSet<String>, Error> {
+        let input: Vec<u8> = paths.flat_map(|path| path.bytes().chain([0])).collect();
+        let mut git = self.command("check-attr");
+        let said = command::feed(git.args(["-z", "--stdin", "diff"]), "check-attr", &input)?;
+        let fields: Vec<&[u8]> = said.split(|byte| *byte == 0).collect();
+        let set = fields.chunks_exact(3).filter(|field| field[2] == b"set");
+        Ok(set.map(|field| String::from_utf8_lossy(field[0]).into_owned()).collect())
     }
 
     /// Names need not be UTF-8.

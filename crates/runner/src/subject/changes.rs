@@ -82,18 +82,36 @@ pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Res
 }
 
 fn files(git: &Git, changed: Vec<Changed>) -> Result<Vec<SubjectFile>, Error> {
+    // Attributes can make git compare what is not text; what cannot be read is not sent all the same.
+    let called_text = git.called_text(changed.iter().map(|changed| changed.path.as_str()))?;
     let file = |changed: Changed| {
-        // Git takes for binary what is too large to be compared.
-        let is_large = changed.section == Section::Binary && is_large_text(git, &changed)?;
+        let why = why_left_out(git, &changed, called_text.contains(&changed.path))?;
         let (path, previous) = (changed.path, changed.previous);
-        Ok(match changed.section {
-            Section::Text(bytes) => of_bytes(path, previous, bytes),
-            Section::Binary if is_large => without_content(path, previous, LeftOut::TooLarge),
-            Section::Binary => without_content(path, previous, LeftOut::Binary),
-            Section::Submodule => without_content(path, previous, LeftOut::Submodule),
+        Ok(match (why, changed.section) {
+            (Some(why), _) => without_content(path, previous, why),
+            (None, Section::Text(bytes)) => of_bytes(path, previous, bytes),
+            (None, Section::Binary | Section::Submodule) => of_bytes(path, previous, Vec::new()),
         })
     };
     changed.into_iter().map(file).collect()
+}
+
+fn why_left_out(git: &Git, changed: &Changed, is_called_text: bool) -> Result<Option<LeftOut>, Error> {
+    Ok(match &changed.section {
+        Section::Text(bytes) if is_called_text || bytes.contains(&0) => {
+            is_binary_by_content(git, changed)?.then_some(LeftOut::Binary)
+        }
+        Section::Text(_) => None,
+        // Git takes for binary what is too large to be compared.
+        Section::Binary if is_large_text(git, changed)? => Some(LeftOut::TooLarge),
+        Section::Binary => Some(LeftOut::Binary),
+        Section::Submodule => Some(LeftOut::Submodule),
+    })
+}
+
+/// Whether a file begins like one that is not text: before the change or after it.
+fn is_binary_by_content(git: &Git, changed: &Changed) -> Result<bool, Error> {
+    Ok(git.begun(changed, LOOKED_AT)?.iter().any(|begun| is_binary(&begun.bytes)))
 }
 
 /// Whether a file that git does not compare is text, only too much of it: before the change or after it.

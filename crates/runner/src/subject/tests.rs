@@ -146,6 +146,29 @@ fn a_text_that_is_too_large_is_not_taken_for_binary() {
     ");
 }
 
+// An attribute may call text what is none; a NUL beyond the first 8 KiB makes none of it
+#[test]
+fn what_is_not_text_by_its_content_is_left_out_whatever_its_attributes_say() {
+    let repository = Repository::new();
+    let far = format!("{}\0\n", "a line of text\n".repeat(700));
+    repository.write(".gitattributes", "*.bin diff\n*.txt diff\n");
+    repository.write("near.bin", "1\n\0\n").write("away.bin", &format!("\0\n{far}")).write("far.bin", &far);
+    repository.write("was.bin", "\0\n").write("plain.txt", "1\n").commit("first");
+    repository.write("near.bin", "2\n\0\n").write("away.bin", &format!("\0\n{far}more\n"));
+    repository.write("far.bin", &format!("{far}more\n")).write("was.bin", "1\n").write("plain.txt", "2\n");
+    let subject = changes(repository.root(), &Base::Named("HEAD".into()), Untracked::Counted).unwrap();
+    insta::assert_snapshot!(shown(&subject), @"
+    away.bin [binary]
+    far.bin
+      +more
+    near.bin [binary]
+    plain.txt
+      -1
+      +2
+    was.bin [binary]
+    ");
+}
+
 // Names are bytes
 #[cfg(target_os = "linux")]
 #[test]
