@@ -1,6 +1,6 @@
 //! What decides about a review, as a commit has it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use saihai_config::{DiskSource, FileKind, MemorySource, ReadError, Source};
@@ -50,7 +50,27 @@ impl Source for RevisionSource {
     }
 
     fn list(&self, path: &Path) -> Result<Vec<OsString>, ReadError> {
-        self.at(path).list(path)
+        let listed = self.at(path).list(path);
+        let decisive: Vec<&PathBuf> =
+            self.decisive.iter().filter(|file| file.parent() == Some(path)).collect();
+        if decisive.is_empty() {
+            return listed;
+        }
+        // Of these names only the revision's are there, whatever lies beside the others now.
+        let name = |file: &Path| file.file_name().map(OsStr::to_owned);
+        let there: Vec<OsString> = decisive
+            .iter()
+            .filter(|file| self.files.kind(file).is_some())
+            .filter_map(|file| name(file))
+            .collect();
+        let mut names = match listed {
+            Err(error) if there.is_empty() => return Err(error),
+            listed => listed.unwrap_or_default(),
+        };
+        names.retain(|one| !decisive.iter().any(|file| name(file).as_ref() == Some(one)));
+        names.extend(there);
+        names.sort();
+        Ok(names)
     }
 
     fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError> {

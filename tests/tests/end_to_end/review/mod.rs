@@ -2,7 +2,9 @@
 
 mod again;
 mod choosing;
+mod deciding;
 mod ending;
+mod ignoring;
 mod looked_at;
 mod looking;
 mod prompts;

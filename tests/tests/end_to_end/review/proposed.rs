@@ -82,6 +82,18 @@ fn a_pull_request_is_reviewed_at_its_head_and_nothing_of_it_stays() {
     assert!(!project.snapshot_contains(CANARY), "the token was kept");
 }
 
+// The last review of a pull request is its own, whatever was reviewed meanwhile
+#[test]
+fn a_pull_request_is_compared_with_its_own_last_review() {
+    let (project, server, _) = proposed(&[("guard", "")]);
+    let found = one("main/guard", "important");
+    asked(&project, &server, &found, &["--pr", "7"]).run().exits(1);
+    // Another review of the checkout, which found nothing of the kind.
+    asked(&project, &server, &none("main/guard"), &[]).run().exits(0);
+    let outcome = asked(&project, &server, &found, &["--pr", "7", "--since-last", "--json"]).run().exits(0);
+    assert_eq!(report(&outcome)["findings"][0]["state"], "persisting", "{outcome}");
+}
+
 #[test]
 fn a_review_of_a_pull_request_that_was_stopped_goes_on_where_its_files_are() {
     let (project, server, _) = proposed(&[("a", ""), ("b", "")]);

@@ -6,6 +6,7 @@ mod cached;
 mod explain;
 mod flags;
 mod form;
+mod ignores;
 mod looked_at;
 mod painted;
 mod pull_request;
@@ -16,7 +17,7 @@ use std::path::Path;
 
 use clap::Args;
 use saihai::RevisionSource;
-use saihai_config::review::{LoadResult, PlannedIgnore, Wish, check_agent, load, load_ignores, select};
+use saihai_config::review::{LoadResult, Wish, check_agent, load, select};
 use saihai_config::{Diagnostic, Diagnostics, DiskSource, Settings, Severity, Source};
 use saihai_model::{Subject, SubjectMode};
 
@@ -127,7 +128,7 @@ impl Review {
         options.format = Some(self.report.form().name().to_owned());
         options.written =
             self.report.files().iter().map(|file| file.from(&project.places.current).plan()).collect();
-        options.ignores = ignores(&*source, &project, strict, streams)?;
+        options.ignores = ignores::read(&*source, &project, strict, streams)?;
         options.branch = match self.pr {
             Some(number) => Some(format!("#{number}")),
             None => subject::branch(&project.places),
@@ -236,19 +237,6 @@ fn agents(
     found.append(loaded.remarks.clone());
     diagnostics::insist(&found, strict, streams)?;
     Ok(loaded)
-}
-
-/// What the project decided not to hear of.
-fn ignores(
-    source: &dyn Source,
-    project: &Project,
-    strict: bool,
-    streams: &mut Streams,
-) -> Result<Vec<PlannedIgnore>, Error> {
-    let mut found = Diagnostics::new();
-    let ignores = load_ignores(source, &project.places, &mut found);
-    diagnostics::insist(&found.sorted(), strict, streams)?;
-    Ok(ignores)
 }
 
 /// Why there is nothing to do.

@@ -120,3 +120,30 @@ fn settings_are_read_by_the_words_they_are_written_in() {
     }
     assert_eq!((FailOn::named("Critical"), FailScope::named("none")), (None, None));
 }
+
+// the bounds of what is the same thing
+#[test]
+fn two_lines_apart_and_a_quarter_in_common_are_the_same_thing_and_no_more() {
+    let count = |place: &str, message: &str| {
+        let first = finding("a", "nitpick", "src/a.rs:7-8", "abcdpqr");
+        review(vec![first, finding("b", "nitpick", place, message)]).report().findings.len()
+    };
+    assert_eq!(count("src/a.rs:10", "abcdpqr"), 1, "two lines behind the last");
+    assert_eq!(count("src/a.rs:11", "abcdpqr"), 2, "three lines behind the last");
+    assert_eq!(count("src/a.rs:5", "abcdpqr"), 1, "two lines before the first");
+    assert_eq!(count("src/a.rs:4", "abcdpqr"), 2, "three lines before the first");
+    assert_eq!(count("src/a.rs:7", "abcdstu"), 1, "2 of 8 groups in common");
+    assert_eq!(count("src/a.rs:7", "abcdstuv"), 2, "2 of 9 groups in common");
+}
+
+// five lines are looked at, and no sixth
+#[test]
+fn the_sixth_line_of_a_finding_is_no_part_of_its_fingerprint() {
+    let name = |fifth: &str, sixth: &str| {
+        let mut review = review(vec![finding("a", "nitpick", "x.py:1-6", "long")]);
+        review.code = Code::new("").with("x.py", Source::whole(format!("1\n2\n3\n4\n{fifth}\n{sixth}\n")));
+        review.report().findings[0].fingerprint.clone()
+    };
+    assert_eq!(name("5", "6"), name("5", "other"));
+    assert_ne!(name("5", "6"), name("other", "6"));
+}
