@@ -53,6 +53,11 @@ impl Fault {
         Self(format!("fail-from={number}:{how}"))
     }
 
+    /// The code panics before the first operation on a path with this text.
+    pub fn panic(path: &str) -> Self {
+        Self(format!("panic={path}"))
+    }
+
     /// Nothing fails; every operation is noted in a file.
     pub fn note(log: &Path) -> Self {
         Self(format!("log={}", log.display()))

@@ -122,7 +122,7 @@ impl Conclusion {
     }
 
     /// What to type to go on.
-    pub(super) fn resume_command(&self) -> Option<String> {
+    pub(crate) fn resume_command(&self) -> Option<String> {
         let outcome = &self.outcome;
         let run = &outcome.run;
         let raised = match outcome.reason.as_deref() {

@@ -30,8 +30,15 @@ impl Around<'_> {
         if !self.delivery.gates.contains(&gate) {
             return next;
         }
-        let shown = (gate != WorkGate::PreLoop).then_some("shown");
-        let question = question(&self.delivery.about, shown, asks(gate));
+        let question = match gate {
+            WorkGate::PreLoop => {
+                let about = format!("{}\n{}", self.delivery.about, self.delivery.bound);
+                question(about.trim_end(), None, asks(gate))
+            }
+            WorkGate::PostCompletion | WorkGate::BeforePr => {
+                question(&self.delivery.about, Some("shown"), asks(gate))
+            }
+        };
         self.put(gate_stage(gate), gate.name(), question, self.delivery.mode, next)
     }
 

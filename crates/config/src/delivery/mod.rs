@@ -29,6 +29,8 @@ const LOOKS: u64 = 8;
 pub struct Delivery {
     /// The issue and what it is worked on from, as a person is shown it: `#7 Login fails, from main`.
     pub about: String,
+    /// What it has cost so far and costs at most, before anything is done.
+    pub bound: String,
     /// Where a person is asked.
     pub gates: Vec<WorkGate>,
     /// Who answers there.
@@ -120,6 +122,7 @@ pub fn place(mut workflow: Workflow) -> Workflow {
     let begins = std::mem::replace(&mut workflow.entry, stage::WORKTREE.into());
     let nothing = Delivery {
         about: String::new(),
+        bound: String::new(),
         gates: Vec::new(),
         mode: GateMode::Person,
         gate_timeout: None,
@@ -211,7 +214,12 @@ impl Around<'_> {
                 self.action(
                     stage,
                     deed,
-                    &[("green", next.clone()), ("merged", next), ("red", failed("checks"))],
+                    &[
+                        ("green", next.clone()),
+                        ("merged", next),
+                        ("moved", moved()),
+                        ("red", failed("checks")),
+                    ],
                 );
             }
             stage::MERGE => {

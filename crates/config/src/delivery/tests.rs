@@ -24,6 +24,7 @@ fn piece() -> Workflow {
 fn delivery(handing: Handing, merge: bool, gates: &[WorkGate]) -> Delivery {
     Delivery {
         about: "#7 Login fails, from main".to_owned(),
+        bound: "0 turns so far, at most 20".to_owned(),
         gates: gates.to_vec(),
         mode: GateMode::Person,
         gate_timeout: None,
@@ -71,7 +72,7 @@ fn everything_that_can_be_asked_for_stands_around_the_definition() {
     deliver/finalize: committed → deliver/post-completion, changed → deliver/changed-configuration, no-changes → deliver/clean-up, branch-changed → failed branch-changed, history-rewritten → failed history-rewritten, embedded-repository → failed embedded-repository, large-file → failed large-file, secret → failed secret
     deliver/push: pushed → deliver/pull-request, moved → deliver/finalize, push-rejected → failed push-rejected
     deliver/pull-request: created → deliver/checks, merged → deliver/clean-up
-    deliver/checks: green → deliver/merge, merged → deliver/merge, red → failed checks
+    deliver/checks: green → deliver/merge, merged → deliver/merge, moved → deliver/finalize, red → failed checks
     deliver/merge: merged → deliver/clean-up, moved → deliver/finalize, verify → failed verify
     deliver/clean-up: merged → completed merged, pr-created → completed pr-created, branch-ready → completed branch-ready, no-changes → completed no-changes
     ");
@@ -117,7 +118,9 @@ fn a_gate_shows_the_issue_and_what_there_is_to_hand_over() {
         let Activity::Gate(asked) = &workflow.stages[&gate_stage(gate)].does else { panic!("no gate") };
         let written = format!("{:?}", asked.question);
         assert!(written.contains("#7 Login fails, from main"), "{written}");
-        assert_eq!(written.contains("shown"), gate != WorkGate::PreLoop, "{written}");
+        let is_first = gate == WorkGate::PreLoop;
+        assert_eq!(written.contains("shown"), !is_first, "{written}");
+        assert_eq!(written.contains("0 turns so far, at most 20"), is_first, "{written}");
     }
 }
 

@@ -156,6 +156,12 @@ impl Delivering {
         Ok(now.as_deref() != Some(tree))
     }
 
+    /// Whether the branch is at another commit, though perhaps with the same files: who solves a conflict may change none.
+    pub(super) fn has_another_commit(&self, commit: &str) -> Result<bool, Broken> {
+        let tip = self.means.repository.tip(&format!("refs/heads/{}", self.assignment.branch))?;
+        Ok(tip.is_some_and(|tip| tip != commit))
+    }
+
     pub(super) fn merge_here(
         &self,
         deed: &Deed,
@@ -191,6 +197,7 @@ impl Delivering {
                 };
                 done("merged", [("merged", json!(true)), ("into", json!(into)), ("hint", json!(onto.hint()))])
             }
+            Merged::Conflict { .. } if self.has_another_commit(commit)? => done("moved", []),
             Merged::Conflict { files, into } => {
                 let files: Vec<String> = files.iter().map(|file| format!("`{}`", file.display())).collect();
                 let base = &assignment.base.branch;

@@ -84,7 +84,7 @@ impl Delivering {
     }
 
     /// Whether the pull request can be merged: it is mergeable, and every check is green (I-60).
-    pub(super) async fn checks(&self, deed: &Deed) -> Result<Outcome, Broken> {
+    pub(super) async fn checks(self: &Arc<Self>, deed: &Deed) -> Result<Outcome, Broken> {
         let (forge, destination) = self.forge()?;
         let (commit, request) = (text(deed, "commit")?, self.request(deed).await?);
         if request.state == PullRequestState::Merged {
@@ -92,6 +92,9 @@ impl Delivering {
         }
         if let Some(reason) = in_the_way(&request) {
             return Ok(Outcome::Waiting { reason });
+        }
+        if request.mergeable_state.as_deref() == Some("dirty") {
+            return Arc::clone(self).conflict(deed, request).await;
         }
         let checks = forge.github.checks(commit).await?;
         let is_mergeable = request.mergeable == Some(true);
@@ -107,6 +110,37 @@ impl Delivering {
             }
             ChecksVerdict::Green | ChecksVerdict::Pending | ChecksVerdict::None => Outcome::NotYet,
         })
+    }
+
+    /// What the forge cannot merge: unless the branch has moved here since, a person looks at the files, which only git knows.
+    async fn conflict(self: Arc<Self>, deed: &Deed, request: PullRequest) -> Result<Outcome, Broken> {
+        let commit = text(deed, "commit")?.to_owned();
+        let looked = tokio::task::spawn_blocking(move || {
+            if self.has_another_commit(&commit)? {
+                return Ok(done("moved", []));
+            }
+            let (address, head, base) = (&request.address, &request.head_commit, &request.base);
+            let reason = match self.conflicting(&request) {
+                // What the forge said was about another commit of one of them: it is looked at again.
+                Ok((files, _)) if files.is_empty() => return Ok(Outcome::NotYet),
+                Ok((files, into)) => format!("conflict: {files} ({head} with {base} at {into}) in {address}"),
+                Err(why) => {
+                    format!("conflict: {address} ({head} with {base}; in which files is not known: {why})")
+                }
+            };
+            Ok(Outcome::Waiting { reason })
+        });
+        looked.await.unwrap_or_else(|panicked| Ok(failed(FailureClass::Crashed, &panicked.to_string())))
+    }
+
+    /// The files in which a pull request conflicts with its base, and where that is.
+    fn conflicting(&self, request: &PullRequest) -> Result<(String, String), Broken> {
+        let (forge, destination) = self.forge()?;
+        let repository = &self.means.repository;
+        let into = repository.fetch(&destination.url, &request.base, Some(&forge.token))?.commit;
+        let files = repository.conflicts(&into, &request.head_commit)?;
+        let files: Vec<String> = files.iter().map(|file| format!("`{}`", file.display())).collect();
+        Ok((files.join(", "), into))
     }
 
     pub(super) async fn merge_there(self: &Arc<Self>, deed: &Deed) -> Result<Outcome, Broken> {
@@ -197,13 +231,7 @@ fn in_the_way(request: &PullRequest) -> Option<String> {
     if request.draft {
         return Some(format!("pull request {address} is a draft"));
     }
-    match request.mergeable_state.as_deref() {
-        Some("dirty") => {
-            let head = &request.head_commit;
-            Some(format!("conflict: {address} ({head} with {})", request.base))
-        }
-        Some(_) | None => None,
-    }
+    None
 }
 
 /// What follows once nothing but the branch's own rules can be in the way. A token that may do anything would be allowed

@@ -7,6 +7,7 @@
 //! | `kill-before=K`, `kill-half=K`, `kill-after=K` | the process kills itself at its K-th operation, from 1 |
 //! | `fail=K:ENOSPC` | the K-th operation fails (`ENOSPC EDQUOT EIO EFBIG`, or `short` for a write cut in half) |
 //! | `fail-from=K:ENOSPC` | so does every later one |
+//! | `panic=TEXT` | the code panics, once, before the first operation on a path with this text |
 //! | `no-sync` | syncs do nothing |
 //! | `log=FILE` | every operation is noted there: its number, kind and path |
 //!
@@ -46,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) fail: Option<(u64, Errno)>,
     /// So does every later one.
     pub(crate) for_ever: bool,
+    /// The first operation on a path with this text is a bug of ours.
+    pub(crate) panic: Option<String>,
     /// Syncs do nothing.
     pub(crate) no_sync: bool,
     /// Every operation is noted here.
@@ -74,6 +77,7 @@ pub(super) struct Faults {
     plan: Arc<Plan>,
     done: Arc<AtomicU64>,
     dead: Arc<AtomicBool>,
+    panicked: Arc<AtomicBool>,
     /// Unit tests cannot die.
     really: bool,
 }
@@ -107,7 +111,13 @@ impl Faults {
     }
 
     pub(super) fn planned(plan: Plan) -> Self {
-        Self { plan: Arc::new(plan), done: Arc::default(), dead: Arc::default(), really: false }
+        Self {
+            plan: Arc::new(plan),
+            done: Arc::default(),
+            dead: Arc::default(),
+            panicked: Arc::default(),
+            really: false,
+        }
     }
 
     /// Whether syncs do nothing.
@@ -173,6 +183,8 @@ impl Faults {
         if let Some(log) = &self.plan.log {
             note(log, number, kind, path);
         }
+        let is_bug = self.plan.panic.as_ref().is_some_and(|text| path.to_string_lossy().contains(text));
+        assert!(!is_bug || self.panicked.swap(true, Ordering::Relaxed), "a panic was planned here");
         #[cfg(test)]
         self.record(Step { kind, path: path.to_path_buf(), bytes: Vec::new() });
         match (self.plan.die, self.plan.fail) {
@@ -226,6 +238,7 @@ impl Plan {
                     plan.fail = Some((number.parse().ok()?, Errno::parse(errno)?));
                     plan.for_ever = key == "fail-from";
                 }
+                "panic" => plan.panic = Some(value.to_owned()),
                 "no-sync" => plan.no_sync = true,
                 "log" => plan.log = Some(PathBuf::from(value)),
                 _ => return None,

@@ -285,6 +285,7 @@ mod tests {
             saihai_model::Workflow { entry: "a".into(), ..crate::testing::hats(crate::testing::PAIR) };
         let delivery = saihai_config::delivery::Delivery {
             about: String::new(),
+            bound: String::new(),
             gates: Vec::new(),
             mode: saihai_model::GateMode::Auto,
             gate_timeout: None,

@@ -6,6 +6,13 @@ use super::{Base, Error, Repository};
 use crate::git;
 
 impl Repository {
+    /// Where a branch of a server is now; nowhere where it is not there. Nothing of it is taken.
+    pub fn tip_there(&self, url: &str, branch: &str, token: Option<&Token>) -> Result<Option<String>, Error> {
+        let private = Private::make(self, None)?;
+        let said = Remote { url, token }.tip(&private, &format!("refs/heads/{branch}"))?;
+        said.map_err(|said| git::Error::Refused { command: "ls-remote".to_owned(), said }.into())
+    }
+
     /// A branch of a server as it is now, all of it here. No ref of the repository changes: what was taken is held by the branch
     /// that begins there.
     pub fn fetch(&self, url: &str, branch: &str, token: Option<&Token>) -> Result<Base, Error> {

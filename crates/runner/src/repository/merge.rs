@@ -164,6 +164,14 @@ impl Repository {
         Ok(Base { branch: base.branch, commit })
     }
 
+    /// The files in which two commits conflict.
+    pub fn conflicts(&self, into: &str, commit: &str) -> Result<Vec<PathBuf>, Error> {
+        match self.together(&Private::make(self, None)?, into, commit)? {
+            Together::Tree(_) => Ok(Vec::new()),
+            Together::Conflict(files) => Ok(files),
+        }
+    }
+
     /// Whether a branch, or what was merged beside it, holds a commit.
     pub fn has_merged(&self, branch: &str, commit: &str) -> Result<bool, Error> {
         let private = Private::make(self, None)?;

@@ -71,26 +71,6 @@ fn nothing_happens_twice_wherever_it_crashes_4() {
     crashes(4);
 }
 
-// I-3, case 3
-#[test]
-fn fifty_processes_at_once_make_one_run() {
-    let project = repository("  - {text: 'Done. [STEP:0]', delay: 6s, writes: [{path: f, content: x}]}\n");
-    project.write(".saihai/issues/7.md", "# Login fails\n");
-    commit(&project);
-    let call = || work(&project, &["--auto", "--issues", "7"]);
-    let mut owner = call().start();
-    owner.wait_for_note("#7 fix");
-    let others: Vec<_> = (0..49).map(|_| call().start()).collect();
-    for other in others {
-        let outcome = other.finish().exits(0);
-        assert_eq!(outcomes(&outcome), ["#7 elsewhere"], "{outcome}");
-        assert!(outcome.stdout.contains(&format!("process {}", owner.pid())), "{outcome}");
-    }
-    assert_eq!(outcomes(&owner.finish().exits(0)), ["#7 branch-ready"]);
-    assert_eq!(project.runs().len(), 1);
-    assert_eq!(branches(&project), ["feature/issue-7", "main"]);
-}
-
 // Case 4
 #[test]
 fn an_owner_that_was_killed_is_followed_at_once_and_no_turn_is_asked_again() {

@@ -1,7 +1,11 @@
 //! Agents and issues that mean no good, or only do as they please.
 
-use super::{auto, commit, git, outcomes, repository, writes};
+use std::os::unix::fs::PermissionsExt as _;
+
 use saihai_tests::Project;
+
+use super::github::Scene;
+use super::{auto, commit, git, outcomes, repository, writes};
 
 fn with(argv: &str) -> Project {
     let project =
@@ -136,4 +140,34 @@ fn a_lock_that_is_gone_ends_the_delivery() {
     assert_eq!(outcomes(&outcome), ["#7 failed"]);
     assert!(outcome.stdout.contains("lock-lost"), "{outcome}");
     assert_eq!(git(&project, &["rev-parse", "feature/issue-7"]), git(&project, &["rev-parse", "main"]));
+}
+
+// I-50: a token that only `gh` knows is found in what would be handed over, whichever command goes on with the run.
+#[test]
+fn the_token_of_gh_is_not_handed_over_also_where_a_run_is_resumed() {
+    const TOKEN: &str = "canary-token-4711";
+    let scene = Scene::new(
+        &format!("  - {{text: 'Done. [STEP:0]', writes: [{{path: f, content: 'x {TOKEN}'}}]}}\n"),
+        |state| {
+            state.issue(7, "Login fails", &["saihai"]);
+        },
+    );
+    let programs = scene.project.home().join("programs");
+    std::fs::create_dir_all(&programs).expect("a directory");
+    let gh = programs.join("gh");
+    std::fs::write(&gh, format!("#!/bin/sh\ntest \"$1 $2\" = 'auth token' && echo {TOKEN}\n"))
+        .expect("a program");
+    std::fs::set_permissions(&gh, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let path = format!("{}:/usr/bin:/bin", programs.display());
+    let call = |arguments: &[&str]| {
+        let call = scene.project.saihai(arguments).env("GITHUB_API_URL", scene.server.url());
+        call.without_env("GITHUB_TOKEN").env("PATH", &path).run()
+    };
+    call(&["work", "--script", "script.yaml", "--repo", "me/tool", "--label", "saihai"]).exits(6);
+    let run = scene.project.runs()[0].clone();
+    call(&["answer", &run, "yes"]).exits(0);
+    let resumed = call(&["resume", &run, "--auto"]).exits(1);
+    assert!(format!("{resumed}").contains("secret"), "{resumed}");
+    assert_eq!(scene.remote(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+    assert!(scene.server.state().pull_requests.is_empty());
 }

@@ -1,5 +1,7 @@
 //! Issues are kept apart from each other, from what their texts say, and from what their agents do to the repository.
 
+use saihai_tests::Fault;
+
 use super::github::Scene;
 use super::{auto, branches, commit, git, git_in, outcomes, repository, work, writes};
 
@@ -35,6 +37,24 @@ fn an_issue_takes_one_lock_and_waits_for_none() {
         );
     }
     assert_eq!(project.runs().len(), 2);
+}
+
+// I-45: a bug that one of them meets ends that one, is confessed, and is no other's; with the tests of jobs, of runs that
+// wait and of runs that fail or are killed
+#[test]
+fn a_panic_ends_one_issue_and_no_other() {
+    let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n");
+    for number in 1..=3 {
+        project.write(&format!(".saihai/issues/{number}.md"), format!("# Issue {number}\n"));
+    }
+    commit(&project);
+    let call = || work(&project, &["--auto", "--jobs", "3"]);
+    let outcome = call().fault(&Fault::panic("-issue-2/journal")).run().exits(70);
+    assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 failed", "#3 branch-ready"]);
+    assert!(outcome.stdout.contains("a panic was planned here"), "{outcome}");
+    assert!(!outcome.stdout.contains("all done"), "{outcome}");
+    let again = call().run().exits(0);
+    assert_eq!(outcomes(&again), ["#1 branch-ready", "#2 branch-ready", "#3 branch-ready"]);
 }
 
 // I-22: whatever an issue says, it says it to the agent and to people.

@@ -17,6 +17,7 @@ fn answer(project: &Project, word: &str) {
     project.saihai(["answer", &run, word]).run().exits(0);
 }
 
+// I-40: item, base, turns and cost at each, and then the commit and its files
 // I-42, case 18: with the standing yes below, and the end of what is typed at a terminal
 #[test]
 fn without_a_person_the_run_parks_at_each_gate_in_turn_and_goes_on_when_answered() {
@@ -34,6 +35,9 @@ fn without_a_person_the_run_parks_at_each_gate_in_turn_and_goes_on_when_answered
         let shows_commit =
             parked.stdout.contains("#7 | commit ") && parked.stdout.contains("#7 |   fixed.txt");
         assert_eq!(shows_commit, gates.len() > 1, "{parked}");
+        let shown =
+            if gates.len() == 1 { "#7 | 0 of at most 20 turns, $0.0000" } else { ", 1 turn, $0.0000" };
+        assert!(parked.stdout.contains(shown), "{parked}");
         answer(&project, "yes");
     }
     assert_eq!(gates, ["pre-loop", "post-completion", "before-pr"]);

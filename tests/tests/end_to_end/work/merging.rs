@@ -74,6 +74,13 @@ fn a_later_merge_that_conflicts_or_breaks_moves_nothing() {
     assert!(conflict.stdout.contains("`fixed.txt`"), "{conflict}");
     assert_eq!(branches(&project), ["feature/issue-7", "main"]);
     assert_eq!(git(&project, &["rev-parse", "main"]), base);
+    // Solved by hand without another file than before: that is another commit all the same.
+    let hand = project.root().parent().expect("a parent").join("hand");
+    git(&project, &["worktree", "add", "--quiet", &hand.display().to_string(), "feature/issue-7"]);
+    git_in(&hand, &["merge", "--quiet", "--strategy=ours", "--message", "both", "main"]);
+    git(&project, &["worktree", "remove", &hand.display().to_string()]);
+    assert_eq!(outcomes(&auto(&project, &["--merge"]).exits(0)), ["#7 merged"]);
+    assert_eq!(git(&project, &["show", "saihai/merge/main:fixed.txt"]), "fixed.txt");
 
     let project = handed_over(&[]);
     project.write(
@@ -127,6 +134,42 @@ fn a_pull_request_is_merged_when_that_is_wanted_later_and_only_once() {
     let before = scene.server.writes().len();
     assert!(scene.work(&MERGED).exits(0).stderr.contains("nothing to do"));
     assert_eq!(scene.server.writes().len(), before, "{:?}", scene.server.writes());
+}
+
+// I-64, case 34: on the forge
+#[test]
+fn a_conflict_on_the_forge_names_its_files_and_is_tried_again_only_when_something_moved() {
+    let scene = Scene::new("", seven);
+    git(&scene.project, &["switch", "--quiet", "-c", "theirs"]);
+    scene.project.write("kept.txt", "theirs\n");
+    git(&scene.project, &["commit", "--quiet", "--all", "--message", "theirs"]);
+    let theirs = git(&scene.project, &["rev-parse", "HEAD"]);
+    git(&scene.project, &["push", "--quiet", "origin", "theirs"]);
+    git(&scene.project, &["switch", "--quiet", "main"]);
+    // Somebody is quicker than the agent.
+    let remote = git(&scene.project, &["remote", "get-url", "origin"]);
+    let reply = format!(
+        "  - {{text: 'Done. [STEP:0]', writes: [{{path: kept.txt, content: ours}}], runs: [{{argv: [git, --git-dir={remote}, update-ref, refs/heads/main, {theirs}]}}]}}\n"
+    );
+    scene.project.write("script.yaml", format!("script: 1\nreplies:\n{reply}"));
+    let conflict = scene.work(&MERGED).exits(1);
+    assert_eq!(outcomes(&conflict), ["#7 conflict"]);
+    let head = scene.remote(&["rev-parse", "feature/issue-7"]);
+    let said = format!("`kept.txt` ({head} with main at {theirs}) in https://github.com/me/tool/pull/8");
+    assert!(conflict.stdout.contains(&said), "{conflict}");
+    assert_eq!(scene.remote(&["rev-parse", "main"]), theirs, "it was not moved");
+
+    let looks = || scene.server.requests().iter().filter(|one| one.path.ends_with("/pulls/8")).count();
+    let before = (looks(), scene.server.writes().len());
+    assert_eq!(outcomes(&scene.work(&MERGED).exits(1)), ["#7 conflict"]);
+    assert_eq!((looks(), scene.server.writes().len()), before, "nothing has moved");
+
+    // The person merges it by hand, where its files are.
+    let worktree = scene.project.root().join(".worktrees/issue-7");
+    git_in(&worktree, &["merge", "--quiet", "--strategy=ours", "--message", "both", &theirs]);
+    assert_eq!(outcomes(&scene.work(&MERGED).exits(0)), ["#7 merged"]);
+    assert_eq!(scene.remote(&["show", "main:kept.txt"]), "ours");
+    assert_eq!(turns(&scene.project), 1);
 }
 
 // A job of a CI whose clone knows of no run.

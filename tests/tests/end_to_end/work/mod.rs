@@ -5,6 +5,7 @@ mod afterwards;
 mod again;
 mod agents;
 mod apart;
+mod cases;
 mod clones;
 mod forge;
 mod gates;

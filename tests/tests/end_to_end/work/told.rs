@@ -1,5 +1,6 @@
 //! Where work begins, and what is told of it.
 
+use saihai_tests::{Outcome, Project};
 use serde_json::Value;
 
 use super::github::Scene;
@@ -150,4 +151,72 @@ fn a_result_is_the_same_on_the_screen_in_files_and_for_programs() {
         assert!(outcomes(&again).contains(&format!("#{number} {outcome}")), "{again}");
         assert!(file("result.md").contains(&format!("| #{number} |")), "{}", file("result.md"));
     }
+}
+
+/// A definition of two turns of which only one is allowed.
+fn limited() -> Project {
+    let project =
+        repository(&format!("  - {{text: 'Planned. [STEP:0]', for: plan}}\n{}", writes("fixed.txt")));
+    project.write(
+        ".saihai/pieces/it.yaml",
+        "name: it\nmax_iterations: 1\nmovements:\n  - {name: plan, rules: [{condition: on, next: fix}]}\n  - {name: fix, edit: true, rules: [{condition: done, next: COMPLETE}]}\n",
+    );
+    project.write(".saihai/issues/7.md", "# Seven\n");
+    commit(&project);
+    project
+}
+
+// I-72: a limit is told with the command that raises it, and that command is enough.
+#[test]
+fn who_met_a_limit_is_told_what_to_raise_and_how() {
+    let project = limited();
+    let told = |code: i32| auto(&project, &[]).exits(code);
+    let met = told(5);
+    assert_eq!(outcomes(&met), ["#7 limited"]);
+    let run = project.runs()[0].clone();
+    let command = format!("saihai resume {run} --max-iterations 2");
+    for outcome in [&met, &told(5)] {
+        assert!(outcome.stdout.contains(&format!("#7: `{command}` goes on with it\n")), "{outcome}");
+        assert!(outcome.stdout.contains("#7: `saihai work --retry` begins again\n"), "{outcome}");
+    }
+    project.saihai(command.split(' ').skip(1).chain(["--auto"])).run().exits(0);
+    assert_eq!(outcomes(&told(0)), ["#7 branch-ready"]);
+    assert_eq!(project.runs().len(), 1);
+    let project = limited();
+    let met = auto(&project, &["--budget", "turns=1"]).exits(5);
+    let run = project.runs()[0].clone();
+    assert!(met.stdout.contains(&format!("#7: `saihai resume {run} --")), "{met}");
+}
+
+// I-72: what was edited meanwhile is said, and the run keeps what it began with.
+#[test]
+fn an_issue_that_was_edited_meanwhile_is_said_to_be() {
+    let project = limited();
+    let edited = |outcome: &Outcome| {
+        outcome.stderr.contains("note: #7 was edited since; its run keeps the text it began with")
+    };
+    assert!(!edited(&auto(&project, &[]).exits(5)));
+    assert!(!edited(&auto(&project, &[]).exits(5)));
+    project.write(".saihai/issues/7.md", "# Seven\n\nAnd another thing.\n");
+    let outcome = auto(&project, &[]).exits(5);
+    assert!(edited(&outcome), "{outcome}");
+    let run = project.runs()[0].clone();
+    project.saihai(["resume", &run, "--max-iterations", "5", "--auto"]).run().exits(0);
+    assert!(!project.journal().prompt("fix").contains("And another thing."));
+}
+
+// What one issue may cost is for all runs it ever had.
+#[test]
+fn the_budget_of_an_issue_counts_its_earlier_runs() {
+    let project =
+        repository(&format!("  - {{text: 'No. [STEP:1]', prompt: Seven}}\n{}", writes("fixed.txt")));
+    let settings = "[work]\ndefinition = \"it\"\n[work.budget_per_issue]\nturns = 2\n";
+    project.write(".saihai/config.toml", settings).write(".saihai/issues/7.md", "# Seven\n");
+    commit(&project);
+    for _ in 0..2 {
+        assert_eq!(outcomes(&auto(&project, &["--retry"]).exits(1)), ["#7 failed"]);
+    }
+    let outcome = auto(&project, &["--retry"]).exits(5);
+    assert_eq!(outcomes(&outcome), ["#7 limited"]);
+    assert_eq!(project.runs().len(), 3);
 }

@@ -148,6 +148,23 @@ fn a_person_at_the_terminal_is_asked_and_understood() {
     assert_eq!(branches(&project), ["feature/issue-7", "main"]);
 }
 
+// What is kept says what the call itself said, also where it was stopped with nothing under way.
+#[test]
+fn the_exit_code_that_is_kept_is_that_of_the_call() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let mut call = work(&project, &["--auto", "--watch"]).start();
+    call.wait_for_note("#7 branch-ready");
+    call.signal(Signal::INT);
+    call.finish().exits(3);
+    let batches = project.root().join(".saihai/batches");
+    let batch = std::fs::read_dir(batches).expect("batches").next().expect("one").expect("it").path();
+    let kept = std::fs::read_to_string(batch.join("result.json")).expect("a result");
+    let kept: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
+    assert_eq!((&kept["exit"], &kept["items"][0]["exit"]), (&3.into(), &0.into()));
+}
+
 // I-76, with the tests above, that of the pauses, and that of a forge that need only say that nothing has changed
 #[test]
 fn watching_begins_what_became_free_or_was_changed_and_says_that_a_source_is_away() {

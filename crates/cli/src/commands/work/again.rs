@@ -29,38 +29,62 @@ pub(super) fn standing(ground: &Ground, issue: &Issue) -> &'static [StatusLabel]
     }
 }
 
-/// Whether a run goes on when it is driven (I-72).
-pub(super) fn goes_on(past: &Past, ground: &Ground) -> bool {
-    match past.came().map(|came| came.outcome) {
-        None => true,
-        // Asked again: it was answered, a person has merged or reviewed, the forge knows more now, the provider serves again.
-        Some(WorkOutcome::Waiting | WorkOutcome::Unknown | WorkOutcome::Provider) => true,
-        // Only where something has moved can it come out otherwise (I-64).
-        Some(WorkOutcome::Conflict) => has_moved(past, ground),
-        Some(
-            WorkOutcome::Merged
-            | WorkOutcome::PrCreated
-            | WorkOutcome::BranchReady
-            | WorkOutcome::NoChanges
-            | WorkOutcome::Elsewhere
-            | WorkOutcome::Closed
-            | WorkOutcome::Declined
-            | WorkOutcome::Cancelled
-            | WorkOutcome::Limited
-            | WorkOutcome::Failed
-            | WorkOutcome::Blocked,
-        ) => false,
+/// What `saihai work` does when it is asked again about an issue of which this came (I-72).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// Its run goes on: it was answered, a person has merged or reviewed, the forge knows more now, the provider serves again.
+    GoesOn,
+    /// Its run goes on once something has moved, for only then can it come out otherwise (I-64); `--retry` makes a new one.
+    GoesOnOnceMoved,
+    /// It is told of; `--retry` makes a new run.
+    Retried,
+    /// It is told of.
+    Told,
+}
+
+fn again(outcome: WorkOutcome) -> Again {
+    match outcome {
+        WorkOutcome::Waiting | WorkOutcome::Unknown | WorkOutcome::Provider => Again::GoesOn,
+        WorkOutcome::Conflict => Again::GoesOnOnceMoved,
+        WorkOutcome::Limited
+        | WorkOutcome::Failed
+        | WorkOutcome::Blocked
+        | WorkOutcome::Declined
+        | WorkOutcome::Cancelled => Again::Retried,
+        WorkOutcome::Merged
+        | WorkOutcome::PrCreated
+        | WorkOutcome::BranchReady
+        | WorkOutcome::NoChanges
+        | WorkOutcome::Elsewhere
+        | WorkOutcome::Closed => Again::Told,
     }
 }
 
-/// Whether the branch or what it is merged into is not where it was when they conflicted.
+/// Whether a run goes on when it is driven.
+pub(super) fn goes_on(past: &Past, ground: &Ground) -> bool {
+    match past.came().map(|came| again(came.outcome)) {
+        None | Some(Again::GoesOn) => true,
+        Some(Again::GoesOnOnceMoved) => has_moved(past, ground),
+        Some(Again::Retried | Again::Told) => false,
+    }
+}
+
+/// Whether the branch or what it is merged into is not where it was when they conflicted, here or on the forge.
 fn has_moved(past: &Past, ground: &Ground) -> bool {
+    let assignment = &past.assignment;
+    let (branch, base) = (&assignment.branch, &assignment.base.branch);
+    let here = |branch: &str| ground.repository.tip(&format!("refs/heads/{branch}")).ok().flatten();
+    let tips = match &assignment.forge {
+        None => vec![here(branch), here(&format!("saihai/merge/{base}")).or_else(|| here(base))],
+        Some(forge) => {
+            let token = ground.push_token();
+            let there = |branch: &str| ground.repository.tip_there(&forge.url, branch, token.as_ref());
+            let there = |branch: &str| there(branch).ok().flatten();
+            vec![here(branch), there(branch), there(base)]
+        }
+    };
     let reason = past.came().and_then(|came| came.reason).unwrap_or_default();
-    let tip = |branch: &str| ground.repository.tip(&format!("refs/heads/{branch}")).ok().flatten();
-    let base = &past.assignment.base.branch;
-    let into = tip(&format!("saihai/merge/{base}")).or_else(|| tip(base));
-    let is_there = |commit: Option<String>| commit.is_some_and(|commit| reason.contains(&commit));
-    past.assignment.forge.is_some() || !(is_there(into) && is_there(tip(&past.assignment.branch)))
+    !tips.into_iter().all(|tip| tip.is_some_and(|commit| reason.contains(&commit)))
 }
 
 /// Whether `--adopt` makes a new run of it: all that was in its way was that a branch is somebody else's.
@@ -79,26 +103,6 @@ pub(super) fn is_not_ours(reason: Option<&str>) -> bool {
 
 /// Whether `--retry` makes a new run of it.
 pub(super) fn can_be_retried(past: &Past) -> bool {
-    match past.came().map(|came| came.outcome) {
-        Some(
-            WorkOutcome::Limited
-            | WorkOutcome::Failed
-            | WorkOutcome::Blocked
-            | WorkOutcome::Declined
-            | WorkOutcome::Cancelled
-            | WorkOutcome::Conflict,
-        ) => true,
-        Some(
-            WorkOutcome::Merged
-            | WorkOutcome::PrCreated
-            | WorkOutcome::BranchReady
-            | WorkOutcome::NoChanges
-            | WorkOutcome::Elsewhere
-            | WorkOutcome::Closed
-            | WorkOutcome::Waiting
-            | WorkOutcome::Provider
-            | WorkOutcome::Unknown,
-        )
-        | None => false,
-    }
+    let again = past.came().map(|came| again(came.outcome));
+    matches!(again, Some(Again::Retried | Again::GoesOnOnceMoved))
 }

@@ -12,6 +12,7 @@ use super::ground::Ground;
 use crate::commands::flags::RunFlags;
 use crate::error::Error;
 use crate::prepared::{Prepared, Wanted, unready};
+use crate::report::count;
 use crate::terminal::{Streams, visible_line};
 use crate::{diagnostics, own_programs, script};
 
@@ -141,6 +142,7 @@ impl Ready {
     fn delivery(&self, about: &str, ground: &Ground) -> Delivery {
         Delivery {
             about: about.to_owned(),
+            bound: self.bound(ground),
             gates: self.work.gates.clone(),
             mode: if self.auto { GateMode::Auto } else { GateMode::Person },
             gate_timeout: self.work.gate_timeout,
@@ -166,6 +168,19 @@ impl Ready {
         let entry = self.workflow.stage(&self.workflow.entry);
         let first = entry.into_iter().chain(self.workflow.stages.values()).flat_map(|stage| stage.turns());
         first.map(|turn| turn.provider.clone()).next()
+    }
+
+    /// What a person is told of the cost before anything is done (I-40).
+    fn bound(&self, ground: &Ground) -> String {
+        let turns = match self.most_calls() {
+            Some(most) => format!("0 of at most {}", count(most, "turn")),
+            None => "0 of any number of turns".to_owned(),
+        };
+        let cost = match self.most_usd(ground) {
+            Some(most) => format!("{} of at most {most}", Usd::default()),
+            None => format!("{}, and what it can cost is not known", Usd::default()),
+        };
+        format!("{turns}, {cost}")
     }
 
     /// The most calls a run of it makes.

@@ -11,8 +11,8 @@ use saihai::{Beginning, Clock, Control, Driver, Finish, Going, Observed, RunDire
 use saihai_config::delivery::stage;
 use saihai_config::issues::{clean_title, task};
 use saihai_config::{CleanUp, Comments, ForgeKind};
+use saihai_connect::Surroundings;
 use saihai_connect::forge::{Github, PullRequestState};
-use saihai_connect::{SHORTEST_SECRET, Surroundings};
 use saihai_model::{
     Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, Raise, WorkOutcome,
     WorkReason, Workflow,
@@ -22,8 +22,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::again::{can_be_adopted, can_be_retried, goes_on};
 use super::definition::Ready;
 use super::ground::{Ground, refused_by_forge};
-use super::handed_over;
 use super::selection::patiently;
+use super::{handed_over, one};
 use crate::driving::block_on;
 use crate::error::{Error, exit};
 use crate::issue::Tracker;
@@ -419,9 +419,7 @@ pub(super) fn deliverer(
     known: bool,
 ) -> Result<Deliverer, Error> {
     let connections = ground.connections();
-    let mut secrets = connections.redactor().values();
-    let token = ground.access.as_ref().map(|access| access.token.secret().as_bytes().to_vec());
-    secrets.extend(token.filter(|token| token.len() >= SHORTEST_SECRET));
+    let secrets = one::secrets(&connections, ground.access.as_ref().map(|access| &access.token));
     // The repository it was begun for, whatever is asked for now.
     let meant = assignment.forge.as_ref().map(|forge| forge.repository.clone());
     let access = ground.access.clone();

@@ -8,8 +8,8 @@ use saihai::{Clock, Outside};
 use saihai_config::Settings;
 use saihai_config::delivery::stage;
 use saihai_config::issues::clean_title;
-use saihai_connect::Surroundings;
-use saihai_connect::forge::{Access, Address, Github, find_token};
+use saihai_connect::forge::{Access, Address, Github, Token, find_token};
+use saihai_connect::{Connections, SHORTEST_SECRET, Surroundings};
 use saihai_model::{Issue, Workflow};
 
 use super::ground::{refused_by_forge, refused_by_git};
@@ -55,14 +55,16 @@ pub(crate) async fn outside(
         }
     };
     let with = connections(settings);
+    let mut token = None;
     let forge = match &assignment.forge {
         None => None,
         Some(destination) => {
             let bad = |error: &dyn std::fmt::Display| Error::usage(error.to_string());
             let address = Address::parse(&destination.api).map_err(|error| bad(&error))?;
-            let token = find_token(address.host(), &with.environment).await.map_err(|error| bad(&error))?;
-            let shown = repository::Token::new(token.secret(), address.host());
-            let github = Github::open(Access::new(address, destination.repository.clone(), token));
+            let found = find_token(address.host(), &with.environment).await.map_err(|error| bad(&error))?;
+            let shown = repository::Token::new(found.secret(), address.host());
+            token = Some(found.clone());
+            let github = Github::open(Access::new(address, destination.repository.clone(), found));
             Some(Forge { github: github.map_err(|error| refused_by_forge(&error))?, token: shown })
         }
     };
@@ -73,9 +75,19 @@ pub(crate) async fn outside(
     };
     let known = Past::of(&project.runs(), assignment.source, number, assignment.home.as_ref())?;
     let known = known.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
-    let (runs, secrets, around) = (project.runs(), with.redactor().values(), Surroundings::of(&with));
+    let secrets = secrets(&with, token.as_ref());
+    let (runs, around) = (project.runs(), Surroundings::of(&with));
     let means = Means { repository, lock, forge, runs, secrets, around, beyond };
     Ok(Deliverer::new(assignment, means, known))
+}
+
+/// What may not be in anything that is handed over: what our environment and settings hold, and the token, which may have come
+/// from neither (I-50).
+pub(super) fn secrets(with: &Connections, token: Option<&Token>) -> Vec<Vec<u8>> {
+    let mut secrets = with.redactor().values();
+    let token = token.map(|token| token.secret().as_bytes().to_vec());
+    secrets.extend(token.filter(|token| token.len() >= SHORTEST_SECRET));
+    secrets
 }
 
 /// The same for a run that goes on.

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::again::is_not_ours;
 use super::item::Over;
+use crate::driving::Conclusion;
 use crate::json;
 use crate::terminal::{Stream, Table, visible_line};
 use crate::time;
@@ -131,7 +132,9 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
             hints.push(format!("answer with `saihai answer {run} yes` or `no`, then `saihai work` again"));
         }
         WorkOutcome::Limited => {
-            hints.push(format!("raise the limit: `saihai resume {run} --help`, or `saihai work --retry`"));
+            let resume = Conclusion::of(&past.directory).ok().and_then(|run| run.resume_command());
+            hints.extend(resume.map(|command| format!("`{command}` goes on with it")));
+            hints.push("`saihai work --retry` begins again".to_owned());
         }
         WorkOutcome::Cancelled if matches!(past.state, State::Ended { .. }) => {
             hints.push("`saihai work --retry` begins again".to_owned());
@@ -146,7 +149,11 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
             hints.push("look there, then `saihai work` again: it looks before it does".to_owned())
         }
         WorkOutcome::Conflict => {
-            hints.push(format!("merge it by hand: `git merge {}`", past.assignment.branch));
+            let (branch, base) = (&past.assignment.branch, &past.assignment.base.branch);
+            hints.push(match &past.assignment.forge {
+                None => format!("merge it by hand: `git merge {branch}`"),
+                Some(_) => format!("merge `{base}` of the forge into `{branch}`, then `saihai work` again"),
+            });
         }
         WorkOutcome::Merged
         | WorkOutcome::PrCreated
@@ -252,8 +259,8 @@ pub(super) fn nothing(out: &mut Stream) -> io::Result<()> {
 }
 
 /// All results as one JSON document.
-pub(super) fn document(batch: &str, results: &[ItemResult]) -> String {
-    let whole = Whole { v: 1, batch, items: results, exit: exit_code(results) };
+pub(super) fn document(batch: &str, results: &[ItemResult], exit: u8) -> String {
+    let whole = Whole { v: 1, batch, items: results, exit };
     serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
 }
 

@@ -28,9 +28,7 @@ impl Batches {
 
     /// Writes what came of everything so far, and what one issue's run says of itself.
     pub(super) fn write(&self, results: &[ItemResult], past: Option<&Past>) -> io::Result<()> {
-        std::fs::create_dir_all(&self.directory)?;
-        self.replace("result.json", &result::document(&self.id, results))?;
-        self.replace("result.md", &result::markdown(results))?;
+        self.conclude(results, result::exit_code(results))?;
         if let Some(past) = past {
             let own = results.iter().filter(|result| result.issue == past.assignment.issue);
             for result in own {
@@ -38,6 +36,13 @@ impl Batches {
             }
         }
         Ok(())
+    }
+
+    /// Writes what came of everything, and the exit code it comes to.
+    pub(super) fn conclude(&self, results: &[ItemResult], exit: u8) -> io::Result<()> {
+        std::fs::create_dir_all(&self.directory)?;
+        self.replace("result.json", &result::document(&self.id, results, exit))?;
+        self.replace("result.md", &result::markdown(results))
     }
 
     /// A file is whole or not there: whoever looks meanwhile sees the one before.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::http::{Request, decoded};
-use super::state::{BoardItem, ForgeState, KeptComment};
+use super::state::{BoardItem, ForgeState, KeptComment, KeptPullRequest};
 
 /// The name by which the forge knows us.
 const WE: &str = "saihai-bot";
@@ -230,22 +230,22 @@ fn change_pull_request(state: &mut ForgeState, body: &Value, number: &str) -> An
 }
 
 fn merge(state: &mut ForgeState, body: &Value, number: &str) -> Answer {
-    let Some(kept) = number.parse().ok().and_then(|number: u64| state.pull_requests.get_mut(&number)) else {
-        return Answer::not_found();
-    };
+    let number = number.parse().unwrap_or(0);
+    let Some(kept) = state.pull_requests.get(&number).cloned() else { return Answer::not_found() };
     let method = body["merge_method"].as_str().unwrap_or_default();
     if state.forbidden_method.as_deref() == Some(method) {
         return Answer::refusal(405, "Squash merges are not allowed on this repository.");
     }
-    if kept.merged || kept.closed || kept.mergeable != Some(true) {
+    let head = state.head_of(&kept);
+    if kept.merged || kept.closed || state.mergeable(&kept) != Some(true) {
         return Answer::refusal(405, "Pull Request is not mergeable");
     }
-    if body["sha"].as_str() != Some(kept.commit.as_str()) {
+    if body["sha"].as_str() != Some(head.as_str()) {
         return Answer::refusal(409, "Head branch was modified. Review and try the merge again.");
     }
-    (kept.merged, kept.closed) = (true, true);
-    let (base, commit) = (kept.base.clone(), kept.commit.clone());
-    let merged = state.merge_in_git(&base, &commit).unwrap_or_else(|| format!("merge-of-{commit}"));
+    let merged = state.merge_in_git(&kept.base, &head).unwrap_or_else(|| format!("merge-of-{head}"));
+    let is_merged = KeptPullRequest { merged: true, closed: true, commit: head, ..kept };
+    state.pull_requests.insert(number, is_merged);
     Answer::json(200, &json!({"merged": true, "sha": merged}))
 }
 

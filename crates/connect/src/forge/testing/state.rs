@@ -192,6 +192,24 @@ impl ForgeState {
         Some(merged)
     }
 
+    /// The commit at the head of a pull request: where its branch is now, as long as it is open.
+    pub(super) fn head_of(&self, kept: &KeptPullRequest) -> String {
+        let is_live =
+            self.git.is_some() && !kept.closed && kept.head_repository.as_deref() == Some("me/tool");
+        is_live.then(|| self.tip(&kept.head)).flatten().unwrap_or_else(|| kept.commit.clone())
+    }
+
+    /// Whether a pull request can be merged: as it is kept, unless git itself says that it conflicts.
+    pub(super) fn mergeable(&self, kept: &KeptPullRequest) -> Option<bool> {
+        let (Some(git), Some(into), false) = (&self.git, self.tip(&kept.base), kept.closed) else {
+            return kept.mergeable;
+        };
+        let mut merge = Command::new("git");
+        merge.arg("--git-dir").arg(git).args(["merge-tree", "--write-tree", &into, &self.head_of(kept)]);
+        let conflicts = merge.output().is_ok_and(|said| said.status.code() == Some(1));
+        if conflicts { Some(false) } else { kept.mergeable }
+    }
+
     fn ask_git(&self, arguments: &[&str]) -> Option<String> {
         let git = self.git.as_ref()?;
         let said = Command::new("git").arg("--git-dir").arg(git).args(arguments).output().ok()?;
@@ -224,6 +242,7 @@ impl ForgeState {
 
     pub(super) fn pull_request_json(&self, number: u64) -> Option<Value> {
         let kept = self.pull_requests.get(&number)?;
+        let mergeable = self.mergeable(kept);
         Some(json!({
             "number": number,
             "html_url": format!("{}/pull/{number}", self.home),
@@ -234,12 +253,12 @@ impl ForgeState {
             "merged_at": kept.merged.then_some("2026-02-06T08:56:00Z"),
             "head": {
                 "ref": kept.head,
-                "sha": kept.commit,
+                "sha": self.head_of(kept),
                 "repo": kept.head_repository.as_ref().map(|name| json!({"full_name": name})),
             },
             "base": {"ref": kept.base},
-            "mergeable": kept.mergeable,
-            "mergeable_state": match kept.mergeable {
+            "mergeable": mergeable,
+            "mergeable_state": match mergeable {
                 Some(true) if self.guarded => "blocked",
                 Some(true) => "clean",
                 Some(false) => "dirty",

@@ -65,6 +65,7 @@ fn delivered(gates: &[WorkGate]) -> Workflow {
     let work = stage(vec![turn("work", vec![fixed("Work.")])], &[("", "COMPLETE")]);
     let delivery = Delivery {
         about: "#7 Login fails, from main".to_owned(),
+        bound: String::new(),
         gates: gates.to_vec(),
         mode: GateMode::Person,
         gate_timeout: None,
@@ -90,7 +91,7 @@ async fn a_delivery_goes_from_worktree_to_pull_request_and_tells_each_what_it_ne
         "finalize",
         "push deliver/finalize.commit deliver/finalize.tree",
         "pull-request deliver/finalize.commit",
-        "clean-up deliver/finalize.commit deliver/pull-request.url deliver/push.pushed",
+        "clean-up deliver/finalize.commit deliver/finalize.tree deliver/pull-request.url deliver/push.pushed",
     ];
     assert_eq!(world.done(), deeds);
 }

@@ -222,6 +222,9 @@ impl Batch<'_> {
         let code = result::exit_code(&self.results);
         let stopped = (self.interrupts > 0).then_some(exit::INTERRUPTED);
         let code = work_exit_code(stopped.into_iter().chain([code]));
+        if let Err(error) = self.files.conclude(&self.results, code) {
+            self.streams.warning(&format!("what came of it could not be kept: {error}"));
+        }
         if self.flags.flags.json {
             result::write_batch(&self.files.id, &self.results, code, &mut self.streams.out)?;
         } else {

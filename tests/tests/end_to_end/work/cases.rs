@@ -1,0 +1,165 @@
+//! Cases of the work on issues as they are on a forge.
+
+use std::time::Duration;
+
+use saihai_tests::Live;
+
+use super::github::Scene;
+use super::{branches, git, outcomes, writes};
+
+const LABELLED: [&str; 2] = ["--label", "saihai"];
+
+fn scene(replies: &str) -> Scene {
+    Scene::new(replies, |state| {
+        state.issue(7, "Login fails", &["saihai"]);
+    })
+}
+
+/// An agent that runs a command of the shell and is done.
+fn runs(command: &str) -> String {
+    format!("  - {{text: 'Done. [STEP:0]', for: fix, runs: [{{argv: [sh, -c, '{command}']}}]}}\n")
+}
+
+// I-3, case 3
+#[test]
+fn fifty_processes_at_once_make_one_run_and_one_pull_request() {
+    let scene = scene("");
+    let go = scene.project.home().join("go");
+    let waits = format!("while ! test -e {}; do sleep 0.1; done; echo x > f", go.display());
+    scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", runs(&waits)));
+    let mut calls: Vec<Live> = (0..50).map(|_| scene.call(&["--issues", "7"]).start()).collect();
+    // The lock says whose it is, once it is somebody's.
+    let lock = scene.project.root().join(".git/saihai/issue-7.lock");
+    let owner = loop {
+        let note = std::fs::read_to_string(&lock).unwrap_or_default();
+        if let Some(owner) = note.lines().next().and_then(|line| line.trim().parse::<u32>().ok()) {
+            break owner;
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    };
+    let place = calls.iter().position(|call| call.pid() == owner).expect("one of them");
+    let owner = calls.remove(place);
+    for other in calls {
+        let outcome = other.finish().exits(0);
+        assert_eq!(outcomes(&outcome), ["#7 elsewhere"], "{outcome}");
+        assert!(outcome.stdout.contains(&format!("process {}", owner.pid())), "{outcome}");
+    }
+    std::fs::write(go, "").expect("a file");
+    assert_eq!(outcomes(&owner.finish().exits(0)), ["#7 pr-created"]);
+    assert_eq!((scene.project.runs().len(), scene.server.state().pull_requests.len()), (1, 1));
+    assert_eq!(branches(&scene.project), ["feature/issue-7", "main"]);
+}
+
+// I-44, case 20
+#[test]
+fn no_before_the_loop_leaves_no_branch_no_worktree_no_label_and_no_turn() {
+    let scene = scene(&writes("fixed.txt"));
+    scene.asking(&LABELLED).run().exits(6);
+    let run = scene.project.runs()[0].clone();
+    scene.project.saihai(["answer", &run, "no"]).run().exits(0);
+    let outcome = scene.asking(&LABELLED).run().exits(3);
+    assert_eq!(outcomes(&outcome), ["#7 declined"]);
+    assert_eq!(branches(&scene.project), ["main"]);
+    assert_eq!(scene.remote(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+    assert!(!scene.project.root().join(".worktrees/issue-7").exists());
+    assert_eq!(scene.project.journal().prompts().len(), 0);
+    let state = scene.server.state();
+    assert_eq!(state.issues[&7].labels, ["saihai"]);
+    assert_eq!((state.pull_requests.len(), state.issues[&7].comments.len()), (0, 0));
+}
+
+// Case 23
+#[test]
+fn a_text_that_is_too_long_is_cut_for_the_agent_and_kept_whole() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        let body = format!("{}last-words-4711", "x".repeat(300_000 - "last-words-4711".len()));
+        state.issue(7, "Long", &["saihai"]).body = body;
+    });
+    let outcome = scene.work(&LABELLED).exits(0);
+    assert!(outcome.stderr.contains("warning: #7: 200000 characters of its text are left out"), "{outcome}");
+    let prompt = scene.project.journal().prompt("fix");
+    assert!(prompt.contains("[The text of this issue goes on for 200000 more characters.]"), "no note");
+    assert!(!prompt.contains("last-words-4711"), "it was cut");
+    let run = scene.project.run_directory();
+    let found = std::process::Command::new("grep").args(["-rl", "last-words-4711"]).arg(run).output();
+    assert!(!found.expect("grep").stdout.is_empty(), "the whole of it is in the run");
+}
+
+// I-49, cases 25 and 26
+#[test]
+fn what_an_agent_committed_itself_becomes_a_pull_request_and_nothing_becomes_none() {
+    let own = scene(&runs("echo x > own && git add own && git commit -qm own"));
+    assert_eq!(outcomes(&own.work(&LABELLED).exits(0)), ["#7 pr-created"]);
+    assert_eq!(own.remote(&["log", "--format=%s", "main..feature/issue-7"]), "own");
+    let nothing = scene("  - {text: 'Nothing to do. [STEP:0]'}\n");
+    assert_eq!(outcomes(&nothing.work(&LABELLED).exits(0)), ["#7 no-changes"]);
+    assert_eq!(nothing.remote(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+    assert!(nothing.server.state().pull_requests.is_empty());
+}
+
+// Case 28
+#[test]
+fn a_repository_among_the_files_is_not_pushed_and_stays() {
+    let scene =
+        scene(&runs("git init -q inner && cd inner && echo x > f && git add f && git commit -qm inner"));
+    let outcome = scene.work(&LABELLED).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 failed"]);
+    assert!(outcome.stdout.contains("embedded-repository"), "{outcome}");
+    assert_eq!(scene.remote(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+    assert!(scene.server.state().pull_requests.is_empty());
+    let inner = scene.project.root().join(".worktrees/issue-7/inner");
+    assert!(inner.join("f").exists() && inner.join(".git").exists());
+}
+
+/// Everything that git would start by itself leaves a file behind.
+const TRAPS: &str = r#"
+spring() { echo "touch $SPRUNG/$1"; }
+common=$(git rev-parse --git-common-dir)
+for hook in pre-commit commit-msg post-commit post-checkout post-merge pre-push reference-transaction post-index-change; do
+  printf '#!/bin/sh\n%s\n' "$(spring hook-$hook)" > "$common/hooks/$hook"
+  chmod +x "$common/hooks/$hook"
+done
+printf '* filter=own diff=own merge=own\n' > "$common/info/attributes"
+git config filter.own.clean "$(spring clean); cat"
+git config filter.own.smudge "$(spring smudge); cat"
+git config diff.own.textconv "$(spring textconv); cat"
+git config diff.external "$(spring external)"
+git config merge.own.driver "$(spring driver)"
+git config core.sshCommand "$(spring ssh)"
+git config gpg.program "$(spring gpg)"
+git config credential.helper "!$(spring credential)"
+git config remote.origin.url "ext::sh -c $SPRUNG/remote"
+git config protocol.ext.allow always
+git config core.fsmonitor "$(spring fsmonitor); true"
+"#;
+
+// I-37, case 37
+#[test]
+fn nothing_that_one_agent_sets_up_runs_while_the_work_of_another_is_handed_over() {
+    let scene = Scene::new("", |state| {
+        state.issue(1, "First", &["saihai"]);
+        state.issue(2, "Second", &["saihai"]);
+    });
+    let (home, sprung) = (scene.project.home(), scene.project.home().join("sprung"));
+    std::fs::create_dir(&sprung).expect("a directory");
+    let script = home.join("traps.sh");
+    std::fs::write(&script, TRAPS.replace("$SPRUNG", &sprung.display().to_string())).expect("a script");
+    let first = format!(
+        "  - {{text: 'Done. [STEP:0]', prompt: First, writes: [{{path: one, content: x}}], runs: [{{argv: [sh, {}]}}]}}\n",
+        script.display()
+    );
+    let second = "  - {text: 'Done. [STEP:0]', prompt: Second, writes: [{path: two, content: x}, {path: kept.txt, content: y}]}\n";
+    scene.project.write("script.yaml", format!("script: 1\nreplies:\n{first}{second}"));
+    let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(6);
+    assert_eq!(outcomes(&outcome), ["#1 waiting", "#2 merged"]);
+    assert!(outcome.stdout.contains("an answer at `changed-configuration`"), "{outcome}");
+    assert_eq!(scene.remote(&["show", "main:two"]), "x");
+    let ran = || {
+        let entries = std::fs::read_dir(&sprung).expect("it").map(|one| one.expect("it").file_name());
+        entries.map(|name| name.to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ran(), Vec::<String>::new());
+    // The traps are real: whoever follows them is caught.
+    git(&scene.project, &["status", "--short"]);
+    assert!(ran().contains(&"fsmonitor".to_owned()), "{:?}", ran());
+}
