@@ -41,6 +41,15 @@ pub(crate) struct Prepared {
     added_tokens: Vec<(StageId, TurnId, u64)>,
 }
 
+/// Why a review agent is not run: without what it reviews it is nothing that can be.
+fn review_agent(asked: &str, name: &str) -> Error {
+    let error = Error::usage(format!("`{asked}` is a review agent"));
+    error.hint(format!("`saihai review --agent {name}` asks it about what has changed")).hint(
+        "`saihai review --explain-selection` says whether a change needs it, `saihai check` what is wrong \
+         with it",
+    )
+}
+
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
@@ -61,17 +70,16 @@ impl Prepared {
         let definition = find(&project.source, &project.places, wanted.definition);
         let definition = match definition {
             Ok(definition) => definition,
+            Err(_) if LookedAt::is_named(project, wanted) => {
+                return Err(review_agent(wanted.definition, wanted.definition));
+            }
             Err(found) => {
                 diagnostics::insist(&found, strict, streams)?;
                 return Err(Error::usage(format!("`{}` cannot be found", wanted.definition)));
             }
         };
         if definition.dialect == Dialect::Review {
-            let error = Error::usage(format!("`{}` is a review agent", wanted.definition));
-            return Err(error.hint("`saihai review --agent NAME` asks it about what has changed").hint(
-                "`saihai review --explain-selection` says whether a change needs it, `saihai check` what is wrong \
-                 with it",
-            ));
+            return Err(review_agent(wanted.definition, "NAME"));
         }
         let loaded = load(&project.source, &project.places, &definition, wanted.options, wanted.settings);
         Self::of(definition, loaded, wanted, streams)

@@ -190,6 +190,38 @@ fn one_that_fails_and_one_that_is_late_lose_nothing_of_the_third() {
     review(&reviewed_by(&agents), &replies, &["--require-all"]).exits(4);
 }
 
+// Every status with what it carries; a program's exit code and last words are shown where programs are run
+#[test]
+fn a_result_says_how_an_agent_ended_and_what_is_known_of_it() {
+    let agents = [("cut", ""), ("fails", ""), ("late", "timeout = 1\n"), ("sound", "")];
+    let project = reviewed_by(&agents);
+    let issue = "{severity: nitpick, description: \"It leaks.\"}";
+    let replies = format!(
+        "  - {{for: main/cut, times: 2, structured: {{issues: [{issue}, {{severity: nitpick}}], overall_score: 5}}}}\n\
+         \x20 - {{for: main/fails, fail: {{class: auth, message: not logged in}}}}\n\
+         \x20 - {{for: main/late, hang: true}}\n\
+         \x20 - {{for: main/sound, structured: {{issues: [{issue}], overall_score: 9}}, usage: {{input: 7, output: 2}}, cost: 0.25}}\n"
+    );
+    let told = report(&review(&project, &replies, &["--json"]).exits(0));
+    let mut results = told["results"].clone();
+    for result in results.as_array_mut().expect("results") {
+        assert!(result["elapsed_ms"].is_u64(), "{result}");
+        let fields = result.as_object_mut().expect("an object");
+        for field in ["elapsed_ms", "assessments", "notes"] {
+            fields.remove(field);
+        }
+        let found = fields["findings"].as_array().map_or(0, Vec::len);
+        fields["findings"] = found.into();
+    }
+    let lines: Vec<String> = results.as_array().expect("results").iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    {"agent":"cut","cached":false,"findings":1,"reason":"invalid_output","status":"truncated"}
+    {"agent":"fails","cached":false,"class":"auth","findings":0,"message":"not logged in","status":"error"}
+    {"agent":"late","cached":false,"findings":0,"status":"timeout","timeout_seconds":1}
+    {"agent":"sound","cached":false,"cost_usd":0.25,"findings":1,"status":"success","usage":{"input":7,"output":2}}
+    "#);
+}
+
 // R-53, case 33
 #[test]
 fn where_nobody_delivers_there_is_a_report_of_the_reasons() {

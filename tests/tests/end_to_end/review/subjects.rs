@@ -64,6 +64,20 @@ fn what_cannot_be_read_as_text_is_said_and_ignored_files_are_not_looked_at() {
     assert_eq!(hunter.expect("it")["selected"], false);
 }
 
+// What is not text by its content is not sent, though an attribute calls it text, and the report says so
+#[test]
+fn what_an_attribute_calls_text_is_left_out_and_listed_where_it_is_none() {
+    let project = reviewed_by(&[("a", "")]);
+    project.write(".gitattributes", "*.bin diff\n").write("data.bin", b"canary-1\n\0\n");
+    commit(&project);
+    project.write("data.bin", b"canary-2\n\0\n").write("more.py", "more = 1\n");
+    let told = report(&review(&project, &none("main/a"), &["--json"]).exits(0));
+    assert_eq!(told["not_reviewed"], serde_json::json!([{"file": "data.bin", "reason": "binary"}]));
+    let prompt = project.journal().prompt("main");
+    assert!(prompt.contains("- data.bin") && prompt.contains("more = 1"), "{prompt}");
+    assert!(!prompt.contains("canary"), "{prompt}");
+}
+
 // Renamed files count by their new name, other repositories are not looked into, and new files may be left out
 #[test]
 fn a_change_is_told_by_the_names_its_files_have_now() {

@@ -198,3 +198,22 @@ fn a_plan_is_printed_and_nothing_is_done() {
     assert!(list(&[]).stdout.contains("≤ 20, ≤ $10.0000"), "{}", list(&[]));
     assert_eq!(list(&["--json"]).json()[0]["most_usd"], 10.0);
 }
+
+// Whoever only reviews changes nothing, whether it is named or its file is
+#[test]
+fn a_review_agent_is_no_definition_to_work_with() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    project.saihai(["eject", "code-reviewer"]).run().exits(0);
+    commit(&project);
+    let check = |asked: &str, named: &str| {
+        let outcome = auto(&project, &["--definition", asked]).exits(2);
+        let hint = format!("`saihai review --agent {named}` asks it about what has changed");
+        let told = format!("error: `{asked}` is a review agent\n  = help: {hint}\n");
+        assert!(outcome.stderr.contains(&told), "{outcome}");
+        untouched(&project);
+    };
+    check("code-reviewer", "code-reviewer");
+    check("type-design-analyzer", "type-design-analyzer");
+    check(".saihai/agents/code-reviewer.toml", "NAME");
+}

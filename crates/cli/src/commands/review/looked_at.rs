@@ -53,6 +53,12 @@ impl LookedAt {
         agent.map(|agent| Self::of(agent, &loaded, project, wanted, streams)).transpose()
     }
 
+    /// Whether a review agent has the name that is wanted.
+    pub(crate) fn is_named(project: &Project, wanted: Wanted<'_>) -> bool {
+        let loaded = load(&project.source, &project.places, wanted.settings.language).unwrap_or_default();
+        loaded.names().contains(&wanted.definition)
+    }
+
     fn of(
         agent: &Agent,
         loaded: &LoadResult,
