@@ -16,7 +16,7 @@ use crate::agents;
 use crate::asking::Asking;
 use crate::attempt::{Attempt, Installed, Means, Staying};
 use crate::clock::{Clock, RealTime};
-use crate::forge::{ForgePlace, Viewer};
+use crate::forge::{ForgePlace, Token, Viewer};
 use crate::http::{Service, Unreachable, Web};
 use crate::process::{self, Grace};
 use crate::redact::Redactor;
@@ -41,6 +41,8 @@ pub struct Connections {
     pub web: bool,
     /// Our own environment, of which a program is given only what is allowed.
     pub environment: Vec<(OsString, OsString)>,
+    /// The token of a forge, where that was found: it may stand in no variable of ours, and is a secret all the same.
+    pub token: Option<Token>,
     /// The program through which others are started, so that they do not outlive us: one that answers to
     /// [`crate::launcher::ARGUMENT`]. Without it they are started directly.
     pub launcher: Option<PathBuf>,
@@ -59,6 +61,7 @@ impl Default for Connections {
             forge: None,
             web: false,
             environment: std::env::vars_os().collect(),
+            token: None,
             launcher: None,
             root: rustix::process::geteuid().is_root(),
         }
@@ -74,11 +77,13 @@ impl Connections {
         self
     }
 
-    /// Knows every secret of our environment and of what the settings put into a provider's (C-55).
+    /// Knows every secret of our environment and of what the settings put into a provider's (C-55), and the token.
     pub fn redactor(&self) -> Redactor {
         let ours = self.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let set = self.settings.values().flat_map(|set| &set.env);
-        Redactor::new(ours.chain(set.map(|(name, value)| (OsStr::new(name), OsStr::new(value)))))
+        let set = set.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+        let token = self.token.iter().map(|token| (OsStr::new("GITHUB_TOKEN"), OsStr::new(token.secret())));
+        Redactor::new(ours.chain(set).chain(token))
     }
 }
 

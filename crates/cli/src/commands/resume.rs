@@ -77,15 +77,14 @@ impl Resume {
             interactive: streams.can_ask() && !self.json,
             auto: self.presence.auto,
         };
-        let with = connections(&settings);
+        let mut with = connections(&settings);
         block_on(async {
             let outside = match directory.summary()?.state {
                 State::Ended { .. } => None,
                 State::Running { .. } | State::Interrupted | State::Ready | State::Parked { .. } => {
                     match delivery::Past::read(&directory)? {
-                        Some(past) => {
-                            Some(Arc::new(one::again(past, &project, &settings).await?) as Arc<dyn Outside>)
-                        }
+                        Some(past) => Some(Arc::new(one::again(past, &project, &settings, &mut with).await?)
+                            as Arc<dyn Outside>),
                         None => {
                             let beyond =
                                 outside::reach(&workflow, &project, &settings, &with, streams).await?;

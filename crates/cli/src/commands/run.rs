@@ -286,7 +286,9 @@ impl Beyond<'_> {
         let (project, settings) = (self.project, self.settings);
         match placement {
             Some(Placement::Issue(assignment)) => {
-                let outside = one::outside(*assignment.clone(), workflow, project, settings).await?;
+                let mut with = self.with.clone();
+                let outside =
+                    one::outside(*assignment.clone(), workflow, project, settings, &mut with).await?;
                 Ok(Some(Arc::new(outside)))
             }
             None if self.rehearsal => Ok(None),

@@ -142,32 +142,44 @@ fn a_lock_that_is_gone_ends_the_delivery() {
     assert_eq!(git(&project, &["rev-parse", "feature/issue-7"]), git(&project, &["rev-parse", "main"]));
 }
 
-// I-50: a token that only `gh` knows is found in what would be handed over, whichever command goes on with the run.
+// I-50: a token that only `gh` knows is found in what would be handed over, whichever command goes on with the run; and where
+// an agent says it, that is not kept.
 #[test]
 fn the_token_of_gh_is_not_handed_over_also_where_a_run_is_resumed() {
     const TOKEN: &str = "canary-token-4711";
-    let scene = Scene::new(
-        &format!("  - {{text: 'Done. [STEP:0]', writes: [{{path: f, content: 'x {TOKEN}'}}]}}\n"),
-        |state| {
-            state.issue(7, "Login fails", &["saihai"]);
-        },
+    let scene = Scene::new("", |state| {
+        state.issue(7, "Login fails", &["saihai"]);
+    });
+    let home = scene.project.home();
+    let (programs, settings) = (home.join("programs"), home.join(".config/saihai"));
+    for directory in [&programs, &settings] {
+        std::fs::create_dir_all(directory).expect("a directory");
+    }
+    let program = |name: &str, text: &str| {
+        let path = programs.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a program");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+        path.display().to_string()
+    };
+    program("gh", &format!("test \"$1 $2\" = 'auth token' && echo {TOKEN}"));
+    let agent =
+        program("agent", &format!("cat > /dev/null; echo x {TOKEN} > f; echo 'It is {TOKEN}. [STEP:0]'"));
+    let own = format!(
+        "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"{agent}\"\nhonours = [\"readonly\", \"edit\"]\n"
     );
-    let programs = scene.project.home().join("programs");
-    std::fs::create_dir_all(&programs).expect("a directory");
-    let gh = programs.join("gh");
-    std::fs::write(&gh, format!("#!/bin/sh\ntest \"$1 $2\" = 'auth token' && echo {TOKEN}\n"))
-        .expect("a program");
-    std::fs::set_permissions(&gh, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    std::fs::write(settings.join("config.toml"), own).expect("settings");
     let path = format!("{}:/usr/bin:/bin", programs.display());
     let call = |arguments: &[&str]| {
         let call = scene.project.saihai(arguments).env("GITHUB_API_URL", scene.server.url());
         call.without_env("GITHUB_TOKEN").env("PATH", &path).run()
     };
-    call(&["work", "--script", "script.yaml", "--repo", "me/tool", "--label", "saihai"]).exits(6);
+    call(&["work", "--repo", "me/tool", "--label", "saihai"]).exits(6);
     let run = scene.project.runs()[0].clone();
     call(&["answer", &run, "yes"]).exits(0);
     let resumed = call(&["resume", &run, "--auto"]).exits(1);
-    assert!(format!("{resumed}").contains("secret"), "{resumed}");
+    assert!(format!("{resumed}").contains("secret") && !format!("{resumed}").contains(TOKEN), "{resumed}");
+    let journal = std::fs::read_to_string(scene.project.run_directory().join("journal.ndjson")).expect("it");
+    assert!(journal.contains("It is ") && !journal.contains(TOKEN), "{journal}");
     assert_eq!(scene.remote(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
     assert!(scene.server.state().pull_requests.is_empty());
 }

@@ -170,4 +170,5 @@ fn a_budget_is_shared_also_by_runs_that_waited() {
     }
     let outcome = call().exits(5);
     assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 limited"], "{outcome}");
+    assert!(outcome.stdout.contains("#2: `saihai work` with more `--budget` begins it"), "{outcome}");
 }

@@ -106,3 +106,21 @@ pub(super) fn can_be_retried(past: &Past) -> bool {
     let again = past.came().map(|came| again(came.outcome));
     matches!(again, Some(Again::Retried | Again::GoesOnOnceMoved))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // What I-72 says of each outcome, in one table
+    #[test]
+    fn what_is_done_again_follows_from_the_outcome() {
+        let named = |wanted: Again| {
+            let those = WorkOutcome::ALL.into_iter().filter(|outcome| again(*outcome) == wanted);
+            those.map(WorkOutcome::word).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(named(Again::GoesOn), "waiting provider unknown");
+        assert_eq!(named(Again::GoesOnOnceMoved), "conflict");
+        assert_eq!(named(Again::Retried), "declined cancelled limited failed blocked");
+        assert_eq!(named(Again::Told), "merged pr-created branch-ready no-changes elsewhere closed");
+    }
+}

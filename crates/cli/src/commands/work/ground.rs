@@ -121,7 +121,8 @@ impl Ground {
 
     /// How agents are reached.
     pub(crate) fn connections(&self) -> Connections {
-        connections(&self.settings)
+        let token = self.access.as_ref().map(|access| access.token.clone());
+        Connections { token, ..connections(&self.settings) }
     }
 
     /// The address that is spoken to, as it was before the first agent. A password in it would stand on command lines for

@@ -22,8 +22,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::again::{can_be_adopted, can_be_retried, goes_on};
 use super::definition::Ready;
 use super::ground::{Ground, refused_by_forge};
+use super::handed_over;
 use super::selection::patiently;
-use super::{handed_over, one};
 use crate::driving::block_on;
 use crate::error::{Error, exit};
 use crate::issue::Tracker;
@@ -419,7 +419,6 @@ pub(super) fn deliverer(
     known: bool,
 ) -> Result<Deliverer, Error> {
     let connections = ground.connections();
-    let secrets = one::secrets(&connections, ground.access.as_ref().map(|access| &access.token));
     // The repository it was begun for, whatever is asked for now.
     let meant = assignment.forge.as_ref().map(|forge| forge.repository.clone());
     let access = ground.access.clone();
@@ -441,7 +440,7 @@ pub(super) fn deliverer(
         lock: Arc::clone(lock),
         forge: forge.filter(|_| assignment.forge.is_some()),
         runs: ground.runs(),
-        secrets,
+        secrets: connections.redactor().values(),
         around: Surroundings::of(&connections),
         beyond,
     };

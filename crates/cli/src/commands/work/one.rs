@@ -8,15 +8,14 @@ use saihai::{Clock, Outside};
 use saihai_config::Settings;
 use saihai_config::delivery::stage;
 use saihai_config::issues::clean_title;
-use saihai_connect::forge::{Access, Address, Github, Token, find_token};
-use saihai_connect::{Connections, SHORTEST_SECRET, Surroundings};
+use saihai_connect::forge::{Access, Address, Github, find_token};
+use saihai_connect::{Connections, Surroundings};
 use saihai_model::{Issue, Workflow};
 
 use super::ground::{refused_by_forge, refused_by_git};
 use crate::commands::own_tree::open;
 use crate::error::Error;
 use crate::issue::Tracker;
-use crate::prepared::connections;
 use crate::project::Project;
 use crate::{ours, outside};
 
@@ -37,12 +36,14 @@ pub(crate) fn assigned(issue: &Issue, project: &Project, settings: &Settings) ->
     Ok(Assignment::new(issue, title, base, repository.root(), work, settings.language))
 }
 
-/// Whoever does what a run on an issue asks for, having made sure that nobody else works on it.
+/// Whoever does what a run on an issue asks for, having made sure that nobody else works on it. What is found of the forge's
+/// token is told to whoever asks agents.
 pub(crate) async fn outside(
     assignment: Assignment,
     workflow: &Workflow,
     project: &Project,
     settings: &Settings,
+    with: &mut Connections,
 ) -> Result<Deliverer, Error> {
     let repository = Arc::new(open(project)?);
     let (item, number) = (assignment.item(), assignment.issue);
@@ -54,8 +55,6 @@ pub(crate) async fn outside(
             return Err(Error::usage(format!("{number} is being worked on by {who}")));
         }
     };
-    let with = connections(settings);
-    let mut token = None;
     let forge = match &assignment.forge {
         None => None,
         Some(destination) => {
@@ -63,38 +62,34 @@ pub(crate) async fn outside(
             let address = Address::parse(&destination.api).map_err(|error| bad(&error))?;
             let found = find_token(address.host(), &with.environment).await.map_err(|error| bad(&error))?;
             let shown = repository::Token::new(found.secret(), address.host());
-            token = Some(found.clone());
+            // It may have come from elsewhere than our environment, and is a secret all the same (I-18, I-50).
+            with.token = Some(found.clone());
             let github = Github::open(Access::new(address, destination.repository.clone(), found));
             Some(Forge { github: github.map_err(|error| refused_by_forge(&error))?, token: shown })
         }
     };
-    let beyond: Option<Arc<dyn Outside>> = match Tracker::of(project, settings, &with).await {
+    let beyond: Option<Arc<dyn Outside>> = match Tracker::of(project, settings, with).await {
         Ok(tracker) => outside::with_issues(workflow, tracker),
         // Only a definition that wants something of the issue minds.
         Err(_) => None,
     };
     let known = Past::of(&project.runs(), assignment.source, number, assignment.home.as_ref())?;
     let known = known.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
-    let secrets = secrets(&with, token.as_ref());
-    let (runs, around) = (project.runs(), Surroundings::of(&with));
+    let (runs, secrets, around) = (project.runs(), with.redactor().values(), Surroundings::of(with));
     let means = Means { repository, lock, forge, runs, secrets, around, beyond };
     Ok(Deliverer::new(assignment, means, known))
 }
 
-/// What may not be in anything that is handed over: what our environment and settings hold, and the token, which may have come
-/// from neither (I-50).
-pub(super) fn secrets(with: &Connections, token: Option<&Token>) -> Vec<Vec<u8>> {
-    let mut secrets = with.redactor().values();
-    let token = token.map(|token| token.secret().as_bytes().to_vec());
-    secrets.extend(token.filter(|token| token.len() >= SHORTEST_SECRET));
-    secrets
-}
-
 /// The same for a run that goes on.
-pub(crate) async fn again(past: Past, project: &Project, settings: &Settings) -> Result<Deliverer, Error> {
+pub(crate) async fn again(
+    past: Past,
+    project: &Project,
+    settings: &Settings,
+    with: &mut Connections,
+) -> Result<Deliverer, Error> {
     let workflow = past.directory.workflow()?;
     let is_placed = past.deeds.has(stage::WORKTREE) && !past.deeds.has(stage::CLEAN_UP);
-    let deliverer = outside(past.assignment, &workflow, project, settings).await?;
+    let deliverer = outside(past.assignment, &workflow, project, settings, with).await?;
     if is_placed {
         deliverer.restore().map_err(Error::usage)?;
     }

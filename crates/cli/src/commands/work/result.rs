@@ -122,7 +122,11 @@ fn asks(past: &Past) -> Option<String> {
 fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
     let adopted =
         is_not_ours(came.reason.as_deref()).then(|| "`saihai work --adopt` takes it over".to_owned());
-    let Some(past) = past else { return adopted.into_iter().collect() };
+    let Some(past) = past else {
+        let met = came.outcome == WorkOutcome::Limited;
+        let met = met.then(|| "`saihai work` with more `--budget` begins it".to_owned());
+        return adopted.into_iter().chain(met).collect();
+    };
     let run = past.directory.id();
     let mut hints = Vec::new();
     let at_gate = past.state.reason() == Some("person");

@@ -62,6 +62,21 @@ fn done(merged: Merged) -> (String, Onto) {
     (commit, onto)
 }
 
+// What I-64 tells of a conflict that somebody else has met
+#[test]
+fn the_files_in_which_two_commits_conflict_are_named_and_nothing_moves() {
+    let scene = Scene::new();
+    let base = scene.git(&["rev-parse", "main"]);
+    let commit = branch(&scene, 7, "a.txt", "ours\n");
+    scene.made.write("a.txt", "theirs\n");
+    scene.git(&["commit", "--quiet", "--all", "-m", "theirs"]);
+    let theirs = scene.git(&["rev-parse", "main"]);
+    let repository = scene.repository();
+    assert_eq!(repository.conflicts(&theirs, &commit).unwrap(), [Path::new("a.txt")]);
+    assert_eq!(repository.conflicts(&base, &commit).unwrap(), [] as [PathBuf; 0]);
+    assert_eq!(scene.git(&["rev-parse", "main"]), theirs);
+}
+
 // I-62
 #[test]
 fn a_base_that_nobody_has_checked_out_moves() {
