@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::private::Private;
-use super::{Error, Repository};
+use super::{Error, Item, Repository};
+use crate::git::command::output;
 
 /// A branch and where it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,15 +20,43 @@ impl Repository {
     pub fn base(&self, branch: &str) -> Result<Base, Error> {
         let commit = self.tip(&format!("refs/heads/{branch}"))?;
         let commit = commit.ok_or_else(|| Error::NoBranch { branch: branch.to_owned() })?;
-        if self.frozen.partial {
-            let private = Private::make(self, None)?;
-            let said = private.run("rev-list", ["--objects", "--no-walk", "--missing=print", &commit])?;
-            let missing = said.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"?")).count();
-            if missing > 0 {
-                return Err(Error::MissingObjects { branch: branch.to_owned(), missing });
-            }
-        }
+        self.insist_on_objects(branch, &commit)?;
         Ok(Base { branch: branch.to_owned(), commit })
+    }
+
+    /// Everything of a commit must be here, also in a clone that has left things where they were.
+    pub(super) fn insist_on_objects(&self, branch: &str, commit: &str) -> Result<(), Error> {
+        if !self.frozen.partial {
+            return Ok(());
+        }
+        let private = Private::make(self, None)?;
+        let said = private.run("rev-list", ["--objects", "--no-walk", "--missing=print", commit])?;
+        let missing = said.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"?")).count();
+        if missing > 0 {
+            return Err(Error::MissingObjects { branch: branch.to_owned(), missing });
+        }
+        Ok(())
+    }
+
+    /// Whether git could make the branch of an item: its name is one, and no other branch is where it would be.
+    pub fn check_branch(&self, item: &Item) -> Result<(), Error> {
+        let (branch, reference) = (item.branch(), item.reference());
+        let named = output(self.registry("check-ref-format").arg(&reference), "check-ref-format");
+        if named.is_err() || branch.starts_with('-') {
+            return Err(Error::InvalidBranch { branch });
+        }
+        let mut wanted: Vec<String> = vec![reference.clone()];
+        wanted.extend(above(&branch).map(|one| format!("refs/heads/{one}")));
+        let mut git = self.registry("for-each-ref");
+        let said = output(git.arg("--format=%(refname)").args(&wanted), "for-each-ref")?;
+        let said = String::from_utf8_lossy(&said);
+        // Whatever lies beside the item, below the same name, is in nobody's way.
+        let is_inside = |name: &str| name.strip_prefix(&reference).is_some_and(|rest| rest.starts_with('/'));
+        let present = said.lines().find(|name| is_inside(name) || wanted[1..].iter().any(|one| one == name));
+        match present.and_then(|name| name.strip_prefix("refs/heads/")) {
+            Some(present) => Err(Error::InTheWay { branch, present: present.to_owned() }),
+            None => Ok(()),
+        }
     }
 
     /// The base of a branch that may be there already: where the two parted. One that has nothing in common with it is left to
@@ -46,4 +75,9 @@ impl Repository {
     pub(super) fn contains(&self, private: &Private<'_>, later: &str, earlier: &str) -> Result<bool, Error> {
         private.holds("merge-base", ["--is-ancestor", earlier, later])
     }
+}
+
+/// The names that a branch lies inside: `a` and `a/b` for `a/b/c`.
+pub(super) fn above(branch: &str) -> impl Iterator<Item = &str> {
+    branch.match_indices('/').map(|(end, _)| &branch[..end])
 }

@@ -46,6 +46,26 @@ pub enum Error {
         /// Its name.
         branch: String,
     },
+    /// No such branch on the server.
+    #[error("the server has no branch `{branch}`")]
+    NotOnServer {
+        /// Its name.
+        branch: String,
+    },
+    /// Git keeps branches like files: one cannot be inside another.
+    #[error("branch `{present}` exists, so git cannot make `{branch}`")]
+    InTheWay {
+        /// The branch that is wanted.
+        branch: String,
+        /// The branch that exists.
+        present: String,
+    },
+    /// A server that gives no answer, or none to us.
+    #[error("the server cannot be asked: {said}")]
+    Unreachable {
+        /// What git said.
+        said: String,
+    },
     /// Not something git takes for a branch.
     #[error("`{branch}` is not a valid name of a branch")]
     InvalidBranch {
@@ -120,11 +140,21 @@ impl Error {
                 format!("fetch them: `git fetch --refetch --no-filter origin {branch}`")
             }
             Self::NoBranch { .. } => "name a branch that exists: `git branch --list`".to_owned(),
-            Self::InvalidBranch { .. } => "choose another `branch_prefix`".to_owned(),
+            Self::NotOnServer { .. } => {
+                "push it, or name a branch that is there: `git ls-remote --heads`".to_owned()
+            }
+            Self::InvalidBranch { .. } => "write another `branch_prefix` into `[work]`".to_owned(),
+            Self::InTheWay { .. } => {
+                "write another `branch_prefix` into `[work]`, or rename that branch".to_owned()
+            }
             Self::TemporaryInside { .. } => "set TMPDIR to a directory elsewhere".to_owned(),
             Self::NotCopied { .. } => "correct `copy_files`".to_owned(),
             Self::Moved { .. } => "try again".to_owned(),
-            Self::Link { .. } | Self::LockLost { .. } | Self::File { .. } | Self::Git(_) => return None,
+            Self::Link { .. }
+            | Self::LockLost { .. }
+            | Self::File { .. }
+            | Self::Unreachable { .. }
+            | Self::Git(_) => return None,
         })
     }
 

@@ -4,7 +4,6 @@ use super::private::Private;
 use super::push::{Remote, Token};
 use super::refs::Seen;
 use super::{Base, Error, Item, Ours, Refusal, Repository};
-use crate::git;
 
 /// A branch of a server.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +27,8 @@ impl Repository {
         let Following { item, base, url, token, ours } = following;
         let (branch, reference) = (item.branch(), item.reference());
         let private = Private::make(self, None)?;
-        let refused =
-            |said: String| Error::Git(git::Error::Refused { command: "ls-remote".to_owned(), said });
-        let theirs = Remote { url, token }.tip(&private, &reference)?.map_err(refused)?;
+        let unreachable = |said: String| Error::Unreachable { said };
+        let theirs = Remote { url, token }.tip(&private, &reference)?.map_err(unreachable)?;
         let mine = self.tip(&reference)?;
         if theirs.is_none() || theirs == mine {
             return Ok(None);

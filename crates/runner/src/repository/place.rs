@@ -103,14 +103,6 @@ pub enum Refusal {
         /// The place.
         path: PathBuf,
     },
-    /// Git keeps branches like files: one cannot be inside another.
-    #[error("branch `{present}` exists, so git cannot make `{branch}`")]
-    InTheWay {
-        /// The branch that is wanted.
-        branch: String,
-        /// The branch that exists.
-        present: String,
-    },
 }
 
 impl Placed {
@@ -130,10 +122,7 @@ impl Repository {
     /// Makes the branch and the worktree of an item, or finds them again.
     pub fn place(&self, placing: Placing<'_>) -> Result<Placed, Error> {
         let item = placing.item;
-        let branch = item.branch();
-        if output(self.registry("check-ref-format").arg(item.reference()), "check-ref-format").is_err() {
-            return Err(Error::InvalidBranch { branch });
-        }
+        self.check_branch(item)?;
         let path = item.worktree(&self.worktree_root(placing.worktree_root)?);
         let tip = self.tip(&item.reference())?;
         if let Some(refusal) = self.refusal(&placing, tip.as_deref(), &path)? {
@@ -169,16 +158,7 @@ impl Repository {
         if is_foreign {
             return Ok(Some(Refusal::Occupied { path: path.to_owned() }));
         }
-        let Some(tip) = tip else {
-            for (end, _) in branch.match_indices('/') {
-                let present = &branch[..end];
-                if self.tip(&format!("refs/heads/{present}"))?.is_some() {
-                    let present = present.to_owned();
-                    return Ok(Some(Refusal::InTheWay { branch, present }));
-                }
-            }
-            return Ok(None);
-        };
+        let Some(tip) = tip else { return Ok(None) };
         let foreign = self.foreign_branch(placing.item, placing.base, placing.ours, tip)?;
         if let Some(refusal) = foreign {
             return Ok(Some(refusal));

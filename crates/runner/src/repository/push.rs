@@ -1,5 +1,6 @@
 //! Pushing a branch.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use super::private::Private;
@@ -157,13 +158,25 @@ impl Remote<'_> {
         private: &Private<'_>,
         reference: &str,
     ) -> Result<Result<Option<String>, String>, Error> {
-        match self.speak(private, "ls-remote", &["--quiet", "--", self.url, reference]) {
+        let found = self.tips(private, &[reference.to_owned()])?;
+        Ok(found.map(|mut found| found.remove(reference)))
+    }
+
+    /// The same for several, without those that are not there.
+    pub(super) fn tips(
+        self,
+        private: &Private<'_>,
+        references: &[String],
+    ) -> Result<Result<BTreeMap<String, String>, String>, Error> {
+        let names = references.iter().map(String::as_str);
+        let arguments: Vec<&str> = ["--quiet", "--", self.url].into_iter().chain(names).collect();
+        match self.speak(private, "ls-remote", &arguments) {
             Ok(said) => {
                 let said = String::from_utf8_lossy(&said);
+                let lines = said.lines().filter_map(|line| line.split_once('\t'));
+                let pairs = lines.map(|(commit, name)| (name.to_owned(), commit.to_owned()));
                 // It also lists refs that only end alike.
-                let mut lines = said.lines().filter_map(|line| line.split_once('\t'));
-                let found = lines.find(|(_, name)| *name == reference);
-                Ok(Ok(found.map(|(commit, _)| commit.to_owned())))
+                Ok(Ok(pairs.filter(|(name, _)| references.contains(name)).collect()))
             }
             Err(git::Error::Refused { said, .. }) => Ok(Err(said)),
             Err(error) => Err(error.into()),

@@ -16,6 +16,10 @@ pub(super) enum Seen<'a> {
 impl Repository {
     /// What a full name of a ref (`refs/heads/main`) points to.
     pub fn tip(&self, reference: &str) -> Result<Option<String>, Error> {
+        // Git would compute with it: `refs/heads/main~1` is a commit, and no ref.
+        if !is_plain(reference) {
+            return Ok(None);
+        }
         match output(self.registry("rev-parse").args(["--verify", "--quiet", reference]), "rev-parse") {
             Ok(said) => Ok(Some(String::from_utf8_lossy(&said).trim_end().to_owned())),
             Err(git::Error::Refused { .. }) => Ok(None),
@@ -61,4 +65,10 @@ impl Repository {
         let pairs = said.lines().filter_map(|line| line.rsplit_once(' '));
         Ok(pairs.map(|(name, commit)| (name.to_owned(), commit.to_owned())).collect())
     }
+}
+
+/// Whether a name has nothing in it that git never takes for a part of a ref.
+fn is_plain(reference: &str) -> bool {
+    let is_odd = |one: char| one.is_control() || " ~^:?*[\\".contains(one);
+    !reference.contains(is_odd) && !reference.contains("..") && !reference.contains("@{")
 }

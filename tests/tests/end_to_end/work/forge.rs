@@ -49,6 +49,35 @@ fn issues_are_listed_begun_waited_for_handed_over_and_collected_in_this_order() 
     assert_eq!(outcomes(&outcome), ["#7 merged", "#8 merged"]);
 }
 
+// I-13, where the base is the forge's: what is not there is seen in the plan, and nothing is told anybody.
+#[test]
+fn a_base_that_the_forge_has_not_is_refused_in_the_plan_and_so_is_a_merge_without_a_pull_request() {
+    let scene = Scene::new(&writes("fixed.txt"), seven);
+    super::git(&scene.project, &["branch", "only-here"]);
+    let refused = |flags: &[&str]| {
+        let outcome = scene.work(&[&["--label", "saihai"], flags].concat()).exits(2);
+        assert_eq!((scene.project.runs().len(), scene.server.writes().len()), (0, 0), "{outcome}");
+        outcome.stderr
+    };
+    for none in ["only-here", "main~1", "HEAD"] {
+        let said = refused(&["--base", none, "--list"]);
+        assert_eq!(said, refused(&["--base", none]));
+        let expected = format!(
+            "error: the server has no branch `{none}`\n  = help: push it, or name a branch that is there: `git ls-remote --heads`\n  = help: the base is named by: `--base`\n"
+        );
+        assert_eq!(said, expected);
+    }
+    let nothing = refused(&["--merge", "--no-pr"]);
+    let expected = "error: there is nothing to merge on the forge without a pull request, which `--no-pr` forbids\n  = help: leave it out, or leave out `--merge` (`work.merge`)\n";
+    assert_eq!(nothing, expected);
+    scene.remote(&["branch", "feature", "main"]);
+    assert!(refused(&[]).contains("another `branch_prefix`"), "{}", refused(&[]));
+    // A server that does not answer is nobody's mistake.
+    super::git(&scene.project, &["remote", "set-url", "origin", "/nowhere/at/all"]);
+    let away = scene.work(&["--label", "saihai"]).exits(4);
+    assert!(away.stderr.contains("error: the server cannot be asked"), "{away}");
+}
+
 // I-16: what is used of an issue, all pages, and the number of a pull request is nobody's; with the tests of the client
 #[test]
 fn a_pull_request_is_no_issue_also_where_it_is_named() {

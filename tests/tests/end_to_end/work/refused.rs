@@ -112,7 +112,70 @@ fn flags_that_mean_nothing_are_refused() {
     auto(&project, &["--watch", "--every", "1s"]).exits(2);
     let missing = auto(&project, &["--issues", "9"]).exits(2);
     assert!(missing.stderr.contains("there is no issue #9"), "{missing}");
-    auto(&project, &["--base", "nowhere"]).exits(2);
+    untouched(&project);
+}
+
+// I-13: said in the plan, whether it is only printed or about to be carried out.
+#[test]
+fn a_base_that_is_no_branch_and_a_name_that_git_does_not_take_are_refused_before_anything() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    git(&project, &["tag", "v1"]);
+    let refused = |flags: &[&str]| {
+        let said = |flags: &[&str]| work(&project, flags).run().exits(2).stderr;
+        let listed = said(&[&["--list"], flags].concat());
+        assert_eq!(said(flags), listed, "{flags:?}");
+        untouched(&project);
+        listed
+    };
+    for none in ["nowhere", "main~1", "HEAD", "v1"] {
+        let expected = format!(
+            "error: there is no branch `{none}`\n  = help: name a branch that exists: `git branch --list`\n  = help: the base is named by: `--base`\n"
+        );
+        assert_eq!(refused(&["--base", none]), expected);
+    }
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nbase = \"nowhere\"\n");
+    assert!(refused(&[]).contains("named by: `work.base`"), "{}", refused(&[]));
+    project.write(".saihai/issues/7.md", "---\nbase: gone\n---\n# Login fails\n");
+    assert!(refused(&[]).contains("no branch `gone`"), "{}", refused(&[]));
+    assert!(refused(&[]).contains("named by: the issue"), "{}", refused(&[]));
+    assert!(refused(&["--base", "nope"]).contains("no branch `nope`"));
+    git(&project, &["checkout", "--quiet", "--detach"]);
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    assert!(refused(&[]).contains("help: name one with `--base`, or as `base` in `[work]`"));
+}
+
+// `branch_prefix` is the remedy where git could not make a branch of that name.
+#[test]
+fn a_branch_in_the_way_of_all_others_is_said_with_the_key_to_change() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    git(&project, &["branch", "feature"]);
+    for flags in [&["--list"][..], &[]] {
+        let refused = work(&project, flags).run().exits(2);
+        let expected = "error: branch `feature` exists, so git cannot make `feature/issue-7`\n  = help: write another `branch_prefix` into `[work]`, or rename that branch\n";
+        assert_eq!(refused.stderr, expected);
+    }
+    assert_eq!(project.runs(), [""; 0]);
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nbranch_prefix = \"topic/\"\n");
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(branches(&project), ["feature", "main", "topic/issue-7"]);
+}
+
+// What would be ignored is refused by the key that says it, also where nobody has written down which forge is meant.
+#[test]
+fn a_way_to_merge_that_there_is_not_is_refused_by_its_key() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nmerge_method = \"squash\"\n");
+    commit(&project);
+    let refused = auto(&project, &["--merge"]).exits(2);
+    let expected =
+        "error: `work.merge_method` cannot be `squash`: with the forge `local` there is only `merge`\n";
+    assert!(refused.stderr.starts_with(expected), "{refused}");
     untouched(&project);
 }
 

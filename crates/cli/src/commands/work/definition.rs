@@ -84,6 +84,7 @@ impl Ready {
             streams.note(&format!("`{name}` wants no worktree; every issue has one all the same"));
         }
         let work = wished(ground.work.clone(), &wishes, ground);
+        insist_on_something_to_merge(&work, &wishes, ground)?;
         let resolve = wishes.resolve == Some(true);
         let auto = flags.presence.auto || wishes.auto == Some(true);
         let dialect = prepared.definition.dialect.name().to_owned();
@@ -200,6 +201,20 @@ impl Ready {
     pub(super) fn gates(&self) -> Vec<WorkGate> {
         self.work.gates.clone()
     }
+}
+
+/// On a forge pull requests are merged, so that without them nothing is: who asks for both is not left to find that out.
+fn insist_on_something_to_merge(work: &WorkSettings, wishes: &Wishes, ground: &Ground) -> Result<(), Error> {
+    if ground.forge != ForgeKind::Github || !work.merge || work.pull_request {
+        return Ok(());
+    }
+    let by = match (ground.no_pull_request, wishes.pull_request) {
+        (true, _) => "`--no-pr`",
+        (false, Some(false)) => "`create_pr: false` of the definition",
+        (false, _) => "`pull_request = false` in `[work]`",
+    };
+    let said = format!("there is nothing to merge on the forge without a pull request, which {by} forbids");
+    Err(Error::usage(said).hint("leave it out, or leave out `--merge` (`work.merge`)"))
 }
 
 /// What is set about work with what a definition says of it, unless a flag says otherwise.

@@ -9,7 +9,7 @@ use saihai_config::issues::{SourcesAtHand, choose_source};
 use saihai_config::{ForgeKind, Settings, Use, WorkSettings};
 use saihai_connect::Connections;
 use saihai_connect::forge::{Access, Address, ForgeError, Github, Token, find_token};
-use saihai_model::{Issue, IssueSource, RepositoryName};
+use saihai_model::{Issue, IssueSource, MergeMethod, RepositoryName};
 
 use super::Work;
 use crate::diagnostics;
@@ -71,6 +71,14 @@ impl Ground {
             IssueSource::Folder => ForgeKind::Local,
             IssueSource::Github => ForgeKind::Github,
         });
+        if forge == ForgeKind::Local && work.merge_method != MergeMethod::Merge {
+            let method = work.merge_method.name();
+            let said = format!(
+                "`work.merge_method` cannot be `{method}`: with the forge `local` there is only `merge`"
+            );
+            return Err(Error::usage(said)
+                .hint("write `forge = \"github\"` into `[work]`, or leave `merge_method` out"));
+        }
         if forge == ForgeKind::Github && work.merge && work.verify.is_some() {
             streams.warning("`verify` is not run: on the forge its own checks decide about a merge");
         }
@@ -183,7 +191,9 @@ pub(crate) fn refused_by_forge(error: &ForgeError) -> Error {
 
 /// What git would not do, as the person hears it.
 pub(crate) fn refused_by_git(error: repository::Error) -> Error {
-    let refused = Error::usage(visible_line(&error.to_string()).to_string());
+    let said = visible_line(&error.to_string()).to_string();
+    let is_away = matches!(error, repository::Error::Unreachable { .. });
+    let refused = if is_away { Error::unavailable(said) } else { Error::usage(said) };
     match error.remedy() {
         Some(remedy) => refused.hint(remedy),
         None => refused,

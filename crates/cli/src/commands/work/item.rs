@@ -447,7 +447,8 @@ pub(super) fn deliverer(
     Ok(Deliverer::new(assignment, means, known))
 }
 
-fn source_of(issue: &Issue) -> saihai::repository::Source {
+/// Where its number comes from.
+pub(super) fn source_of(issue: &Issue) -> saihai::repository::Source {
     match issue.source {
         saihai_model::IssueSource::Folder => saihai::repository::Source::Folder,
         saihai_model::IssueSource::Github => saihai::repository::Source::Forge,

@@ -6,6 +6,7 @@
 
 mod again;
 mod answer;
+mod base;
 mod batch;
 mod board;
 mod clean;

@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use super::Work;
 use super::again::{acts, standing};
+use super::base::{BaseChoice, Checked};
 use super::definition::{Ready, chosen, origin};
-use super::ground::{Ground, refused_by_git};
+use super::ground::Ground;
 use super::selection::Listing;
 use crate::error::Error;
 use crate::json;
@@ -22,6 +23,7 @@ use crate::terminal::{Stream, Streams, Table, visible_line};
 /// How the items of a plan are worked on.
 pub(super) struct Planned {
     pub(super) items: BTreeMap<IssueNumber, PlannedItem>,
+    checked: Checked,
 }
 
 /// How one of them is.
@@ -30,7 +32,7 @@ pub(super) struct PlannedItem {
     pub(super) definition: String,
     /// Who named it.
     pub(super) by: String,
-    pub(super) base: String,
+    pub(super) base: BaseChoice,
     /// The definition itself, as it is for this issue.
     pub(super) ready: Ready,
 }
@@ -77,7 +79,7 @@ impl Planned {
 
     /// Nothing yet.
     pub(super) fn none() -> Self {
-        Self { items: BTreeMap::new() }
+        Self { items: BTreeMap::new(), checked: Checked::new() }
     }
 
     /// Finds out how one more issue is worked on.
@@ -102,7 +104,8 @@ impl Planned {
         let mut silent = Streams::silent();
         let said = if is_known { &mut silent } else { streams };
         let ready = Ready::load(&chosen.name, issue.number, ground, &flags.flags, said)?;
-        let base = base(issue, ground, flags)?;
+        let base = BaseChoice::of(issue, ground, flags)?;
+        base.check(issue, &ready.work.branch_prefix, ground, &mut self.checked)?;
         let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base, ready };
         self.items.insert(issue.number, item);
         Ok(())
@@ -162,7 +165,7 @@ impl Planned {
                 item.number.to_string(),
                 saihai_config::issues::cut(&visible_line(title), 40),
                 format!("{} ({})", visible_line(&planned.definition), planned.by),
-                visible_line(&planned.base).into_owned(),
+                visible_line(&planned.base.branch).into_owned(),
                 after,
                 gates,
                 most,
@@ -191,7 +194,7 @@ impl Planned {
                 title: listing.issues.get(&item.number).map(|issue| issue.title.as_str()).unwrap_or_default(),
                 definition: &planned.definition,
                 definition_from: &planned.by,
-                base: &planned.base,
+                base: &planned.base.branch,
                 branch: item.number.branch(&ready.work.branch_prefix),
                 after: &item.after,
                 blocked: item.obstacle.map(obstacle_words),
@@ -249,22 +252,6 @@ fn labels(number: IssueNumber, listing: &Listing, ground: &Ground, ready: &Ready
     let issue = listing.issues.get(&number).filter(|_| shows_labels(ground) && ready.work.labels);
     let labels = issue.map(|issue| standing(ground, issue)).unwrap_or_default();
     labels.iter().map(|label| label.name(&ready.work.label_prefix)).collect()
-}
-
-/// The branch an issue goes to (I-13).
-fn base(issue: &Issue, ground: &Ground, flags: &Work) -> Result<String, Error> {
-    let named = flags.base.clone().or_else(|| issue.base.clone()).or_else(|| ground.work.base.clone());
-    let branch = match named {
-        Some(branch) => branch,
-        None => ground.default_base.clone().ok_or_else(|| {
-            Error::usage("no branch is checked out, so it is not known what work goes to")
-                .hint("name one with `--base`")
-        })?,
-    };
-    if ground.forge == ForgeKind::Local {
-        ground.repository.base(&branch).map_err(refused_by_git)?;
-    }
-    Ok(branch)
 }
 
 /// Why an item cannot begin.

@@ -110,10 +110,63 @@ fn a_partial_clone_that_lacks_files_of_the_base_is_refused() {
     repository.base("main").unwrap();
 }
 
+// I-39, where the base is the server's
 #[test]
-fn a_base_that_does_not_exist_is_refused() {
+fn a_partial_clone_that_lacks_files_of_a_servers_branch_is_refused_in_the_plan_and_at_the_start() {
     let scene = Scene::new();
-    insta::assert_snapshot!(scene.repository().base("mian").unwrap_err(), @"there is no branch `mian`");
+    scene.git(&["config", "uploadpack.allowFilter", "true"]);
+    let from = format!("file://{}", scene.made.root().display());
+    scene.git(&["clone", "--quiet", "--no-checkout", "--filter=blob:none", &from, "../partial"]);
+    let repository = Repository::open(&scene.beside("partial"), &scene.environment()).unwrap();
+    let both = || {
+        let planned = repository.check_server(&from, "main", &item(7), None).map_err(shown);
+        (planned, repository.fetch(&from, "main", None).map(drop).map_err(shown))
+    };
+    let expected = "files of `main` are not in this partial clone: 1\n\
+                    fetch them: `git fetch --refetch --no-filter origin main`";
+    assert_eq!(both(), (Err(expected.to_owned()), Err(expected.to_owned())));
+    git(&scene.beside("partial"), &["fetch", "--quiet", "--refetch", "--no-filter", "origin", "main"]);
+    assert_eq!(both(), (Ok(()), Ok(())));
+}
+
+fn shown(error: Error) -> String {
+    format!("{error}\n{}", error.remedy().unwrap_or_default())
+}
+
+#[test]
+fn a_base_that_is_no_branch_is_refused() {
+    let scene = Scene::new();
+    scene.git(&["commit", "--quiet", "--allow-empty", "-m", "second"]);
+    scene.git(&["tag", "v1"]);
+    let repository = scene.repository();
+    for none in
+        ["mian", "main~1", "HEAD", "v1", "main^{commit}", "main@{0}", "", "tags/v1", "refs/heads/main"]
+    {
+        let said = repository.base(none).unwrap_err().to_string();
+        assert_eq!(said, format!("there is no branch `{none}`"));
+    }
+    repository.base("main").unwrap();
+}
+
+#[test]
+fn a_base_that_the_server_has_not_is_refused_and_so_is_a_branch_there_in_the_way() {
+    let scene = Scene::new();
+    scene.git(&["tag", "v1"]);
+    scene.git(&["clone", "--quiet", "--bare", ".", "../remote.git"]);
+    scene.git(&["branch", "here-only"]);
+    let url = scene.beside("remote.git").display().to_string();
+    let repository = scene.repository();
+    let check =
+        |branch: &str| repository.check_server(&url, branch, &item(7), None).map_err(|it| it.to_string());
+    assert_eq!(check("main"), Ok(()));
+    for none in ["here-only", "main~1", "HEAD", "v1", "*", ""] {
+        assert_eq!(check(none), Err(format!("the server has no branch `{none}`")));
+    }
+    git(&scene.beside("remote.git"), &["branch", "feature", "main"]);
+    let way = "branch `feature` exists, so git cannot make `feature/issue-7`";
+    assert_eq!(check("main"), Err(way.to_owned()));
+    let away = repository.check_server("/nowhere/at/all", "main", &item(7), None).unwrap_err();
+    assert!(matches!(away, Error::Unreachable { .. }), "{away}");
 }
 
 #[test]

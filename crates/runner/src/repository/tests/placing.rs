@@ -101,13 +101,42 @@ fn a_directory_of_worktrees_that_is_a_link_is_refused() {
 }
 
 #[test]
-fn a_branch_that_is_in_the_way_or_checked_out_elsewhere_is_said() {
+fn a_branch_that_is_checked_out_elsewhere_is_said() {
     let scene = Scene::new();
-    scene.git(&["branch", "feature"]);
-    insta::assert_snapshot!(refusal(&scene, Ours::ByJournal), @"branch `feature` exists, so git cannot make `feature/issue-7`");
-    scene.git(&["branch", "-D", "feature"]);
     scene.git(&["switch", "--quiet", "-c", "feature/issue-7"]);
     insta::assert_snapshot!(refusal(&scene, Ours::ByJournal), @"branch `feature/issue-7` is checked out in `ROOT`");
+}
+
+// `branch_prefix` of the settings: a name that git takes, and nothing in its way
+#[test]
+fn a_branch_that_git_could_not_make_is_said_with_the_key_to_change() {
+    let said = |scene: &Scene, prefix: &str| {
+        let item = Item::Issue { number: 7, source: Source::Forge, branch_prefix: prefix.to_owned() };
+        match scene.repository().check_branch(&item) {
+            Ok(()) => "fine".to_owned(),
+            Err(error) => format!("{error}; {}", error.remedy().unwrap()),
+        }
+    };
+    let scene = Scene::new();
+    for fine in ["feature/", "", "a/b/", "saihai-"] {
+        assert_eq!(said(&scene, fine), "fine", "{fine}");
+    }
+    for bad in ["a b/", "/", "a//", "../", "x~1/", "-x/", ".x/", "x.lock/", "@{-1}/"] {
+        let expected = format!(
+            "`{bad}issue-7` is not a valid name of a branch; write another `branch_prefix` into `[work]`"
+        );
+        assert_eq!(said(&scene, bad), expected);
+    }
+    let remedy = "write another `branch_prefix` into `[work]`, or rename that branch";
+    scene.git(&["branch", "feature"]);
+    let above = format!("branch `feature` exists, so git cannot make `feature/issue-7`; {remedy}");
+    assert_eq!(said(&scene, "feature/"), above);
+    scene.git(&["branch", "-m", "feature", "feature/issue-7/more"]);
+    let below =
+        format!("branch `feature/issue-7/more` exists, so git cannot make `feature/issue-7`; {remedy}");
+    assert_eq!(said(&scene, "feature/"), below);
+    scene.git(&["branch", "-m", "feature/issue-7/more", "feature/issue-70"]);
+    assert_eq!(said(&scene, "feature/"), "fine");
 }
 
 #[test]

@@ -321,7 +321,7 @@ impl<'a> Batch<'a> {
         let Some((item, ready)) = self.planned.ready(number) else {
             return self.end(number, &Over::told(WorkOutcome::Failed, "it was not planned"));
         };
-        let (base, ready) = (item.base.clone(), ready.clone());
+        let (base, ready) = (item.base.branch.clone(), ready.clone());
         let Some(issue) = self.issues.get(&number).cloned() else { return };
         let Some(budget) = self.allot() else {
             return self.end(number, &Over::told(WorkOutcome::Limited, "budget"));

@@ -1,0 +1,75 @@
+//! The branch that the work on an issue begins at and goes to, and whether git can make another one for it.
+
+use std::collections::BTreeSet;
+
+use saihai::repository::Item;
+use saihai_config::ForgeKind;
+use saihai_model::Issue;
+
+use super::Work;
+use super::ground::{Ground, refused_by_git};
+use super::item::source_of;
+use crate::error::Error;
+
+/// The branch that the work on an issue goes to, and who named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BaseChoice {
+    pub(super) branch: String,
+    /// Who named it, as the plan says it.
+    pub(super) by: String,
+}
+
+/// Bases and beginnings of names that were found to be right, so that a server is asked once about each.
+pub(super) type Checked = BTreeSet<(String, String)>;
+
+impl BaseChoice {
+    /// By whoever names one first (I-13).
+    pub(super) fn of(issue: &Issue, ground: &Ground, flags: &Work) -> Result<Self, Error> {
+        let chosen = |branch: &String, by: &str| Self { branch: branch.clone(), by: by.to_owned() };
+        let flag = flags.base.as_ref().map(|branch| chosen(branch, "`--base`"));
+        let own = || issue.base.as_ref().map(|branch| chosen(branch, "the issue"));
+        let set = || ground.work.base.as_ref().map(|branch| chosen(branch, "`work.base`"));
+        let default = || {
+            let by = match ground.forge {
+                ForgeKind::Local => "checked out now",
+                ForgeKind::Github => "the repository's default",
+            };
+            ground.default_base.as_ref().map(|branch| chosen(branch, by))
+        };
+        flag.or_else(own).or_else(set).or_else(default).ok_or_else(|| {
+            Error::usage("no branch is checked out, so it is not known what work goes to")
+                .hint("name one with `--base`, or as `base` in `[work]`")
+        })
+    }
+
+    /// Makes sure that it is there, and that the branch of the issue can be made, before anything is.
+    pub(super) fn check(
+        &self,
+        issue: &Issue,
+        branch_prefix: &str,
+        ground: &Ground,
+        checked: &mut Checked,
+    ) -> Result<(), Error> {
+        let item = Item::Issue {
+            number: issue.number.get(),
+            source: source_of(issue),
+            branch_prefix: branch_prefix.to_owned(),
+        };
+        ground.repository.check_branch(&item).map_err(refused_by_git)?;
+        let both = (self.branch.clone(), branch_prefix.to_owned());
+        if checked.contains(&both) {
+            return Ok(());
+        }
+        let named = |error| refused_by_git(error).hint(format!("the base is named by: {}", self.by));
+        match ground.forge {
+            ForgeKind::Local => ground.repository.base(&self.branch).map(drop).map_err(named)?,
+            ForgeKind::Github => {
+                let (url, token) = (ground.url()?, ground.push_token());
+                let found = ground.repository.check_server(&url, &self.branch, &item, token.as_ref());
+                found.map_err(named)?;
+            }
+        }
+        checked.insert(both);
+        Ok(())
+    }
+}
