@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_config::delivery::Wishes;
 use saihai_config::{
-    Area, Definition, Diagnostic, Diagnostics, Dialect, Language, Loaded, Options, Settings, Use,
+    Area, Definition, Diagnostic, Diagnostics, Dialect, Language, Loaded, Options, Settings, Source, Use,
     ValidatedDefinition, find, load,
 };
 use saihai_connect::{Connections, Providers, launcher};
@@ -66,8 +66,18 @@ pub(crate) struct Wanted<'a> {
 impl Prepared {
     /// Finds, reads and lowers what is wanted. Everything wrong is said at once; errors end the command.
     pub(crate) fn new(project: &Project, wanted: Wanted<'_>, streams: &mut Streams) -> Result<Self, Error> {
+        Self::of_files(&project.source, project, wanted, streams)
+    }
+
+    /// The same where its files are these.
+    pub(crate) fn of_files(
+        files: &dyn Source,
+        project: &Project,
+        wanted: Wanted<'_>,
+        streams: &mut Streams,
+    ) -> Result<Self, Error> {
         let strict = wanted.strict || wanted.settings.strict;
-        let definition = find(&project.source, &project.places, wanted.definition);
+        let definition = find(files, &project.places, wanted.definition);
         let definition = match definition {
             Ok(definition) => definition,
             Err(_) if LookedAt::is_named(project, wanted) => {
@@ -81,7 +91,7 @@ impl Prepared {
         if definition.dialect == Dialect::Review {
             return Err(review_agent(wanted.definition, "NAME"));
         }
-        let loaded = load(&project.source, &project.places, &definition, wanted.options, wanted.settings);
+        let loaded = load(files, &project.places, &definition, wanted.options, wanted.settings);
         Self::of(definition, loaded, wanted, streams)
     }
 

@@ -2,12 +2,14 @@
 
 mod disk;
 mod memory;
+mod remembered;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use disk::DiskSource;
 pub use memory::MemorySource;
+pub use remembered::RememberedSource;
 
 /// Files by path, read only.
 pub trait Source {

@@ -76,7 +76,7 @@ impl Lock {
     }
 
     /// Leaves our process id in it, and the note, for those who are refused.
-    fn sign(&self, note: &str, disk: &Disk) -> io::Result<()> {
+    pub(crate) fn sign(&self, note: &str, disk: &Disk) -> io::Result<()> {
         disk.truncate(&self.file, &self.path, 0)?;
         disk.write(&self.file, &self.path, format!("{}\n{note}", std::process::id()).as_bytes())
     }

@@ -115,22 +115,42 @@ impl Github {
     ///
     /// # Errors
     /// See [`ForgeError`].
-    pub async fn blocked_by(&self, number: IssueNumber) -> Result<Vec<IssueNumber>, ForgeError> {
+    pub async fn blocked_by(&self, number: IssueNumber) -> Result<BlockedBy, ForgeError> {
         let what = format!("what blocks issue {number}");
         let first = self.path(&format!("/issues/{}/dependencies/blocked_by?per_page=100", number.get()));
         let all: Vec<RawIssue> = match self.all(&first, &what).await {
-            Err(ForgeError::NotFound { .. }) => return Ok(Vec::new()),
+            Err(ForgeError::NotFound { .. }) => return Ok(BlockedBy::default()),
             other => other?,
         };
         let here = format!("/repos/{}", self.repository).to_ascii_lowercase();
         let is_here = |raw: &RawIssue| {
             raw.repository_url.as_deref().is_none_or(|url| url.to_ascii_lowercase().ends_with(&here))
         };
-        Ok(all.iter().filter(|raw| is_here(raw)).filter_map(|raw| IssueNumber::new(raw.number)).collect())
+        let (own, others): (Vec<&RawIssue>, Vec<&RawIssue>) = all.iter().partition(|raw| is_here(raw));
+        Ok(BlockedBy {
+            issues: own.into_iter().filter_map(|raw| IssueNumber::new(raw.number)).collect(),
+            elsewhere: others.into_iter().map(RawIssue::full_name).collect(),
+        })
     }
 }
 
+/// What a forge says that an issue is blocked by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedBy {
+    /// Issues of the same repository.
+    pub issues: Vec<IssueNumber>,
+    /// Those of others: `other/repo#12`.
+    pub elsewhere: Vec<String>,
+}
+
 impl RawIssue {
+    /// `other/repo#12`
+    fn full_name(&self) -> String {
+        let url = self.repository_url.as_deref().unwrap_or_default();
+        let name = url.rsplit_once("/repos/").map_or(url, |(_, name)| name);
+        format!("{name}#{}", self.number)
+    }
+
     fn issue(self, what: &str) -> Result<Issue, ForgeError> {
         let number = IssueNumber::new(self.number).ok_or_else(|| ForgeError::Malformed {
             what: what.to_owned(),

@@ -35,7 +35,7 @@ pub use checks::{Checks, ChecksVerdict};
 pub use comments::Comment;
 pub use error::ForgeError;
 pub use github::{About, Access, Github};
-pub use issues::NewIssue;
+pub use issues::{BlockedBy, NewIssue};
 pub use marked::{is_marked, marker, rewrite};
 pub use project::{ProjectItems, ProjectName, SkippedItem};
 pub use pull_requests::{NewPullRequest, PullRequest, PullRequestStanding, PullRequestState, standing};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use saihai_model::IssueNumber;
+use saihai_model::{IssueNumber, WorkOutcome};
 
 /// The most issues that may depend on each other in a row.
 const LONGEST_CHAIN: usize = 20;
@@ -24,6 +24,8 @@ pub struct Item {
     pub depends_on: Vec<IssueNumber>,
     /// It is closed, merged, or there was nothing to change.
     pub done: bool,
+    /// It is handed over, and waits to be merged by somebody.
+    pub delivered: bool,
     /// What it depends on is worked on as well, whatever is done about that otherwise.
     pub resolves: bool,
 }
@@ -65,8 +67,21 @@ pub struct Planned {
 pub enum Obstacle {
     /// It depends on this one, which is open and was not selected.
     NotSelected(IssueNumber),
+    /// It depends on this one, which was not selected either, is handed over and not merged.
+    NotMerged(IssueNumber),
     /// It depends on this one, which is not there.
     NotFound(IssueNumber),
+}
+
+impl Obstacle {
+    /// What comes of the item.
+    pub fn outcome(self) -> WorkOutcome {
+        match self {
+            // It may be merged by somebody; the next time shows.
+            Self::NotMerged(_) => WorkOutcome::Waiting,
+            Self::NotSelected(_) | Self::NotFound(_) => WorkOutcome::Blocked,
+        }
+    }
 }
 
 /// Why there can be no plan.
@@ -221,6 +236,7 @@ impl Resolving<'_> {
             needed.iter().copied().filter(|one| self.plan.item(*one).is_some()).collect();
         let obstacle = needed.iter().find_map(|one| match self.known.get(one) {
             Some(Known::Found(item)) if item.done || planned.contains(one) => None,
+            Some(Known::Found(item)) if item.delivered => Some(Obstacle::NotMerged(*one)),
             Some(Known::Found(_)) => Some(Obstacle::NotSelected(*one)),
             Some(Known::Missing) | None => Some(Obstacle::NotFound(*one)),
         });

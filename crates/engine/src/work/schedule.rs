@@ -116,7 +116,7 @@ impl Scheduling<'_> {
         }
         if let Some(obstacle) = item.obstacle {
             self.next.steps.push(Step::Obstructed(item.number, obstacle));
-            self.ended.insert(item.number, WorkOutcome::Blocked);
+            self.ended.insert(item.number, obstacle.outcome());
             return;
         }
         let mut ready = true;

@@ -48,6 +48,18 @@ impl ItemLock {
         }
     }
 
+    /// Whether somebody works on an item just now. Nobody is kept from taking it by that.
+    pub fn is_taken(repository: &Repository, item: &Item) -> Result<bool, Error> {
+        let path = repository.own_directory()?.join(format!("{}.lock", item.name()));
+        Lock::holder(&path).map(|holder| holder.is_some()).map_err(Error::file("read", &path))
+    }
+
+    /// Says in it which run has the item, for those who are refused: it is taken before there is one.
+    pub fn name_run(&self, run: &str, clock: &Clock) -> Result<(), Error> {
+        let note = format!("{run}\n{}\n", clock.now().0);
+        self.lock.sign(&note, &Disk::new()).map_err(Error::file("write", &self.path))
+    }
+
     /// Asked before every effect outside: whether the item is still ours.
     pub fn check(&self) -> Result<(), Error> {
         if self.lock.is_held() { Ok(()) } else { Err(Error::LockLost { path: self.path.clone() }) }

@@ -120,6 +120,11 @@ impl Repository {
         }
     }
 
+    /// Whether a commit is here, and another one or before it.
+    pub fn holds(&self, later: &str, earlier: &str) -> Result<bool, Error> {
+        self.is_before(&Private::make(self, None)?, earlier, later)
+    }
+
     fn is_before(&self, private: &Private<'_>, earlier: &str, later: &str) -> Result<bool, Error> {
         // A commit that we have not got cannot be part of one that we have.
         match private.run("cat-file", ["-e", earlier]) {

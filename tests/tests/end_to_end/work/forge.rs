@@ -78,6 +78,38 @@ fn a_base_that_the_forge_has_not_is_refused_in_the_plan_and_so_is_a_merge_withou
     assert!(away.stderr.contains("error: the server cannot be asked"), "{away}");
 }
 
+// What a person brought to its end counts, though our run failed; and what the forge itself says of other repositories is told.
+#[test]
+fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depends_on_it() {
+    let replies = format!("  - {{text: 'No. [STEP:1]', prompt: 'Login fails'}}\n{}", writes("two.txt"));
+    let scene = Scene::new(&replies, |state| {
+        seven(state);
+        let another = state.issue(8, "Another", &["saihai"]);
+        another.body = "Depends on #7".to_owned();
+        another.blocked_by = vec![("other/repo".to_owned(), 12)];
+    });
+    let first = scene.work(&["--label", "saihai"]).exits(1);
+    assert_eq!(outcomes(&first), ["#7 failed", "#8 blocked"]);
+    let warning = "warning: #8 depends on other/repo#12, which is not followed";
+    assert_eq!(first.stderr.matches(warning).count(), 1, "{first}");
+    // One of an earlier life of the issue: it was part of the base when our run began.
+    let before = scene.remote(&["rev-parse", "main"]);
+    let merged = |number: u64, commit: &str| {
+        scene.server.change(|state| {
+            let request = state.pull_request(number, "feature/issue-7", commit);
+            (request.merged, request.closed) = (true, true);
+        });
+    };
+    merged(9, &before);
+    assert_eq!(outcomes(&scene.work(&["--label", "saihai"]).exits(1)), ["#7 failed", "#8 blocked"]);
+    super::git(&scene.project, &["commit", "--quiet", "--allow-empty", "--message", "by hand"]);
+    let by_hand = super::git(&scene.project, &["rev-parse", "HEAD"]);
+    merged(10, &by_hand);
+    scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("two.txt")));
+    let after = scene.work(&["--label", "saihai"]).exits(0);
+    assert_eq!(outcomes(&after), ["#8 pr-created", "#7 merged"], "{after}");
+}
+
 // I-16: what is used of an issue, all pages, and the number of a pull request is nobody's; with the tests of the client
 #[test]
 fn a_pull_request_is_no_issue_also_where_it_is_named() {

@@ -1,7 +1,7 @@
 //! Work that stays on this machine.
 
 use super::github::Scene;
-use super::{auto, branches, commit, git, outcomes, repository, work, writes};
+use super::{auto, branches, commit, git, git_in, outcomes, repository, work, writes};
 
 // I-2, case 1
 #[test]
@@ -378,4 +378,55 @@ fn a_dependency_that_is_closed_is_done_and_one_that_only_says_so_is_not() {
     assert_eq!(outcomes(&auto(&project, &["--issues", "4"]).exits(1)), ["#4 blocked"], "it is not merged");
     git(&project, &["merge", "--quiet", "feature/issue-5"]);
     assert_eq!(outcomes(&auto(&project, &["--issues", "4"]).exits(0)), ["#4 no-changes"]);
+}
+
+// I-29: whoever merged it. With the tests of the forge, of other clones and of labels, which prove nothing.
+#[test]
+fn what_failed_here_and_was_merged_by_hand_is_done_and_whoever_depends_on_it_goes_on() {
+    let failing = "  - {text: 'No. [STEP:1]', writes: [{path: half.txt, content: x}]}\n";
+    let project = repository(&format!("{failing}{}", writes("two.txt")));
+    project.write(".saihai/issues/1.md", "# One\n");
+    project.write(".saihai/issues/2.md", "# Two\n\nDepends on #1\n");
+    commit(&project);
+    assert_eq!(outcomes(&auto(&project, &[]).exits(1)), ["#1 failed", "#2 blocked"]);
+    assert_eq!(outcomes(&auto(&project, &[]).exits(1)), ["#1 failed", "#2 blocked"], "nothing was merged");
+    let tree = project.root().join(".worktrees/issue-1");
+    git_in(&tree, &["add", "half.txt"]);
+    git_in(&tree, &["commit", "--quiet", "--message", "by hand"]);
+    assert_eq!(outcomes(&auto(&project, &[]).exits(1)), ["#1 failed", "#2 blocked"], "it is committed only");
+    git(&project, &["merge", "--quiet", "--no-edit", "feature/issue-1"]);
+    project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("two.txt")));
+    let after = auto(&project, &[]).exits(0);
+    assert_eq!(outcomes(&after), ["#2 branch-ready", "#1 merged"], "{after}");
+    let files = git(&project, &["ls-tree", "--name-only", "feature/issue-2"]);
+    assert!(files.contains("half.txt") && files.contains("two.txt"), "{files}");
+}
+
+// I-31: with the tests of dependencies that failed, conflicted or were declined
+#[test]
+fn a_dependant_begins_only_where_everything_it_depends_on_is_part_of_its_base() {
+    let reply = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
+    let project = repository(reply);
+    project.write(".saihai/issues/1.md", "---\nbase: other\n---\n# One\n");
+    project.write(".saihai/issues/2.md", "# Two\n\nDepends on #1\n");
+    commit(&project);
+    git(&project, &["branch", "other"]);
+    // Handed over, and not merged: whoever depends on it hears where, whether it was asked for as well or not.
+    let waits = auto(&project, &[]).exits(6);
+    assert_eq!(outcomes(&waits), ["#1 branch-ready", "#2 waiting"]);
+    assert!(waits.stdout.contains("dependency: #1 is branch-ready (feature/issue-1)"), "{waits}");
+    let alone = auto(&project, &["--issues", "2"]).exits(6);
+    assert!(alone.stdout.contains("dependency: #1 is not merged yet (feature/issue-1)"), "{alone}");
+    // Merged, but not into what the other one begins with.
+    let apart = auto(&project, &["--merge"]).exits(6);
+    assert_eq!(outcomes(&apart), ["#1 merged", "#2 waiting"]);
+    let why = "dependency: #1 is merged into `other`, which is not part of `main`";
+    assert!(apart.stdout.contains(why), "{apart}");
+    assert!(!branches(&project).contains(&"feature/issue-2".to_owned()));
+    git(&project, &["merge", "--quiet", "--no-edit", "other"]);
+    let after = auto(&project, &["--issues", "2"]).exits(0);
+    assert!(outcomes(&after)[0].starts_with("#2 "), "{after}");
+    assert!(
+        branches(&project).contains(&"feature/issue-2".to_owned()) || after.stdout.contains("no-changes")
+    );
 }

@@ -165,6 +165,39 @@ fn the_exit_code_that_is_kept_is_that_of_the_call() {
     assert_eq!((&kept["exit"], &kept["items"][0]["exit"]), (&3.into(), &0.into()));
 }
 
+// Definitions are those of the start, also those that only later issues are worked on with; and what is wrong with one issue
+// is said once, and keeps nobody else from working.
+#[test]
+fn a_definition_counts_as_it_was_at_the_start_and_a_wrong_one_is_said_once() {
+    let reply = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
+    let project = repository(reply);
+    project.write(".saihai/pieces/other.yaml", super::PIECE.replace("name: it", "name: other"));
+    let settings = "[work]\ndefinition = \"it\"\ndefinitions = { bug = \"other\" }\n";
+    project.write(".saihai/config.toml", settings);
+    project.write(".saihai/issues/1.md", "# One\n");
+    commit(&project);
+    let mut call = work(&project, &["--auto", "--watch", "--every", "15s"]).start();
+    call.wait_for_note("#1 branch-ready");
+    for piece in ["it", "other"] {
+        project.write(&format!(".saihai/pieces/{piece}.yaml"), "nonsense: true\n");
+    }
+    project.write(".saihai/issues/2.md", "---\ndefinition: nowhere\n---\n# Two\n");
+    project.write(".saihai/issues/3.md", "---\nlabels: [bug]\n---\n# Three\n");
+    project.write(".saihai/issues/4.md", "# Four\n");
+    let notes = [call.wait_for_note("branch-ready"), call.wait_for_note("branch-ready")].concat();
+    assert!(notes.contains("#3 branch-ready") && notes.contains("#4 branch-ready"), "{notes}");
+    assert!(notes.contains("#2 failed"), "{notes}");
+    project.write(".saihai/issues/5.md", "# Five\n");
+    call.wait_for_note("#5 branch-ready");
+    // Changed, it is tried again.
+    project.write(".saihai/issues/2.md", "# Two\n\nMore.\n");
+    call.wait_for_note("#2 branch-ready");
+    call.signal(Signal::TERM);
+    let outcome = call.finish().exits(3);
+    assert_eq!(outcome.stderr.matches("`nowhere`").count(), 1, "{outcome}");
+    assert_eq!(project.runs().len(), 5);
+}
+
 // I-76, with the tests above, that of the pauses, and that of a forge that need only say that nothing has changed
 #[test]
 fn watching_begins_what_became_free_or_was_changed_and_says_that_a_source_is_away() {

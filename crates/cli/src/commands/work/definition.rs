@@ -3,7 +3,7 @@
 use saihai_config::check::{Money, most_calls, most_money};
 use saihai_config::delivery::{Delivery, Handing, Wishes, deliver, merge_later};
 use saihai_config::issues::{ChosenBy, ChosenDefinition, choose_definition};
-use saihai_config::{ForgeKind, Language, ValidatedDefinition, WorkGate, WorkSettings};
+use saihai_config::{ForgeKind, Language, Source, ValidatedDefinition, WorkGate, WorkSettings};
 use saihai_model::{
     GateMode, Issue, IssueNumber, IssueSource, Limits, ProviderName, Script, TextFile, Usd, Workflow,
 };
@@ -58,6 +58,7 @@ impl Ready {
     pub(super) fn load(
         name: &str,
         issue: IssueNumber,
+        files: &dyn Source,
         ground: &Ground,
         flags: &RunFlags,
         streams: &mut Streams,
@@ -69,7 +70,7 @@ impl Ready {
         options.budget = saihai_model::Budget::default();
         (options.delivers, options.issue) = (true, Some(issue));
         let wanted = Wanted { definition: name, options: &options, settings, strict };
-        let prepared = Prepared::new(project, wanted, streams)?;
+        let prepared = Prepared::of_files(files, project, wanted, streams)?;
         // Whoever only looks at the plan needs nobody.
         if prepared.rehearsal && !ground.only_lists {
             let error = Error::usage(format!("nobody is configured who could work with `{name}`"));

@@ -46,6 +46,8 @@ pub(super) struct Job {
     pub(super) adopt: bool,
     /// It was not tried in this invocation yet.
     pub(super) first: bool,
+    /// What it depends on must be part of what it begins with.
+    pub(super) follows_dependencies: bool,
     /// The ownership of the issue, where it was kept over a pause.
     pub(super) lock: Option<Arc<ItemLock>>,
     /// Everything is to stop.
@@ -198,9 +200,10 @@ impl Job {
         let taken = ItemLock::take(&self.ground.repository, &item, "", &Clock::system());
         Ok(match taken.map_err(super::ground::refused_by_git)? {
             Taken::Ours(lock) => Ok(Arc::new(lock)),
-            Taken::Elsewhere { process, .. } => {
+            Taken::Elsewhere { process, run } => {
                 let who = process.map_or_else(String::new, |process| format!("process {process}"));
-                Err(Over::told(WorkOutcome::Elsewhere, who))
+                let run = run.map(|run| format!(", run {run}")).unwrap_or_default();
+                Err(Over::told(WorkOutcome::Elsewhere, format!("{who}{run}")))
             }
         })
     }
@@ -228,6 +231,9 @@ impl Job {
             }
         }
         let base = self.base()?;
+        if let Some(why) = self.lacking(&base)? {
+            return Ok(Err(Over::told(WorkOutcome::Waiting, why)));
+        }
         if let Some(refusal) = self.follow(&base, known)? {
             return Ok(Err(Over::told(WorkOutcome::Blocked, format!("not-ours: {refusal}"))));
         }
@@ -384,6 +390,8 @@ impl Job {
         tell: &UnboundedSender<Told>,
     ) -> Result<Over, Error> {
         let (number, directory) = (self.issue.number, driver.directory().clone());
+        // Only for messages: whoever is refused hears of it or does not.
+        lock.name_run(directory.id(), &Clock::system()).unwrap_or(());
         let say = |told| tell.send(told).unwrap_or(());
         say(Told::Begun { number, run: directory.id().to_owned(), control: driver.control() });
         let going = Going { stay_at_gates: false, auto: self.ready.auto, when_told: true };

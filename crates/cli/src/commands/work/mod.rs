@@ -15,6 +15,7 @@ pub(crate) mod ground;
 mod handed_over;
 mod item;
 mod labeller;
+mod merged;
 mod merging;
 pub(crate) mod one;
 mod plan;
@@ -220,6 +221,9 @@ impl Work {
             planned.print(&listing, &ground, self, &mut streams.err)?;
         }
         planned.find_all(&listing, &ground, self)?;
+        if self.watch {
+            planned.remember_definitions(&ground, self);
+        }
         Batch::new(ground, self, selection, streams)?.work(listing, planned).await
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use saihai_config::ForgeKind;
+use saihai_config::{DiskSource, ForgeKind, RememberedSource};
 use saihai_engine::work::Obstacle;
 use saihai_model::{Issue, IssueNumber, IssueSource, Usd};
 use serde::Serialize;
@@ -24,6 +24,8 @@ use crate::terminal::{Stream, Streams, Table, visible_line};
 pub(super) struct Planned {
     pub(super) items: BTreeMap<IssueNumber, PlannedItem>,
     checked: Checked,
+    /// The files of definitions as they were at the start, which count for everything that is begun later (I-76).
+    files: RememberedSource<DiskSource>,
 }
 
 /// How one of them is.
@@ -79,7 +81,18 @@ impl Planned {
 
     /// Nothing yet.
     pub(super) fn none() -> Self {
-        Self { items: BTreeMap::new(), checked: Checked::new() }
+        Self { items: BTreeMap::new(), checked: Checked::new(), files: RememberedSource::new(DiskSource) }
+    }
+
+    /// Reads whatever definition may be asked for later. What is wrong with one is said to whoever needs it.
+    pub(super) fn remember_definitions(&self, ground: &Ground, flags: &Work) {
+        let work = &ground.work;
+        let set = work.definition.iter().chain(work.definitions.iter().map(|(_, name)| name));
+        let Some(any) = IssueNumber::new(1) else { return };
+        for name in flags.definition.iter().chain(set) {
+            let read = Ready::load(name, any, &self.files, ground, &flags.flags, &mut Streams::silent());
+            drop(read);
+        }
     }
 
     /// Finds out how one more issue is worked on.
@@ -103,7 +116,7 @@ impl Planned {
         let is_known = self.items.values().any(|item| item.definition == chosen.name);
         let mut silent = Streams::silent();
         let said = if is_known { &mut silent } else { streams };
-        let ready = Ready::load(&chosen.name, issue.number, ground, &flags.flags, said)?;
+        let ready = Ready::load(&chosen.name, issue.number, &self.files, ground, &flags.flags, said)?;
         let base = BaseChoice::of(issue, ground, flags)?;
         base.check(issue, &ready.work.branch_prefix, ground, &mut self.checked)?;
         let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base, ready };
@@ -155,7 +168,7 @@ impl Planned {
             let after: Vec<String> = item.after.iter().map(IssueNumber::to_string).collect();
             let after = item
                 .obstacle
-                .map_or(after.join(" "), |obstacle| format!("blocked: {}", obstacle_words(obstacle)));
+                .map_or(after.join(" "), |it| format!("{}: {}", it.outcome().word(), obstacle_words(it)));
             let gates: Vec<&str> = ready.gates().iter().map(|gate| gate.name()).collect();
             let gates = if ready.auto { "(auto)".to_owned() } else { gates.join(" ") };
             let mut most =
@@ -258,6 +271,7 @@ fn labels(number: IssueNumber, listing: &Listing, ground: &Ground, ready: &Ready
 pub(super) fn obstacle_words(obstacle: Obstacle) -> String {
     match obstacle {
         Obstacle::NotSelected(number) => format!("{number} is open"),
+        Obstacle::NotMerged(number) => format!("{number} is not merged yet"),
         Obstacle::NotFound(number) => format!("{number} is not there"),
     }
 }

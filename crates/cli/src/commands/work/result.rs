@@ -79,6 +79,13 @@ struct Whole<'a> {
 }
 
 impl ItemResult {
+    /// Where it can be looked at: its pull request, else its branch.
+    pub(super) fn place(&self) -> Option<String> {
+        // What another clone has opened is known by nothing but its address.
+        let opened = self.reason.clone().filter(|_| self.word == WorkOutcome::PrCreated);
+        self.pull_request.clone().or(opened).or_else(|| self.branch.clone())
+    }
+
     /// What came of an issue.
     pub(super) fn new(issue: IssueNumber, title: &str, over: &Over) -> Self {
         let past = over.past.as_ref();

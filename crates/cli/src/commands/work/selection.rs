@@ -14,7 +14,7 @@ use saihai_engine::work::{Dependencies, Impossible, Item, Known, Order, Plan, or
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, WorkOutcome};
 
 use super::ground::{Ground, refused_by_forge};
-use super::handed_over;
+use super::{handed_over, merged};
 use crate::error::Error;
 use crate::terminal::visible_line;
 
@@ -40,6 +40,8 @@ pub(super) struct Listing {
     pub(super) over: Vec<(IssueNumber, WorkOutcome)>,
     /// Those that another clone has handed over: there is nothing to do about them here.
     pub(super) handed_over: BTreeSet<IssueNumber>,
+    /// Where that can be looked at which is handed over and not merged.
+    pub(super) delivered: BTreeMap<IssueNumber, String>,
     pub(super) notes: Vec<String>,
     pub(super) warnings: Vec<String>,
     /// What is odd about the files of issues.
@@ -202,13 +204,12 @@ impl Looking<'_> {
         };
         if let Origin::Github(github, home) = self.source {
             let named = mentioned(&issue.body, Some(home));
-            for elsewhere in &named.elsewhere {
-                let elsewhere = visible_line(elsewhere);
-                self.listing.warnings.push(format!("{number} depends on {elsewhere}, which is not followed"));
-            }
+            self.not_followed(number, &named.elsewhere);
             issue.depends_on.extend(named.issues);
             if issue.state == IssueState::Open {
-                issue.depends_on.extend(patiently(|| github.blocked_by(number)).await?);
+                let blocked = patiently(|| github.blocked_by(number)).await?;
+                self.not_followed(number, &blocked.elsewhere);
+                issue.depends_on.extend(blocked.issues);
             }
             let mut seen = Vec::new();
             issue.depends_on.retain(|one| {
@@ -221,10 +222,21 @@ impl Looking<'_> {
         let over = self.over(&issue).await?;
         self.listing.over.extend(over.map(|outcome| (number, outcome)));
         let resolves = self.resolving.contains(&number);
-        let item = Item { depends_on: issue.depends_on.clone(), done: over.is_some(), resolves };
+        let delivered = self.listing.delivered.contains_key(&number);
+        let item = Item { depends_on: issue.depends_on.clone(), done: over.is_some(), delivered, resolves };
         self.known.insert(number, Known::Found(item));
         self.listing.issues.insert(number, issue);
         Ok(())
+    }
+
+    /// Issues of other repositories are nobody's dependency; who relied on one hears so, once (I-27).
+    fn not_followed(&mut self, number: IssueNumber, elsewhere: &[String]) {
+        for elsewhere in elsewhere {
+            let warning = format!("{number} depends on {}, which is not followed", visible_line(elsewhere));
+            if !self.listing.warnings.contains(&warning) {
+                self.listing.warnings.push(warning);
+            }
+        }
     }
 
     async fn look(&self, number: IssueNumber) -> Result<Option<Issue>, Unlisted> {
@@ -249,17 +261,18 @@ impl Looking<'_> {
             let prefix = &self.ground.work.branch_prefix;
             let found = handed_over::pull_request(self.ground, issue, prefix).await?;
             self.listing.handed_over.extend(found.as_ref().map(|_| issue.number));
+            let open = found.as_ref().filter(|found| found.state == PullRequestState::Open);
+            self.listing.delivered.extend(open.map(|open| (issue.number, open.address.clone())));
             let merged = found.filter(|found| found.state == PullRequestState::Merged);
             return Ok(merged.map(|_| WorkOutcome::Merged));
         };
+        self.listing.delivered.extend(merged::waits(&past).map(|place| (issue.number, place)));
         match past.came().map(|came| came.outcome) {
             Some(done @ (WorkOutcome::Merged | WorkOutcome::NoChanges)) => Ok(Some(done)),
             Some(WorkOutcome::PrCreated | WorkOutcome::Waiting) => self.merged_there(&past).await,
             Some(WorkOutcome::BranchReady) => self.merged_here(&past),
             Some(
-                WorkOutcome::Elsewhere
-                | WorkOutcome::Closed
-                | WorkOutcome::Declined
+                WorkOutcome::Declined
                 | WorkOutcome::Cancelled
                 | WorkOutcome::Limited
                 | WorkOutcome::Provider
@@ -267,8 +280,11 @@ impl Looking<'_> {
                 | WorkOutcome::Blocked
                 | WorkOutcome::Conflict
                 | WorkOutcome::Unknown,
-            )
-            | None => Ok(None),
+            ) => {
+                let merged = merged::by_hand(self.ground, issue, &past).await?;
+                Ok(merged.then_some(WorkOutcome::Merged))
+            }
+            Some(WorkOutcome::Elsewhere | WorkOutcome::Closed) | None => Ok(None),
         }
     }
 

@@ -1,7 +1,7 @@
 use saihai_model::{Issue, IssueSource, IssueState};
 
 use super::super::testing::{Board, BoardItem, KeptComment};
-use super::super::{ChecksVerdict, ForgeError, ProjectName, SkippedItem};
+use super::super::{BlockedBy, ChecksVerdict, ForgeError, ProjectName, SkippedItem};
 use super::*;
 
 // I-16, with the two below
@@ -88,15 +88,17 @@ async fn a_label_of_a_query_is_only_a_label() {
 }
 
 #[tokio::test]
-async fn relations_of_the_forge_itself_are_read_for_this_repository_alone() {
+async fn relations_of_the_forge_itself_are_read_and_those_to_other_repositories_told_apart() {
     let (server, github) = forge(|state| {
         let blocked = state.issue(7, "Blocked", &[]);
         blocked.blocked_by = (1..=120).map(|number| ("Me/Tool".to_owned(), number)).collect();
         blocked.blocked_by.push(("other/repo".to_owned(), 500));
     });
     let found = github.blocked_by(number(7)).await.expect("relations");
-    assert_eq!(found, (1..=120).map(number).collect::<Vec<_>>());
-    assert_eq!(github.blocked_by(number(9)).await, Ok(Vec::new()), "a forge that knows no relations");
+    let (issues, elsewhere) = ((1..=120).map(number).collect(), vec!["other/repo#500".to_owned()]);
+    assert_eq!(found, BlockedBy { issues, elsewhere });
+    let none = github.blocked_by(number(9)).await;
+    assert_eq!(none, Ok(BlockedBy::default()), "a forge that knows no relations");
     assert_eq!(server.writes(), Vec::<String>::new());
 }
 

@@ -13,7 +13,7 @@ fn issues() -> impl Strategy<Value = BTreeMap<IssueNumber, Known>> {
         (needed, proptest::bool::weighted(0.1), proptest::bool::weighted(0.3)).prop_map(
             move |(needed, done, resolves)| {
                 let depends_on = needed.into_iter().map(number).collect();
-                (number(from), Known::Found(Item { depends_on, done, resolves }))
+                (number(from), Known::Found(Item { depends_on, done, resolves, ..Item::default() }))
             },
         )
     };

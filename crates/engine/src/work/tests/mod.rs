@@ -23,9 +23,12 @@ fn known(text: &str) -> BTreeMap<IssueNumber, Known> {
         let known = match rest.trim() {
             "missing" => Known::Missing,
             "done" => Known::Found(Item { done: true, ..Item::default() }),
+            "delivered" => Known::Found(Item { delivered: true, ..Item::default() }),
             rest => Known::Found(match rest.split_once(' ') {
-                Some(("done", needed)) => Item { depends_on: numbers(needed), done: true, resolves: false },
-                Some(("with", needed)) => Item { depends_on: numbers(needed), done: false, resolves: true },
+                Some(("done", needed)) => Item { depends_on: numbers(needed), done: true, ..Item::default() },
+                Some(("with", needed)) => {
+                    Item { depends_on: numbers(needed), resolves: true, ..Item::default() }
+                }
                 Some(_) | None => Item { depends_on: numbers(rest), ..Item::default() },
             }),
         };
@@ -51,6 +54,7 @@ fn shown(plan: &Plan) -> String {
         }
         match item.obstacle {
             Some(Obstacle::NotSelected(one)) => text.push_str(&format!(" without {}", one.get())),
+            Some(Obstacle::NotMerged(one)) => text.push_str(&format!(" before {} is merged", one.get())),
             Some(Obstacle::NotFound(one)) => text.push_str(&format!(" without the missing {}", one.get())),
             None => {}
         }

@@ -86,6 +86,8 @@ fn an_open_dependency_that_was_not_selected_blocks_is_added_or_is_ignored() {
     check("1", issues, Dependencies::Resolve, "3 (added); 2 (added) after 3; 1 after 2");
     check("1", issues, Dependencies::Ignore, "1");
     check("1 2", "1: 2; 2: 1", Dependencies::Ignore, "1; 2");
+    check("1", "1: 2; 2: delivered", Dependencies::Strict, "1 before 2 is merged");
+    check("1", "1: 2; 2: delivered", Dependencies::Resolve, "2 (added); 1 after 2");
     check("1", "1: 9; 9: missing", Dependencies::Strict, "1 without the missing 9");
     check("1", "1: 9; 9: missing", Dependencies::Resolve, "1 without the missing 9");
 }

@@ -25,6 +25,25 @@ fn an_item_is_worked_on_by_one_process_which_says_who_it_is() {
     lock(&scene.repository(), 4);
 }
 
+// The content of I-32: an item is taken before there is a run, and its lock names the run from then on.
+#[test]
+fn who_is_refused_is_told_of_the_run_and_who_only_looks_keeps_nobody_away() {
+    let scene = Scene::new();
+    let (repository, clock) = (scene.repository(), Clock::starting_at(testing::BEGINNING));
+    assert!(!ItemLock::is_taken(&repository, &item(4)).unwrap());
+    let Taken::Ours(held) = ItemLock::take(&repository, &item(4), "", &clock).unwrap() else { panic!() };
+    assert!(ItemLock::is_taken(&repository, &item(4)).unwrap());
+    assert!(!ItemLock::is_taken(&repository, &item(42)).unwrap());
+    let run = || match take(&scene, 4) {
+        Taken::Ours(_) => panic!("two have it"),
+        Taken::Elsewhere { process, run } => (process == Some(std::process::id()), run),
+    };
+    assert_eq!(run(), (true, None));
+    held.name_run("20260301-120000-issue-4", &clock).unwrap();
+    assert_eq!(run(), (true, Some("20260301-120000-issue-4".to_owned())));
+    held.check().unwrap();
+}
+
 // An agent that outlives us holds nothing.
 #[test]
 fn a_program_that_is_started_meanwhile_does_not_hold_an_item() {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use saihai::delivery::Assignment;
 use saihai_engine::work::Standing;
-use saihai_model::WorkOutcome;
+use saihai_model::{Issue, WorkOutcome};
 
 use super::Batch;
-use crate::commands::work::item::Told;
+use crate::commands::work::item::{Over, Told};
 use crate::commands::work::selection::{Listing, Unlisted};
 use crate::error::Error;
 use crate::report::count;
@@ -60,20 +60,19 @@ impl Batch<'_> {
     pub(super) fn reconsider(&mut self, listing: &Listing) {
         for item in &listing.plan.items {
             let Some(issue) = listing.issues.get(&item.number) else { continue };
-            if self.planned.ready(item.number).is_none()
-                && let Err(error) = self.planned.plan(issue, &self.ground, self.flags, self.streams)
-            {
-                error.say(self.streams);
-                continue;
+            let text = Assignment::text_of(issue);
+            let changed = self.begun_with.get(&item.number).is_some_and(|known| *known != text);
+            let standing = self.standings.get(&item.number).copied();
+            if self.planned.ready(item.number).is_none() {
+                let is_known = matches!(standing, Some(Standing::Ended(_))) && !changed;
+                if is_known || !self.plan_later(issue) {
+                    continue;
+                }
             }
             // What it depends on is listed with it the next time.
             let resolves = self.planned.ready(item.number).is_some_and(|(_, ready)| ready.resolve);
             self.selection.resolving.extend(resolves.then_some(item.number));
-            let changed = self
-                .issues
-                .get(&item.number)
-                .is_some_and(|known| Assignment::text_of(known) != Assignment::text_of(issue));
-            match self.standings.get(&item.number) {
+            match standing {
                 Some(Standing::Ended(
                     WorkOutcome::Waiting | WorkOutcome::Blocked | WorkOutcome::Elsewhere,
                 )) => {
@@ -81,10 +80,29 @@ impl Batch<'_> {
                 }
                 Some(Standing::Ended(_)) if changed => {
                     self.standings.remove(&item.number);
+                    self.begun_with.remove(&item.number);
                     self.again.insert(item.number);
                 }
                 Some(Standing::Ended(_) | Standing::Running | Standing::Parked { .. }) | None => {}
             }
         }
+    }
+
+    /// Finds out how an issue is worked on that was not there at the start. What is wrong with it is said once, and is what
+    /// comes of it until somebody changes the issue: nobody else is kept from working.
+    fn plan_later(&mut self, issue: &Issue) -> bool {
+        let Err(error) = self.planned.plan(issue, &self.ground, self.flags, self.streams) else {
+            return true;
+        };
+        self.take_frame_away();
+        let why = match &error {
+            Error::Refused(refusal) => refusal.message.clone(),
+            Error::Said(_) | Error::ClosedPipe => "its definition cannot be used".to_owned(),
+        };
+        error.say(self.streams);
+        self.begun_with.insert(issue.number, Assignment::text_of(issue));
+        self.issues.insert(issue.number, issue.clone());
+        self.end(issue.number, &Over::told(WorkOutcome::Failed, why));
+        false
     }
 }

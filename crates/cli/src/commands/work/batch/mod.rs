@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use saihai::Control;
+use saihai::delivery::Assignment;
 use saihai::repository::ItemLock;
 use saihai_connect::SHORTEST_SECRET;
-use saihai_engine::work::{Obstacle, Plan, Planned as Item, Scene, Standing, Step, schedule};
+use saihai_engine::work::{Dependencies, Obstacle, Plan, Planned as Item, Scene, Standing, Step, schedule};
 use saihai_model::{
     Budget, Cost, Issue, IssueNumber, Millis, Moment, ProviderName, StageId, StatusLabel, WorkOutcome,
     WorkReason,
@@ -26,7 +27,7 @@ use super::again::acts;
 use super::answer::Question;
 use super::board::Board;
 use super::ground::Ground;
-use super::item::{Job, Over, Told, work_on};
+use super::item::{Job, Over, Told, source_of, work_on};
 use super::labeller::Labeller;
 use super::plan::{Planned, obstacle_words};
 use super::result::ItemResult;
@@ -70,6 +71,10 @@ pub(super) struct Batch<'a> {
     can_ask: bool,
     /// Gates that were answered for everybody.
     yes: BTreeSet<StageId>,
+    /// Where that can be looked at which waits to be merged.
+    delivered: BTreeMap<IssueNumber, String>,
+    /// What issues said when they were begun.
+    begun_with: BTreeMap<IssueNumber, String>,
     /// Issues whose text has changed since they failed.
     again: BTreeSet<IssueNumber>,
     /// Issues that were tried: what `--retry` and `--adopt` say is said once, however often they are listed.
@@ -139,6 +144,8 @@ impl<'a> Batch<'a> {
             keyboard: None,
             can_ask,
             yes: BTreeSet::new(),
+            delivered: BTreeMap::new(),
+            begun_with: BTreeMap::new(),
             again: BTreeSet::new(),
             tried: BTreeSet::new(),
             interrupts: 0,
@@ -211,7 +218,8 @@ impl<'a> Batch<'a> {
 
     /// Takes in what there is to do.
     fn take_in(&mut self, listing: Listing) {
-        let Listing { plan, issues, over, handed_over, .. } = listing;
+        let Listing { plan, issues, over, handed_over, delivered, .. } = listing;
+        self.delivered = delivered;
         for (number, outcome) in over {
             let is_news = !self.standings.contains_key(&number);
             if let Some(issue) = issues.get(&number).filter(|_| is_news) {
@@ -226,7 +234,7 @@ impl<'a> Batch<'a> {
             self.board.add(item.number, &issue.title);
             let is_open =
                 item.obstacle.is_none() && (self.flags.retry || !handed_over.contains(&item.number));
-            if is_new && is_open && acts(&self.ground, issue, self.flags) {
+            if is_new && is_open && !self.is_elsewhere(issue) && acts(&self.ground, issue, self.flags) {
                 self.label(item.number, &[StatusLabel::Queued]);
             }
         }
@@ -240,6 +248,17 @@ impl<'a> Batch<'a> {
         let listed: BTreeSet<IssueNumber> = self.plan.items.iter().map(|item| item.number).collect();
         let begun = before.items.into_iter().filter(|item| is_begun(item) && !listed.contains(&item.number));
         self.plan.items.extend(begun);
+    }
+
+    /// Whether another process works on an issue: then it says how it stands, and nobody else (I-32).
+    fn is_elsewhere(&self, issue: &Issue) -> bool {
+        let prefix = &self.ground.work.branch_prefix;
+        let item = saihai::repository::Item::Issue {
+            number: issue.number.get(),
+            source: source_of(issue),
+            branch_prefix: prefix.clone(),
+        };
+        ItemLock::is_taken(&self.ground.repository, &item).unwrap_or(false)
     }
 
     /// What is known of an issue that is done already.
@@ -301,18 +320,21 @@ impl<'a> Batch<'a> {
                     Obstacle::NotSelected(_) => {
                         "; `--resolve-deps` works on it as well, `--ignore-deps` does not look"
                     }
-                    Obstacle::NotFound(_) => "; `--ignore-deps` does not look",
+                    Obstacle::NotMerged(_) | Obstacle::NotFound(_) => "; `--ignore-deps` does not look",
                 };
-                self.end(number, &Over::told(WorkOutcome::Blocked, format!("{reason}{hint}")));
+                let place = match obstacle {
+                    Obstacle::NotMerged(one) => self.delivered.get(&one),
+                    Obstacle::NotSelected(_) | Obstacle::NotFound(_) => None,
+                };
+                let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
+                self.end(number, &Over::told(obstacle.outcome(), format!("{reason}{place}{hint}")));
             }
             Step::Without { number, because_of, outcome } => {
                 let of = self.results.iter().find(|result| result.issue == because_of);
-                let where_ =
-                    of.and_then(|result| result.pull_request.clone().or_else(|| result.branch.clone()));
                 let how = of.map_or("", |result| result.outcome);
-                let place = where_.map(|place| format!(" ({place})")).unwrap_or_default();
-                let reason = format!("{}: {because_of} is {how}{place}", WorkReason::Dependency.word());
-                self.end(number, &Over::told(outcome, reason));
+                let place = of.and_then(ItemResult::place).map(|place| format!(" ({place})"));
+                let reason = format!("{}: {because_of} is {how}", WorkReason::Dependency.word());
+                self.end(number, &Over::told(outcome, format!("{reason}{}", place.unwrap_or_default())));
             }
         }
     }
@@ -326,6 +348,7 @@ impl<'a> Batch<'a> {
         let Some(budget) = self.allot() else {
             return self.end(number, &Over::told(WorkOutcome::Limited, "budget"));
         };
+        self.begun_with.entry(number).or_insert_with(|| Assignment::text_of(&issue));
         let part = budget.clone();
         let first = self.tried.insert(number);
         let job = Job {
@@ -338,6 +361,7 @@ impl<'a> Batch<'a> {
             retry: (self.flags.retry && first) || self.again.remove(&number),
             adopt: self.flags.adopt,
             first,
+            follows_dependencies: self.selection.dependencies != Dependencies::Ignore,
             lock: self.locks.remove(&number),
             stopped: Arc::clone(&self.stopped),
         };
