@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use saihai_config::issues::{SourcesAtHand, choose_source, load_folder, task};
-use saihai_config::{Diagnostics, DiskSource, ForgeKind, Settings, Use};
+use saihai_config::issues::{SourcesAtHand, choose_source, clean_title, load_folder, task};
+use saihai_config::{Comments, Diagnostics, DiskSource, ForgeKind, Settings, Use};
 use saihai_connect::Connections;
-use saihai_connect::forge::{Access, Address, ForgeError, Github, NoToken, find_token};
+use saihai_connect::forge::{Access, Address, Comment, ForgeError, Github, NoToken, find_token};
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, Json, RepositoryName};
 
 use crate::diagnostics;
@@ -122,17 +122,23 @@ pub(crate) async fn task_of(
     streams: &mut Streams,
 ) -> Result<Option<(String, Issue)>, Error> {
     diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
+    let mut told = None;
     let issue = match Tracker::of(project, settings, with).await? {
         Tracker::Folder(_) => of_folder(number, project, settings, streams)?,
         Tracker::Github(github) | Tracker::OnlyLookedAt(github) => {
-            github.issue(number).await.map_err(refused)?
+            let issue = github.issue(number).await.map_err(refused)?;
+            if settings.work.comments == Comments::Trusted {
+                told = Some(with_comments(&issue, github.comments(number).await.map_err(refused)?));
+            }
+            issue
         }
     };
     if issue.state == IssueState::Closed && closed == Closed::IsDone {
         streams.note(&format!("issue {number} is closed, nothing to do"));
         return Ok(None);
     }
-    let task = task(&issue).map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
+    let said = task(told.as_ref().unwrap_or(&issue));
+    let task = said.map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
     if task.left_out > 0 {
         streams.note(&format!(
             "the text of issue {number} is too long: its last {} characters are left out",
@@ -140,6 +146,16 @@ pub(crate) async fn task_of(
         ));
     }
     Ok(Some((task.text, issue)))
+}
+
+/// An issue with what those have said about it whom the repository trusts.
+pub(crate) fn with_comments(issue: &Issue, comments: Vec<Comment>) -> Issue {
+    let mut issue = issue.clone();
+    for comment in comments.into_iter().filter(|comment| comment.trusted) {
+        let author = clean_title(&comment.author.unwrap_or_default()).unwrap_or_default();
+        issue.body.push_str(&format!("\n\n---\nComment by {author}:\n\n{}", comment.body));
+    }
+    issue
 }
 
 /// The issue of a folder. All of its files must be right: what is wrong with one may be its number.

@@ -39,6 +39,12 @@ impl Repository {
         Ok(found.map(|registered| Worktree { item: item.clone(), registered }))
     }
 
+    /// Where the files of all worktrees are that are linked to the repository, wherever that is.
+    pub fn linked(&self) -> Result<Vec<PathBuf>, Error> {
+        let linked = self.registered()?.into_iter().filter(|one| one.directory.is_some());
+        Ok(linked.map(|one| one.files).collect())
+    }
+
     /// Where worktrees are put: made if it is missing, refused if somebody made a link of it.
     pub(super) fn worktree_root(&self, worktree_root: &Path) -> Result<PathBuf, Error> {
         let root = self.root.join(worktree_root);

@@ -118,3 +118,44 @@ fn a_branch_that_was_pushed_further_elsewhere_is_taken_in_first() {
     assert_eq!(outcomes(&outcome), ["#7 pr-created"]);
     assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), tip);
 }
+
+// I-33: what would keep machines apart is refused by name elsewhere; without it both spend, and nothing more comes of that.
+#[test]
+fn two_machines_at_once_can_neither_overwrite_nor_duplicate() {
+    let scene = scene();
+    let settings = "[work]\ndefinition = \"it\"\ngates = [\"before-pr\"]\n";
+    scene.project.write(".saihai/config.toml", settings);
+    let remote = git(&scene.project, &["remote", "get-url", "origin"]);
+    let other = super::repository("");
+    git(&other, &["remote", "add", "origin", &remote]);
+    git(&other, &["fetch", "--quiet", "origin"]);
+    git(&other, &["reset", "--quiet", "--hard", "origin/main"]);
+    other.write(".saihai/config.toml", settings);
+    other.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("other.txt")));
+    let call = |project: &saihai_tests::Project| {
+        let all = ["work", "--script", "script.yaml", "--repo", "me/tool", "--label", "saihai"];
+        let call = project.saihai(all).env("GITHUB_API_URL", scene.server.url());
+        call.env("GITHUB_TOKEN", "canary-token-4711")
+    };
+    // Both have done the whole work when the first of them hands anything over.
+    let both = [&scene.project, &other];
+    let done = both.map(|project| {
+        assert_eq!(outcomes(&call(project).run().exits(6)), ["#7 waiting"]);
+        project.saihai(["answer", "last", "yes"]).run().exits(0);
+        git(project, &["rev-parse", "feature/issue-7"])
+    });
+    assert_ne!(done[0], done[1]);
+    assert!(scene.server.state().pull_requests.is_empty());
+    let ended = both.map(|project| call(project).start()).map(|live| live.finish());
+    let mut words: Vec<String> = ended.iter().flat_map(outcomes).collect();
+    words.sort();
+    assert_eq!(words, ["#7 failed", "#7 pr-created"], "{} {}", ended[0], ended[1]);
+    let loser = ended.iter().find(|one| one.stdout.contains("failed")).expect("one of them");
+    assert!(loser.stdout.contains("push-rejected"), "{loser}");
+    let pushed = scene.remote(&["rev-parse", "feature/issue-7"]);
+    let winner = usize::from(loser.stdout == ended[0].stdout);
+    assert_eq!(pushed, done[winner], "what was there first stays");
+    assert_eq!(scene.server.state().pull_requests.len(), 1);
+    // Whoever came too late has lost nothing.
+    assert_eq!(git(both[1 - winner], &["rev-parse", "feature/issue-7"]), done[1 - winner]);
+}

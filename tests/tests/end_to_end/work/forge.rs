@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use saihai_connect::forge::testing::{ForgeState, Wrong};
+use saihai_connect::forge::testing::{Board, BoardItem, ForgeState, KeptComment, Wrong};
 
 use super::github::Scene;
 use super::{outcomes, writes};
@@ -108,6 +108,64 @@ fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depend
     scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("two.txt")));
     let after = scene.work(&["--label", "saihai"]).exits(0);
     assert_eq!(outcomes(&after), ["#8 pr-created", "#7 merged"], "{after}");
+}
+
+// I-17, with the test of the client: what of a board is no issue of this repository is listed as skipped.
+#[test]
+fn a_board_is_worked_off_and_what_is_none_of_our_issues_is_listed_as_skipped() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        seven(state);
+        state.issue(8, "Another", &[]);
+        let here = |number| BoardItem::Issue("me/tool".to_owned(), number);
+        let todo = || Some("Todo".to_owned());
+        let items = vec![
+            (here(7), todo()),
+            (here(8), Some("Done".to_owned())),
+            (BoardItem::Draft("An idea".to_owned()), todo()),
+            (BoardItem::Issue("other/repo".to_owned(), 3), todo()),
+        ];
+        state.boards.insert(("me".to_owned(), 5), Board(items));
+    });
+    let outcome = scene.work(&["--project", "me/5", "--project-status", "Todo"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 pr-created"]);
+    for skipped in ["skipped: the draft `An idea` has no number", "skipped: other/repo#3 belongs elsewhere"] {
+        assert_eq!(outcome.stderr.matches(skipped).count(), 1, "{skipped}: {outcome}");
+    }
+}
+
+// `comments`: given to the agent only where they are asked for, and only those of people whom the repository trusts.
+#[test]
+fn comments_reach_the_agent_only_if_asked_for_and_only_from_those_who_are_trusted() {
+    let told = |settings: &str, arguments: &[&str]| {
+        let scene = Scene::new(&writes("fixed.txt"), |state| {
+            let comment = |id, association: &str| KeptComment {
+                id,
+                author: association.to_lowercase(),
+                association: association.to_owned(),
+                body: format!("Said by {association}."),
+            };
+            let roles = ["OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR", "NONE"];
+            seven(state);
+            state.issues.get_mut(&7).expect("it").comments =
+                roles.iter().zip(1..).map(|(role, id)| comment(id, role)).collect();
+        });
+        scene.project.write(".saihai/config.toml", format!("[work]\ndefinition = \"it\"\n{settings}"));
+        let all = [arguments, &["--script", "script.yaml", "--auto"]].concat();
+        let call = scene.project.saihai(all).env("GITHUB_API_URL", scene.server.url());
+        call.env("GITHUB_TOKEN", TOKEN).env("SAIHAI_WORK__REPO", "me/tool").run().exits(0);
+        let journal = scene.project.journal();
+        let said = journal.facts("asked").next().expect("a turn").to_string();
+        ["OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR", "NONE"]
+            .into_iter()
+            .filter(|role| said.contains(&format!("Said by {role}.")))
+            .collect::<Vec<&str>>()
+    };
+    let (work, run) = (["work", "--issues", "7"], ["run", "it", "--issue", "7"]);
+    for arguments in [&work[..], &run] {
+        assert_eq!(told("", arguments), [""; 0], "{arguments:?}");
+        let trusted = told("comments = \"trusted\"\n", arguments);
+        assert_eq!(trusted, ["OWNER", "MEMBER", "COLLABORATOR"], "{arguments:?}");
+    }
 }
 
 // I-16: what is used of an issue, all pages, and the number of a pull request is nobody's; with the tests of the client

@@ -337,6 +337,38 @@ fn leftovers_are_listed_and_those_that_are_handed_over_are_removed() {
     assert_eq!(again.stderr, "note: nothing is left over\n");
 }
 
+// The list of I-66: wherever worktrees were put, and only those that are asked for.
+#[test]
+fn leftovers_are_found_wherever_worktrees_were_put_and_only_those_that_are_meant_are_touched() {
+    let reply = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
+    let project = repository(reply);
+    for number in [7, 8] {
+        project.write(&format!(".saihai/issues/{number}.md"), "# Something\n");
+    }
+    commit(&project);
+    let settings = "[work]\ndefinition = \"it\"\n";
+    project.write(
+        ".saihai/config.toml",
+        format!("{settings}worktree_root = \"../trees\"\nbranch_prefix = \"topic/\"\n"),
+    );
+    auto(&project, &["--keep"]).exits(0);
+    // The settings of today say nothing of where it was yesterday.
+    project.write(".saihai/config.toml", settings);
+    let mine = project.root().parent().expect("a parent").join("mine");
+    git(
+        &project,
+        &["worktree", "add", "--quiet", mine.join("issue-9").to_str().expect("a path"), "-b", "mine"],
+    );
+    let tree = |number: u32| project.root().parent().expect("a parent").join(format!("trees/issue-{number}"));
+    let clean = |flags: &[&str]| project.saihai([&["work", "--clean"], flags].concat()).run().exits(0).stdout;
+    assert_eq!(clean(&["--issues", "7"]), format!("#7 {}: removed\n", tree(7).display()));
+    assert_eq!((tree(7).exists(), tree(8).exists()), (false, true));
+    assert_eq!(clean(&["--issues", "7,9"]), "");
+    assert_eq!(clean(&[]), format!("#8 {}: removed\n", tree(8).display()));
+    assert!(mine.join("issue-9").exists(), "a person's own");
+    project.saihai(["work", "--clean", "--label", "bug"]).run().exits(2);
+}
+
 // I-4: The same prompts and the same decisions as under `run`.
 #[test]
 fn an_agent_is_told_the_same_under_work_as_under_run() {
@@ -375,7 +407,7 @@ fn a_dependency_that_is_closed_is_done_and_one_that_only_says_so_is_not() {
     assert!(outcome.stdout.contains("--resolve-deps"), "{outcome}");
     // Once the branch of the one is merged by hand, those who need it can begin.
     auto(&project, &["--issues", "5"]).exits(0);
-    assert_eq!(outcomes(&auto(&project, &["--issues", "4"]).exits(1)), ["#4 blocked"], "it is not merged");
+    assert_eq!(outcomes(&auto(&project, &["--issues", "4"]).exits(6)), ["#4 waiting"], "it is not merged");
     git(&project, &["merge", "--quiet", "feature/issue-5"]);
     assert_eq!(outcomes(&auto(&project, &["--issues", "4"]).exits(0)), ["#4 no-changes"]);
 }
@@ -429,4 +461,20 @@ fn a_dependant_begins_only_where_everything_it_depends_on_is_part_of_its_base() 
     assert!(
         branches(&project).contains(&"feature/issue-2".to_owned()) || after.stdout.contains("no-changes")
     );
+}
+
+// `--from`: a folder that is not there is a mistake, one with nothing in it is not.
+#[test]
+fn a_folder_that_is_missing_is_refused_and_an_empty_one_is_nothing_to_do() {
+    let project = repository(&writes("f"));
+    commit(&project);
+    let missing = auto(&project, &["--from", "nowhere"]).exits(2);
+    assert!(missing.stderr.contains("`nowhere`"), "{missing}");
+    assert!(missing.stderr.contains("make the folder, or say where issues come from"), "{missing}");
+    std::fs::create_dir(project.root().join("empty")).expect("a folder");
+    let empty = auto(&project, &["--from", "empty"]).exits(0);
+    assert_eq!((empty.stdout.as_str(), empty.stderr.as_str()), ("", "note: nothing to do\n"));
+    let list = work(&project, &["--from", "empty", "--list"]).run().exits(0);
+    assert_eq!(list.stdout, "nothing to do\n");
+    assert_eq!((branches(&project), project.runs().len()), (vec!["main".to_owned()], 0));
 }

@@ -1,6 +1,6 @@
 //! `saihai work --clean`: what is left of work on issues, and what of it can go (I-66).
 
-use std::io;
+use std::path::{Path, PathBuf};
 
 use saihai::delivery::Past;
 use saihai::repository::{CleanedUp, CleaningUp, Item, ItemLock, Repository, Source, Taken};
@@ -30,21 +30,22 @@ struct Place<'a> {
     work: &'a WorkSettings,
 }
 
-/// Lists leftovers, and removes those nothing would be lost with.
+/// Lists leftovers, and removes those nothing would be lost with: of these issues, or of all.
 pub(super) fn clean(
     project: &Project,
     work: &WorkSettings,
+    wanted: Option<&[IssueNumber]>,
     json: bool,
     streams: &mut Streams,
 ) -> Result<u8, Error> {
     let repository =
         Repository::open(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
     let place = Place { repository, runs: project.runs(), work };
-    let root = place.repository.root().join(&work.worktree_root);
     let mut found = Vec::new();
-    for number in numbers(&root).map_err(|error| Error::unavailable(error.to_string()))? {
-        let leftover = clean_up(&place, number)?;
-        found.extend(leftover);
+    for (number, path) in leftovers(&place)? {
+        if wanted.is_none_or(|wanted| wanted.contains(&number)) {
+            found.extend(clean_up(&place, number, &path)?);
+        }
     }
     if found.is_empty() && !json {
         streams.note("nothing is left over");
@@ -60,35 +61,50 @@ pub(super) fn clean(
     Ok(exit::DONE)
 }
 
-/// The issues that have a directory there.
-fn numbers(root: &std::path::Path) -> io::Result<Vec<IssueNumber>> {
-    let entries = match std::fs::read_dir(root) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut numbers = Vec::new();
-    for entry in entries {
-        let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix("issue-")).and_then(IssueNumber::parse);
-        numbers.extend(number);
+/// The worktrees of issues that the repository still has: where the settings put them, and where a run had its own, by
+/// whatever settings, flags or definition that was.
+fn leftovers(place: &Place<'_>) -> Result<Vec<(IssueNumber, PathBuf)>, Error> {
+    let root = place.repository.root().join(&place.work.worktree_root);
+    let root = root.canonicalize().unwrap_or(root);
+    let mut found = Vec::new();
+    for path in place.repository.linked().map_err(refused_by_git)? {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_prefix("issue-")).and_then(IssueNumber::parse);
+        let Some(number) = number else { continue };
+        let is_one = |past: &Past| same(&past.assignment.worktree, &path);
+        if path.parent() == Some(&root) || runs_on(place, number)?.iter().any(is_one) {
+            found.push((number, path));
+        }
     }
-    numbers.sort();
-    Ok(numbers)
+    found.sort();
+    Ok(found)
 }
 
-fn clean_up(place: &Place<'_>, number: IssueNumber) -> Result<Option<Leftover>, Error> {
+fn same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| one == other)
+}
+
+/// All runs on issues of a number, the newest first of each source.
+fn runs_on(place: &Place<'_>, number: IssueNumber) -> Result<Vec<Past>, Error> {
     let mut past = Vec::new();
     for source in [IssueSource::Folder, IssueSource::Github] {
         past.extend(Past::of(&place.runs, source, number, None)?);
     }
-    let prefix = place.work.branch_prefix.clone();
-    let source = match past.first().map(|past| past.assignment.source) {
+    Ok(past)
+}
+
+fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Option<Leftover>, Error> {
+    let past: Vec<Past> =
+        runs_on(place, number)?.into_iter().filter(|past| same(&past.assignment.worktree, path)).collect();
+    let last = past.first().map(|past| &past.assignment);
+    let prefix = last.map_or(&place.work.branch_prefix, |last| &last.branch_prefix).clone();
+    let source = match last.map(|last| last.source) {
         Some(IssueSource::Github) => Source::Forge,
         Some(IssueSource::Folder) | None => Source::Folder,
     };
     let item = Item::Issue { number: number.get(), source, branch_prefix: prefix };
-    let worktree = place.repository.worktree(&item, &place.work.worktree_root).map_err(refused_by_git)?;
+    let root = path.parent().unwrap_or(path);
+    let worktree = place.repository.worktree(&item, root).map_err(refused_by_git)?;
     let Some(worktree) = worktree else { return Ok(None) };
     let path = worktree.path().display().to_string();
     let told =

@@ -311,10 +311,7 @@ impl Job {
         if let Some(github) = github.filter(|_| wanted) {
             let said = patiently(|| github.comments(issue.number)).await;
             let said = said.map_err(|error| refused_by_forge(&error))?;
-            for comment in said.into_iter().filter(|comment| comment.trusted) {
-                let author = clean_title(&comment.author.unwrap_or_default()).unwrap_or_default();
-                issue.body.push_str(&format!("\n\n---\nComment by {author}:\n\n{}", comment.body));
-            }
+            issue = crate::issue::with_comments(&issue, said);
         }
         let task = task(&issue).map_err(|blank| Error::usage(blank.to_string()))?;
         if task.left_out > 0 {

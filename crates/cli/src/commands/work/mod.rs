@@ -138,8 +138,8 @@ pub(crate) struct Work {
     #[arg(long, conflicts_with_all = ["watch", "clean"])]
     pub(crate) list: bool,
 
-    /// List leftovers of work on issues, and remove those nothing would be lost with
-    #[arg(long, conflicts_with = "watch")]
+    /// List leftovers of work on issues (with `--issues`, of these), and remove those nothing would be lost with
+    #[arg(long, conflicts_with_all = ["watch", "label", "project", "event"])]
     clean: bool,
 
     #[command(flatten)]
@@ -181,7 +181,8 @@ impl Work {
         let project = Project::find()?;
         let settings = project.settings(self.flags.trust_project, streams)?;
         if self.clean {
-            return clean::clean(&project, &settings.work, self.flags.json, streams);
+            let wanted = self.issues.as_ref().map(|Numbers(numbers)| numbers.as_slice());
+            return clean::clean(&project, &settings.work, wanted, self.flags.json, streams);
         }
         block_on(async {
             let ground = Ground::find(project, settings, &self, streams).await?;

@@ -275,16 +275,18 @@ impl Looking<'_> {
                 WorkOutcome::Declined
                 | WorkOutcome::Cancelled
                 | WorkOutcome::Limited
-                | WorkOutcome::Provider
                 | WorkOutcome::Failed
                 | WorkOutcome::Blocked
-                | WorkOutcome::Conflict
-                | WorkOutcome::Unknown,
+                | WorkOutcome::Conflict,
             ) => {
                 let merged = merged::by_hand(self.ground, issue, &past).await?;
                 Ok(merged.then_some(WorkOutcome::Merged))
             }
-            Some(WorkOutcome::Elsewhere | WorkOutcome::Closed) | None => Ok(None),
+            // Its run goes on, and looks itself.
+            Some(
+                WorkOutcome::Elsewhere | WorkOutcome::Closed | WorkOutcome::Provider | WorkOutcome::Unknown,
+            )
+            | None => Ok(None),
         }
     }
 
