@@ -48,7 +48,7 @@ fn an_unchanged_tree_is_nothing_to_review() {
     assert_eq!(told(&[], &repository()), "note: nothing to review against `main`\n? 0");
 }
 
-// cases 27 and 30
+// cases 27 and 30
 #[test]
 fn what_cannot_be_read_as_text_is_said_and_ignored_files_are_not_looked_at() {
     let project = repository();
@@ -62,6 +62,46 @@ fn what_cannot_be_read_as_text_is_said_and_ignored_files_are_not_looked_at() {
     let agents = explain(&project, &["--json"]).exits(0).json()[0]["agents"].clone();
     let hunter = agents.as_array().expect("agents").iter().find(|one| one["name"] == "silent-failure-hunter");
     assert_eq!(hunter.expect("it")["selected"], false);
+}
+
+//
+#[test]
+fn bytes_that_are_no_text_break_nothing_and_are_matched_and_shown_alike() {
+    let applies = |patterns: &str| format!("[applicability]\n{patterns}\n");
+    let project = reviewed_by(&[
+        ("hidden", &applies("content_patterns = ['canary']")),
+        ("name", &applies("file_patterns = ['*.png']")),
+        ("text", &applies("content_patterns = ['caf\\uFFFD!']")),
+    ]);
+    project
+        .write(".gitattributes", "marked.txt -diff\n")
+        .write("marked.txt", "1\n")
+        .write("tracked.png", b"\0");
+    commit(&project);
+    project.write("marked.txt", "canary\n").write("tracked.png", b"\0canary");
+    project.write("new.png", [vec![b'x'; 8_191], b"\0canary".to_vec()].concat());
+    project
+        .write("latin.py", b"caf\xe9! \xff\n")
+        .write("also.py", b"caf\xe9!\n")
+        .write("two\nlines.py", "x = 1\n");
+    let outcome = review(&project, &[none("main/name"), none("main/text")].concat(), &["--json"]).exits(0);
+    let told = report(&outcome);
+    assert_eq!(statuses(&told), ["name success", "text success"]);
+    let left = |file: &str| serde_json::json!({"file": file, "reason": "binary"});
+    assert_eq!(
+        told["not_reviewed"],
+        serde_json::json!([left("marked.txt"), left("new.png"), left("tracked.png")])
+    );
+    let warned: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains("is not UTF-8")).collect();
+    assert_eq!(warned.len(), 2, "{outcome}");
+    assert!(warned[0].contains("`also.py`") && warned[1].contains("`latin.py`"), "{outcome}");
+    let prompts = project.journal().prompts();
+    let shown = |text: &str| prompts.iter().filter(|(_, prompt)| prompt.contains(text)).count();
+    assert_eq!(
+        (shown("+caf\u{fffd}! \u{fffd}\n"), shown("canary"), shown("lines.py")),
+        (1, 0, 1),
+        "{prompts:?}"
+    );
 }
 
 // What is not text by its content is not sent, though an attribute calls it text, and the report says so
