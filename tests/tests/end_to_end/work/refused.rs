@@ -242,14 +242,16 @@ fn a_plan_is_printed_and_nothing_is_done() {
     commit(&project);
     let before = project.snapshot();
     let outcome = work(&project, &["--list"]).run().exits(0);
-    insta::assert_snapshot!(outcome.stdout, @"
+    insta::assert_snapshot!(outcome.stdout, @r#"
     ISSUE  TITLE        DEFINITION              BASE  AFTER  GATES                               TURNS  LABELS
     #8     Another      it (the issue)          main         pre-loop post-completion before-pr  ≤ 20   saihai:queued
     #7     Login fails  it (`work.definition`)  main  #8     pre-loop post-completion before-pr  ≤ 20   saihai:queued
     issues from folder (default)
     results to local: branches stay in this repository (default); not merged (default)
     1 issue at a time (default)
-    ");
+    work begins at `main` (checked out now)
+    default: from = ".saihai/issues", branch_prefix = "feature/", auto = false, gates = ["pre-loop","post-completion","before-pr"], worktree_root = ".worktrees", copy_files = [], labels = true, label_prefix = "saihai", comments = "none", cleanup = "delivered"
+    "#);
     assert_eq!(project.snapshot(), before);
     untouched(&project);
     // What it can cost, where prices say so.

@@ -46,9 +46,40 @@ fn every_default_is_said_before_anything_starts() {
         "branches stay in this repository (default)",
         "not merged (default)",
         "1 issue at a time (default)",
+        "work begins at `main` (checked out now)",
+        "`--auto`: auto = true",
+        "default: from = \".saihai/issues\", branch_prefix = \"feature/\", gates = ",
+        "worktree_root = \".worktrees\", copy_files = [], labels = true, label_prefix = \"saihai\", comments = \"none\", cleanup = \"delivered\"",
     ] {
         assert!(said(default) < begins, "{default}: {outcome}");
     }
+    // The same where a program reads the results: they are on stdout, and it is said on stderr.
+    project.write(".saihai/issues/9.md", "# A third\n");
+    let json = auto(&project, &["--issues", "9", "--json", "--keep"]).exits(0);
+    assert!(json.stderr.contains("`--keep`: cleanup = \"never\""), "{json}");
+    assert_eq!(json.json().len(), 2);
+    // Whoever says something is named: a flag, the definition, a file, and nobody.
+    project.write(
+        "orch.yml",
+        "gates: [before-pr]\nhats:\n  h: {name: H, triggers: [task.start], publishes: [task.go], instructions: x}\n",
+    );
+    let settings = "[work]\ndefinition = \"orch\"\nlabel_prefix = \"x\"\ngates = []\nbase = \"main\"\n";
+    project.write(".saihai/config.toml", settings);
+    let list =
+        |flags: &[&str]| project.saihai([&["work", "--list", "--jobs", "3"], flags].concat()).run().exits(0);
+    let plan = list(&["--json"]).json()[0].clone();
+    let origin = |key: &str| {
+        let said = plan["settings"].as_array().expect("settings").iter().find(|said| said["key"] == key);
+        said.map(|said| format!("{} by {}", said["value"], said["origin"].as_str().unwrap_or_default()))
+    };
+    assert_eq!(origin("jobs").as_deref(), Some("3 by `--jobs`"));
+    assert_eq!(origin("gates").as_deref(), Some("[\"before-pr\"] by the definition"));
+    assert_eq!(origin("label_prefix").as_deref(), Some("\"x\" by .saihai/config.toml:3"));
+    assert_eq!(origin("comments").as_deref(), Some("\"none\" by default"));
+    assert_eq!((&plan["base_from"], &plan["base"]), (&"`work.base`".into(), &"main".into()));
+    let text = list(&[]).stdout;
+    assert!(text.contains("\n`orch`: gates = [\"before-pr\"]\n"), "{text}");
+    assert!(text.contains("\n.saihai/config.toml:3: label_prefix = \"x\"\n"), "{text}");
     project.write(".saihai/config.toml", "");
     project.write(".saihai/issues/8.md", "# Another\n");
     let unnamed = auto(&project, &["--issues", "8"]).exits(2);

@@ -28,6 +28,8 @@ pub(super) struct Ready {
     pub(super) texts: Vec<TextFile>,
     /// What is set about work, with what the definition itself says of it.
     pub(super) work: WorkSettings,
+    /// What it says of it.
+    pub(super) wishes: Wishes,
     /// It says yes at every gate.
     pub(super) auto: bool,
     /// It wants what an issue depends on to be worked on as well.
@@ -100,6 +102,7 @@ impl Ready {
             language,
             texts,
             work,
+            wishes,
             auto,
             resolve,
         };

@@ -18,6 +18,7 @@ mod labeller;
 mod merged;
 mod merging;
 pub(crate) mod one;
+mod origins;
 mod plan;
 mod result;
 mod selection;
@@ -205,7 +206,7 @@ impl Work {
         self.say_odd(&mut listing, &ground, streams)?;
         if self.list {
             if self.flags.json {
-                planned.write(&listing, &ground, &mut streams.out)?;
+                planned.write(&listing, &ground, self, &mut streams.out)?;
             } else {
                 planned.print(&listing, &ground, self, &mut streams.out)?;
             }
@@ -218,7 +219,7 @@ impl Work {
             }
             return Ok(exit::DONE);
         }
-        if !self.flags.json && !listing.plan.items.is_empty() {
+        if !listing.plan.items.is_empty() {
             planned.print(&listing, &ground, self, &mut streams.err)?;
         }
         planned.find_all(&listing, &ground, self)?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use saihai_config::delivery::Wishes;
 use saihai_config::{DiskSource, ForgeKind, RememberedSource};
 use saihai_engine::work::Obstacle;
 use saihai_model::{Issue, IssueNumber, IssueSource, Usd};
@@ -13,6 +14,7 @@ use super::again::{acts, standing};
 use super::base::{BaseChoice, Checked};
 use super::definition::{Ready, chosen, origin};
 use super::ground::Ground;
+use super::origins;
 use super::selection::Listing;
 use crate::error::Error;
 use crate::json;
@@ -46,6 +48,7 @@ struct PlanObject<'a> {
     definition: &'a str,
     definition_from: &'a str,
     base: &'a str,
+    base_from: &'a str,
     branch: String,
     after: &'a [IssueNumber],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +61,8 @@ struct PlanObject<'a> {
     /// How it stands, where no forge shows it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     labels: Vec<String>,
+    /// What else counts for it, each with who says so.
+    settings: Vec<origins::Said>,
 }
 
 impl Planned {
@@ -199,7 +204,13 @@ impl Planned {
     }
 
     /// The same for programs.
-    pub(super) fn write(&self, listing: &Listing, ground: &Ground, out: &mut Stream) -> io::Result<()> {
+    pub(super) fn write(
+        &self,
+        listing: &Listing,
+        ground: &Ground,
+        flags: &Work,
+        out: &mut Stream,
+    ) -> io::Result<()> {
         for item in &listing.plan.items {
             let Some((planned, ready)) = self.ready(item.number) else { continue };
             let object = PlanObject {
@@ -208,6 +219,7 @@ impl Planned {
                 definition: &planned.definition,
                 definition_from: &planned.by,
                 base: &planned.base.branch,
+                base_from: &planned.base.by,
                 branch: item.number.branch(&ready.work.branch_prefix),
                 after: &item.after,
                 blocked: item.obstacle.map(obstacle_words),
@@ -215,6 +227,7 @@ impl Planned {
                 most_turns: ready.most_calls(),
                 most_usd: ready.most_usd(ground).map(Usd::dollars),
                 labels: labels(item.number, listing, ground, ready),
+                settings: origins::all(ground, flags, &ready.wishes),
             };
             json::line(out, "plan", object)?;
         }
@@ -248,11 +261,36 @@ impl Planned {
             format!("results to {forge} ({}); {merge} ({})", origin("forge"), origin("merge")),
             format!("{} at a time ({})", count(u64::from(work.jobs), "issue"), origin("jobs")),
         ];
+        lines.extend(self.bases());
+        let all = origins::all(ground, flags, &Wishes::default());
+        lines.extend(origins::lines(&all, &["source", "forge", "merge", "jobs"]));
+        lines.extend(self.own_words(ground, flags));
         let stand_in = ground.repository.frozen().stand_in();
         lines.extend(stand_in.map(|name| format!("commits are by `{name}`: git knows nobody else here")));
         lines.extend(budget_words(&work.budget).map(|budget| format!("all together may cost {budget}")));
         lines.extend(budget_words(&work.budget_per_issue).map(|budget| format!("each may cost {budget}")));
         lines
+    }
+}
+
+impl Planned {
+    /// Where work begins, each once.
+    fn bases(&self) -> BTreeSet<String> {
+        let bases = self.items.values().map(|item| &item.base);
+        bases.map(|base| format!("work begins at `{}` ({})", visible_line(&base.branch), base.by)).collect()
+    }
+
+    /// What definitions say themselves of the work with them.
+    fn own_words(&self, ground: &Ground, flags: &Work) -> BTreeSet<String> {
+        let mut words = BTreeSet::new();
+        for item in self.items.values() {
+            let mut said = origins::all(ground, flags, &item.ready.wishes);
+            said.retain(|said| said.origin == origins::DEFINITION);
+            let name = format!("`{}`", visible_line(&item.definition));
+            let lines = origins::lines(&said, &[]);
+            words.extend(lines.iter().map(|line| line.replacen(origins::DEFINITION, &name, 1)));
+        }
+        words
     }
 }
 
