@@ -163,8 +163,8 @@ fn asked_again_every_issue_is_gone_on_with_told_of_or_begun_again() {
     let first = auto(&project, &[]).exits(1);
     assert_eq!(outcomes(&first), ["#1 provider", "#2 failed", "#3 limited", "#4 branch-ready"], "{first}");
     assert!(first.stdout.contains("no key"), "{first}");
-    let limited = first.stdout.lines().find(|line| line.starts_with("#3: raise the limit")).expect("a hint");
-    assert!(limited.contains("saihai resume ") && limited.contains("-issue-3"), "{limited}");
+    let limited = first.stdout.lines().find(|line| line.starts_with("#3: `saihai resume ")).expect("a hint");
+    assert!(limited.ends_with("-issue-3 --max-iterations 8` goes on with it"), "{limited}");
     let runs = project.runs();
     std::fs::remove_dir_all(project.root().join(".worktrees/issue-1")).expect("its worktree");
     project.write(".saihai/issues/1.md", "# Unfinished\n\nAnd more.\n");
