@@ -282,6 +282,7 @@ impl Work {
             labels: self.label.clone(),
             project: self.project.clone(),
             status: self.project_status.clone(),
+            retries: self.retry,
             resolving: BTreeSet::new(),
             dependencies: match (self.resolve_deps, self.ignore_deps) {
                 (true, _) => Dependencies::Resolve,

@@ -26,6 +26,8 @@ pub(super) struct Selection {
     pub(super) project: Option<ProjectName>,
     pub(super) status: Option<String>,
     pub(super) dependencies: Dependencies,
+    /// Those that failed are begun again.
+    pub(super) retries: bool,
     /// Those whose definitions want what they depend on to be worked on as well.
     pub(super) resolving: BTreeSet<IssueNumber>,
 }
@@ -86,7 +88,9 @@ impl Selection {
         };
         let selected = self.selected(&source, &mut listing).await?;
         let resolving = &self.resolving;
-        let mut looking = Looking { ground, source: &source, resolving, listing, known: BTreeMap::new() };
+        let retried = selected.iter().map(|issue| issue.number).filter(|_| self.retries).collect();
+        let known = BTreeMap::new();
+        let mut looking = Looking { ground, source: &source, resolving, retried, listing, known };
         for issue in &selected {
             looking.know(issue.number, Some(issue.clone())).await?;
         }
@@ -188,6 +192,8 @@ struct Looking<'a> {
     ground: &'a Ground,
     source: &'a Origin,
     resolving: &'a BTreeSet<IssueNumber>,
+    /// Those that are begun again, whatever a person has made of them.
+    retried: BTreeSet<IssueNumber>,
     listing: Listing,
     known: BTreeMap<IssueNumber, Known>,
 }
@@ -279,7 +285,8 @@ impl Looking<'_> {
                 | WorkOutcome::Blocked
                 | WorkOutcome::Conflict,
             ) => {
-                let merged = merged::by_hand(self.ground, issue, &past).await?;
+                let is_retried = self.retried.contains(&issue.number);
+                let merged = !is_retried && merged::by_hand(self.ground, issue, &past).await?;
                 Ok(merged.then_some(WorkOutcome::Merged))
             }
             // Its run goes on, and looks itself.
