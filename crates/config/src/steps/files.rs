@@ -195,17 +195,9 @@ impl Files {
 /// S-60: what `stepMachine` says once more must be what stands elsewhere.
 fn check_agreement(agent: &Agent, begins: Option<&Located<String>>, diagnostics: &mut Diagnostics) {
     let conditions = agent.completion.iter().flat_map(|own| own.all());
-    let said = conditions.filter_map(|condition| match condition {
-        Condition::Flow { registry: path, entry } => Some([(path, agent.registry.as_ref()), (entry, begins)]),
-        Condition::Iterations(_)
-        | Condition::Keyword { .. }
-        | Condition::Issue
-        | Condition::File { .. }
-        | Condition::Checks(_)
-        | Condition::Signal { .. }
-        | Condition::Phase(_)
-        | Condition::Composite(..)
-        | Condition::Custom(_) => None,
+    let said = conditions.filter_map(|condition| {
+        let Condition::Flow { registry: path, entry } = condition else { return None };
+        Some([(path, agent.registry.as_ref()), (entry, begins)])
     });
     for (again, first) in said.flatten() {
         let (Some(again), Some(first)) = (again, first) else { continue };

@@ -22,18 +22,18 @@ pub(super) enum Way {
 
 /// Which way an expression has to be searched for.
 pub(super) fn way(whole: &Flagged) -> Way {
-    let needs = whole.any(&mut |part| match &part.part {
-        Part::Look { .. } | Part::Back(_) | Part::Atomic(_) | Part::Conditional { .. } => true,
-        Part::Repeat { greed, .. } => *greed == Greed::Possessive,
+    let needs = whole.any(&mut |part| {
         // Between bytes of one character, a boundary of ASCII words is no place in a text.
-        Part::At(Anchor::NotWord) => part.flags.ascii,
-        Part::Literal(_)
-        | Part::Any
-        | Part::Class { .. }
-        | Part::At(_)
-        | Part::Sequence(_)
-        | Part::Either(_)
-        | Part::Capture(..) => false,
+        let bounds_ascii = part.flags.ascii && part.part == Part::At(Anchor::NotWord);
+        let looks = matches!(
+            part.part,
+            Part::Look { .. }
+                | Part::Back(_)
+                | Part::Atomic(_)
+                | Part::Conditional { .. }
+                | Part::Repeat { greed: Greed::Possessive, .. }
+        );
+        bounds_ascii || looks
     });
     if needs || ends_inside(whole, true) { Way::Backtracking } else { Way::Linear }
 }

@@ -19,21 +19,10 @@ pub(super) fn check(whole: &Flagged) -> Result<(), BadPattern> {
 
 fn rounds(part: &Flagged) -> u64 {
     let inside = part.part.inside().into_iter().map(rounds);
-    match &part.part {
-        Part::Repeat { least, most, .. } => {
-            let own = u64::from(most.unwrap_or(*least).max(1));
-            own.saturating_mul(inside.max().unwrap_or(1).max(1))
-        }
-        Part::Sequence(_) => inside.fold(0, u64::saturating_add),
-        Part::Literal(_)
-        | Part::Any
-        | Part::Class { .. }
-        | Part::At(_)
-        | Part::Back(_)
-        | Part::Either(_)
-        | Part::Capture(..)
-        | Part::Atomic(_)
-        | Part::Look { .. }
-        | Part::Conditional { .. } => inside.max().unwrap_or(1),
+    if matches!(part.part, Part::Sequence(_)) {
+        return inside.fold(0, u64::saturating_add);
     }
+    let most_inside = inside.max().unwrap_or(1);
+    let Part::Repeat { least, most, .. } = &part.part else { return most_inside };
+    u64::from(most.unwrap_or(*least).max(1)).saturating_mul(most_inside.max(1))
 }
