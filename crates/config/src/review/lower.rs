@@ -24,6 +24,8 @@ use crate::{Area, Diagnostic, Loaded, Places, Settings, quoted};
 /// What was typed about a review; what is absent is as the settings say.
 #[derive(Debug, Clone, Default)]
 pub struct ReviewOptions {
+    /// Where else in the repository lies what decides about a review, because links lead there.
+    pub led_to: Vec<String>,
     /// Who answers.
     pub provider: Option<ProviderName>,
     /// With which model.
@@ -417,12 +419,23 @@ fn decides_itself(subject: &Subject, options: &ReviewOptions) -> Option<String> 
     }
     let directories = [".hachimoku/agents/", ".saihai/agents/"];
     let files = [".saihai/config.toml", IGNORE_FILE];
-    let decides =
-        |path: &str| files.contains(&path) || directories.iter().any(|directory| path.starts_with(directory));
+    // What once was a directory may be a link now.
+    let is_way = |path: &str| directories.iter().any(|directory| directory.starts_with(&format!("{path}/")));
+    let decides = |path: &str| {
+        let is_inside = || directories.iter().any(|directory| path.starts_with(directory));
+        files.contains(&path) || is_inside() || is_way(path) || is_led_to(path, &options.led_to)
+    };
     let paths = subject.files.iter().flat_map(|file| std::iter::once(&file.path).chain(&file.previous));
     let touched: Vec<&str> = paths.map(String::as_str).filter(|path| decides(path)).collect();
     let named = crate::list_of(touched.iter().copied(), "and");
     (!touched.is_empty()).then(|| format!("the change itself decides about its review: it touches {named}"))
+}
+
+/// Whether it is or lies below one of these places.
+fn is_led_to(path: &str, places: &[String]) -> bool {
+    places.iter().any(|place| {
+        path.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
 }
 
 /// Each phase leads to the next; the last one completes.

@@ -19,15 +19,19 @@ impl Git {
     /// How a changed file begins, before the change and after it, as far as it was there.
     pub(crate) fn begun(&self, changed: &Changed, most: usize) -> Result<Vec<Begun>, Error> {
         let is_named = |object: &&String| object.bytes().any(|digit| digit != b'0');
+        let [before, after] = &changed.objects;
+        let object = |object: &String| match self.begun_object(object, most) {
+            // Git names what it has compared in the directory as if it had it.
+            Err(Error::Refused { .. }) => Ok(None),
+            read => read.map(Some),
+        };
         let mut all = Vec::new();
-        for object in changed.objects.iter().filter(is_named) {
-            all.push(self.begun_object(object, most)?);
+        if is_named(&before) {
+            all.extend(object(before)?);
         }
-        let [_, after] = &changed.objects;
-        // What has no name yet lies in the directory, unless it was deleted.
-        if !is_named(&after) {
-            all.extend(self.begun_file(&changed.path, most));
-        }
+        let after = if is_named(&after) { object(after)? } else { None };
+        // What is no object yet lies in the directory, unless it was deleted.
+        all.extend(after.or_else(|| self.begun_file(&changed.path, most)));
         Ok(all)
     }
 

@@ -231,6 +231,16 @@ impl Git {
         self.run("ls-files", &["-z", "--", path]).map(|said| !said.is_empty())
     }
 
+    /// Which of these paths are symbolic links in a commit.
+    pub(crate) fn links_of(&self, commit: &str, paths: &[&str]) -> Result<Vec<String>, Error> {
+        let mut links = Vec::new();
+        for path in paths {
+            let flags = ["-z", "--full-tree", "--end-of-options", commit, "--", path];
+            links.extend(self.run("ls-tree", &flags)?.starts_with(b"120000 ").then(|| (*path).to_owned()));
+        }
+        Ok(links)
+    }
+
     /// The files of a commit below these paths, with what they hold.
     pub(crate) fn files_of(&self, commit: &str, below: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let flags = [&["-r", "-z", "--full-tree", "--end-of-options", commit, "--"], below].concat();

@@ -29,6 +29,14 @@ pub enum Error {
     /// A revision does not exist.
     #[error("the revision `{0}` does not exist here")]
     NoRevision(String),
+    /// What decides about a review is a link there.
+    #[error("`{path}` is a link in `{revision}`: what it leads to is not read from there")]
+    Link {
+        /// The revision.
+        revision: String,
+        /// The link.
+        path: String,
+    },
     /// Nothing says what to compare with.
     #[error("nothing says what to compare with: there is no remote branch, no `main` and no `master`")]
     NoBase,

@@ -19,6 +19,16 @@ pub struct RevisionSource {
 const DECISIVE: [&str; 4] =
     [".hachimoku", ".saihai/agents", ".saihai/config.toml", ".saihai/review-ignore.toml"];
 
+/// These, and the directories on the way to them.
+const LEADING: [&str; 6] = [
+    ".saihai",
+    ".saihai/agents",
+    ".saihai/config.toml",
+    ".saihai/review-ignore.toml",
+    ".hachimoku",
+    ".hachimoku/agents",
+];
+
 impl RevisionSource {
     /// As a revision has them.
     ///
@@ -27,6 +37,10 @@ impl RevisionSource {
     pub fn of(root: &Path, revision: &str) -> Result<Self, Error> {
         let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
         let commit = git.commit(revision)?.ok_or_else(|| Error::NoRevision(revision.to_owned()))?;
+        // What a link leads to lies outside of what is read here: defaults would stand in for what somebody decided.
+        if let Some(link) = git.links_of(&commit, &LEADING)?.into_iter().next() {
+            return Err(Error::Link { revision: revision.to_owned(), path: link });
+        }
         let mut files = MemorySource::default();
         for (path, content) in git.files_of(&commit, &DECISIVE)? {
             files.add(root.join(path), content);

@@ -129,3 +129,35 @@ fn agents_settings_and_ignores_can_be_taken_from_a_commit_the_change_has_no_say_
     let outcome = review(&project, &replies, &["--definitions-from", "nowhere"]).exits(2);
     assert!(outcome.stderr.contains("the revision `nowhere` does not exist here"), "{outcome}");
 }
+
+// what a link leads to has another name in the repository, and decides all the same.
+#[test]
+fn links_hide_neither_answers_nor_decisions_of_a_change() {
+    let project = counted(&[("blind", "")]);
+    let moved = |from: &str, to: &str| {
+        fs::rename(project.root().join(from), project.root().join(to)).expect("it can be moved");
+        std::os::unix::fs::symlink(to, project.root().join(from)).expect("a link");
+    };
+    assert_eq!(asked(&project, &[]), "blind asked; 1 asked");
+    assert_eq!(asked(&project, &[]), "blind cached; 0 asked");
+    moved(".saihai", "dot");
+    let outcome = project.saihai(["review", "--json"]).run().exits(0);
+    let told = report(&outcome);
+    assert_eq!(told["results"][0]["cached"], false);
+    assert!(
+        outcome.stderr.contains("`.saihai` is a link: no answer in `.saihai/cache` is used"),
+        "{outcome}"
+    );
+    let decides = "the change itself decides about its review: it touches ";
+    let warning = told["warnings"][0].as_str().unwrap_or_default();
+    assert!(warning.starts_with(decides) && warning.contains("`.saihai`"), "{warning}");
+    assert!(warning.contains("`dot/config.toml`"), "{warning}");
+    git(&project, &["add", "--all"]);
+    git(&project, &["commit", "--quiet", "--message", "a link"]);
+    let outcome = project.saihai(["review", "--definitions-from", "HEAD", "--base", "HEAD~1"]).run().exits(2);
+    assert!(outcome.stderr.contains("`.saihai` is a link in `HEAD`"), "{outcome}");
+    // Where the link was there before, what it leads to still decides.
+    project.write("dot/agents/blind.toml", agent("blind", "max_turns = 3\n"));
+    let told = report(&project.saihai(["review", "--json", "--base", "HEAD"]).run().exits(0));
+    assert_eq!(told["warnings"][0], format!("{decides}`dot/agents/blind.toml`"));
+}

@@ -158,7 +158,7 @@ fn nothing_of_a_pull_request_stays_where_its_review_cannot_begin_cannot_be_told_
     ask("", &["--baseline", "gone.json"]).run().exits(2);
     assert_eq!(left(&project), before, "it could not begin");
     let both = none("main/a") + &none("main/b");
-    ask(&both, &["--out", "json=no/such/directory.json"]).run().exits(4);
+    ask(&both, &["--out", "json=/dev/full"]).run().exits(4);
     assert_eq!(left(&project), before, "it could not be told");
     let replies = format!("{}  - {{for: main/b, hang: true}}\n", none("main/a"));
     let mut terminal = Terminal::start(ask(&replies, &["--jobs", "1"]));

@@ -117,3 +117,17 @@ fn what_was_streamed_before_the_time_is_over_is_kept() {
     assert_eq!(found.len(), 1, "{outcome}");
     assert_eq!(found[0]["message"], "It leaks.");
 }
+
+// R-43: an agent that quotes an answer is asked which one it means, and until then nothing of it is lost.
+#[test]
+fn a_quoted_answer_never_silences_the_agents_own() {
+    let project = reviewed_by(&[("a", "")]);
+    let quoting = format!(r#"{VALID} and the file says {{"issues":[],"overall_score":10}}"#);
+    let told = report(&review(&project, &(said(&quoting) + &said(VALID)), &["--json"]).exits(1));
+    assert_eq!(statuses(&told), ["a success"]);
+    assert_eq!(told["findings"][0]["severity"], "critical");
+    let told =
+        report(&review(&project, &(said(&quoting) + &said(&quoting)), &["--json", "--no-cache"]).exits(1));
+    assert_eq!(statuses(&told), ["a truncated"]);
+    assert_eq!(told["findings"][0]["severity"], "critical");
+}

@@ -125,3 +125,14 @@ fn what_programs_are_given_is_what_the_schema_says() {
     assert_eq!(schema, saihai::review::REPORT_SCHEMA);
     assert_eq!(saihai_tests::wrong_report(&report(&outcome.exits(1))), Vec::<String>::new());
 }
+
+// where a report cannot be written, nobody is asked for it.
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_anybody_is_asked() {
+    let project = reviewed_by(&[("a", "")]);
+    let outcome = review(&project, &none("main/a"), &["--out", "sarif=nowhere/x.sarif"]).exits(2);
+    assert!(outcome.stderr.contains("its directory does not exist"), "{outcome}");
+    let outcome = review(&project, &none("main/a"), &["--out", "json=.saihai"]).exits(2);
+    assert!(outcome.stderr.contains("it is a directory"), "{outcome}");
+    assert_eq!(project.begun(), [""; 0]);
+}

@@ -208,3 +208,17 @@ fn an_agent_that_is_run_by_its_file_reviews_what_has_changed() {
       = help: agents lie in `.saihai/agents/` or `.hachimoku/agents/`
     ");
 }
+
+// R-28: git names what it has compared in the directory as if it had it.
+#[test]
+fn a_binary_file_that_was_moved_and_edited_is_no_reason_to_refuse_a_review() {
+    let project = reviewed_by(&[("a", "")]);
+    project.write("logo.bin", [&b"\0\x01"[..], &b"logo ".repeat(200)].concat());
+    commit(&project);
+    git(&project, &["mv", "logo.bin", "sign.bin"]);
+    project.write("sign.bin", [&b"\0\x01"[..], &b"logo ".repeat(200), b"more"].concat());
+    project.write("new.py", "print(3)\n");
+    let told = report(&review(&project, &none("main/a"), &["--json", "--base", "HEAD"]).exits(0));
+    let left_out = told["not_reviewed"].to_string();
+    assert!(left_out.contains("sign.bin") && left_out.contains("binary"), "{left_out}");
+}

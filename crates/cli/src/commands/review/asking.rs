@@ -167,10 +167,10 @@ pub(crate) fn say(
     let said = Said { report: &report, language: report_language(workflow) };
     let form = plan.format.as_deref().and_then(Form::named).unwrap_or(Form::Md);
     said.print(form, &mut streams.out)?;
-    for planned in &plan.written {
-        said.write(&Written::planned(planned))?;
-    }
+    let written: Vec<_> = plan.written.iter().map(|file| said.write(&Written::planned(file))).collect();
     said.summarise(form, streams);
+    // One that cannot be written takes none of the others away.
+    written.into_iter().collect::<Result<(), Error>>()?;
     if finish.ending.is_none() {
         streams.note(&format!("continue with `saihai resume {}`", directory.id()));
     }

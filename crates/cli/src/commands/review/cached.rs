@@ -23,6 +23,12 @@ pub(super) fn state(root: &Path, head: Option<&str>, streams: &mut Streams) -> C
         Cache::of_project(root).sweep(SystemTime::now());
         return Cached::Blind;
     };
+    // What a link leads to may well be under version control under another name.
+    let ways = [".saihai", DIRECTORY, ".saihai/cache/review"];
+    if let Some(link) = ways.iter().find(|way| root.join(way).is_symlink()) {
+        streams.warning(&format!("`{link}` is a link: no answer in `{DIRECTORY}` is used"));
+        return Cached::Never;
+    }
     if git.tracks(DIRECTORY).unwrap_or(true) {
         streams.warning(&format!("`{DIRECTORY}` is under version control: no answer in it is used"));
         return Cached::Never;

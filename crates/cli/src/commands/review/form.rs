@@ -50,6 +50,18 @@ impl Written {
         Self { form: self.form, file: current.join(&self.file) }
     }
 
+    /// Refuses a file that could not be written, before anybody is asked and paid.
+    pub(super) fn insist(&self) -> Result<(), Error> {
+        let why = match self.file.parent() {
+            _ if self.file.is_dir() => "it is a directory",
+            Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+                "its directory does not exist"
+            }
+            Some(_) | None => return Ok(()),
+        };
+        Err(Error::usage(format!("the report cannot be written to `{}`: {why}", self.file.display())))
+    }
+
     /// As it is planned.
     pub(super) fn plan(&self) -> PlannedFile {
         PlannedFile { format: self.form.name().to_owned(), path: self.file.display().to_string() }

@@ -126,8 +126,11 @@ impl Review {
         };
         remark_on(&subject, streams);
         options.format = Some(self.report.form().name().to_owned());
-        options.written =
-            self.report.files().iter().map(|file| file.from(&project.places.current).plan()).collect();
+        let files = self.report.files();
+        let files: Vec<_> = files.iter().map(|file| file.from(&project.places.current)).collect();
+        files.iter().try_for_each(form::Written::insist)?;
+        options.written = files.iter().map(form::Written::plan).collect();
+        options.led_to = subject::led_to(&project.places);
         options.ignores = ignores::read(&*source, &project, strict, streams)?;
         options.branch = match self.pr {
             Some(number) => Some(format!("#{number}")),

@@ -84,6 +84,19 @@ fn meant(word: &str, places: &Places) -> Result<Meant, Error> {
     }
 }
 
+/// Where in the repository lies what decides about a review, as far as links lead there.
+pub(super) fn led_to(places: &Places) -> Vec<String> {
+    const DECISIVE: [&str; 4] =
+        [".hachimoku/agents", ".saihai/agents", ".saihai/config.toml", ".saihai/review-ignore.toml"];
+    let Ok(root) = places.root.canonicalize() else { return Vec::new() };
+    let led = DECISIVE.iter().filter_map(|own| {
+        let real = places.root.join(own).canonicalize().ok()?;
+        let inside = real.strip_prefix(&root).ok()?.to_str()?.to_owned();
+        (inside != *own).then_some(inside)
+    });
+    led.collect()
+}
+
 /// What to do about it.
 pub(super) fn refusal(error: SubjectError) -> Error {
     let message = sentence(&error);
@@ -92,6 +105,9 @@ pub(super) fn refusal(error: SubjectError) -> Error {
         SubjectError::NoRepository(_) => Error::usage(message).hint("name files to review them whole"),
         SubjectError::NoRevision(_) => {
             Error::usage(message).hint("`git fetch` brings revisions of the remote")
+        }
+        SubjectError::Link { .. } => {
+            Error::usage(message).hint("name a revision in which it is a file or a directory")
         }
         SubjectError::NoBase => Error::usage(message).hint("say it: `saihai review --base REVISION`"),
         SubjectError::NoMergeBase(_) => {

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::git::{self, revision};
 use super::{Input, Reach, Tool};
 
+/// Whatever the configuration says, no git is started inside a submodule: that one has a configuration of its own.
+const SUBMODULES: &str = "--submodule=short";
+
 pub(super) static DIFF: Tool = Tool {
     name: "git_diff",
     description: "Shows what differs between two revisions, as a unified diff.",
@@ -23,6 +26,7 @@ pub(super) static DIFF: Tool = Tool {
         let (from, to) = (revision(input.required("from")?)?, revision(input.text("to")?.unwrap_or("HEAD"))?);
         let context = format!("--unified={}", input.number_of("context", 0..=50)?.unwrap_or(3));
         let mut arguments = words(&["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"]);
+        arguments.extend(words(&[SUBMODULES]));
         arguments.extend(words(&[&context, "--end-of-options", from, to, "--"]));
         arguments.extend(paths(reach, input)?);
         git::run(reach, &arguments)
@@ -70,7 +74,7 @@ pub(super) static SHOW: Tool = Tool {
             Some(path) => format!("{rev}:{}", reach.allowed(path)?),
             None => format!("{rev}^{{commit}}"),
         };
-        let mut arguments = words(&["show", "--no-color", "--no-ext-diff", "--no-textconv"]);
+        let mut arguments = words(&["show", "--no-color", "--no-ext-diff", "--no-textconv", SUBMODULES]);
         arguments.extend(words(&["--format=%H %as %an: %B", "--end-of-options", &what, "--"]));
         git::run(reach, &arguments)
     },
@@ -238,6 +242,38 @@ mod tests {
             (&BLAME, json!({"path": "a.py"})),
         ] {
             run(place.path(), tool, &input).unwrap();
+            assert!(!marker.exists(), "{} ran something", tool.name);
+        }
+    }
+
+    // a submodule has a configuration of its own, which no git of ours is to be run under.
+    #[test]
+    fn nothing_a_submodule_is_set_to_run_is_run() {
+        let (place, inner) = (repository(), repository());
+        let git = |directory: &Path, arguments: &[&str]| {
+            let mut git = std::process::Command::new("git");
+            git.args([
+                "-c",
+                "user.name=T",
+                "-c",
+                "user.email=t@example.com",
+                "-c",
+                "protocol.file.allow=always",
+            ]);
+            git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+            let done = git.args(arguments).current_dir(directory).output().unwrap();
+            assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        };
+        let from = inner.path().display().to_string();
+        git(place.path(), &["submodule", "--quiet", "add", &from, "sub"]);
+        git(place.path(), &["commit", "--quiet", "--message", "with a submodule"]);
+        let marker = place.path().join("ran");
+        let program = format!("touch {}; cat", marker.display());
+        git(&place.path().join("sub"), &["config", "diff.external", &program]);
+        git(place.path(), &["config", "diff.submodule", "diff"]);
+        for (tool, input) in [(&DIFF, json!({"from": "HEAD~1"})), (&SHOW, json!({"rev": "HEAD"}))] {
+            let said = run(place.path(), tool, &input).unwrap();
+            assert!(said.contains("Subproject commit"), "{said}");
             assert!(!marker.exists(), "{} ran something", tool.name);
         }
     }

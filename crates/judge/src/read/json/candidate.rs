@@ -8,7 +8,7 @@ use saihai_model::Json;
 use super::super::excerpt;
 use super::super::fence::Block;
 use super::super::reply::Reply;
-use super::object;
+use super::{object, unambiguous};
 
 /// A JSON object that may be the value.
 #[derive(Debug)]
@@ -62,9 +62,23 @@ pub(super) struct Parsed<'a> {
     pub(super) broken: Vec<String>,
 }
 
+/// Which objects outside fences may be the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bare {
+    /// The last one.
+    Last,
+    /// Each of them.
+    All,
+}
+
 /// All candidates in the order they are tried (S-44): the provider's value, the fenced blocks from the last to the
 /// first, the whole reply, the last object outside fences.
-pub(super) fn all<'a>(reply: &Reply<'_>, structured: Option<&'a Json>, taken: &[usize]) -> Parsed<'a> {
+pub(super) fn all<'a>(
+    reply: &Reply<'_>,
+    structured: Option<&'a Json>,
+    taken: &[usize],
+    bare: Bare,
+) -> Parsed<'a> {
     let mut parsed = Parsed::default();
     parsed.candidates.extend(structured.and_then(Candidate::borrowed));
     for block in reply.fences().blocks.iter().rev() {
@@ -77,12 +91,21 @@ pub(super) fn all<'a>(reply: &Reply<'_>, structured: Option<&'a Json>, taken: &[
     }
     let whole = reply.page.text().trim().trim_start_matches('\u{feff}');
     if whole.starts_with('{') {
-        parsed.candidates.extend(serde_json::from_str(whole).ok().and_then(Candidate::owned));
+        parsed.candidates.extend(unambiguous::parse(whole).ok().and_then(Candidate::owned));
     }
-    let last = object::last(reply);
-    parsed
-        .candidates
-        .extend(last.and_then(|text| serde_json::from_str(text).ok()).and_then(Candidate::owned));
+    let bare = match bare {
+        Bare::Last => object::last(reply).into_iter().collect(),
+        Bare::All => object::all(reply),
+    };
+    for text in bare {
+        match unambiguous::parse(text) {
+            Ok(value) => parsed.candidates.extend(Candidate::owned(value)),
+            Err(error) if error.is_data() => {
+                parsed.add_broken(format!("the JSON object is ambiguous: {error}"));
+            }
+            Err(_) => {}
+        }
+    }
     parsed
 }
 
@@ -92,14 +115,20 @@ impl Parsed<'_> {
 
     fn add_block(&mut self, reply: &Reply<'_>, block: &Block<'_>) {
         let text = &reply.page.text()[reply.page.start(block.open + 1)..reply.page.start(block.close)];
-        match serde_json::from_str(text) {
+        match unambiguous::parse(text) {
             Ok(value) => self.candidates.extend(Candidate::owned(value)),
-            Err(error) if self.broken.len() < Self::TOLD => {
+            Err(error) => {
                 let line = reply.number(block.open);
                 let reason = excerpt::head(&error.to_string(), 200);
-                self.broken.push(format!("the block that begins on line {line} is no JSON: {reason}"));
+                let what = if error.is_data() { "is ambiguous" } else { "is no JSON" };
+                self.add_broken(format!("the block that begins on line {line} {what}: {reason}"));
             }
-            Err(_) => {}
+        }
+    }
+
+    fn add_broken(&mut self, what: String) {
+        if self.broken.len() < Self::TOLD {
+            self.broken.push(excerpt::head(&what, 300).to_string());
         }
     }
 }

@@ -4,30 +4,39 @@ use saihai_model::Json;
 
 use super::super::excerpt;
 use super::super::reply::Reply;
-use super::candidate::{self, Candidate, Parsed};
-use super::{Demand, Found, MISSING, cut_off, object};
+use super::candidate::{self, Bare, Candidate, Parsed};
+use super::{Demand, Found, MISSING, MOST, cut_off, object};
 use crate::review::Payload;
 
 /// The most problems that are told: an agent corrects what it is shown and is read again.
 const TOLD: usize = 20;
 /// What is said of a value whose end is missing.
 const CUT_OFF: &str = "the JSON object is cut off: its end is missing";
+/// What is said of a reply of which nobody knows what it means: an agent may have quoted what it read.
+const SEVERAL: &str = "several different JSON objects fit the schema: give exactly one";
 /// The longest one, in characters.
 const CHARACTERS: usize = 300;
 
-/// Finds the value: the first candidate with which nothing is wrong, else the first of which something can be kept, else
+/// Finds the value: what the provider gave as such; else the candidate with which nothing is wrong, and of several that
+/// differ the one with most findings, until it is known which was meant; else the first of which something can be kept, else
 /// the first that parses.
 pub(in super::super) fn read_items(
     reply: &Reply<'_>,
     structured: Option<&Json>,
     demand: Demand<'_>,
 ) -> Found {
-    let Parsed { candidates, broken } = candidate::all(reply, structured, demand.taken);
+    let Parsed { candidates, broken } = candidate::all(reply, structured, demand.taken, Bare::All);
     let read = |candidate: &Candidate<'_>| Payload::read("", demand.schema, candidate.value());
     let payloads: Vec<Payload> = candidates.iter().map(read).collect();
-    let valid = payloads.iter().position(|payload| payload.problems.is_empty());
+    let mut valid =
+        (0..payloads.len()).filter(|index| payloads[*index].problems.is_empty()).collect::<Vec<_>>();
+    if structured.is_some() && valid.first() == Some(&0) {
+        valid.truncate(1);
+    }
+    let differ = valid.iter().any(|index| candidates[*index].value() != candidates[valid[0]].value());
+    let richest = valid.iter().copied().rev().max_by_key(|index| payloads[*index].findings.len());
     let useful = || payloads.iter().position(|payload| !payload.is_empty());
-    let chosen = valid.or_else(useful).unwrap_or(0);
+    let chosen = richest.or_else(useful).unwrap_or(0);
     let (Some(payload), Some(candidate)) = (payloads.get(chosen), candidates.into_iter().nth(chosen)) else {
         return begun(reply, broken);
     };
@@ -37,7 +46,25 @@ pub(in super::super) fn read_items(
     if payload.problems.len() > TOLD {
         violations.push("and more".to_owned());
     }
-    Found { output: Some(candidate.into_value()), violations, ..Found::default() }
+    violations.extend(differ.then(|| SEVERAL.to_owned()));
+    let mut output = candidate.into_value();
+    violations.extend(fit(&mut output));
+    Found { output: Some(output), violations, ..Found::default() }
+}
+
+/// Leaves out the last items of what is too large to be passed on, and says so.
+fn fit(output: &mut Json) -> Option<String> {
+    let whole = output.to_string().len();
+    let mut bytes = whole;
+    let lists = output.as_object_mut().into_iter().flatten().filter_map(|(_, value)| value.as_array_mut());
+    for list in lists {
+        while bytes > MOST
+            && let Some(item) = list.pop()
+        {
+            bytes = bytes.saturating_sub(item.to_string().len() + 1);
+        }
+    }
+    (whole > MOST).then(|| format!("the JSON object has {whole} bytes; at most {MOST} are taken"))
 }
 
 /// A value that was only begun: what is whole of it can be kept, and it has to be asked for again.

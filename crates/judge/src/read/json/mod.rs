@@ -5,13 +5,14 @@ mod cut_off;
 mod items;
 mod object;
 mod schema;
+mod unambiguous;
 
 #[cfg(test)]
 mod tests;
 
 use saihai_model::{Json, Reading, Shaping};
 
-use self::candidate::{Candidate, Parsed};
+use self::candidate::{Bare, Candidate, Parsed};
 use self::schema::Schema;
 use super::reply::Reply;
 pub(super) use items::read_items;
@@ -60,7 +61,7 @@ impl Found {
 
 /// Finds the value (S-44): the first candidate that parses and satisfies the schema, else the first that parses.
 pub(super) fn read(reply: &Reply<'_>, structured: Option<&Json>, demand: Demand<'_>) -> Found {
-    let Parsed { candidates, broken } = candidate::all(reply, structured, demand.taken);
+    let Parsed { candidates, broken } = candidate::all(reply, structured, demand.taken, Bare::Last);
     let fixed = demand.shaping.map(|shaping| &shaping.fixed);
     let candidates: Vec<_> = candidates.into_iter().map(|one| one.with_fixed(fixed)).collect();
     let schema = match Schema::new(demand.schema) {

@@ -17,6 +17,22 @@ pub(super) fn last<'a>(reply: &Reply<'a>) -> Option<&'a str> {
     )
 }
 
+/// Every balanced object that stands outside fences and inside no other object, the last one first.
+pub(super) fn all<'a>(reply: &Reply<'a>) -> Vec<&'a str> {
+    let text = reply.page.text();
+    let mut all = Vec::new();
+    for (from, to) in outside(reply) {
+        for (start, end) in scan(&text[from..to]).0 {
+            let (first, last) = (reply.page.line_at(from + start), reply.page.line_at(from + end - 1));
+            if !reply.is_echo_in_context(first, last) {
+                all.push(&text[from + start..from + end]);
+            }
+        }
+    }
+    all.reverse();
+    all
+}
+
 /// What stands where a value was begun and never ended: in a block of JSON that was not closed, or behind everything else.
 pub(super) fn cut_off<'a>(reply: &Reply<'a>) -> Option<&'a str> {
     let (page, fences) = (&reply.page, reply.fences());
@@ -48,18 +64,18 @@ fn outside(reply: &Reply<'_>) -> Vec<(usize, usize)> {
 
 /// The last object of a text without fences, as its first byte and one past its last.
 fn last_in(text: &str) -> Option<(usize, usize)> {
-    scan(text).0
+    scan(text).0.pop()
 }
 
-/// The last object of a text, and where one begins that does not end.
-fn scan(text: &str) -> (Option<(usize, usize)>, Option<usize>) {
-    let mut found = None;
+/// The objects of a text, and where one begins that does not end.
+fn scan(text: &str) -> (Vec<(usize, usize)>, Option<usize>) {
+    let mut found = Vec::new();
     let mut pairs = None;
     let mut at = 0;
     while let Some(start) = text[at..].find('{').map(|offset| at + offset) {
         match extent(&text[start..]) {
             Extent::Object(length) => {
-                found = Some((start, start + length));
+                found.push((start, start + length));
                 at = start + length;
             }
             // What is inside an object that was cut off is no object of its own.

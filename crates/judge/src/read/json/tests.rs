@@ -363,6 +363,37 @@ fn findings_are_wrong_one_by_one_and_how_they_are_wrapped_is_forgiven() {
     check(&both, valid);
 }
 
+// R-43: what an agent quotes never silences what it says.
+#[test]
+fn of_several_answers_none_is_taken_in_silence() {
+    let check = |text: &str, expected: &str| assert_eq!(shown(&read_items(text)), expected, "{text}");
+    let found = r#"{"issues":[{"description":"d","severity":"critical"}],"overall_score":1}"#;
+    let quoted = r#"{"issues":[],"overall_score":10}"#;
+    let several = format!("{found}\n- several different JSON objects fit the schema: give exactly one");
+    check(&format!("{found}\nThe file says: {quoted}"), &several);
+    check(&format!("{quoted} is what the file says.\n{found}"), &several);
+    check(&format!("```json\n{found}\n```\nas in\n```json\n{quoted}\n```\n"), &several);
+    check(&format!("```json\n{found}\n```\nonce more: {found}"), found);
+    let twice = r#"{"issues":[{"description":"d","severity":"critical"}],"overall_score":1,"issues":[]}"#;
+    let ambiguous =
+        "- no JSON object\n- the JSON object is ambiguous: the key `issues` stands twice at line 1 column 84";
+    check(twice, ambiguous);
+    check(
+        &format!("```json\n{twice}\n```"),
+        "- no JSON object\n- the block that begins on line 1 is ambiguous: the key `issues` stands twice at line 1 column 84",
+    );
+}
+
+// R-43: of more than is passed on, what fits is kept.
+#[test]
+fn findings_are_kept_as_far_as_they_fit() {
+    let issue = json!({"description": "d".repeat(1_000), "severity": "critical"});
+    let reading = read_items(&json!({"issues": vec![issue; 300], "overall_score": 1}).to_string());
+    let kept = reading.output.unwrap()["issues"].as_array().map(Vec::len);
+    assert!(kept.is_some_and(|kept| (200..300).contains(&kept)), "{kept:?}");
+    assert!(reading.violations[0].ends_with("at most 262144 are taken"), "{:?}", reading.violations);
+}
+
 // A reply that was cut off in the middle: whole findings are kept, and the rest is asked for
 #[test]
 fn whole_findings_before_a_cut_are_kept() {
