@@ -10,7 +10,9 @@ use saihai_model::{Action, Failure, FailureClass, Given, Json, Label, Outcome};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::Assignment;
+use saihai_config::delivery::stage;
+
+use super::{Assignment, Deeds};
 use crate::repository::{self, ItemLock, Ours, Repository, Token};
 use crate::{Deed, Outside, Performing, Runs};
 
@@ -73,7 +75,17 @@ impl Deliverer {
     ///
     /// # Errors
     /// It cannot be made, or something else is in its place.
-    pub fn restore(&self) -> Result<(), String> {
+    pub fn restore(&self, deeds: &Deeds) -> Result<(), String> {
+        let (repository, item) = (&self.0.means.repository, self.0.assignment.item());
+        let agreed = deeds.text(stage::FINALIZE, "commit");
+        let is_there = repository.bring_back(&item, agreed).map_err(|error| error.to_string())?;
+        // From its base it would go on as if nothing had been done.
+        if !is_there && !deeds.has(stage::FINALIZE) {
+            return Err(format!(
+                "the branch `{}` is gone, and with it what was done; `saihai work --retry` begins anew",
+                item.branch()
+            ));
+        }
         let placed = self.0.place(Ours::ByJournal).map_err(|error| error.to_string())?;
         placed.worktree().map(|_| ()).map_err(|refusal| refusal.to_string())
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::private::Private;
-use super::{Base, Error, ItemLock, Keep, Repository, Worktree};
+use super::{Base, Error, ItemLock, Keep, Repository, Worktree, regular};
 
 /// What is taken away.
 #[derive(Debug, Clone, Copy)]
@@ -80,11 +80,11 @@ impl Repository {
     }
 
     fn is_copy_changed(&self, worktree: &Worktree, path: &str) -> bool {
-        let copy = match std::fs::read(worktree.path().join(path)) {
+        let copy = match regular::read(&worktree.path().join(path)) {
             Ok(copy) => copy,
             Err(error) => return error.kind() != io::ErrorKind::NotFound,
         };
-        std::fs::read(self.root.join(path)).map_or(true, |original| original != copy)
+        regular::read(&self.root.join(path)).map_or(true, |original| original != copy)
     }
 
     fn remove_branch(&self, cleaning: CleaningUp<'_>) -> Result<Branch, Error> {

@@ -14,6 +14,12 @@ pub enum Error {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// Where it is cannot be written down.
+    #[error("the path `{}` is not UTF-8", .path.display())]
+    NotText {
+        /// Where it is.
+        path: PathBuf,
+    },
     /// It has no files.
     #[error("`{}` is a bare repository", .path.display())]
     Bare {
@@ -126,6 +132,9 @@ impl Error {
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::NotARepository { .. } => "run `git init` and commit something first".to_owned(),
+            Self::NotText { .. } => {
+                "give its directories names that are UTF-8: runs write down where they are".to_owned()
+            }
             Self::Bare { .. } => {
                 "work in a clone that has files: `git clone REPOSITORY DIRECTORY`".to_owned()
             }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::turnstile::Turnstile;
-use super::{Error, Repository, discover};
+use super::{Error, Repository, discover, regular};
 use crate::Environment;
 
 /// The line before ours.
@@ -16,7 +16,7 @@ impl Repository {
         let directories: Vec<&Path> = directories.iter().map(PathBuf::as_path).collect();
         self.exclude(&directories)?;
         let path = self.common.join("info/exclude");
-        self.frozen.excludes[0] = std::fs::read(&path).map_err(Error::file("read", &path))?;
+        self.frozen.excludes[0] = regular::read(&path).map_err(Error::file("read", &path))?;
         Ok(())
     }
 
@@ -51,7 +51,7 @@ fn add(root: &Path, common: &Path, directories: &[&Path]) -> Result<(), Error> {
         return Err(Error::Link { path });
     }
     std::fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
-    let present = match std::fs::read(&path) {
+    let present = match regular::read(&path) {
         Ok(present) => present,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(Error::file("read", &path)(error)),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Error;
+use super::regular;
 use crate::git;
 use crate::git::command::{Environment, output};
 
@@ -79,7 +80,7 @@ impl Frozen {
         let named = |name: &'static str| {
             Some((name, environment.value(name).filter(|value| !value.is_empty())?.clone()))
         };
-        let read = |path: PathBuf| std::fs::read(path).unwrap_or_default();
+        let read = |path: PathBuf| regular::read(&path).unwrap_or_default();
         let mut settings: Vec<_> =
             entries.iter().filter(|entry| entry.counts()).map(Entry::setting).collect();
         let ssh = environment.value("GIT_SSH_COMMAND").map(|command| command.to_string_lossy().into_owned());
@@ -193,7 +194,7 @@ impl Configuration<'_> {
             let home = home.or_else(|| Some(Path::new(value("HOME")?).join(".config")))?;
             Some(home.join("git").join(usual))
         };
-        asked.or_else(usual).and_then(|path| std::fs::read(path).ok()).unwrap_or_default()
+        asked.or_else(usual).and_then(|path| regular::read(&path).ok()).unwrap_or_default()
     }
 }
 

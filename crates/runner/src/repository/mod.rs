@@ -29,6 +29,7 @@ mod problem;
 mod push;
 mod refs;
 mod registered;
+mod regular;
 mod rescue;
 mod scratch;
 mod shared;
@@ -84,6 +85,10 @@ impl Repository {
             Err(error) => return Err(error.into()),
         }
         let top = PathBuf::from(said(&["--show-toplevel"])?);
+        // Files in it may have any names; of runs and branches it is written down where they are, and that is text.
+        if top.to_str().is_none() {
+            return Err(Error::NotText { path: top });
+        }
         let common = PathBuf::from(said(&["--path-format=absolute", "--git-common-dir"])?);
         let own = PathBuf::from(said(&["--absolute-git-dir"])?);
         if said(&["--verify", "--quiet", "HEAD^{commit}"]).is_err() {

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::refs::Seen;
 use super::turnstile::Turnstile;
+use super::worktree::FILLING;
 use super::{Base, Error, Item, Keep, Repository, Worktree};
 use crate::git::command::output;
 use crate::repository::private::Private;
@@ -129,15 +131,26 @@ impl Repository {
             return Ok(Placed::Refused(refusal));
         }
         if path.symlink_metadata().is_ok() {
-            let found = self.worktree(item, placing.worktree_root)?;
-            return Ok(match found {
-                Some(worktree) => Placed::Continued(worktree),
-                None => Placed::Refused(Refusal::Occupied { path }),
-            });
+            match self.worktree(item, placing.worktree_root)? {
+                // Half of its files would pass for an agent's deletions.
+                Some(worktree) if worktree.is_unfinished() => self.undo(item, &path, None)?,
+                Some(worktree) => return Ok(Placed::Continued(worktree)),
+                None => return Ok(Placed::Refused(Refusal::Occupied { path })),
+            }
         }
         match tip {
             None => self.create(&placing, &path).map(Placed::Created),
             Some(tip) => self.recreate(&placing, &path, &tip).map(Placed::Recreated),
+        }
+    }
+
+    /// Makes the branch of an item again where it is gone, at a commit that was on it. Whether there is one now.
+    pub fn bring_back(&self, item: &Item, commit: Option<&str>) -> Result<bool, Error> {
+        let reference = item.reference();
+        match (self.tip(&reference)?, commit) {
+            (Some(_), _) => Ok(true),
+            (None, Some(commit)) => self.move_ref(&reference, commit, Seen::Absent).map(|()| true),
+            (None, None) => Ok(false),
         }
     }
 
@@ -242,8 +255,11 @@ impl Repository {
         let found = self.registered_at(path)?.filter(|registered| registered.directory.is_some());
         let registered = found.ok_or(crate::git::Error::Unreadable { command: "worktree add" })?;
         let worktree = Worktree { item: placing.item.clone(), registered };
+        let mark = worktree.directory().join(FILLING);
+        std::fs::write(&mark, "").map_err(Error::file("make", &mark))?;
         self.check_out(&worktree, commit, files)?;
         self.copy_files(&worktree, commit, placing.copy_files)?;
+        std::fs::remove_file(&mark).map_err(Error::file("remove", &mark))?;
         Ok(worktree)
     }
 

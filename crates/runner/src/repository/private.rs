@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Error, Repository};
+use super::{Error, Repository, regular};
 use crate::git;
 use crate::git::command::{feed, judge, output};
 
@@ -52,7 +52,7 @@ impl<'a> Private<'a> {
         self.write("info/attributes", &frozen.attributes[0])?;
         self.write("own-attributes", &frozen.attributes[1])?;
         // Where the history of a shallow clone ends.
-        match std::fs::read(self.repository.common.join("shallow")) {
+        match regular::read(&self.repository.common.join("shallow")) {
             Ok(shallow) => self.write("shallow", &shallow),
             Err(_) => Ok(()),
         }

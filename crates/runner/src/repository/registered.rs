@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Error, Repository};
+use super::{Error, Repository, regular};
 
 /// A worktree as the repository has it on its list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Repository {
         for entry in entries {
             let directory = entry.map_err(Error::file("read", &list))?.path();
             // Each names the `.git` file of its worktree. Whatever says nothing of that kind is none.
-            let Ok(mut named) = std::fs::read(directory.join("gitdir")) else { continue };
+            let Ok(mut named) = regular::read(&directory.join("gitdir")) else { continue };
             named.pop_if(|byte| *byte == b'\n');
             let named = directory.join(PathBuf::from(OsString::from_vec(named)));
             if let Some(files) = named.parent() {
@@ -101,7 +101,8 @@ impl Repository {
 /// A rebase or bisection leaves HEAD without a branch and comes back to it.
 fn is_underway(state: &Path, branch: &str) -> bool {
     let names = ["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"];
-    names.iter().filter_map(|name| std::fs::read_to_string(state.join(name)).ok()).any(|text| {
+    names.iter().filter_map(|name| regular::read(&state.join(name)).ok()).any(|text| {
+        let text = String::from_utf8_lossy(&text);
         let text = text.trim_end();
         text == branch || text.strip_prefix("refs/heads/") == Some(branch)
     })

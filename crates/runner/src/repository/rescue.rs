@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::private::Private;
 use super::refs::Seen;
 use super::snapshot::Files;
-use super::{Error, Item, Repository, Worktree};
+use super::{Error, Item, Repository, Worktree, regular};
 
 /// A ref that holds everything of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,10 @@ impl Repository {
         copied: &[String],
         keep: Keep,
     ) -> Result<Rescued, Error> {
+        // No agent has seen it, and what is missing in it was never there.
+        if worktree.is_unfinished() {
+            return Ok(Rescued { reference: None, left: Vec::new() });
+        }
         let head = self.tip(&self.head_name(&worktree.registered))?;
         let over = head.as_deref().unwrap_or(base);
         let private = Private::make(self, None)?;
@@ -123,8 +127,9 @@ impl Repository {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name == "index" || name.starts_with("sharedindex.") {
-                std::fs::copy(entry.path(), private.path(&name))
-                    .map_err(Error::file("copy", &entry.path()))?;
+                let copied =
+                    regular::read(&entry.path()).and_then(|index| std::fs::write(private.path(&name), index));
+                copied.map_err(Error::file("copy", &entry.path()))?;
             }
         }
         match private.line("write-tree", [""; 0]) {
@@ -141,7 +146,7 @@ impl Repository {
         worktree: &Worktree,
         head: &str,
     ) -> Result<Vec<String>, Error> {
-        let log = std::fs::read(worktree.directory().join("logs/HEAD")).unwrap_or_default();
+        let log = regular::read(&worktree.directory().join("logs/HEAD")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let been = log.lines().flat_map(|line| line.split(' ').take(2));
         let is_id = |id: &&str| id.len() == head.len() && id.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{Error, Repository};
+use super::{Error, Repository, regular};
 use crate::git;
 use crate::git::command::output;
 
@@ -84,7 +84,7 @@ impl Repository {
             self.add_configuration(&mut shared, &name, &path)?;
         }
         add_hooks(&mut shared, &self.common.join("hooks"))?;
-        if let Ok(attributes) = std::fs::read(self.common.join("info/attributes")) {
+        if let Ok(attributes) = regular::read(&self.common.join("info/attributes")) {
             shared.add("info/attributes".to_owned(), &attributes, false);
         }
         Ok(shared)
@@ -161,7 +161,7 @@ fn add_hooks(shared: &mut Shared, directory: &Path) -> Result<(), Error> {
         if name.ends_with(".sample") {
             continue;
         }
-        let content = std::fs::read(&path).unwrap_or_default();
+        let content = regular::read(&path).unwrap_or_default();
         let is_program = std::fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o111 != 0);
         shared.add(format!("hooks/{name}"), &[&content[..], &[u8::from(is_program)]].concat(), is_program);
     }

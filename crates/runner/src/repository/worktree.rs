@@ -23,11 +23,21 @@ impl Worktree {
         &self.item
     }
 
+    /// Whether whoever made it was stopped before all files were written. No agent has been there then.
+    pub(super) fn is_unfinished(&self) -> bool {
+        let directory = self.directory();
+        let is_empty = || std::fs::read_dir(self.path()).is_ok_and(|files| files.count() <= 1);
+        directory.join(FILLING).exists() || (!directory.join("index").exists() && is_empty())
+    }
+
     /// What the repository keeps about it.
     pub(super) fn directory(&self) -> &Path {
         self.registered.directory.as_deref().expect("a linked worktree has a directory in the repository")
     }
 }
+
+/// Stands in what the repository keeps about a worktree as long as its files are being written.
+pub(super) const FILLING: &str = "saihai-filling";
 
 impl Repository {
     /// The worktree of an item, if the repository has one there.

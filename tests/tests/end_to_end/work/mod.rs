@@ -15,6 +15,7 @@ mod local;
 mod merging;
 mod own_tree;
 mod refused;
+mod stopped;
 mod told;
 mod watching;
 mod whole;

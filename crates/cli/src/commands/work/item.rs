@@ -367,7 +367,7 @@ impl Job {
         let budget = if part.is_unlimited() { part } else { workflow.limits.budget.and(&part) };
         let deliverer = deliverer(&self.ground, &workflow, past.assignment, lock, true)?;
         if placed && !past.deeds.has(stage::CLEAN_UP) {
-            deliverer.restore().map_err(Error::usage)?;
+            deliverer.restore(&past.deeds).map_err(Error::usage)?;
         }
         let raise = Raise {
             rounds: None,

@@ -91,7 +91,7 @@ pub(crate) async fn again(
     let is_placed = past.deeds.has(stage::WORKTREE) && !past.deeds.has(stage::CLEAN_UP);
     let deliverer = outside(past.assignment, &workflow, project, settings, with).await?;
     if is_placed {
-        deliverer.restore().map_err(Error::usage)?;
+        deliverer.restore(&past.deeds).map_err(Error::usage)?;
     }
     Ok(deliverer)
 }

@@ -185,6 +185,18 @@ fn what_could_not_be_made_leaves_neither_branch_nor_directory() {
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 1);
 }
 
+// Runs write down where they are.
+#[test]
+fn a_repository_at_a_path_that_is_no_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let scene = Scene::new();
+    let path = scene.beside("x").with_file_name(std::ffi::OsStr::from_bytes(b"x\xff"));
+    fs::create_dir(&path).unwrap();
+    git(&path, &["init", "--quiet"]);
+    let error = Repository::open(&path, &scene.environment()).unwrap_err();
+    assert!(error.to_string().ends_with("is not UTF-8") && error.remedy().is_some(), "{error}");
+}
+
 // I-39
 #[test]
 fn names_of_every_kind_and_a_shallow_clone_work() {

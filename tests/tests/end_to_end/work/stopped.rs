@@ -1,0 +1,96 @@
+//! What was stopped half-way, or taken away meanwhile, never passes for somebody's work.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::{auto, commit, git, outcomes, repository, work, writes};
+
+/// A filter that ends the program which started git, with git itself, once.
+const STOPS: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+cat
+[ -e "$here/stop" ] || exit 0
+at=$$
+above=
+while at=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$at/status") && [ "$at" -gt 1 ]; do
+    above="$at $above"
+    case "$(cat "/proc/$at/comm")" in saihai*) rm "$here/stop"; kill -9 $above; exit 1 ;; esac
+done
+"#;
+
+// I-36: a worktree of which only some files were written is made anew. What is missing was not deleted by anybody.
+#[test]
+fn a_worktree_that_was_half_made_is_made_again() {
+    let project = repository(&writes("fixed.txt"));
+    let filter = project.home().join("filter.sh");
+    fs::write(&filter, STOPS).expect("a filter");
+    fs::set_permissions(&filter, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let own = fs::read_to_string(project.home().join(".gitconfig")).expect("a configuration");
+    let own = format!("{own}[filter \"own\"]\n\tsmudge = {0}\n\tclean = cat\n", filter.display());
+    fs::write(project.home().join(".gitconfig"), own).expect("a configuration");
+    project.write(".gitattributes", "m.dat filter=own\n");
+    project.write("a.txt", "a\n").write("m.dat", "m\n").write("z.txt", "z\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    fs::write(project.home().join("stop"), "").expect("a mark");
+    let stopped = work(&project, &["--auto", "--merge"]).run();
+    assert_eq!(stopped.code, None, "it was stopped: {stopped}");
+    assert!(project.root().join(".worktrees/issue-7/a.txt").exists(), "in the middle");
+    assert!(!project.root().join(".worktrees/issue-7/z.txt").exists(), "in the middle");
+
+    let outcome = auto(&project, &["--merge"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 merged"]);
+    let changed = git(&project, &["diff", "--name-status", "main", "saihai/merge/main"]);
+    assert_eq!(changed, "A\tfixed.txt", "the agent's file and nothing else");
+}
+
+// I-72: what a person agreed to is not forgotten with its branch.
+#[test]
+fn a_branch_that_is_gone_comes_back_at_the_commit_that_was_agreed_to() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngates = [\"post-completion\"]\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    work(&project, &[]).run().exits(6);
+    git(&project, &["worktree", "remove", "--force", ".worktrees/issue-7"]);
+    git(&project, &["branch", "--quiet", "-D", "feature/issue-7"]);
+    project.saihai(["answer", &project.runs()[0], "yes"]).run().exits(0);
+    let outcome = work(&project, &[]).run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
+    assert_eq!(git(&project, &["show", "feature/issue-7:fixed.txt"]), "fixed.txt");
+}
+
+// I-72: where nothing of it was committed, it is said, and not gone on with as if nothing had been done.
+#[test]
+fn a_branch_that_is_gone_with_its_work_is_missed() {
+    let project = repository("  - {text: 'Wait. [STEP:0]', writes: [{path: f, content: x}]}\n");
+    let piece = "name: it\nmovements: [{name: fix, edit: true, rules: [{condition: done, next: look}]}, \
+                 {name: look, rules: [{condition: done, next: COMPLETE}]}]\n";
+    project.write(".saihai/pieces/it.yaml", piece);
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\n[budget]\nturns = 1\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    auto(&project, &[]).exits(5);
+    git(&project, &["worktree", "remove", "--force", ".worktrees/issue-7"]);
+    git(&project, &["branch", "--quiet", "-D", "feature/issue-7"]);
+    let outcome = project.saihai(["resume", &project.runs()[0], "--budget", "turns=5"]).run();
+    assert!(outcome.stderr.contains("the branch `feature/issue-7` is gone"), "{outcome}");
+    assert_eq!(outcome.code, Some(2), "{outcome}");
+}
+
+// I-46: nothing waits for the other end of a pipe that an agent put in the place of a file.
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for() {
+    let agent = "C=$(git rev-parse --git-common-dir); mkdir -p $C/info $C/hooks; \
+                 mkfifo $C/hooks/pre-commit; rm -f $C/info/attributes; mkfifo $C/info/attributes; echo x > f";
+    let project =
+        repository(&format!("  - {{text: 'Done. [STEP:0]', runs: [{{argv: [sh, -c, '{agent}']}}]}}\n"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(0);
+    assert!(
+        outcome.stdout.contains("changed during the run, for all worktrees: `hooks/pre-commit`"),
+        "{outcome}"
+    );
+    work(&project, &["--list"]).run().exits(0);
+}
