@@ -61,6 +61,9 @@ impl<'a> Private<'a> {
     fn configuration(&self) -> String {
         let frozen = &self.repository.frozen;
         let mut text = String::new();
+        // A filter of the user's keeps what it takes out of files beside the repository: this directory will be gone.
+        let large_files = self.repository.common.join("lfs");
+        append(&mut text, "lfs.storage", Some(&large_files.to_string_lossy()));
         for (key, value) in &frozen.settings {
             append(&mut text, key, value.as_deref());
         }

@@ -94,3 +94,41 @@ fn a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for() {
     );
     work(&project, &["--list"]).run().exits(0);
 }
+
+/// A filter that keeps what it takes out of files where `git-lfs` does.
+const KEEPS: &str = r#"#!/bin/sh
+store=$(git config lfs.storage || echo "$(git rev-parse --path-format=absolute --git-common-dir)/lfs")
+mkdir -p "$store"
+case "$1" in
+clean) cat > "$store/new" && name=$(cksum < "$store/new" | tr ' ' -) && mv "$store/new" "$store/$name" && echo "$name" ;;
+smudge) read -r name && cat "$store/$name" ;;
+esac
+"#;
+
+// I-37, I-48: what a filter of the user's own takes out of a file stays beside the repository, where it is looked for.
+#[test]
+fn what_a_filter_keeps_for_itself_is_kept() {
+    let project = repository(&writes("new.dat"));
+    let filter = project.home().join("filter.sh");
+    fs::write(&filter, KEEPS).expect("a filter");
+    fs::set_permissions(&filter, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let own = fs::read_to_string(project.home().join(".gitconfig")).expect("a configuration");
+    let own = format!(
+        "{own}[filter \"own\"]\n\tclean = {0} clean\n\tsmudge = {0} smudge\n\trequired = true\n",
+        filter.display()
+    );
+    fs::write(project.home().join(".gitconfig"), own).expect("a configuration");
+    project.write(".gitattributes", "*.dat filter=own\n").write("old.dat", "old\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    // The user's own git filters as well.
+    let mut add = std::process::Command::new("git");
+    add.args(["add", "--all"]).current_dir(project.root());
+    assert!(add.env("HOME", project.home()).status().expect("git").success());
+    git(&project, &["commit", "--quiet", "--message", "one"]);
+    let outcome = auto(&project, &[]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
+    let pointer = git(&project, &["show", "feature/issue-7:new.dat"]);
+    assert_eq!(project.read(&format!(".git/lfs/{pointer}")), "new.dat\n");
+    let old = git(&project, &["show", "feature/issue-7:old.dat"]);
+    assert_eq!(project.read(&format!(".git/lfs/{old}")), "old\n");
+}
