@@ -37,10 +37,13 @@ impl Asked<'_> {
             return None;
         }
         let schema = OutputSchema::json(self.agent.output_schema).to_string();
+        let limit = self.agent.max_turns.map(|calls| calls.to_string()).unwrap_or_default();
         let tools = self.tools.map(|tools| tools.join(",")).unwrap_or_default();
         let parts = [
             PROMPT_VERSION,
             &self.agent.name,
+            &self.agent.description,
+            &limit,
             &self.agent.system_prompt,
             &schema,
             self.provider.as_str(),

@@ -19,8 +19,9 @@ impl Granted {
         let (open, mut missing): (Vec<&str>, Vec<&str>) =
             wanted.iter().partition(|tool| web || **tool != WEB);
         let names: Vec<(&'static str, Vec<&'static str>)> = match kind {
-            // These cannot be told which tools to have: what only looks, they always have.
+            // These cannot be told which tools to have: what only looks, they always have. The forge is out of their reach.
             ProviderKind::Codex | ProviderKind::Gemini | ProviderKind::Acp => {
+                missing.extend(open.into_iter().filter(|tool| FORGE.contains(tool)));
                 return Self { tools: None, missing, is_unheld: wanted.is_empty() };
             }
             ProviderKind::Claude | ProviderKind::Copilot | ProviderKind::Opencode => {
@@ -40,6 +41,7 @@ impl Granted {
 }
 
 const WEB: &str = "web_fetch";
+const FORGE: [&str; 2] = ["pr_view", "issue_view"];
 
 /// What a program calls it. Git is a command there, and a reviewer runs none.
 fn of_program(tool: &str) -> Vec<&'static str> {
@@ -82,7 +84,11 @@ mod tests {
         check(ProviderKind::Anthropic, false, Some(own), &["web_fetch"]);
         let own: &[&str] = &["read_file", "list_files", "grep", "git_diff", "web_fetch"];
         check(ProviderKind::Openai, true, Some(own), &[]);
-        check(ProviderKind::Codex, true, None, &[]);
+        for kind in [ProviderKind::Codex, ProviderKind::Gemini, ProviderKind::Acp] {
+            check(kind, true, None, &[]);
+            let given = Granted::of(kind, &["read_file", "pr_view", "issue_view"], false);
+            assert_eq!(given.missing, FORGE, "{kind:?}");
+        }
     }
 
     // case 15

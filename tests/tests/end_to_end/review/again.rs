@@ -55,8 +55,12 @@ fn an_agent_is_asked_again_only_if_what_it_sees_has_changed() {
     project.write("beside.py", "print(2)\n");
     check(&["store.py"], "blind cached, seeing asked; 1 asked");
     // The agent itself.
-    project.write(".saihai/agents/blind.toml", agent("blind", "").replace("\"p\"", "\"q\""));
-    check(&["store.py", "--agent", "blind"], "blind asked; 1 asked");
+    let text = agent("blind", "").replace("\"p\"", "\"q\"");
+    for own in [text.clone(), text.replace("\"d\"", "\"e\""), text.clone() + "max_turns = 7\n"] {
+        project.write(".saihai/agents/blind.toml", own);
+        check(&["store.py", "--agent", "blind"], "blind asked; 1 asked");
+        check(&["store.py", "--agent", "blind"], "blind cached; 0 asked");
+    }
     project.write(".saihai/config.toml", "[review]\ncache = false\n");
     check(&["store.py", "--agent", "blind"], "blind asked; 1 asked");
 }
