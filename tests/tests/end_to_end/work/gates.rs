@@ -172,3 +172,18 @@ fn a_budget_is_shared_also_by_runs_that_waited() {
     assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 limited"], "{outcome}");
     assert!(outcome.stdout.contains("#2: `saihai work` with more `--budget` begins it"), "{outcome}");
 }
+
+// Only agents are paid for: what they have finished is handed over and told of, whatever is left of the budget.
+#[test]
+fn a_budget_that_is_used_up_holds_no_delivery_back() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngates = [\"post-completion\"]\n");
+    project.write(".saihai/issues/1.md", "# One\n");
+    project.write(".saihai/issues/2.md", "# Two\n");
+    commit(&project);
+    let call = |more: &[&str]| work(&project, &[&["--budget", "turns=1"], more].concat()).run().exits(6);
+    assert_eq!(outcomes(&call(&["--issues", "2"])), ["#2 waiting"]);
+    project.saihai(["answer", &project.runs()[0], "yes"]).run().exits(0);
+    assert_eq!(outcomes(&call(&[])), ["#1 waiting", "#2 branch-ready"]);
+    assert_eq!(outcomes(&call(&[])), ["#1 waiting", "#2 branch-ready"]);
+}

@@ -39,6 +39,8 @@ pub(super) struct Job {
     pub(super) base: String,
     /// What it may cost.
     pub(super) budget: Budget,
+    /// Nothing is left of it for agents.
+    pub(super) spent: bool,
     pub(super) batch: String,
     /// A run that failed or met a limit is not the last word.
     pub(super) retry: bool,
@@ -156,13 +158,19 @@ impl Job {
         let known = all.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
         let last = all.into_iter().find(|past| past.delivers);
         let driver = match last {
-            Some(past) if goes_on(&past, &self.ground) => self.resume(past, &lock)?,
+            Some(past) if goes_on(&past, &self.ground) && self.may_go_on(&past) => {
+                self.resume(past, &lock)?
+            }
+            Some(past) if goes_on(&past, &self.ground) => {
+                return Ok(Over::told(WorkOutcome::Limited, "budget"));
+            }
             Some(past) if !self.begins_again(&past) && !self.merges(&past) => {
                 let came = past.came().unwrap_or(Came { outcome: WorkOutcome::Waiting, reason: None });
                 return Ok(Over { past: Some(past), acted: false, ..Over::came(came) });
             }
             Some(_) | None if self.is_stopped() => return Ok(Over::stopped()),
             Some(past) if !self.begins_again(&past) => self.merge(past, &lock, tell).await?,
+            Some(_) | None if self.spent => return Ok(Over::told(WorkOutcome::Limited, "budget")),
             Some(_) | None => match self.begin(&lock, known, tell).await? {
                 Ok(driver) => driver,
                 Err(over) => return Ok(over),
@@ -179,6 +187,11 @@ impl Job {
     fn begins_again(&self, past: &Past) -> bool {
         let adopts = self.adopt && self.first && can_be_adopted(past);
         adopts || (self.retry && can_be_retried(past))
+    }
+
+    /// Only agents are paid for: what they have finished is handed over though nothing is left of the budget.
+    fn may_go_on(&self, past: &Past) -> bool {
+        !self.spent || past.deeds.has(stage::FINALIZE)
     }
 
     fn is_stopped(&self) -> bool {

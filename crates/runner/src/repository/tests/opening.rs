@@ -213,7 +213,9 @@ fn the_private_directory_knows_the_users_configuration_and_not_the_repositorys()
     let said = private.run("config", ["--null", "--local", "--list"]).unwrap();
     let said = String::from_utf8(said).unwrap().replace('\n', " = ").replace('\0', "\n");
     let said = said.replace(&private.path("").display().to_string(), "PRIVATE/");
+    let said = said.replace(&repository.common.display().to_string(), "COMMON");
     insta::assert_snapshot!(said, @r#"
+    lfs.storage = COMMON/lfs
     user.name = U "S" er
     user.email = user@example.com
     filter.l\f s.clean = tidy \ %f

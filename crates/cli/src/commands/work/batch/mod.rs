@@ -345,9 +345,7 @@ impl<'a> Batch<'a> {
         };
         let (base, ready) = (item.base.branch.clone(), ready.clone());
         let Some(issue) = self.issues.get(&number).cloned() else { return };
-        let Some(budget) = self.allot() else {
-            return self.end(number, &Over::told(WorkOutcome::Limited, "budget"));
-        };
+        let (budget, spent) = self.allot();
         self.begun_with.entry(number).or_insert_with(|| Assignment::text_of(&issue));
         let part = budget.clone();
         let first = self.tried.insert(number);
@@ -357,6 +355,7 @@ impl<'a> Batch<'a> {
             ready,
             base,
             budget,
+            spent,
             batch: self.files.id.clone(),
             retry: (self.flags.retry && first) || self.again.remove(&number),
             adopt: self.flags.adopt,
@@ -376,10 +375,10 @@ impl<'a> Batch<'a> {
     }
 
     /// What the next one may cost; nothing where nothing is left. Those that work at the same time have equal parts.
-    fn allot(&self) -> Option<Budget> {
+    fn allot(&self) -> (Budget, bool) {
         let whole = &self.ground.work.budget;
         if whole.is_unlimited() {
-            return Some(Budget::default());
+            return (Budget::default(), false);
         }
         let sum = |(cost, time): (Cost, Millis), (more, longer): &(Cost, Millis)| {
             (cost.plus(*more), Millis(time.0.saturating_add(longer.0)))
@@ -402,7 +401,7 @@ impl<'a> Batch<'a> {
             || part.tokens == Some(0)
             || part.turns == Some(0)
             || part.time == Some(Millis(0));
-        (!nothing).then_some(part)
+        (part, nothing)
     }
 
     fn providers(&self) -> BTreeMap<IssueNumber, ProviderName> {
