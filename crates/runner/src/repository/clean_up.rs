@@ -52,6 +52,9 @@ pub enum Kept {
         /// Where.
         path: PathBuf,
     },
+    /// A person said so: `git worktree lock`.
+    #[error("it is locked; `git worktree unlock` lets it go")]
+    Locked,
     /// What was copied is never committed, so nothing else holds the change.
     #[error("`{path}` was copied into it and has been changed since")]
     CopyChanged {
@@ -64,6 +67,9 @@ impl Repository {
     /// Removes the worktree of an item that was delivered, once everything in it is held by a ref.
     pub fn clean_up(&self, cleaning: CleaningUp<'_>, lock: &ItemLock) -> Result<CleanedUp, Error> {
         let CleaningUp { worktree, base, copied, .. } = cleaning;
+        if worktree.directory().join("locked").symlink_metadata().is_ok() {
+            return Ok(CleanedUp::Kept(Kept::Locked));
+        }
         let changed = copied.iter().find(|path| self.is_copy_changed(worktree, path));
         if let Some(path) = changed {
             return Ok(CleanedUp::Kept(Kept::CopyChanged { path: path.clone() }));

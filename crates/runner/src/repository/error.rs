@@ -14,6 +14,16 @@ pub enum Error {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// What waits beside a branch conflicts with it.
+    #[error("`{beside}` and `{branch}` conflict in {}", named(.files))]
+    Unmerged {
+        /// The branch.
+        branch: String,
+        /// What was merged and waits to be taken in.
+        beside: String,
+        /// The files.
+        files: Vec<PathBuf>,
+    },
     /// Where it is cannot be written down.
     #[error("the path `{}` is not UTF-8", .path.display())]
     NotText {
@@ -127,11 +137,23 @@ pub enum Error {
     Git(#[from] git::Error),
 }
 
+/// The first of these files, and how many more there are.
+fn named(files: &[PathBuf]) -> String {
+    let first = files.first().map(|file| format!("`{}`", file.display())).unwrap_or_default();
+    match files.len() {
+        0 | 1 => first,
+        more => format!("{first} and {} more", more - 1),
+    }
+}
+
 impl Error {
     /// What the person can do about it.
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::NotARepository { .. } => "run `git init` and commit something first".to_owned(),
+            Self::Unmerged { branch, beside, .. } => {
+                format!("take in what is merged, then ask again: `git switch {branch} && git merge {beside}`")
+            }
             Self::NotText { .. } => {
                 "give its directories names that are UTF-8: runs write down where they are".to_owned()
             }

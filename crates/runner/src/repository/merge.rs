@@ -159,9 +159,11 @@ impl Repository {
             return Ok(base);
         }
         let targets = Targets { base: branch.to_owned(), base_tip: base.commit.clone(), beside, beside_tip };
-        // Where the two conflict somebody has to merge them first; work begins with what is really there.
-        let commit = self.start(&private, &targets)?.unwrap_or(base.commit);
-        Ok(Base { branch: base.branch, commit })
+        match self.start(&private, &targets)? {
+            Ok(commit) => Ok(Base { branch: base.branch, commit }),
+            // Without what waits beside it, work could begin without what it depends on.
+            Err(files) => Err(Error::Unmerged { branch: targets.base, beside: targets.beside, files }),
+        }
     }
 
     /// The files in which two commits conflict.

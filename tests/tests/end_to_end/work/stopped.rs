@@ -132,3 +132,38 @@ fn what_a_filter_keeps_for_itself_is_kept() {
     let old = git(&project, &["show", "feature/issue-7:old.dat"]);
     assert_eq!(project.read(&format!(".git/lfs/{old}")), "old\n");
 }
+
+// I-31: what was merged and waits conflicts with the base by now, so nothing new can hold both.
+#[test]
+fn a_dependant_does_not_begin_without_what_it_depends_on() {
+    let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: kept.txt, content: theirs}]}\n");
+    project.write(".saihai/issues/1.md", "# One\n");
+    commit(&project);
+    assert_eq!(outcomes(&auto(&project, &["--merge"]).exits(0)), ["#1 merged"]);
+    project.write("kept.txt", "mine\n");
+    project.write(".saihai/issues/2.md", "---\ndepends_on: [1]\n---\n# Two\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#2 failed", "#1 merged"]);
+    let said = "`saihai/merge/main` and `main` conflict in `kept.txt`";
+    assert!(
+        outcome.stdout.contains(said) && outcome.stdout.contains("git merge saihai/merge/main"),
+        "{outcome}"
+    );
+    assert_eq!(project.runs().len(), 1, "nothing was begun");
+}
+
+// I-65: a person who locks a worktree wants to keep it.
+#[test]
+fn a_worktree_that_a_person_has_locked_stays() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngates = [\"post-completion\"]\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    work(&project, &[]).run().exits(6);
+    git(&project, &["worktree", "lock", ".worktrees/issue-7"]);
+    project.saihai(["answer", &project.runs()[0], "yes"]).run().exits(0);
+    let outcome = work(&project, &[]).run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
+    assert_eq!(project.read(".worktrees/issue-7/fixed.txt"), "fixed.txt\n");
+}

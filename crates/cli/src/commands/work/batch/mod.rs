@@ -374,7 +374,7 @@ impl<'a> Batch<'a> {
         self.board.begin(number);
     }
 
-    /// What the next one may cost; nothing where nothing is left. Those that work at the same time have equal parts.
+    /// What the next one may cost, and whether nothing is left for agents. Those that work at the same time have equal parts.
     fn allot(&self) -> (Budget, bool) {
         let whole = &self.ground.work.budget;
         if whole.is_unlimited() {
