@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use saihai_tests::Project;
+
 use super::{auto, commit, git, outcomes, repository, work, writes};
 
 /// A filter that ends the program which started git, with git itself, once.
@@ -18,17 +20,24 @@ while at=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$at/status") && [ "$at" -gt 1
 done
 "#;
 
+/// Has the user's own git lead `*.dat` through this program, which is told which way.
+fn filtered(project: &Project, program: &str) {
+    let filter = project.home().join("filter.sh");
+    fs::write(&filter, program).expect("a filter");
+    fs::set_permissions(&filter, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let configuration = project.home().join(".gitconfig");
+    let own = fs::read_to_string(&configuration).expect("a configuration");
+    let way = |way: &str| format!("\t{way} = {} {way}\n", filter.display());
+    let own = format!("{own}[filter \"own\"]\n\trequired = true\n{}{}", way("clean"), way("smudge"));
+    fs::write(&configuration, own).expect("a configuration");
+    project.write(".gitattributes", "*.dat filter=own\n");
+}
+
 // I-36: a worktree of which only some files were written is made anew. What is missing was not deleted by anybody.
 #[test]
 fn a_worktree_that_was_half_made_is_made_again() {
     let project = repository(&writes("fixed.txt"));
-    let filter = project.home().join("filter.sh");
-    fs::write(&filter, STOPS).expect("a filter");
-    fs::set_permissions(&filter, fs::Permissions::from_mode(0o755)).expect("it can be run");
-    let own = fs::read_to_string(project.home().join(".gitconfig")).expect("a configuration");
-    let own = format!("{own}[filter \"own\"]\n\tsmudge = {0}\n\tclean = cat\n", filter.display());
-    fs::write(project.home().join(".gitconfig"), own).expect("a configuration");
-    project.write(".gitattributes", "m.dat filter=own\n");
+    filtered(&project, STOPS);
     project.write("a.txt", "a\n").write("m.dat", "m\n").write("z.txt", "z\n");
     project.write(".saihai/issues/7.md", "# Login fails\n");
     commit(&project);
@@ -109,16 +118,8 @@ esac
 #[test]
 fn what_a_filter_keeps_for_itself_is_kept() {
     let project = repository(&writes("new.dat"));
-    let filter = project.home().join("filter.sh");
-    fs::write(&filter, KEEPS).expect("a filter");
-    fs::set_permissions(&filter, fs::Permissions::from_mode(0o755)).expect("it can be run");
-    let own = fs::read_to_string(project.home().join(".gitconfig")).expect("a configuration");
-    let own = format!(
-        "{own}[filter \"own\"]\n\tclean = {0} clean\n\tsmudge = {0} smudge\n\trequired = true\n",
-        filter.display()
-    );
-    fs::write(project.home().join(".gitconfig"), own).expect("a configuration");
-    project.write(".gitattributes", "*.dat filter=own\n").write("old.dat", "old\n");
+    filtered(&project, KEEPS);
+    project.write("old.dat", "old\n");
     project.write(".saihai/issues/7.md", "# Login fails\n");
     // The user's own git filters as well.
     let mut add = std::process::Command::new("git");
