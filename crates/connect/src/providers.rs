@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use saihai_model::{
@@ -220,7 +220,8 @@ impl Providers {
 
     /// Takes an ask to its provider. To be called in the order of the asks.
     pub fn ask(&mut self, ask: Ask) -> Asking {
-        match (self.found.get(&ask.provider), &mut self.script) {
+        let gone = (!Path::new(&ask.directory).is_dir()).then(|| gone(&ask.directory));
+        let asking = match (self.found.get(&ask.provider), &mut self.script) {
             (Some(Found::Script), Some(scripted)) => scripted.ask(ask),
             (Some(Found::Agent(installed)), _) => {
                 let stayed = self.staying.take(&ask);
@@ -232,7 +233,8 @@ impl Providers {
                 FailureClass::Missing,
                 format!("provider `{}` was not opened for this run", ask.provider),
             ))),
-        }
+        };
+        gone.map_or(asking, |gone| Asking::refused(gone.into()))
     }
 
     /// Ends programs that stay for the next turn of a session which nobody goes on with (C-67). Nothing is waited for.
@@ -274,6 +276,14 @@ impl Providers {
     pub fn accounts(&self) -> Accounts {
         self.script.as_ref().map(Scripted::accounts).unwrap_or_default()
     }
+}
+
+/// Somebody has removed the directory of a turn. Each provider would say so in words of its own, if at all.
+fn gone(directory: &str) -> Failure {
+    let words = format!(
+        "the directory `{directory}` is gone; a worktree of ours is made again from its branch when the run goes on"
+    );
+    Failure::new(FailureClass::Missing, words)
 }
 
 /// The providers that would refuse to work for root, each with the first stage that needs it (C-44).

@@ -1,11 +1,12 @@
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, AnswerForm, Choice, Completion, Exit, Limits, Method, OnFailure, Permission, Prompt,
-    ProviderKind, ProviderName, ProviderSettings, Question, QuestionSession, Reads, Retry, Rounds, Script,
-    ScriptReply, SessionPolicy, Stage, StageId, Target, Turn, Workflow,
+    Activity, AnswerForm, Ask, Choice, Completion, Exit, FailureClass, Limits, Method, OnFailure, Permission,
+    Prompt, ProviderKind, ProviderName, ProviderSettings, Question, QuestionSession, Reads, Retry, Rounds,
+    Script, ScriptReply, SessionPolicy, Stage, StageId, Target, Turn, Workflow,
 };
 
 use insta::assert_snapshot;
+use tokio_util::sync::CancellationToken;
 
 use super::{Connections, Providers, Unavailable};
 use crate::agent::Agent;
@@ -219,4 +220,28 @@ fn a_script_that_is_not_given_or_cannot_be_played_is_said() {
     let said = open(&["script"], &[], Connections { script: Some(script), ..Connections::default() });
     assert_eq!(said.len(), 1);
     assert!(said[0].starts_with("s.yaml:3:5: `prompt` is not a regular expression"), "{said:?}");
+}
+
+// Each provider would say so in words of its own, if at all; and a scripted reply is not used up by it.
+#[tokio::test]
+async fn a_turn_whose_directory_is_gone_is_refused_and_asked_again_when_it_is_back() {
+    let reply = ScriptReply { text: Some("Done.".into()), ..ScriptReply::default() };
+    let script = Script { replies: vec![reply], ..Script::default() };
+    let with = Connections { script: Some(script), ..Connections::default() };
+    let mut providers = Providers::open(&workflow(&["script"], &[]), with).unwrap_or_else(|_| panic!("open"));
+    let place = tempfile::tempdir().unwrap();
+    let gone = place.path().join("gone");
+    let ask = Ask { directory: gone.display().to_string(), ..crate::script::tests::say::ask("work", 1) };
+    let asked = providers.ask(ask.clone()).answer(&|_| {}, CancellationToken::new()).await;
+    let failure = asked.unwrap_err().failure;
+    assert_eq!(failure.class, FailureClass::Missing);
+    let said = format!(
+        "the directory `{}` is gone; a worktree of ours is made again from its branch when the run goes on",
+        gone.display()
+    );
+    assert_eq!(failure.message, said);
+    providers.ended(&ask.call, Some(&failure));
+    std::fs::create_dir(&gone).unwrap();
+    let answer = providers.ask(ask).answer(&|_| {}, CancellationToken::new()).await;
+    assert_eq!(answer.unwrap().text, "Done.");
 }

@@ -249,10 +249,10 @@ fn kept_from_saying(reply: Option<&ScriptReply>, failure: &Failure) -> bool {
         does && (says || reply.structured.is_some() || scripted.is_some())
     });
     match failure.class {
-        FailureClass::Cancelled => true,
+        // The directory of the turn was gone.
+        FailureClass::Cancelled | FailureClass::Missing => true,
         FailureClass::Crashed | FailureClass::BadRequest => acts,
-        FailureClass::Missing
-        | FailureClass::Auth
+        FailureClass::Auth
         | FailureClass::RateLimited
         | FailureClass::Quota
         | FailureClass::Transient

@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::Assignment;
 use super::deliverer::{Broken, Delivering, done, failed, told};
 use crate::Deed;
 use crate::repository::{
@@ -55,11 +56,26 @@ impl Delivering {
         })
     }
 
-    /// The worktree; whoever went on with the run has seen to it that there is one.
-    fn files(&self) -> Result<Worktree, Broken> {
+    /// The worktree. Whoever began or went on with the run has made one; somebody may have removed it since.
+    fn files(&self) -> Result<Option<Worktree>, Broken> {
         let assignment = &self.assignment;
         let found = self.means.repository.worktree(&assignment.item(), &assignment.worktree_root)?;
-        found.ok_or(Broken::Untold("the worktree"))
+        Ok(found.filter(|worktree| worktree.path().is_dir()))
+    }
+
+    /// What is left where the files are gone: what was committed. Where that is nothing, going on would pass for nothing to do.
+    fn gone(&self) -> Result<Outcome, Broken> {
+        let Assignment { branch, base, worktree, .. } = &self.assignment;
+        let tip = self.means.repository.tip(&format!("refs/heads/{branch}"))?;
+        let gone =
+            format!("the worktree `{}` is gone, and with it what was not committed", worktree.display());
+        Ok(if tip.is_some_and(|tip| tip != base.commit) {
+            let reason = format!("{gone}; go on, and it is made again from `{branch}`, which has commits");
+            Outcome::Waiting { reason }
+        } else {
+            let why = format!("{gone}; `{branch}` has no commits: `saihai work --retry` begins anew");
+            done("git", [("why", json!(why))])
+        })
     }
 
     pub(super) fn finalize(&self, deed: &Deed) -> Result<Outcome, Broken> {
@@ -72,11 +88,22 @@ impl Delivering {
                 secrets,
             )?
         } else {
-            self.commit_rest(deed)?
+            match self.files()? {
+                Some(worktree) => self.commit_rest(deed, &worktree)?,
+                None => return self.gone(),
+            }
         };
         match finalized {
             Finalized::Ready(ready) => self.ready(deed, &ready),
             Finalized::NoChanges => Ok(done("no-changes", [])),
+            Finalized::Special { paths } => {
+                let paths: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+                let (paths, worktree) = (paths.join(", "), self.assignment.worktree.display());
+                let what = "git cannot hold pipes, sockets and devices";
+                let reason =
+                    format!("{what}: put files in the place of {paths} in `{worktree}`, or remove them");
+                Ok(Outcome::Waiting { reason })
+            }
             Finalized::Failed { problem, rescued } => {
                 let kept = rescued.as_ref().and_then(repository::Rescued::hint);
                 let why = problem.to_string();
@@ -86,10 +113,10 @@ impl Delivering {
     }
 
     /// Commits what the agent left.
-    fn commit_rest(&self, deed: &Deed) -> Result<Finalized, Broken> {
-        let (assignment, worktree) = (&self.assignment, self.files()?);
+    fn commit_rest(&self, deed: &Deed, worktree: &Worktree) -> Result<Finalized, Broken> {
+        let assignment = &self.assignment;
         let finalizing = Finalizing {
-            worktree: &worktree,
+            worktree,
             base: &assignment.base,
             title: &cut(&assignment.title, COMMIT_TITLE),
             run: &deed.run,

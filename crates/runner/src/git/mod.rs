@@ -215,8 +215,9 @@ impl Git {
                 Ok(metadata) if metadata.is_symlink() => {
                     fs::read_link(&file).map(|target| target.as_os_str().as_encoded_bytes().to_vec()).ok()
                 }
-                Ok(_) => fs::read(&file).ok(),
-                Err(_) => None,
+                Ok(metadata) if metadata.is_file() => fs::read(&file).ok(),
+                // A pipe in its place holds nothing, and whoever reads it may wait for ever.
+                Ok(_) | Err(_) => None,
             };
             let content = content.map(|bytes| Sha256::digest(&bytes).to_vec()).unwrap_or_default();
             hash.update(path.as_bytes());

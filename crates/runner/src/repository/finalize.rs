@@ -31,6 +31,11 @@ pub enum Finalized {
     Ready(Ready),
     /// There is nothing to deliver.
     NoChanges,
+    /// Something that git cannot hold is in the place of files: a person says what is to be there.
+    Special {
+        /// Pipes, sockets, devices.
+        paths: Vec<PathBuf>,
+    },
     /// It cannot be delivered.
     Failed {
         /// Why.
@@ -66,10 +71,17 @@ impl Repository {
         if !self.contains(&private, &tip, &base.commit)? {
             return self.fail(finalizing, Problem::HistoryRewritten { base: base.commit.clone() });
         }
+        if worktree.foreign_git().is_some() {
+            let problem = Problem::GitReplaced { worktree: worktree.path().to_owned() };
+            return Ok(Finalized::Failed { problem, rescued: None });
+        }
         let snapshot = self.snapshot(worktree, &tip, finalizing.copied, Files::Visible)?;
         if !snapshot.embedded.is_empty() {
             let problem = Problem::EmbeddedRepository { paths: snapshot.embedded };
             return Ok(Finalized::Failed { problem, rescued: None });
+        }
+        if !snapshot.special.is_empty() {
+            return Ok(Finalized::Special { paths: snapshot.special });
         }
         let is_clean = snapshot.tree == self.tree(&private, &tip)?;
         if is_clean && tip == base.commit {

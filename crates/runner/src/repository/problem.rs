@@ -29,6 +29,16 @@ pub enum Problem {
         /// Where.
         paths: Vec<PathBuf>,
     },
+    /// Its own `.git` is another repository, of which nothing is on the branch.
+    #[error(
+        "`.git` of the worktree is another repository now, and what was committed there is nowhere else; keep it and put \
+         the worktree right: `mv {}/.git DIR && git worktree repair`, then `saihai work --retry`",
+        .worktree.display()
+    )]
+    GitReplaced {
+        /// Where the worktree is.
+        worktree: PathBuf,
+    },
     /// More than a forge takes.
     #[error("`{path}` has {size} bytes, more than 50 MB")]
     LargeFile {
@@ -51,7 +61,7 @@ impl Problem {
         match self {
             Self::BranchChanged { .. } | Self::BranchGone { .. } => "branch-changed",
             Self::HistoryRewritten { .. } => "history-rewritten",
-            Self::EmbeddedRepository { .. } => "embedded-repository",
+            Self::EmbeddedRepository { .. } | Self::GitReplaced { .. } => "embedded-repository",
             Self::LargeFile { .. } => "large-file",
             Self::Secret { .. } => "secret",
         }

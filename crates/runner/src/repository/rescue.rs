@@ -53,7 +53,8 @@ impl Repository {
         let committed = private.line("rev-parse", [format!("{over}^{{tree}}")])?;
         let (tree, left) = if worktree.path().is_dir() {
             let snapshot = self.snapshot(worktree, over, copied, Files::HiddenSince(base))?;
-            (snapshot.tree, [snapshot.embedded, snapshot.filled].concat())
+            let own = worktree.foreign_git().into_iter().collect();
+            (snapshot.tree, [own, snapshot.embedded, snapshot.filled].concat())
         } else {
             (committed.clone(), Vec::new())
         };

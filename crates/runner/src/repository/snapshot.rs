@@ -1,7 +1,7 @@
 //! The files of a worktree as a tree of git.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::exclude::rule;
 use super::private::Private;
@@ -18,6 +18,8 @@ pub(super) struct Snapshot<'a> {
     pub(super) embedded: Vec<PathBuf>,
     /// Submodules that somebody filled. Nothing of them is in the tree either.
     pub(super) filled: Vec<PathBuf>,
+    /// Pipes, sockets and devices in the place of files: git holds none of these. The tree has the files still.
+    pub(super) special: Vec<PathBuf>,
 }
 
 /// Which files count.
@@ -56,14 +58,17 @@ impl Repository {
             [&changed, &others, &hidden].into_iter().flat_map(|list| lists::split(list)).collect();
         let (embedded, paths): (Vec<&[u8]>, Vec<&[u8]>) =
             paths.into_iter().filter(|path| !is_gitlink(path)).partition(|path| path.ends_with(b"/"));
+        let (special, paths): (Vec<&[u8]>, Vec<&[u8]>) =
+            paths.into_iter().partition(|path| is_special(&worktree.path().join(lists::path(path))));
         let flags = ["--add", "--remove", "--replace", "-z", "--stdin"];
         private.feed("update-index", flags, &lists::join(paths))?;
         let tree = private.line("write-tree", [""; 0])?;
         let embedded = embedded.into_iter().map(|path| lists::path(path).to_owned()).collect();
+        let special = special.into_iter().map(|path| lists::path(path).to_owned()).collect();
         let filled = gitlinks.iter().map(|path| lists::path(path).to_owned()).filter(|path| {
             std::fs::read_dir(worktree.path().join(path)).is_ok_and(|mut inner| inner.next().is_some())
         });
-        Ok(Snapshot { embedded, filled: filled.collect(), private, tree })
+        Ok(Snapshot { embedded, filled: filled.collect(), special, private, tree })
     }
 
     /// Files that are ignored now, but would not be by the rules of a commit.
@@ -109,6 +114,11 @@ impl Repository {
             .map(|(path, _)| path.to_vec())
             .collect())
     }
+}
+
+fn is_special(path: &Path) -> bool {
+    let is_known = |kind: std::fs::FileType| kind.is_file() || kind.is_dir() || kind.is_symlink();
+    path.symlink_metadata().is_ok_and(|found| !is_known(found.file_type()))
 }
 
 /// Paths of submodules.

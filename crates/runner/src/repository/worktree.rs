@@ -30,6 +30,13 @@ impl Worktree {
         directory.join(FILLING).exists() || (!directory.join("index").exists() && is_empty())
     }
 
+    /// Its `.git`, where an agent made another repository of it: no ref of ours holds what was committed there. A file or a link
+    /// only leads to a place, and takes nothing with it when it goes.
+    pub(super) fn foreign_git(&self) -> Option<PathBuf> {
+        let found = self.path().join(".git").symlink_metadata();
+        found.is_ok_and(|found| found.is_dir()).then(|| PathBuf::from(".git"))
+    }
+
     /// What the repository keeps about it.
     pub(super) fn directory(&self) -> &Path {
         self.registered.directory.as_deref().expect("a linked worktree has a directory in the repository")

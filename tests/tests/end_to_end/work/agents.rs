@@ -8,8 +8,13 @@ use super::github::Scene;
 use super::{auto, commit, git, outcomes, repository, writes};
 
 fn with(argv: &str) -> Project {
-    let project =
-        repository(&format!("  - {{text: 'Done. [STEP:0]', runs: [{{argv: [sh, -c, '{argv}']}}]}}\n"));
+    with_more(argv, "")
+}
+
+/// An agent that runs a command of the shell, and then says more.
+fn with_more(argv: &str, more: &str) -> Project {
+    let first = format!("  - {{text: 'Done. [STEP:0]', runs: [{{argv: [sh, -c, '{argv}']}}]}}\n");
+    let project = repository(&format!("{first}{more}"));
     project.write(".saihai/issues/7.md", "# Login fails\n");
     commit(&project);
     project
@@ -58,6 +63,87 @@ fn a_repository_in_the_repository_is_refused_and_stays() {
     let outcome = auto(&project, &[]).exits(1);
     assert!(outcome.stdout.contains("embedded-repository"), "{outcome}");
     assert_eq!(project.read(".worktrees/issue-7/inner/file"), "x\n");
+}
+
+// I-50: an agent that made a repository of its own out of its worktree has commits that are nowhere else.
+#[test]
+fn a_repository_in_the_place_of_the_worktrees_own_is_refused_and_stays_until_a_person_has_kept_it() {
+    let project = with(
+        "rm .git; git init -q; echo x > f; git add f; git -c user.name=A -c user.email=a@b.c commit -qm own",
+    );
+    let outcome = auto(&project, &[]).exits(1);
+    assert!(outcome.stdout.contains("embedded-repository: `.git` of the worktree is another"), "{outcome}");
+    let worktree = project.root().join(".worktrees/issue-7");
+    assert_eq!(super::git_in(&worktree, &["log", "--format=%s"]), "own");
+    let cleaned = project.saihai(["work", "--clean"]).run().exits(0);
+    assert!(cleaned.stdout.contains("has not handed it over"), "{cleaned}");
+    // The way out that was said.
+    let kept = project.home().join("kept");
+    assert!(outcome.stdout.contains(&format!("`mv {}/.git DIR && git worktree repair`", worktree.display())));
+    std::fs::rename(worktree.join(".git"), &kept).expect("it can be moved");
+    git(&project, &["worktree", "repair"]);
+    project.write("script.yaml", "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]'}\n");
+    assert_eq!(outcomes(&auto(&project, &["--retry"]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(git(&project, &["show", "feature/issue-7:f"]), "x");
+    assert_eq!(super::git_in(&kept, &["--git-dir", ".", "log", "--format=%s"]), "own");
+}
+
+// What git cannot hold is for a person to decide on; no turn is paid for again afterwards.
+#[test]
+fn a_pipe_in_the_place_of_a_file_waits_for_a_person_and_then_goes_on() {
+    let project = with("echo x > f; rm kept.txt; mkfifo kept.txt");
+    let outcome = auto(&project, &[]).exits(6);
+    assert_eq!(outcomes(&outcome), ["#7 waiting"]);
+    let worktree = project.root().join(".worktrees/issue-7");
+    let said = format!(
+        "git cannot hold pipes, sockets and devices: put files in the place of `kept.txt` in `{}`, or remove them",
+        worktree.display()
+    );
+    assert!(outcome.stdout.contains(&said), "{outcome}");
+    std::fs::remove_file(worktree.join("kept.txt")).expect("it can be removed");
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(git(&project, &["diff", "--name-status", "main", "feature/issue-7"]), "A\tf\nD\tkept.txt");
+}
+
+const TWO: &str = "name: it\nmovements:\n  - {name: plan, edit: true, rules: [{condition: done, next: fix}]}\n  - {name: fix, edit: true, rules: [{condition: done, next: COMPLETE}]}\n";
+
+// I-72: where the worktree is removed in the middle, it is said, and the next call makes it again from the branch.
+#[test]
+fn a_worktree_that_was_removed_between_turns_is_said_and_made_again() {
+    let project =
+        with_more(r#"echo x > f; git add f; git commit -qm mine; rm -rf "$PWD""#, &writes("more.txt"));
+    project.write(".saihai/pieces/it.yaml", TWO);
+    let outcome = auto(&project, &[]).exits(4);
+    assert_eq!(outcomes(&outcome), ["#7 provider"]);
+    let worktree = project.root().join(".worktrees/issue-7");
+    let said = format!("missing: the directory `{}` is gone", worktree.display());
+    assert!(outcome.stdout.contains(&said), "{outcome}");
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(
+        git(&project, &["log", "--format=%s", "main..feature/issue-7"]),
+        "Login fails (issue-7)\nmine"
+    );
+    assert_eq!(git(&project, &["diff", "--name-status", "main", "feature/issue-7"]), "A\tf\nA\tmore.txt");
+}
+
+#[test]
+fn a_worktree_that_was_removed_before_the_commit_waits_where_its_branch_has_commits() {
+    let project = with(r#"echo x > f; git add f; git commit -qm mine; echo y > lost; rm -rf "$PWD""#);
+    let outcome = auto(&project, &[]).exits(6);
+    assert_eq!(outcomes(&outcome), ["#7 waiting"]);
+    assert!(outcome.stdout.contains("is gone, and with it what was not committed; go on, and it is made again from `feature/issue-7`, which has commits"), "{outcome}");
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(git(&project, &["log", "--format=%s", "main..feature/issue-7"]), "mine");
+}
+
+#[test]
+fn a_worktree_that_was_removed_before_anything_was_committed_is_no_success() {
+    let project = with(r#"echo y > lost; git worktree remove --force "$PWD""#);
+    let outcome = auto(&project, &[]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 failed"]);
+    assert!(outcome.stdout.contains("is gone, and with it what was not committed; `feature/issue-7` has no commits: `saihai work --retry` begins anew"), "{outcome}");
+    project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("fixed.txt")));
+    assert_eq!(outcomes(&auto(&project, &["--retry"]).exits(0)), ["#7 branch-ready"]);
 }
 
 // The value of a secret that Saihai knows does not leave the machine.

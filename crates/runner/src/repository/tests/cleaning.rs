@@ -199,3 +199,23 @@ fn without_its_lock_nothing_is_removed() {
     assert!(matches!(cleaned, Err(Error::LockLost { .. })), "{cleaned:?}");
     assert_eq!(fs::read_to_string(work.worktree.path().join("a.txt")).unwrap(), "two\n");
 }
+
+#[test]
+fn a_repository_in_the_place_of_the_worktrees_own_keeps_the_worktree() {
+    let work = Work::new();
+    fs::remove_file(work.worktree.path().join(".git")).unwrap();
+    work.git(&["init", "--quiet"]);
+    let path = PathBuf::from(".git");
+    assert_eq!(work.clean_up(None), CleanedUp::Kept(Kept::EmbeddedRepository { path }));
+    assert!(work.worktree.path().join(".git/HEAD").exists());
+}
+
+// A pipe holds nothing that could be lost, and keeps nothing else from being rescued.
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_no_hindrance() {
+    let work = Work::new();
+    fs::remove_file(work.worktree.path().join("a.txt")).unwrap();
+    assert!(Command::new("mkfifo").arg(work.worktree.path().join("a.txt")).status().unwrap().success());
+    assert_eq!(work.write("new.txt", "new\n").rescued(":new.txt"), "new");
+    assert_eq!(work.scene.git(&["show", "refs/saihai/rescue/issue-7/1:a.txt"]), "one");
+}

@@ -14,7 +14,9 @@ fn problem(work: &Work) -> (String, Option<Rescued>) {
 fn problem_of(finalized: Finalized) -> (String, Option<Rescued>) {
     match finalized {
         Finalized::Failed { problem, rescued } => (format!("{}: {problem}", problem.word()), rescued),
-        other @ (Finalized::Ready(_) | Finalized::NoChanges) => panic!("{other:?}"),
+        other @ (Finalized::Ready(_) | Finalized::NoChanges | Finalized::Special { .. }) => {
+            panic!("{other:?}")
+        }
     }
 }
 
@@ -339,4 +341,53 @@ fn a_change_of_what_all_worktrees_share_is_seen() {
     let kept = serde_json::to_string(&before).unwrap();
     assert!(!kept.contains("T</"), "{kept}");
     assert_eq!(serde_json::from_str::<Shared>(&kept).unwrap(), before);
+}
+
+// I-50: where the agent made a repository of its own out of the worktree itself, its commits are nowhere else.
+#[test]
+fn a_repository_in_the_place_of_the_worktrees_own_is_not_delivered_and_stays() {
+    let work = Work::new();
+    let at = work.worktree.path();
+    fs::remove_file(at.join(".git")).unwrap();
+    work.git(&["init", "--quiet"]);
+    work.write("a.txt", "two\n").git(&["add", "--all"]);
+    work.git(&["commit", "--quiet", "-m", "own"]);
+    let own = work.git(&["rev-parse", "HEAD"]);
+    let path = at.display();
+    let expected = format!(
+        "embedded-repository: `.git` of the worktree is another repository now, and what was committed there is nowhere else; keep it and put the worktree right: `mv {path}/.git DIR && git worktree repair`, then `saihai work --retry`"
+    );
+    assert_eq!(problem(&work), (expected, None));
+    assert_eq!(work.scene.git(&["rev-parse", "feature/issue-7"]), work.base.commit);
+    assert_eq!(work.git(&["rev-parse", "HEAD"]), own);
+    // As it says.
+    let kept = work.scene.beside("kept");
+    fs::rename(at.join(".git"), &kept).unwrap();
+    work.scene.git(&["worktree", "repair"]);
+    assert_eq!(git(&kept, &["--git-dir", ".", "rev-parse", "HEAD"]), own);
+    assert_eq!(work.ready().files, [Path::new("a.txt")]);
+}
+
+// Git holds neither pipes nor sockets: what is to be there is for a person to say, and nothing waits for the other end.
+#[test]
+fn a_pipe_in_the_place_of_a_file_waits_for_a_person() {
+    let scene = Scene::new();
+    scene.made.write("b.txt", "b\n").commit("more");
+    let work = Work::on(scene);
+    let path = |name: &str| work.worktree.path().join(name);
+    fs::remove_file(path("a.txt")).unwrap();
+    assert!(Command::new("mkfifo").arg(path("a.txt")).status().unwrap().success());
+    fs::remove_file(path("b.txt")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(path("b.txt")).unwrap();
+    // Where git tracks nothing of that name, it is nobody's file.
+    assert!(Command::new("mkfifo").arg(path("new")).status().unwrap().success());
+    work.write("c.txt", "c\n");
+    let paths = vec![PathBuf::from("a.txt"), PathBuf::from("b.txt")];
+    assert_eq!(work.finalize(), Finalized::Special { paths });
+    assert_eq!(work.git(&["rev-parse", "HEAD"]), work.base.commit);
+    fs::remove_file(path("a.txt")).unwrap();
+    fs::remove_file(path("b.txt")).unwrap();
+    work.write("b.txt", "again\n");
+    assert_eq!(work.ready().files, [Path::new("a.txt"), Path::new("b.txt"), Path::new("c.txt")]);
+    assert_eq!(work.git(&["ls-tree", "--name-only", "HEAD"]), "b.txt\nc.txt");
 }

@@ -12,7 +12,7 @@ struct Leftover {
     leave: fn(&Path, &str),
 }
 
-const LEFTOVERS: [Leftover; 20] = [
+const LEFTOVERS: [Leftover; 22] = [
     Leftover { name: "modified", leave: |at, text| write(&at.join("a.txt"), text) },
     Leftover { name: "untracked", leave: |at, text| write(&at.join("new/er"), text) },
     Leftover {
@@ -115,6 +115,24 @@ const LEFTOVERS: [Leftover; 20] = [
             write(&at.join("inner/x"), text);
         },
     },
+    Leftover {
+        name: "repository-of-its-own",
+        leave: |at, text| {
+            fs::remove_file(at.join(".git")).unwrap();
+            git(at, &["init", "--quiet"]);
+            git(at, &["commit", "--quiet", "--allow-empty", "-m", "own"]);
+            // As plain text, so that it can be found.
+            write(&at.join(".git/description"), text);
+        },
+    },
+    Leftover {
+        name: "beside-a-pipe",
+        leave: |at, text| {
+            fs::remove_file(at.join("a.txt")).unwrap();
+            assert!(Command::new("mkfifo").arg(at.join("a.txt")).status().unwrap().success());
+            write(&at.join("new"), text);
+        },
+    },
 ];
 
 /// All texts that are on disk in worktrees or in an object that a ref holds.
@@ -129,6 +147,7 @@ fn found(scene: &Scene) -> BTreeSet<&'static str> {
                 found if found.is_symlink() => {
                     held.extend(fs::read_link(path).unwrap().as_os_str().as_bytes().iter().chain(b"\n"));
                 }
+                found if !found.is_file() => {}
                 _ => held.extend(fs::read(path).unwrap()),
             }
         }

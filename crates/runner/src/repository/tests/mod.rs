@@ -158,7 +158,9 @@ impl Work {
     fn ready(&self) -> Ready {
         match self.finalize() {
             Finalized::Ready(ready) => ready,
-            other @ (Finalized::NoChanges | Finalized::Failed { .. }) => panic!("{other:?}"),
+            other @ (Finalized::NoChanges | Finalized::Special { .. } | Finalized::Failed { .. }) => {
+                panic!("{other:?}")
+            }
         }
     }
 }
