@@ -332,6 +332,7 @@ impl Lowering<'_> {
             min_confidence: options.min_confidence.unwrap_or(review.min_confidence),
             require_all: options.require_all || review.require_all,
             allow_partial: options.allow_partial,
+            distrusts_change: options.definitions_from.is_some(),
             language: settings.language.name().to_owned(),
             selection: self.considered(),
             load_errors: plan::refused(loaded, places),

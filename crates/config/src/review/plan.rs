@@ -21,6 +21,9 @@ pub struct Plan {
     pub require_all: bool,
     /// Whether it does not matter that something was left out.
     pub allow_partial: bool,
+    /// Whether what the change says of its own review does not count.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub distrusts_change: bool,
     /// The language of the report.
     pub language: String,
     /// Every agent that was considered, in the order in which they work.

@@ -102,6 +102,15 @@ impl Source {
         Self::default()
     }
 
+    /// Whether it has this line, as far as anybody was shown: of a file without a text there are only the lines that the
+    /// change shows.
+    pub(super) fn has(&self, line: u32) -> bool {
+        match self.length() {
+            Some(length) => line <= length,
+            None => self.change.as_ref().is_some_and(|change| change.shows((line, line))),
+        }
+    }
+
     /// How many lines it has, where that can be said.
     pub(super) fn length(&self) -> Option<u32> {
         let text = self.text.as_deref()?;

@@ -15,6 +15,8 @@ pub struct Policy {
     pub require_all: bool,
     /// What was left out does not matter.
     pub allow_partial: bool,
+    /// What the change says of its own review does not count.
+    pub distrusts_change: bool,
 }
 
 /// The least severity that fails a review.
@@ -47,6 +49,7 @@ impl Default for Policy {
             min_confidence: 0,
             require_all: false,
             allow_partial: false,
+            distrusts_change: false,
         }
     }
 }

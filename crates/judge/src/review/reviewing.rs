@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use saihai_model::Millis;
 
 use super::outcome::Decisive;
-use super::suppression::Suppressions;
+use super::suppression::{Agents, Heeded, Suppressions};
 use super::{
     AgentResult, Anchor, Baseline, Code, Considered, Day, Excerpt, FailScope, Finding, Fixed, Ignore,
     LoadError, Member, Mode, NotReviewed, Notice, Outcome, Policy, Report, Reported, State, Status, Summary,
@@ -57,12 +57,10 @@ impl Review {
     pub fn report(mut self) -> Report {
         self.sort();
         let mut found = self.found();
-        let delivered = self.agents(|result| result.status.has_delivered());
-        let silent = self.agents(|result| !result.status.has_delivered());
         let looked = |agent: &str, file: Option<&str>| self.has_looked(agent, file);
         let compare = |baseline: &Baseline| baseline.compare(&mut found, &self.code, looked);
         let fixed = self.baseline.as_ref().map(compare);
-        let mut rules = Suppressions::new(&self.code, &self.ignores, self.today);
+        let mut rules = Suppressions::new(&self.code, &self.ignores, self.today, self.heeded());
         let (mut findings, mut suppressed, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
         for mut reported in found {
             let confidence = reported.finding.confidence;
@@ -75,8 +73,10 @@ impl Review {
                 findings.push(reported);
             }
         }
-        let notices = rules.notices(&self.code, &delivered, &silent);
+        let warning = rules.warning();
+        let notices = rules.notices(&self.code, &self.agents());
         let fixed = fixed.unwrap_or_default();
+        self.warnings.extend(warning);
         self.conclude(Parts { findings, suppressed, filtered, fixed, notices })
     }
 
@@ -125,8 +125,23 @@ impl Review {
         self.not_reviewed.dedup();
     }
 
-    fn agents(&self, wanted: impl Fn(&AgentResult) -> bool) -> Vec<&str> {
-        self.results.iter().filter(|result| wanted(result)).map(|result| result.agent.as_str()).collect()
+    fn agents(&self) -> Agents<'_> {
+        let asked = self.results.iter().map(|result| result.agent.as_str());
+        let considered = self.selection.iter().map(|one| one.agent.as_str());
+        let delivered = self.results.iter().filter(|result| result.status.has_delivered());
+        Agents {
+            known: considered.chain(asked).collect(),
+            delivered: delivered.map(|result| result.agent.as_str()).collect(),
+        }
+    }
+
+    /// Which comments of the files reviewed are gone by.
+    fn heeded(&self) -> Heeded {
+        match (self.policy.distrusts_change, self.mode) {
+            (false, _) => Heeded::All,
+            (true, Mode::Diff | Mode::Pr) => Heeded::Unchanged,
+            (true, Mode::Files) => Heeded::None,
+        }
     }
 
     /// Whether an agent would have found again what it once found in this file: it gave a whole answer, and the file was
@@ -188,13 +203,13 @@ impl Review {
             finding.unplace();
             return Anchor::Unverified;
         };
-        let length = source.length().unwrap_or(u32::MAX);
-        if finding.lines().is_some_and(|(start, _)| start > length) {
+        if finding.lines().is_some_and(|(start, _)| !source.has(start)) {
             finding.unplace();
             return Anchor::Unverified;
         }
         finding.file = Some(path);
         // Who counts one line too many still means this place.
+        let length = source.length().unwrap_or(u32::MAX);
         finding.end_line = finding.lines().map(|(_, end)| end.min(length));
         match (finding.lines(), &source.change) {
             // Where whole files are reviewed there is no change that something could be outside of.

@@ -207,7 +207,10 @@ fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading 
         }
     }
     reading.warnings.append(&mut reply.warnings);
-    reading.warnings.extend(reply.structured_error.take());
+    // Who has found what was asked for, with nothing wrong, has read more kindly than a schema does: what may be null may
+    // be left out.
+    let is_right = reading.output.is_some() && reading.violations.is_empty();
+    reading.warnings.extend(reply.structured_error.take().filter(|_| !is_right));
     reading
 }
 

@@ -1,5 +1,6 @@
 //! How files begin that git does not compare.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::process::Stdio;
@@ -31,7 +32,7 @@ impl Git {
         }
         let after = if is_named(&after) { object(after)? } else { None };
         // What is no object yet lies in the directory, unless it was deleted.
-        all.extend(after.or_else(|| self.begun_file(&changed.path, most)));
+        all.extend(after.or_else(|| self.begun_file(changed.names.last()?, most)));
         Ok(all)
     }
 
@@ -50,7 +51,7 @@ impl Git {
         Ok(Begun { bytes, size })
     }
 
-    fn begun_file(&self, path: &str, most: usize) -> Option<Begun> {
+    fn begun_file(&self, path: &OsStr, most: usize) -> Option<Begun> {
         let file = self.root.join(path);
         let metadata = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file)?;
         let mut bytes = Vec::new();

@@ -1,5 +1,8 @@
 //! What `git diff --raw --patch -z` says.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
 /// One file that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Changed {
@@ -9,6 +12,8 @@ pub(crate) struct Changed {
     pub(crate) previous: Option<String>,
     /// What differs.
     pub(crate) section: Section,
+    /// Its names as git knows them, which need not be UTF-8; where it was renamed the later one comes last.
+    pub(super) names: Vec<OsString>,
     /// The names of what it held before and after; zeros for nothing, and for what only lies in the directory.
     pub(super) objects: [String; 2],
 }
@@ -29,7 +34,7 @@ struct Raw {
     modes: [String; 2],
     objects: [String; 2],
     status: char,
-    paths: Vec<String>,
+    names: Vec<OsString>,
 }
 
 /// Reads it; nothing where it cannot be understood.
@@ -55,7 +60,7 @@ pub(super) fn read(said: &[u8]) -> Option<Vec<Changed>> {
             continue;
         }
         let text = own.concat();
-        let mut paths = raw.paths.into_iter().rev();
+        let mut paths = raw.names.iter().rev().map(|name| name.to_string_lossy().into_owned());
         let (path, previous) = (paths.next()?, paths.next());
         let section = if raw.modes.iter().any(|mode| mode == "160000") {
             Section::Submodule
@@ -64,7 +69,7 @@ pub(super) fn read(said: &[u8]) -> Option<Vec<Changed>> {
         } else {
             Section::Text(text)
         };
-        changed.push(Changed { path, previous, section, objects: raw.objects });
+        changed.push(Changed { path, previous, section, names: raw.names, objects: raw.objects });
     }
     sections.next().is_none().then_some(changed)
 }
@@ -78,23 +83,23 @@ fn is_binary_mark(line: &[u8]) -> bool {
 fn raws(said: &[u8]) -> Option<(Vec<Raw>, &[u8])> {
     let (mut raws, mut rest) = (Vec::new(), said);
     while rest.first() == Some(&b':') {
-        let head = take(&mut rest)?;
+        let head = take(&mut rest)?.to_str()?;
         let fields: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
         let [old, new, before, after, status] = fields.as_slice() else { return None };
         let status = status.chars().next()?;
         let count = if matches!(status, 'R' | 'C') { 2 } else { 1 };
-        let paths = (0..count).map(|_| take(&mut rest)).collect::<Option<Vec<_>>>()?;
+        let names = (0..count).map(|_| take(&mut rest).map(OsStr::to_owned)).collect::<Option<Vec<_>>>()?;
         let (modes, objects) = ([old, new], [before, after]);
         let [modes, objects] = [modes, objects].map(|both| both.map(|one| (*one).to_owned()));
-        raws.push(Raw { modes, objects, status, paths });
+        raws.push(Raw { modes, objects, status, names });
     }
     Some((raws, rest.strip_prefix(b"\0").unwrap_or(rest)))
 }
 
 /// What stands before the next NUL.
-fn take(rest: &mut &[u8]) -> Option<String> {
+fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s OsStr> {
     let end = rest.iter().position(|byte| *byte == 0)?;
-    let taken = String::from_utf8_lossy(&rest[..end]).into_owned();
+    let taken = OsStr::from_bytes(&rest[..end]);
     *rest = &rest[end + 1..];
     Some(taken)
 }

@@ -14,7 +14,7 @@ mod filters;
 mod tracked;
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -67,6 +67,9 @@ const HELD: [&str; 4] = [
     "diff.suppressBlankEmpty=false",
     "diff.trustExitCode=false",
 ];
+
+/// So many files are named to git in one call: a name has at most 4 KiB, and a renamed file has two.
+const AT_ONCE: usize = 100;
 
 /// Where Saihai keeps what it makes itself: never a change of anybody's.
 const OWN: [&str; 4] = [".saihai/runs/", ".saihai/cache/", ".saihai/batches/", ".worktrees/"];
@@ -122,17 +125,34 @@ impl Git {
         self.say("hash-object", &["-t", "tree", "--stdin"]).map(|hash| hash.trim().to_owned())
     }
 
-    /// Everything that differs between a tree and the files at the root; what git does not track is not among it.
-    pub(crate) fn changed_since(&self, tree: &str) -> Result<Vec<Changed>, Error> {
-        self.changed(&[tree])
+    /// Everything that differs between two trees, or between one and the files at the root; what git does not track is
+    /// not among it.
+    pub(crate) fn changed(&self, trees: &[&str]) -> Result<Vec<Changed>, Error> {
+        self.compared(trees, &[], &[])
     }
 
-    /// Everything that differs between two trees.
-    pub(crate) fn changed_between(&self, tree: &str, later: &str) -> Result<Vec<Changed>, Error> {
-        self.changed(&[tree, later])
+    /// The same of these files, compared line by line though git takes them for binary. What does not differ any more
+    /// stays as it was told before.
+    pub(crate) fn changed_as_text(
+        &self,
+        trees: &[&str],
+        mut files: Vec<Changed>,
+    ) -> Result<Vec<Changed>, Error> {
+        // What a program may be given as arguments has an end.
+        for some in files.chunks_mut(AT_ONCE) {
+            let names: Vec<&OsStr> =
+                some.iter().flat_map(|one| &one.names).map(OsString::as_os_str).collect();
+            for compared in self.compared(trees, &["--text"], &names)? {
+                let told = some.iter_mut().find(|one| one.names.last() == compared.names.last());
+                if let Some(told) = told {
+                    *told = compared;
+                }
+            }
+        }
+        Ok(files)
     }
 
-    fn changed(&self, trees: &[&str]) -> Result<Vec<Changed>, Error> {
+    fn compared(&self, trees: &[&str], how: &[&str], below: &[&OsStr]) -> Result<Vec<Changed>, Error> {
         let flags = [
             "--raw",
             "--patch",
@@ -156,8 +176,9 @@ impl Git {
             // Looking whether one is dirty would run git by the configuration of that other repository.
             "--ignore-submodules=dirty",
         ];
-        let flags = [&flags[..], trees, &["--"]].concat();
-        changed::read(&self.run("diff", &flags)?).ok_or(Error::Unreadable { command: "diff" })
+        let mut git = self.command("diff");
+        git.args(flags).args(how).args(trees).arg("--").args(below);
+        changed::read(&command::output(&mut git, "diff")?).ok_or(Error::Unreadable { command: "diff" })
     }
 
     /// Paths of files that git neither tracks nor ignores; those of other repositories end in `/`.

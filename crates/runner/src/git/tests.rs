@@ -32,7 +32,7 @@ impl Trap {
         git.merge_base(&head, &head).unwrap();
         git.remote_default("origin").unwrap();
         git.untracked().unwrap();
-        git.changed_since(&head).unwrap()
+        git.changed(&[&head]).unwrap()
     }
 
     #[track_caller]

@@ -274,6 +274,7 @@ fn policy(plan: &Plan) -> Policy {
         min_confidence: plan.min_confidence,
         require_all: plan.require_all,
         allow_partial: plan.allow_partial,
+        distrusts_change: plan.distrusts_change,
     }
 }
 

@@ -55,7 +55,7 @@ pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject
             (mode, git.empty_tree()?)
         }
     };
-    let mut files = files(&git, git.changed_since(&tree)?)?;
+    let mut files = files(&git, &[&tree])?;
     if untracked == Untracked::Counted {
         for path in git.untracked()? {
             files.extend(new_file(root, &path)?);
@@ -70,7 +70,7 @@ pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Res
     let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
     let (name, commit) = base;
     let parted = git.merge_base(commit, head)?.ok_or_else(|| Error::NoMergeBase(name.to_owned()))?;
-    let mut files = files(&git, git.changed_between(&parted, head)?)?;
+    let mut files = files(&git, &[&parted, head])?;
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let mode = SubjectMode::Changes {
         base: name.to_owned(),
@@ -81,49 +81,63 @@ pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Res
     Ok(Subject { mode, files })
 }
 
-fn files(git: &Git, changed: Vec<Changed>) -> Result<Vec<SubjectFile>, Error> {
-    // Attributes can make git compare what is not text; what cannot be read is not sent all the same.
+/// What differs between these trees. Attributes are files of the project, so a change could call its own files binary, or
+/// text what is none: whether something is text is decided by what it holds.
+fn files(git: &Git, trees: &[&str]) -> Result<Vec<SubjectFile>, Error> {
+    let changed = git.changed(trees)?;
     let called_text = git.called_text(changed.iter().map(|changed| changed.path.as_str()))?;
-    let file = |changed: Changed| {
-        let why = why_left_out(git, &changed, called_text.contains(&changed.path))?;
-        let (path, previous) = (changed.path, changed.previous);
-        Ok(match (why, changed.section) {
-            (Some(why), _) => without_content(path, previous, why),
-            (None, Section::Text(bytes)) => of_bytes(path, previous, bytes),
-            (None, Section::Binary | Section::Submodule) => of_bytes(path, previous, Vec::new()),
-        })
-    };
-    changed.into_iter().map(file).collect()
-}
-
-fn why_left_out(git: &Git, changed: &Changed, is_called_text: bool) -> Result<Option<LeftOut>, Error> {
-    Ok(match &changed.section {
-        Section::Text(bytes) if is_called_text || bytes.contains(&0) => {
-            is_binary_by_content(git, changed)?.then_some(LeftOut::Binary)
+    let (mut files, mut called_binary) = (Vec::new(), Vec::new());
+    for changed in changed {
+        match seen(git, &changed, called_text.contains(&changed.path))? {
+            Seen::Section => files.push(with_section(changed)),
+            Seen::LeftOut(why) => files.push(without_content(changed.path, changed.previous, why)),
+            Seen::CalledBinary => called_binary.push(changed),
         }
-        Section::Text(_) => None,
-        // Git takes for binary what is too large to be compared.
-        Section::Binary if is_large_text(git, changed)? => Some(LeftOut::TooLarge),
-        Section::Binary => Some(LeftOut::Binary),
-        Section::Submodule => Some(LeftOut::Submodule),
-    })
-}
-
-/// Whether a file begins like one that is not text: before the change or after it.
-fn is_binary_by_content(git: &Git, changed: &Changed) -> Result<bool, Error> {
-    Ok(git.begun(changed, LOOKED_AT)?.iter().any(|begun| is_binary(&begun.bytes)))
-}
-
-/// Whether a file that git does not compare is text, only too much of it: before the change or after it.
-fn is_large_text(git: &Git, changed: &Changed) -> Result<bool, Error> {
-    let mut is_large = false;
-    for begun in git.begun(changed, LOOKED_AT)? {
-        if is_binary(&begun.bytes) {
-            return Ok(false);
-        }
-        is_large |= begun.size > LARGEST;
     }
-    Ok(is_large)
+    files.extend(git.changed_as_text(trees, called_binary)?.into_iter().map(with_section));
+    Ok(files)
+}
+
+fn with_section(changed: Changed) -> SubjectFile {
+    let (path, previous) = (changed.path, changed.previous);
+    match changed.section {
+        Section::Text(bytes) => of_bytes(path, previous, bytes),
+        Section::Binary => without_content(path, previous, LeftOut::Binary),
+        Section::Submodule => without_content(path, previous, LeftOut::Submodule),
+    }
+}
+
+/// What there is to be seen of a changed file.
+enum Seen {
+    /// What git says that differs.
+    Section,
+    /// Only its name.
+    LeftOut(LeftOut),
+    /// What git would say, were it not kept from comparing.
+    CalledBinary,
+}
+
+fn seen(git: &Git, changed: &Changed, is_called_text: bool) -> Result<Seen, Error> {
+    let is_doubtful = match &changed.section {
+        Section::Text(bytes) => is_called_text || bytes.contains(&0),
+        Section::Binary => true,
+        Section::Submodule => false,
+    };
+    if !is_doubtful {
+        return Ok(Seen::Section);
+    }
+    // Before the change or after it.
+    let begun = git.begun(changed, LOOKED_AT)?;
+    Ok(if begun.iter().any(|begun| is_binary(&begun.bytes)) {
+        Seen::LeftOut(LeftOut::Binary)
+    } else if changed.section != Section::Binary {
+        Seen::Section
+    } else if begun.iter().any(|begun| begun.size > LARGEST) {
+        // Git takes for binary what is too large to be compared.
+        Seen::LeftOut(LeftOut::TooLarge)
+    } else {
+        Seen::CalledBinary
+    })
 }
 
 fn name(git: &Git, base: &Base) -> Result<String, Error> {

@@ -1,6 +1,7 @@
 //! Subjects of real repositories and directories.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use saihai_model::Subject;
@@ -169,11 +170,57 @@ fn what_is_not_text_by_its_content_is_left_out_whatever_its_attributes_say() {
     ");
 }
 
+// R-33: A change brings its attributes along; it could hide what it does behind them
+#[test]
+fn what_is_text_by_its_content_is_compared_whatever_its_attributes_say() {
+    let repository = Repository::new();
+    let moved = "1\n2\n3\n4\n5\n6\n7\n8\n";
+    repository.write("kept.py", "1\n").write("gone.py", "x\n").write("old.py", moved).write("own.txt", "1\n");
+    repository.write("logo.png", "\0 1\n").write("large.py", "1\n").commit("first");
+    repository.git(&["switch", "--quiet", "--create", "topic"]);
+    repository.write(".gitattributes", "[attr]quiet -diff\n*.py binary\n*.sh quiet\n*.png -diff\n");
+    repository.write(".git/info/attributes", "*.txt -diff\n");
+    repository.git(&["mv", "old.py", "new.py"]);
+    repository.write("new.py", &format!("{moved}9\n")).write("kept.py", "2\n").write("own.txt", "2\n");
+    repository.write("bad.sh", "run\n").write("logo.png", "\0 2\n");
+    repository.write("large.py", &"one line of many\n".repeat(1_300_000));
+    fs::remove_file(repository.root().join("gone.py")).unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.py");
+    fs::write(repository.root().join(name), "x = 1\n").unwrap();
+    repository.git(&["add", "--all"]);
+    let directory = changes(repository.root(), &found(), Untracked::Counted).unwrap();
+    insta::assert_snapshot!(shown(&directory), @"
+    .gitattributes
+      +[attr]quiet -diff
+      +*.py binary
+      +*.sh quiet
+      +*.png -diff
+    bad.sh
+      +run
+    caf�.py
+      +x = 1
+    gone.py
+      -x
+    kept.py
+      -1
+      +2
+    large.py [too-large]
+    logo.png [binary]
+    new.py (was old.py)
+      +9
+    own.txt
+      -1
+      +2
+    ");
+    repository.commit("second");
+    let committed = proposed(repository.root(), 1, ("main", "main"), "topic").unwrap();
+    assert_eq!(shown(&committed), shown(&directory));
+}
+
 // Names are bytes
 #[cfg(target_os = "linux")]
 #[test]
 fn a_new_file_whose_name_is_not_utf_8_is_reviewed() {
-    use std::os::unix::ffi::OsStrExt as _;
     let repository = Repository::new();
     repository.write("a", "1\n").commit("first");
     fs::write(repository.root().join(std::ffi::OsStr::from_bytes(b"caf\xe9.py")), "x = 1\n").unwrap();

@@ -78,6 +78,32 @@ fn a_reply_that_is_wrong_is_asked_for_once_more_and_what_is_valid_in_it_is_kept(
     assert_eq!(report(&outcome)["results"][0]["class"], "invalid_output");
 }
 
+// what may be null may be left out, and nobody complains; what is too much is ignored with a note
+#[test]
+fn a_reply_without_what_may_be_null_is_right() {
+    let check = |text: &str, notes: serde_json::Value| {
+        let project = reviewed_by(&[("a", "allowed_tools = [\"file_read\"]\n")]);
+        let server = ApiServer::start(|_| [Answer::Text(text.to_owned())]);
+        let settings = format!(
+            "provider = \"openai\"\n[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n",
+            server.url()
+        );
+        project.write("../home/.config/saihai/config.toml", settings);
+        let asked = project.saihai(["review", "--json"]).env("OPENAI_API_KEY", "sk-of-the-test");
+        let outcome = asked.run().exits(1);
+        let told = report(&outcome);
+        assert_eq!(statuses(&told), ["a success"], "{outcome}");
+        assert_eq!(told["results"][0]["notes"], notes, "{outcome}");
+        assert!(!outcome.stderr.contains("warning"), "{outcome}");
+        assert_eq!(server.asked().len(), 1, "{outcome}");
+    };
+    check(VALID, serde_json::Value::Null);
+    check(
+        &VALID.replace(":9}", ":9,\"mood\":1}"),
+        serde_json::json!(["`mood` was not asked for and is ignored"]),
+    );
+}
+
 // Whole findings before the cut are kept, when it is asked again in vain; when it is not in vain, the whole answer counts
 #[test]
 fn a_reply_cut_off_in_the_middle_keeps_what_is_whole_of_it() {

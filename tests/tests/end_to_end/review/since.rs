@@ -156,6 +156,28 @@ fn no_excerpt_is_shown_of_a_file_that_git_ignores() {
     }
 }
 
+// R-62, R-69
+#[test]
+fn a_stranger_does_not_decide_what_is_heard_of_his_change() {
+    let project = project();
+    git(&project, &["switch", "--quiet", "--create", "topic"]);
+    project.write("store.py", "first = 1  # saihai-ignore[a]: nothing to see\n");
+    commit(&project);
+    let told = report(&review(&project, &at(&[1]), &["--json"]).exits(0));
+    assert_eq!(told["suppressed"][0]["added_by_change"], true, "{told}");
+    let told = report(&review(&project, &at(&[1]), &["--json", "--definitions-from", "main"]).exits(1));
+    let said = "1 finding counts although a comment suppresses it: with `--definitions-from`, comments that the \
+                change brings do not count, nor those about lines it brings";
+    let [none, one] = [serde_json::json!([]), serde_json::json!([said])];
+    assert_eq!((&told["suppressed"], &told["warnings"]), (&none, &one), "{told}");
+    // A comment that was there before still counts.
+    project.write("store.py", "first = 1  # saihai-ignore[a]: nothing to see\nmore = 2\n");
+    commit(&project);
+    let told =
+        report(&review(&project, &at(&[1]), &["HEAD~1", "--json", "--definitions-from", "main"]).exits(0));
+    assert_eq!(told["suppressed"][0]["added_by_change"], false, "{told}");
+}
+
 // R-62, case 43
 #[test]
 fn what_is_suppressed_is_listed_and_does_not_count() {

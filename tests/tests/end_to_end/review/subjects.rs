@@ -78,7 +78,7 @@ fn bytes_that_are_no_text_break_nothing_and_are_matched_and_shown_alike() {
         .write("marked.txt", "1\n")
         .write("tracked.png", b"\0");
     commit(&project);
-    project.write("marked.txt", "canary\n").write("tracked.png", b"\0canary");
+    project.write("marked.txt", "text all the same\n").write("tracked.png", b"\0canary");
     project.write("new.png", [vec![b'x'; 8_191], b"\0canary".to_vec()].concat());
     project
         .write("latin.py", b"caf\xe9! \xff\n")
@@ -88,20 +88,31 @@ fn bytes_that_are_no_text_break_nothing_and_are_matched_and_shown_alike() {
     let told = report(&outcome);
     assert_eq!(statuses(&told), ["name success", "text success"]);
     let left = |file: &str| serde_json::json!({"file": file, "reason": "binary"});
-    assert_eq!(
-        told["not_reviewed"],
-        serde_json::json!([left("marked.txt"), left("new.png"), left("tracked.png")])
-    );
+    assert_eq!(told["not_reviewed"], serde_json::json!([left("new.png"), left("tracked.png")]));
     let warned: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains("is not UTF-8")).collect();
     assert_eq!(warned.len(), 2, "{outcome}");
     assert!(warned[0].contains("`also.py`") && warned[1].contains("`latin.py`"), "{outcome}");
     let prompts = project.journal().prompts();
     let shown = |text: &str| prompts.iter().filter(|(_, prompt)| prompt.contains(text)).count();
     assert_eq!(
-        (shown("+caf\u{fffd}! \u{fffd}\n"), shown("canary"), shown("lines.py")),
-        (1, 0, 1),
+        (shown("+caf\u{fffd}! \u{fffd}\n"), shown("+text all the same"), shown("canary"), shown("lines.py")),
+        (1, 1, 0, 1),
         "{prompts:?}"
     );
+}
+
+// A stranger's attributes hide nothing from reviewers
+#[test]
+fn a_change_that_calls_its_own_files_binary_is_reviewed_like_any_other() {
+    let project = reviewed_by(&[("a", "[applicability]\ncontent_patterns = ['drop_all']")]);
+    git(&project, &["switch", "--quiet", "--create", "topic"]);
+    project.write(".gitattributes", "*.py -diff\n").write("store.py", "def run():\n    drop_all()\n");
+    commit(&project);
+    let arguments = ["--json", "--require-all", "--definitions-from", "main"];
+    let told = report(&review(&project, &one("main/a", "critical"), &arguments).exits(1));
+    assert_eq!(told["not_reviewed"], serde_json::json!([]));
+    let finding = &told["findings"][0];
+    assert_eq!((&finding["anchor"], &finding["start_line"]), (&"added".into(), &2.into()), "{told:#}");
 }
 
 // What is not text by its content is not sent, though an attribute calls it text, and the report says so

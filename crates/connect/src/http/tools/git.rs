@@ -34,11 +34,23 @@ pub(super) fn run(reach: &Reach, arguments: &[String]) -> Result<String, String>
     Ok(shown(&said, said.len() > LONGEST))
 }
 
+/// The same, whatever attributes say: they are files of the project, and could keep git from comparing others.
+pub(super) fn run_by_content(reach: &Reach, arguments: &[impl AsRef<OsStr>]) -> Result<String, String> {
+    let no_files = said(reach, &["hash-object", "-t", "tree", "--stdin"])?;
+    let mut git = command(reach);
+    git.env("GIT_ATTR_SOURCE", String::from_utf8_lossy(&no_files).trim()).args(arguments);
+    let said = heard(reach, &mut git)?;
+    Ok(shown(&said, said.len() > LONGEST))
+}
+
 /// What git says in the working directory, word for word; more than [`LONGEST`] where it has more to say.
 pub(super) fn said(reach: &Reach, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, String> {
+    heard(reach, command(reach).args(arguments))
+}
+
+fn heard(reach: &Reach, git: &mut Command) -> Result<Vec<u8>, String> {
     reach.halt.check()?;
-    let mut child =
-        command(reach).args(arguments).spawn().map_err(|error| format!("git cannot be started: {error}"))?;
+    let mut child = git.spawn().map_err(|error| format!("git cannot be started: {error}"))?;
     let said =
         child.stdout.take().map(|stdout| listen(stdout, &mut child, reach)).transpose()?.unwrap_or_default();
     let is_cut = said.len() > LONGEST;

@@ -2,11 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::compared::Comparison;
 use super::git::{self, revision};
 use super::{Input, Reach, Tool};
-
-/// Whatever the configuration says, no git is started inside a submodule: that one has a configuration of its own.
-const SUBMODULES: &str = "--submodule=short";
 
 pub(super) static DIFF: Tool = Tool {
     name: "git_diff",
@@ -25,11 +23,7 @@ pub(super) static DIFF: Tool = Tool {
     run: |reach, input| {
         let (from, to) = (revision(input.required("from")?)?, revision(input.text("to")?.unwrap_or("HEAD"))?);
         let context = format!("--unified={}", input.number_of("context", 0..=50)?.unwrap_or(3));
-        let mut arguments = words(&["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"]);
-        arguments.extend(words(&[SUBMODULES]));
-        arguments.extend(words(&[&context, "--end-of-options", from, to, "--"]));
-        arguments.extend(paths(reach, input)?);
-        git::run(reach, &arguments)
+        Comparison { command: "diff", how: &[&context], of: &[from, to] }.told(reach, &paths(reach, input)?)
     },
 };
 
@@ -70,12 +64,14 @@ pub(super) static SHOW: Tool = Tool {
     },
     run: |reach, input| {
         let rev = revision(input.required("rev")?)?;
-        let what = match input.text("path")? {
-            Some(path) => format!("{rev}:{}", reach.allowed(path)?),
-            None => format!("{rev}^{{commit}}"),
+        let Some(path) = input.text("path")? else {
+            let commit = format!("{rev}^{{commit}}");
+            let how = ["--format=%H %as %an: %B"];
+            return Comparison { command: "show", how: &how, of: &[&commit] }.told(reach, &[]);
         };
-        let mut arguments = words(&["show", "--no-color", "--no-ext-diff", "--no-textconv", SUBMODULES]);
-        arguments.extend(words(&["--format=%H %as %an: %B", "--end-of-options", &what, "--"]));
+        let file = format!("{rev}:{}", reach.allowed(path)?);
+        let mut arguments = words(&["show", "--no-color", "--no-ext-diff", "--no-textconv"]);
+        arguments.extend(words(&["--end-of-options", &file, "--"]));
         git::run(reach, &arguments)
     },
 };
@@ -139,19 +135,7 @@ mod tests {
     /// A repository of two commits, and an ignored file with a key in it.
     fn repository() -> TempDir {
         let place = tempfile::tempdir().unwrap();
-        let git = |arguments: &[&str]| {
-            let done = Command::new("git")
-                .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
-                .args(arguments)
-                .current_dir(place.path())
-                .env("GIT_CONFIG_GLOBAL", "/dev/null")
-                .env("GIT_CONFIG_NOSYSTEM", "1")
-                .env("GIT_AUTHOR_DATE", "2026-02-06T08:56:00Z")
-                .env("GIT_COMMITTER_DATE", "2026-02-06T08:56:00Z")
-                .output()
-                .unwrap();
-            assert!(done.status.success(), "{done:?}");
-        };
+        let git = |arguments: &[&str]| git_in(place.path(), arguments);
         git(&["init", "--quiet", "--initial-branch=main"]);
         fs::write(place.path().join(".gitignore"), ".env\n").unwrap();
         fs::write(place.path().join("a.py"), "one = 1\n").unwrap();
@@ -161,6 +145,20 @@ mod tests {
         git(&["commit", "--quiet", "--all", "--message", "the second"]);
         fs::write(place.path().join(".env"), "KEY=1\n").unwrap();
         place
+    }
+
+    fn git_in(place: &Path, arguments: &[&str]) {
+        let done = Command::new("git")
+            .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
+            .args(arguments)
+            .current_dir(place)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_DATE", "2026-02-06T08:56:00Z")
+            .env("GIT_COMMITTER_DATE", "2026-02-06T08:56:00Z")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{done:?}");
     }
 
     fn run(place: &Path, tool: &Tool, input: &Value) -> Result<String, String> {
@@ -276,6 +274,73 @@ mod tests {
             assert!(said.contains("Subproject commit"), "{said}");
             assert!(!marker.exists(), "{} ran something", tool.name);
         }
+    }
+
+    // what is ignored now may have been committed once, and stays unread
+    #[test]
+    fn a_file_that_is_ignored_now_is_not_read_from_the_past() {
+        let place = repository();
+        let git = |arguments: &[&str]| git_in(place.path(), arguments);
+        fs::create_dir(place.path().join("deploy")).unwrap();
+        fs::write(place.path().join("deploy/key.pem"), "SECRET-1\n").unwrap();
+        fs::write(place.path().join("deploy/run.sh"), "run one\n").unwrap();
+        fs::write(place.path().join("token"), "SECRET-2\n").unwrap();
+        git(&["add", "--all"]);
+        git(&["commit", "--quiet", "--message", "with secrets"]);
+        fs::write(place.path().join(".gitignore"), ".env\n*.pem\ntoken\n").unwrap();
+        git(&["rm", "--quiet", "--cached", "deploy/key.pem"]);
+        git(&["mv", "token", "renamed"]);
+        git(&["add", "--all"]);
+        git(&["commit", "--quiet", "--message", "without them"]);
+        fs::write(place.path().join("renamed"), "nothing\n").unwrap();
+        git(&["commit", "--quiet", "--all", "--message", "nothing is left"]);
+        let told = |tool: &Tool, input: Value| run(place.path(), tool, &input).unwrap();
+        for (input, shown) in [
+            (json!({"from": "HEAD~3", "to": "HEAD~2"}), true),
+            (json!({"from": "HEAD~3", "to": "HEAD~2", "paths": ["deploy"]}), true),
+            (json!({"from": "HEAD~2", "to": "HEAD"}), false),
+        ] {
+            let text = told(&DIFF, input.clone());
+            assert!(!text.contains("SECRET") && text.contains("left out"), "{input}: {text}");
+            assert_eq!(text.contains("run one"), shown, "{input}: {text}");
+        }
+        let text = told(&SHOW, json!({"rev": "HEAD~2"}));
+        assert!(text.contains("with secrets") && text.contains("run one"), "{text}");
+        assert!(!text.contains("SECRET") && text.contains("[2 files are left out"), "{text}");
+        git(&["rm", "--quiet", "--cached", "renamed"]);
+        fs::write(place.path().join(".gitignore"), ".env\n*.pem\ntoken\nrenamed\n").unwrap();
+        git(&["commit", "--quiet", "--message", "only what is ignored"]);
+        let text = told(&SHOW, json!({"rev": "HEAD"}));
+        assert!(text.contains("only what is ignored") && !text.contains("nothing"), "{text}");
+        assert_eq!(
+            told(&DIFF, json!({"from": "HEAD~1"})),
+            "[1 file is left out: it is ignored by git or belongs to it]\n"
+        );
+    }
+
+    // Attributes are files of the project: a change could hide its files behind them
+    #[test]
+    fn what_is_text_is_compared_whatever_attributes_say() {
+        let place = repository();
+        fs::write(place.path().join(".gitattributes"), "*.py -diff\n").unwrap();
+        let text = run(place.path(), &DIFF, &json!({"from": "HEAD~1"})).unwrap();
+        assert!(text.contains("+two = 2"), "{text}");
+        let text = run(place.path(), &SHOW, &json!({"rev": "HEAD"})).unwrap();
+        assert!(text.contains("+two = 2"), "{text}");
+    }
+
+    // There is always an end to what is told
+    #[test]
+    fn a_change_of_very_many_files_is_cut() {
+        let place = repository();
+        for number in 0..1_500 {
+            fs::write(place.path().join(format!("{number:0>60}.py")), "x = 1\n").unwrap();
+        }
+        git_in(place.path(), &["add", "--all"]);
+        git_in(place.path(), &["commit", "--quiet", "--message", "many"]);
+        let text = run(place.path(), &DIFF, &json!({"from": "HEAD~1"})).unwrap();
+        assert!(text.len() <= 64 * 1024 && text.ends_with("[cut; ask for less]\n"), "{}", text.len());
+        assert!(text.contains(&format!("{:0>60}.py", 100)), "{}", text.len());
     }
 
     fn listed(place: &Path) -> Vec<String> {

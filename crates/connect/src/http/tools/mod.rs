@@ -1,6 +1,7 @@
 //! What a model may look at (C-82): files below the working directory and, where a turn asks for it, their history, and
 //! issues and pull requests of their repository, and pages of the public web where that is allowed; nothing else. There is no shell here and nothing that writes.
 
+mod compared;
 mod excludes;
 mod forge;
 mod git;

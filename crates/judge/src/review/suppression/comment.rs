@@ -23,20 +23,29 @@ pub(super) fn all<'a>(file: &'a str, text: &'a str) -> Vec<Result<Comment<'a>, N
     }
     let lines = text.lines().enumerate();
     lines
-        .filter_map(|(index, line)| {
-            let inside = &line[line.find(MARK)? + MARK.len()..];
-            let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-            let comment = parse(inside).map(|(name, until, reason)| Comment {
-                file,
-                line: number,
-                name,
-                until,
-                reason,
-            });
-            Some(comment.map_err(|message| Notice::new(NoticeLevel::Error, file, number, message)))
-        })
+        .flat_map(|(index, line)| on_line(file, u32::try_from(index + 1).unwrap_or(u32::MAX), line))
         .collect()
 }
+
+/// Those of one line.
+fn on_line<'a>(
+    file: &'a str,
+    number: u32,
+    line: &'a str,
+) -> impl Iterator<Item = Result<Comment<'a>, Notice>> {
+    let mut behind = line.split(MARK).skip(1).peekable();
+    std::iter::from_fn(move || {
+        let inside = behind.next()?;
+        // What begins the next comment is no part of this one.
+        let inside = if behind.peek().is_some() { inside.trim_end_matches(OPENING) } else { inside };
+        let comment =
+            parse(inside).map(|(name, until, reason)| Comment { file, line: number, name, until, reason });
+        Some(comment.map_err(|message| Notice::new(NoticeLevel::Error, file, number, message)))
+    })
+}
+
+/// The signs with which languages begin a comment.
+const OPENING: [char; 12] = ['#', '/', '*', '-', ';', '<', '!', '%', '{', '(', ' ', '\t'];
 
 /// What stands behind the opening bracket.
 fn parse(inside: &str) -> Result<(&str, Option<Day>, &str), String> {

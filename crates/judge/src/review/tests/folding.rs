@@ -38,6 +38,35 @@ fn places_are_made_sure_of() {
     ");
 }
 
+// Of a file that was deleted, is no text or is too large nobody was shown a line; of a link there is the one of the change
+#[test]
+fn a_line_of_a_file_without_a_text_is_one_that_the_change_shows() {
+    let places = ["gone.rs:1", "gone.rs", "logo.png:3", "link:1", "link:2"];
+    let words = ["alpha", "bravo", "charlie", "delta", "echo"];
+    let findings = places.into_iter().zip(words);
+    let mut review = review(findings.map(|(place, word)| finding("a", "important", place, word)).collect());
+    review.code = Code::new("")
+        .with("gone.rs", Source::changed(None, "@@ -1,2 +0,0 @@\n-1\n-2\n"))
+        .with("logo.png", Source::changed(None, ""))
+        .with("link", Source::changed(None, "@@ -0,0 +1 @@\n+elsewhere\n"));
+    let mut whole = review.clone();
+    (whole.mode, whole.code) = (Mode::Files, Code::new("").with("logo.png", Source::unread()));
+    assert_snapshot!(told(&review.report().findings), @"
+    important gone.rs file by a: bravo
+    important link:1 added by a: delta
+    important - unverified by a: alpha
+    important - unverified by a: charlie
+    important - unverified by a: echo
+    ");
+    assert_snapshot!(told(&whole.report().findings), @"
+    important - unverified by a: alpha
+    important - unverified by a: bravo
+    important - unverified by a: charlie
+    important - unverified by a: delta
+    important - unverified by a: echo
+    ");
+}
+
 // R-47
 #[test]
 fn what_was_claimed_of_a_place_that_does_not_exist_is_kept() {

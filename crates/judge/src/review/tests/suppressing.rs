@@ -10,7 +10,8 @@ fn suppressing(text: &str, findings: Vec<Finding>, change: impl FnOnce(&mut Revi
     review.code = Code::new("").with("x.py", Source::changed(Some(text.to_owned()), "@@ -0,0 +1 @@\n+x\n"));
     change(&mut review);
     let report = review.report();
-    let mut shown = told(&report.findings);
+    let mut shown: String = report.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
+    shown.push_str(&told(&report.findings));
     for one in &report.suppressed {
         let apart = if one.added_by_change { " (by this very change)" } else { "" };
         shown.push_str(&format!(
@@ -54,6 +55,82 @@ fn comments_without_a_reason_a_day_or_a_use_are_told() {
     note x.py:7 the suppression is not needed: nothing it is about was found
     error x.py:8 the suppression of `a` has no reason and is not applied; write `saihai-ignore[AGENT]: REASON` or `saihai-ignore[FINGERPRINT]: REASON`
     error x.py:10 the suppression names nothing; write `saihai-ignore[AGENT]: REASON` or `saihai-ignore[FINGERPRINT]: REASON`
+    ");
+}
+
+#[test]
+fn each_comment_of_a_line_is_one_of_its_own() {
+    let text = "go() /* saihai-ignore[a]: known */ // saihai-ignore[b] until=2026-03-01: known too\n\n\n\
+                # saihai-ignore[a] saihai-ignore[b]: one reason is not enough\ngo()\n";
+    let findings =
+        vec![at("a", 1, "one"), at("b", 1, "xyz"), at("a", 5, "some words"), at("b", 5, "another")];
+    assert_snapshot!(suppressing(text, findings, |_| {}), @"
+    important x.py:5 file by a: some words
+    suppressed by x.py:1: one - known (by this very change)
+    suppressed by x.py:1: xyz - known too (by this very change)
+    suppressed by x.py:4: another - one reason is not enough
+    error x.py:4 the suppression of `a` has no reason and is not applied; write `saihai-ignore[AGENT]: REASON` or `saihai-ignore[FINGERPRINT]: REASON`
+    ");
+}
+
+// What nobody is called cannot be silenced; whoever was not asked may have had something to say
+#[test]
+fn a_suppression_of_an_agent_that_does_not_exist_is_told() {
+    let text = "# saihai-ignore[nope]: x\n# saihai-ignore[asleep]: x\n# saihai-ignore[dead]: x\n";
+    let others = |review: &mut Review| {
+        let considered = |agent: &str| Considered {
+            agent: agent.to_owned(),
+            description: String::new(),
+            origin: String::new(),
+            phase: "main".to_owned(),
+            selected: false,
+            why: String::new(),
+        };
+        review.selection = vec![considered("asleep")];
+        review.results.push(AgentResult::new("dead", Status::Timeout { timeout_seconds: 1 }, Millis(1)));
+        let names = ["nope", "asleep", "dead"].into_iter().zip(1..);
+        review.ignores = names.map(|(agent, line)| ignore(Some(agent), None, None, line)).collect();
+    };
+    assert_snapshot!(suppressing(text, Vec::new(), others), @"
+    note .saihai/review-ignore.toml:1 the suppression is not needed: no agent of this review is named `nope`
+    note x.py:1 the suppression is not needed: no agent of this review is named `nope`
+    ");
+}
+
+// R-62, R-69: who does not trust a change does not let it decide what is heard of
+#[test]
+fn a_change_that_is_not_trusted_silences_nothing_it_brings() {
+    // The change brings lines 3, 4 and 8.
+    let section = "@@ -1,2 +1,4 @@\n a\n b\n+c\n+d\n@@ -5 +7,2 @@\n g\n+h\n";
+    let text = "go() # saihai-ignore[a]: old\n\n# saihai-ignore[a]: new\nnew()\n\n\n\
+                # saihai-ignore[a]: old, but about another line\nnew()\n";
+    let findings =
+        vec![at("a", 1, "one"), at("a", 4, "some words"), at("a", 8, "another"), at("b", 4, "xyz")];
+    let list = ignore(Some("b"), None, None, 1);
+    let distrusted = |mode: Mode| {
+        let list = list.clone();
+        let change = move |review: &mut Review| {
+            review.code = Code::new("").with("x.py", Source::changed(Some(text.to_owned()), section));
+            let added = Source::changed(Some(String::new()), "@@ -0,0 +1,9 @@\n+x\n");
+            review.code = review.code.clone().with(".saihai/review-ignore.toml", added);
+            (review.ignores, review.mode) = (vec![list], mode);
+            review.policy.distrusts_change = true;
+        };
+        suppressing("", findings.clone(), change)
+    };
+    assert_snapshot!(distrusted(Mode::Pr), @"
+    warning: 2 findings count although comments suppress them: with `--definitions-from`, comments that the change brings do not count, nor those about lines it brings
+    important x.py:4 added by a: some words
+    important x.py:8 added by a: another
+    suppressed by x.py:1: one - old
+    suppressed by .saihai/review-ignore.toml:1: xyz - we know
+    ");
+    assert_snapshot!(distrusted(Mode::Files), @"
+    warning: 3 findings count although comments suppress them: with `--definitions-from`, comments in whole files do not count, since nothing tells which are new
+    important x.py:1 file by a: one
+    important x.py:4 file by a: some words
+    important x.py:8 file by a: another
+    suppressed by .saihai/review-ignore.toml:1: xyz - we know
     ");
 }
 
