@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use saihai_config::delivery::stage;
 
 use super::{Assignment, Deeds};
-use crate::repository::{self, ItemLock, Ours, Repository, Token};
-use crate::{Deed, Outside, Performing, Runs};
+use crate::repository::{self, ItemLock, Lasts, Ours, Repository, Token};
+use crate::{Deed, Outside, Performing, Runs, git};
 
 /// What is needed to hand work over.
 #[derive(Debug)]
@@ -188,13 +188,18 @@ impl Broken {
             Self::Forge(_) | Self::Unseen { .. } | Self::Run(_) | Self::Untold(_) => self.to_string(),
         };
         let class = match &self {
-            Self::Repository(repository::Error::Moved { .. }) => FailureClass::Transient,
             Self::Repository(repository::Error::LockLost { .. }) => {
                 return done("lock-lost", [("why", json!(message))]);
             }
-            Self::Repository(_) | Self::Run(_) | Self::Untold(_) => {
-                return done("git", [("why", json!(message))]);
-            }
+            Self::Repository(repository::Error::Git(git::Error::Missing(_))) => FailureClass::Missing,
+            // What agents were paid for is not lost to what passes: the run goes on at this very action (I-72).
+            Self::Repository(error) => match error.lasts() {
+                Lasts::AWhile => FailureClass::Transient,
+                Lasts::UntilMended => return Outcome::Waiting { reason: format!("git: {message}") },
+                Lasts::ForGood => return done("git", [("why", json!(message))]),
+            },
+            Self::Run(_) => FailureClass::Transient,
+            Self::Untold(_) => return done("git", [("why", json!(message))]),
             Self::Unseen { .. } => return Outcome::Waiting { reason: format!("unknown: {message}") },
             Self::Forge(error) => match error {
                 // Nobody can say which one is meant, or what the forge said: a person looks (I-71).

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use saihai_config::delivery::stage;
 use saihai_model::{
-    Cost, Ending, Entry, Fact, Hold, IssueNumber, IssueSource, Json, Millis, Moment, Outcome, RepositoryName,
+    Cost, Decision, Ending, Entry, Fact, Hold, IssueNumber, IssueSource, Json, Millis, Moment, Outcome, RepositoryName,
     StageId, WorkOutcome,
 };
 
@@ -22,6 +22,8 @@ pub struct Past {
     pub delivers: bool,
     /// How it stands.
     pub state: State,
+    /// Its definition has come to its end: of agents nothing is asked any more.
+    pub finished: bool,
     /// What the stages around its definition said last.
     pub deeds: Deeds,
     /// What it cost so far.
@@ -109,7 +111,7 @@ impl Past {
     /// It cannot be read.
     pub fn read(directory: &RunDirectory) -> Result<Option<Self>, Error> {
         let (mut assignment, mut deeds, mut cost) = (None, Deeds::default(), Cost::default());
-        let (mut driven, mut wrong) = (Driven::default(), None);
+        let (mut driven, mut wrong, mut finished) = (Driven::default(), None, false);
         directory.read(&mut |record| {
             driven.see(record.at, &record.entry);
             match &record.entry {
@@ -129,6 +131,9 @@ impl Past {
                 Entry::Fact(Fact::Performed { outcome: Outcome::Failed(failure), .. }) => {
                     wrong = Some(failure.message.clone());
                 }
+                Entry::Decision(Decision::Entered { stage, .. }) => {
+                    finished |= stage.as_str() == stage::FINALIZE;
+                }
                 Entry::Fact(_) | Entry::Decision(_) => {}
             }
         })?;
@@ -140,6 +145,7 @@ impl Past {
             assignment: *assignment,
             delivers,
             state,
+            finished,
             deeds,
             cost,
             time: driven.time,

@@ -137,6 +137,17 @@ pub enum Error {
     Git(#[from] git::Error),
 }
 
+/// How long what is in the way stays there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasts {
+    /// It may be gone the next time: a lock file, a full disk, a server that is away, a key that is locked.
+    AWhile,
+    /// Until a person has changed something.
+    UntilMended,
+    /// For good: what is asked for stands fast, and can never be done.
+    ForGood,
+}
+
 /// The first of these files, and how many more there are.
 fn named(files: &[PathBuf]) -> String {
     let first = files.first().map(|file| format!("`{}`", file.display())).unwrap_or_default();
@@ -187,6 +198,34 @@ impl Error {
             | Self::Unreachable { .. }
             | Self::Git(_) => return None,
         })
+    }
+
+    /// How long it stays in the way of whoever tries the very same again.
+    pub fn lasts(&self) -> Lasts {
+        match self {
+            // Why git itself refuses is not told apart: whatever it is, trying again costs no turn.
+            Self::Git(git::Error::Missing(_) | git::Error::Refused { .. })
+            | Self::Moved { .. }
+            | Self::IndexLocked { .. }
+            | Self::Unreachable { .. }
+            | Self::File { .. } => Lasts::AWhile,
+            Self::Git(git::Error::Unreadable { .. })
+            | Self::NoIdentity
+            | Self::Unmerged { .. }
+            | Self::MissingObjects { .. }
+            | Self::NoBranch { .. }
+            | Self::NotOnServer { .. }
+            | Self::InTheWay { .. }
+            | Self::TemporaryInside { .. }
+            | Self::Link { .. } => Lasts::UntilMended,
+            Self::NotARepository { .. }
+            | Self::NotText { .. }
+            | Self::Bare { .. }
+            | Self::NoCommit
+            | Self::InvalidBranch { .. }
+            | Self::NotCopied { .. }
+            | Self::LockLost { .. } => Lasts::ForGood,
+        }
     }
 
     /// For what the operating system refused to do with a file.

@@ -14,6 +14,7 @@ mod hats;
 mod local;
 mod merging;
 mod own_tree;
+mod passing;
 mod refused;
 mod stopped;
 mod told;

@@ -191,7 +191,7 @@ impl Job {
 
     /// Only agents are paid for: what they have finished is handed over though nothing is left of the budget.
     fn may_go_on(&self, past: &Past) -> bool {
-        !self.spent || past.deeds.has(stage::FINALIZE)
+        !self.spent || past.finished
     }
 
     fn is_stopped(&self) -> bool {

@@ -153,6 +153,13 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
         WorkOutcome::Failed | WorkOutcome::Blocked | WorkOutcome::Declined => {
             hints.push(format!("`saihai explain {run}` says why; `saihai work --retry` begins again"));
         }
+        WorkOutcome::Provider if past.finished => {
+            hints.push("`saihai work` goes on with this step; no agent is asked again".to_owned());
+            hints.push(format!("`saihai cancel {run}` gives it up"));
+        }
+        WorkOutcome::Waiting if came.reason.as_deref().is_some_and(|why| why.starts_with("git: ")) => {
+            hints.push("then `saihai work` goes on with it".to_owned());
+        }
         WorkOutcome::Cancelled | WorkOutcome::Provider => {
             hints.push("`saihai work` goes on with it".to_owned())
         }

@@ -1,0 +1,110 @@
+//! What git cannot do now and can do later: nothing that agents were paid for is lost to it.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use saihai_tests::{Journal, Project};
+
+use super::{auto, branches, commit, git, outcomes, repository, work, writes};
+
+/// A repository whose user signs commits, with a program that refuses its uses of these numbers. One attempt each.
+fn signed(refused: &str) -> Project {
+    let project = repository(&writes("fixed.txt"));
+    let home = project.home();
+    let program = home.join("sign");
+    let text = format!(
+        "#!/bin/sh\ncd {} && n=$(($(cat uses 2>/dev/null || echo 0) + 1)) && echo $n > uses\n\
+         case ' {refused} ' in *\" $n \"*) echo 'the key is locked' >&2; exit 2;; esac\n\
+         printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n\
+         printf '\\n[GNUPG:] SIG_CREATED x\\n' >&2\n",
+        home.display()
+    );
+    std::fs::write(&program, text).expect("a program");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let settings = std::fs::read_to_string(home.join(".gitconfig")).expect("a configuration");
+    let signing = format!(
+        "{settings}[commit]\n\tgpgSign = true\n[user]\n\tsigningKey = x\n[gpg]\n\tprogram = {}\n",
+        program.display()
+    );
+    std::fs::write(home.join(".gitconfig"), signing).expect("a configuration");
+    once(&project);
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    git(&project, &["switch", "--quiet", "-c", "other"]);
+    project
+}
+
+/// Has everything tried once only, so that nobody waits.
+fn once(project: &Project) {
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nbase = \"main\"\n[retry]\ntransient = 1\n");
+}
+
+fn replies(project: &Project) -> usize {
+    let runs = project.root().join(".saihai/runs");
+    let journals = project.runs().into_iter().map(|run| runs.join(run).join("journal.ndjson"));
+    journals.map(|journal| Journal::read(&journal).facts("replied").count()).sum()
+}
+
+// I-72: finished but undelivered goes on with its delivery, at the very step, also by `resume`.
+#[test]
+fn a_commit_or_merge_that_cannot_be_signed_is_made_once_it_can_and_no_turn_is_paid_again() {
+    let project = signed("1 3");
+    let main = git(&project, &["rev-parse", "main"]);
+    let first = auto(&project, &["--merge"]).exits(4);
+    assert_eq!(outcomes(&first), ["#7 provider"], "{first}");
+    assert!(first.stdout.contains("`git commit-tree` failed: error: gpg failed to sign the data"), "{first}");
+    assert!(first.stdout.contains("#7: `saihai work` goes on with this step; no agent is asked again"), "{first}");
+    assert_eq!(git(&project, &["rev-parse", "feature/issue-7"]), main, "nothing was committed");
+    assert_eq!(project.read(".worktrees/issue-7/fixed.txt"), "fixed.txt\n", "and nothing lost");
+
+    let second = auto(&project, &["--merge"]).exits(4);
+    assert_eq!(outcomes(&second), ["#7 provider"], "{second}");
+    assert_eq!(git(&project, &["rev-parse", "main"]), main, "it is committed and not merged");
+    assert_eq!(git(&project, &["show", "feature/issue-7:fixed.txt"]), "fixed.txt");
+
+    let third = project.saihai(["resume", "last"]).run().exits(0);
+    assert!(third.stdout.contains("merged"), "{third}");
+    assert_eq!(git(&project, &["show", "main:fixed.txt"]), "fixed.txt");
+    assert_eq!(branches(&project), ["main", "other"]);
+    assert_eq!((replies(&project), project.runs().len()), (1, 1));
+}
+
+// A disk that is full, a directory that is gone: it is tried again a few times, and then parks.
+#[test]
+fn what_the_disk_refuses_is_done_once_it_does_not() {
+    let project = repository("");
+    let place = project.home().join("temporary");
+    std::fs::create_dir(&place).expect("a directory");
+    let reply = format!(
+        "  - {{text: 'Done. [STEP:0]', writes: [{{path: f, content: x}}], runs: [{{argv: [rm, -rf, {}]}}]}}\n",
+        place.display()
+    );
+    project.write("script.yaml", format!("script: 1\nreplies:\n{reply}"));
+    once(&project);
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let call = || work(&project, &["--auto"]).env("TMPDIR", &place);
+    let first = call().run().exits(4);
+    assert_eq!(outcomes(&first), ["#7 provider"], "{first}");
+    assert!(first.stdout.contains("cannot make a directory in"), "{first}");
+    std::fs::create_dir(&place).expect("a directory");
+    assert_eq!(outcomes(&call().run().exits(0)), ["#7 branch-ready"]);
+    assert_eq!((replies(&project), project.runs().len()), (1, 1));
+}
+
+// What only a person can mend is said to them at once, with what to do.
+#[test]
+fn a_base_that_was_removed_is_merged_into_once_it_is_back() {
+    let reply = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], runs: [{argv: [git, branch, -q, -D, dev]}]}\n";
+    let project = repository(reply);
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    git(&project, &["branch", "dev"]);
+    let first = auto(&project, &["--base", "dev", "--merge"]).exits(6);
+    assert_eq!(outcomes(&first), ["#7 waiting"], "{first}");
+    assert!(first.stdout.contains("git: there is no branch `dev`"), "{first}");
+    git(&project, &["branch", "dev", "main"]);
+    let second = auto(&project, &["--base", "dev", "--merge"]).exits(0);
+    assert_eq!(outcomes(&second), ["#7 merged"], "{second}");
+    assert_eq!(git(&project, &["show", "dev:f"]), "x");
+    assert_eq!((replies(&project), project.runs().len()), (1, 1));
+}
