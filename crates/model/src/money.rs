@@ -142,16 +142,25 @@ impl Budget {
         }
     }
 
-    /// The part of each of so many who spend it at the same time.
+    /// The part of the first of so many who spend it at the same time. What cannot be divided is the first one's, so that nobody
+    /// begins with nothing as long as there is something.
     #[must_use]
     pub fn divided(&self, by: u64) -> Self {
         let by = by.max(1);
         Self {
-            usd: self.usd.map(|most| Usd(most.0 / by)),
-            tokens: self.tokens.map(|most| most / by),
-            turns: self.turns.map(|most| most / by),
-            time: self.time.map(|most| Millis(most.0 / by)),
+            usd: self.usd.map(|most| Usd(most.0.div_ceil(by))),
+            tokens: self.tokens.map(|most| most.div_ceil(by)),
+            turns: self.turns.map(|most| most.div_ceil(by)),
+            time: self.time.map(|most| Millis(most.0.div_ceil(by))),
         }
+    }
+
+    /// Whether nothing can be spent of it.
+    pub fn is_spent(&self) -> bool {
+        self.usd == Some(Usd(0))
+            || self.tokens == Some(0)
+            || self.turns == Some(0)
+            || self.time == Some(Millis(0))
     }
 
     /// Both budgets at once.

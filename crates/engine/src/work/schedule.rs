@@ -1,6 +1,6 @@
 //! What is begun now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_model::{IssueNumber, Moment, ProviderName, WorkOutcome};
 
@@ -27,10 +27,12 @@ pub struct Scene<'a> {
     pub plan: &'a Plan,
     /// How the items stand that have begun.
     pub standings: &'a BTreeMap<IssueNumber, Standing>,
-    /// Who answers for each item, where that is known.
+    /// Who is asked first for each item whose run is yet to be made, where that is known.
     pub providers: &'a BTreeMap<IssueNumber, ProviderName>,
     /// The providers of which nothing can be asked before some time.
     pub paused: &'a BTreeMap<ProviderName, Moment>,
+    /// Items that there is no money for, unless those that run leave some of theirs.
+    pub unpaid: &'a BTreeSet<IssueNumber>,
     /// How many runs are driven at the same time.
     pub jobs: usize,
     /// What time it is.
@@ -103,9 +105,11 @@ impl Scheduling<'_> {
         let Some(Standing::Parked { until: Some(until) }) = self.scene.standings.get(&item.number) else {
             return;
         };
+        // A provider that pauses keeps nobody from going on: what is left may be for another, or for none. Who asks it all the
+        // same is told how long it pauses, and waits.
         if *until > self.scene.now {
             self.wake_at(*until);
-        } else if self.may_ask(item.number) && self.takes_a_job() {
+        } else if self.is_paid(item.number) && self.takes_a_job() {
             self.next.steps.push(Step::Continue(item.number));
         }
     }
@@ -131,7 +135,7 @@ impl Scheduling<'_> {
                 None => ready = false,
             }
         }
-        if ready && self.may_ask(item.number) && self.takes_a_job() {
+        if ready && self.may_ask(item.number) && self.is_paid(item.number) && self.takes_a_job() {
             self.next.steps.push(Step::Start(item.number));
         }
     }
@@ -146,6 +150,14 @@ impl Scheduling<'_> {
             }
             Some(_) | None => true,
         }
+    }
+
+    /// Whether there is money for an item. As long as somebody runs, some of theirs may be left.
+    fn is_paid(&self, number: IssueNumber) -> bool {
+        let mut standings = self.scene.standings.values();
+        let runs = standings.any(|standing| matches!(standing, Standing::Running));
+        let begins = || self.next.steps.iter().any(|step| matches!(step, Step::Start(_) | Step::Continue(_)));
+        !self.scene.unpaid.contains(&number) || !(runs || begins())
     }
 
     fn takes_a_job(&mut self) -> bool {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use saihai_config::{Language, WorkSettings};
-use saihai_model::{Issue, IssueNumber, IssueSource, MergeMethod, RepositoryName};
+use saihai_model::{Budget, Issue, IssueNumber, IssueSource, MergeMethod, RepositoryName};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -56,6 +56,10 @@ pub struct Assignment {
     /// The worktree stays.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep: bool,
+    /// What it may cost whoever drives it: by its definition, and by what is set for one issue. What the invocation gave it that
+    /// began it is no part of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_budget: Option<Budget>,
     /// The language of what people read: `en` or `ja`.
     pub language: String,
 }
@@ -118,6 +122,7 @@ impl Assignment {
             delivered: None,
             verify: None,
             keep: true,
+            own_budget: None,
             language: language.name().to_owned(),
         }
     }

@@ -287,19 +287,28 @@ impl Delivering {
         }
         let found =
             self.means.repository.worktree(&self.assignment.item(), &self.assignment.worktree_root)?;
-        let (Some(worktree), false) = (found, self.assignment.keep) else { return Ok(done(label, [])) };
         let into = told(deed, stage::MERGE, "into").and_then(|into| into.as_str());
         let into = into.map(|into| format!("refs/heads/{into}"));
         // Where there is nothing on the branch beyond its base, the base holds all of it.
         let nothing = (label == "no-changes").then(|| format!("refs/heads/{}", self.assignment.base.branch));
         let into = into.or(nothing).filter(|_| !there);
+        let (repository, lock) = (&self.means.repository, &self.means.lock);
+        let worktree = match found {
+            _ if self.assignment.keep => return Ok(done(label, [])),
+            Some(worktree) => worktree,
+            // An earlier run has taken it away and left the branch, which was not merged then.
+            None => {
+                repository.remove_branch(&self.assignment.item(), into.as_deref(), lock)?;
+                return Ok(done(label, []));
+            }
+        };
         let cleaning = CleaningUp {
             worktree: &worktree,
             base: &self.assignment.base,
             copied: &self.assignment.copy_files,
             merged_into: into.as_deref(),
         };
-        Ok(match self.means.repository.clean_up(cleaning, &self.means.lock)? {
+        Ok(match repository.clean_up(cleaning, lock)? {
             CleanedUp::Removed { rescued, .. } => {
                 let hint = rescued.map(|reference| format!("git worktree add DIR {reference}"));
                 done(label, [("rescued", json!(hint))])

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use saihai_config::delivery::stage;
 use saihai_model::{
-    Cost, Decision, Ending, Entry, Fact, Hold, IssueNumber, IssueSource, Json, Millis, Moment, Outcome, RepositoryName,
-    StageId, WorkOutcome,
+    Cost, Decision, Ending, Entry, Fact, Hold, IssueNumber, IssueSource, Json, Millis, Moment, Outcome,
+    RepositoryName, StageId, WorkOutcome,
 };
 
 use super::{Assignment, Placement};

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::private::Private;
-use super::{Base, Error, ItemLock, Keep, Repository, Worktree, regular};
+use super::{Base, Error, Item, ItemLock, Keep, Repository, Worktree, regular};
 
 /// What is taken away.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,7 @@ impl Repository {
         lock.check()?;
         remove_files(worktree)?;
         self.forget(worktree)?;
-        let branch = self.remove_branch(cleaning)?;
+        let branch = self.remove_branch(&worktree.item, cleaning.merged_into, lock)?;
         Ok(CleanedUp::Removed { rescued: rescued.reference, branch })
     }
 
@@ -93,15 +93,22 @@ impl Repository {
         regular::read(&self.root.join(path)).map_or(true, |original| original != copy)
     }
 
-    fn remove_branch(&self, cleaning: CleaningUp<'_>) -> Result<Branch, Error> {
-        let reference = cleaning.worktree.item.reference();
-        let target = cleaning.merged_into.map(|target| self.tip(target)).transpose()?.flatten();
+    /// Removes the branch of an item that nobody stands on, if the ref it was merged into holds it.
+    pub fn remove_branch(
+        &self,
+        item: &Item,
+        merged_into: Option<&str>,
+        lock: &ItemLock,
+    ) -> Result<Branch, Error> {
+        let reference = item.reference();
+        let target = merged_into.map(|target| self.tip(target)).transpose()?.flatten();
         let (Some(target), Some(tip)) = (target, self.tip(&reference)?) else { return Ok(Branch::Kept) };
         let private = Private::make(self, None)?;
-        let is_used = self.checked_out(&cleaning.worktree.item.branch())?.is_some();
+        let is_used = self.checked_out(&item.branch())?.is_some();
         if is_used || !self.contains(&private, &target, &tip)? {
             return Ok(Branch::Kept);
         }
+        lock.check()?;
         self.remove_ref(&reference, &tip)?;
         Ok(Branch::Removed)
     }

@@ -1,5 +1,6 @@
 //! Where a person is asked, and what becomes of their answer.
 
+use rustix::process::Signal;
 use saihai_tests::{Outcome, Project};
 
 use super::github::Scene;
@@ -171,6 +172,60 @@ fn a_budget_is_shared_also_by_runs_that_waited() {
     let outcome = call().exits(5);
     assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 limited"], "{outcome}");
     assert!(outcome.stdout.contains("#2: `saihai work` with more `--budget` begins it"), "{outcome}");
+}
+
+// What an invocation gave a run is no part of what the next one may spend on it.
+#[test]
+fn a_later_budget_takes_the_place_of_an_earlier_one() {
+    let project = repository(
+        "  - {text: 'Planned. [STEP:0]', for: plan}\n  - {text: 'Done. [STEP:0]', for: fix, writes: [{path: f, content: x}]}\n",
+    );
+    let piece = "name: it\nmovements:\n  - {name: plan, rules: [{condition: on, next: fix}]}\n  - {name: fix, edit: true, rules: [{condition: done, next: COMPLETE}]}\n";
+    project.write(".saihai/pieces/it.yaml", piece);
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngates = [\"pre-loop\"]\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    work(&project, &["--budget", "turns=1"]).run().exits(6);
+    answer(&project, "yes");
+    let outcome = work(&project, &["--budget", "turns=2"]).run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"], "{outcome}");
+    assert_eq!(project.runs().len(), 1);
+}
+
+// Nobody begins with nothing as long as there is something, and what one leaves is there for the next.
+#[test]
+fn a_budget_smaller_than_the_number_of_jobs_is_spent_by_one_after_the_other() {
+    let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n");
+    for number in 1..=3 {
+        project.write(&format!(".saihai/issues/{number}.md"), "# N\n");
+    }
+    commit(&project);
+    let outcome = auto(&project, &["--jobs", "3", "--budget", "turns=1"]).exits(5);
+    assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 limited", "#3 limited"], "{outcome}");
+    // The first is only told of now, and takes nothing from the others.
+    let outcome = auto(&project, &["--jobs", "3", "--budget", "turns=2"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 branch-ready", "#3 branch-ready"], "{outcome}");
+}
+
+// I-45: with the schedule's own tests
+#[test]
+fn a_quota_that_is_used_up_holds_no_delivery_back() {
+    let project = repository(
+        "  - {text: 'Done. [STEP:0]', prompt: First, writes: [{path: f, content: x}]}\n  - {fail: {class: quota, message: 'used up', retry_after: 7200}, prompt: Second, times: '*'}\n",
+    );
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngates = [\"before-pr\"]\n");
+    project.write(".saihai/issues/1.md", "# First\n");
+    project.write(".saihai/issues/2.md", "# Second\n");
+    project.write(".saihai/issues/3.md", "# Second too\n");
+    commit(&project);
+    work(&project, &["--issues", "1"]).run().exits(6);
+    answer(&project, "yes");
+    let mut call = work(&project, &["--issues", "2,3,1"]).start();
+    call.wait_for_note("#1 branch-ready");
+    call.signal(Signal::INT);
+    let outcome = call.finish().exits(4);
+    assert!(!outcome.stderr.contains("#3 fix"), "nothing new begins: {outcome}");
+    assert_eq!(project.runs().len(), 2);
 }
 
 // Only agents are paid for: what they have finished is handed over and told of, whatever is left of the budget.

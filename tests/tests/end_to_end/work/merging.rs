@@ -43,6 +43,42 @@ fn a_branch_is_merged_when_that_is_wanted_later_and_only_once() {
     assert_eq!((git(&project, &["rev-parse", "main"]), project.runs().len()), (tip, 2));
 }
 
+// I-65: also where the worktree went when it was handed over.
+#[test]
+fn a_branch_that_is_merged_later_is_removed_though_its_worktree_is_gone() {
+    let project = handed_over(&[]);
+    assert!(!project.root().join(".worktrees/issue-7").exists());
+    git(&project, &["switch", "--quiet", "-c", "other"]);
+    assert_eq!(outcomes(&auto(&project, &["--base", "main", "--merge"]).exits(0)), ["#7 merged"]);
+    assert_eq!(branches(&project), ["main", "other"]);
+    // Somebody stands on it: it stays, as theirs.
+    let project = handed_over(&[]);
+    git(&project, &["switch", "--quiet", "feature/issue-7"]);
+    assert_eq!(outcomes(&auto(&project, &["--base", "main", "--merge"]).exits(0)), ["#7 merged"]);
+    assert_eq!(branches(&project), ["feature/issue-7", "main"]);
+}
+
+// One call is enough, also where the run was begun without it.
+#[test]
+fn a_run_that_was_begun_without_a_merge_is_merged_by_the_call_that_goes_on_with_it() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(
+        ".saihai/config.toml",
+        "[work]\ndefinition = \"it\"\nbase = \"main\"\ngates = [\"before-pr\"]\n",
+    );
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    git(&project, &["switch", "--quiet", "-c", "other"]);
+    work(&project, &[]).run().exits(6);
+    let merged = auto(&project, &["--merge"]).exits(0);
+    assert_eq!(outcomes(&merged), ["#7 merged"], "{merged}");
+    let row = merged.stdout.lines().find(|line| line.starts_with("#7")).expect("its row");
+    assert_eq!(row.split_whitespace().nth(5), Some("1"), "both runs are counted: {row}");
+    assert_eq!(git(&project, &["show", "main:fixed.txt"]), "fixed.txt");
+    assert_eq!(branches(&project), ["main", "other"]);
+    assert_eq!((turns(&project), project.runs().len()), (1, 2));
+}
+
 // What was agreed to was to hand it over; that it is merged is asked about, and shown as it is now.
 #[test]
 fn a_person_is_asked_before_a_later_merge() {

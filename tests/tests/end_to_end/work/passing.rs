@@ -12,7 +12,7 @@ fn signed(refused: &str) -> Project {
     let home = project.home();
     let program = home.join("sign");
     let text = format!(
-        "#!/bin/sh\ncd {} && n=$(($(cat uses 2>/dev/null || echo 0) + 1)) && echo $n > uses\n\
+        "#!/bin/sh\ncat > /dev/null\ncd {} && n=$(($(cat uses 2>/dev/null || echo 0) + 1)) && echo $n > uses\n\
          case ' {refused} ' in *\" $n \"*) echo 'the key is locked' >&2; exit 2;; esac\n\
          printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n\
          printf '\\n[GNUPG:] SIG_CREATED x\\n' >&2\n",
@@ -35,7 +35,10 @@ fn signed(refused: &str) -> Project {
 
 /// Has everything tried once only, so that nobody waits.
 fn once(project: &Project) {
-    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nbase = \"main\"\n[retry]\ntransient = 1\n");
+    project.write(
+        ".saihai/config.toml",
+        "[work]\ndefinition = \"it\"\nbase = \"main\"\n[retry]\ntransient = 1\n",
+    );
 }
 
 fn replies(project: &Project) -> usize {
@@ -52,7 +55,10 @@ fn a_commit_or_merge_that_cannot_be_signed_is_made_once_it_can_and_no_turn_is_pa
     let first = auto(&project, &["--merge"]).exits(4);
     assert_eq!(outcomes(&first), ["#7 provider"], "{first}");
     assert!(first.stdout.contains("`git commit-tree` failed: error: gpg failed to sign the data"), "{first}");
-    assert!(first.stdout.contains("#7: `saihai work` goes on with this step; no agent is asked again"), "{first}");
+    assert!(
+        first.stdout.contains("#7: `saihai work` goes on with this step; no agent is asked again"),
+        "{first}"
+    );
     assert_eq!(git(&project, &["rev-parse", "feature/issue-7"]), main, "nothing was committed");
     assert_eq!(project.read(".worktrees/issue-7/fixed.txt"), "fixed.txt\n", "and nothing lost");
 

@@ -7,14 +7,31 @@ use saihai_model::{Issue, StatusLabel, WorkOutcome};
 use super::Work;
 use super::ground::Ground;
 
-/// Whether agents would be asked something about an issue, and it is not only told of it.
-pub(super) fn acts(ground: &Ground, issue: &Issue, flags: &Work) -> bool {
-    let past = ground.past(issue).unwrap_or_default();
-    let last = past.into_iter().find(|past| past.delivers);
-    last.is_none_or(|past| {
-        let begins = (flags.retry && can_be_retried(&past)) || (flags.adopt && can_be_adopted(&past));
-        goes_on(&past, ground) || begins
-    })
+/// What there is of an issue before it is looked at again, and what comes of that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    /// A run is made.
+    Nothing,
+    /// The run there is goes on.
+    GoesOn {
+        /// Agents have done their part.
+        finished: bool,
+    },
+    /// It is told of, and nothing is done.
+    Told,
+}
+
+impl Before {
+    /// By the last run on an issue and what is asked for now.
+    pub(super) fn of(ground: &Ground, issue: &Issue, flags: &Work) -> Self {
+        let past = ground.past(issue).unwrap_or_default();
+        let Some(last) = past.into_iter().find(|past| past.delivers) else { return Self::Nothing };
+        if goes_on(&last, ground) {
+            return Self::GoesOn { finished: last.finished };
+        }
+        let begins = (flags.retry && can_be_retried(&last)) || (flags.adopt && can_be_adopted(&last));
+        if begins { Self::Nothing } else { Self::Told }
+    }
 }
 
 /// How an issue stands, by the labels that say so on a forge. A folder is only read, so they are shown instead (I-54).

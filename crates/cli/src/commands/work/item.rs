@@ -14,8 +14,8 @@ use saihai_config::{CleanUp, Comments, ForgeKind};
 use saihai_connect::Surroundings;
 use saihai_connect::forge::{Github, PullRequestState};
 use saihai_model::{
-    Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, Raise, WorkOutcome,
-    WorkReason, Workflow,
+    Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, WorkOutcome, WorkReason,
+    Workflow,
 };
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -180,7 +180,8 @@ impl Job {
             driver.withdraw(&self.ground.runs());
             return Ok(Over::stopped());
         }
-        self.drive(driver, lock, tell).await
+        let over = self.drive(driver, lock, tell).await?;
+        self.merge_as_well(over, tell).await
     }
 
     /// Whether there is a new run, though there was one before.
@@ -189,12 +190,7 @@ impl Job {
         adopts || (self.retry && can_be_retried(past))
     }
 
-    /// Only agents are paid for: what they have finished is handed over though nothing is left of the budget.
-    fn may_go_on(&self, past: &Past) -> bool {
-        !self.spent || past.finished
-    }
-
-    fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
@@ -273,14 +269,15 @@ impl Job {
             Some(_) => self.ready.merging(&about, ground)?,
             None => self.ready.around(&about, ground)?,
         };
-        let mut budget = self.budget.clone();
+        let mut own = around.limits.budget.clone();
         if !ground.work.budget_per_issue.is_unlimited() {
             let past = ground.past(&self.issue)?;
             let spent = past.iter().fold(Cost::default(), |sum, past| sum.plus(past.cost));
             let driven = past.iter().fold(0, |sum, past| past.time.0.saturating_add(sum));
-            budget = budget.and(&ground.work.budget_per_issue.less(spent, Millis(driven)));
+            own = own.and(&ground.work.budget_per_issue.less(spent, Millis(driven)));
         }
-        let workflow = Ready::limited(around, &budget)?;
+        let workflow = Ready::limited(around, &own.and(&self.budget))?;
+        let assignment = Assignment { own_budget: Some(own), ..assignment };
         let deliverer = deliverer(ground, &workflow, assignment.clone(), lock, known)?;
         let beginning = Beginning {
             workflow,
@@ -372,29 +369,8 @@ impl Job {
         })
     }
 
-    fn resume(&self, past: Past, lock: &Arc<ItemLock>) -> Result<Driver, Error> {
-        let placed = past.deeds.has(stage::WORKTREE);
-        let workflow = past.directory.workflow()?;
-        // What it began with may have been more than there is now.
-        let part = self.budget.more(past.cost, past.time);
-        let budget = if part.is_unlimited() { part } else { workflow.limits.budget.and(&part) };
-        let deliverer = deliverer(&self.ground, &workflow, past.assignment, lock, true)?;
-        if placed && !past.deeds.has(stage::CLEAN_UP) {
-            deliverer.restore(&past.deeds).map_err(Error::usage)?;
-        }
-        let raise = Raise {
-            rounds: None,
-            budget,
-            runtime: None,
-            patience: self.ground.settings.short_wait,
-            now: false,
-        };
-        let driver = Driver::resume(past.directory, raise, self.ground.connections(), Clock::system())?;
-        Ok(driver.reaching(Arc::new(deliverer)))
-    }
-
-    async fn drive(
-        self,
+    pub(super) async fn drive(
+        &self,
         driver: Driver,
         lock: Arc<ItemLock>,
         tell: &UnboundedSender<Told>,

@@ -8,7 +8,7 @@ use saihai::repository::ItemLock;
 use saihai_model::WorkOutcome;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::item::{Job, Told};
+use super::item::{Job, Over, Told};
 use crate::error::Error;
 
 impl Job {
@@ -20,6 +20,20 @@ impl Job {
         let is_there =
             past.assignment.forge.is_some() == (self.ground.forge == saihai_config::ForgeKind::Github);
         is_handed_over && is_there && self.ready.merges(&self.ground)
+    }
+
+    /// What an earlier call began and only wanted handed over is merged where this one wants that, once it is handed over.
+    pub(super) async fn merge_as_well(
+        &self,
+        over: Over,
+        tell: &UnboundedSender<Told>,
+    ) -> Result<Over, Error> {
+        let both = over.past.as_ref().zip(over.lock.as_ref());
+        let Some((past, lock)) = both.filter(|(past, _)| self.merges(past) && !self.is_stopped()) else {
+            return Ok(over);
+        };
+        let driver = self.merge(past.clone(), lock, tell).await?;
+        self.drive(driver, Arc::clone(lock), tell).await
     }
 
     /// A run that only merges: where the work began and what it is called stay as they were, how it is merged is said now.

@@ -11,6 +11,7 @@ mod batch;
 mod board;
 mod clean;
 mod definition;
+mod going_on;
 pub(crate) mod ground;
 mod handed_over;
 mod item;

@@ -10,7 +10,7 @@ use saihai_model::{Issue, IssueNumber, IssueSource, Usd};
 use serde::Serialize;
 
 use super::Work;
-use super::again::{acts, standing};
+use super::again::{Before, standing};
 use super::base::{BaseChoice, Checked};
 use super::definition::{Ready, chosen, origin};
 use super::ground::Ground;
@@ -133,7 +133,7 @@ impl Planned {
     pub(super) fn find_all(&self, listing: &Listing, ground: &Ground, flags: &Work) -> Result<(), Error> {
         let mut found = BTreeSet::new();
         for (number, item) in &self.items {
-            let acts = |issue: &Issue| acts(ground, issue, flags);
+            let acts = |issue: &Issue| Before::of(ground, issue, flags) != Before::Told;
             if listing.issues.get(number).is_some_and(acts) && found.insert(&item.definition) {
                 insist_on_providers(&item.ready.workflow, &ground.connections())?;
             }

@@ -28,6 +28,7 @@ fn ways() -> impl Strategy<Value = Dependencies> {
 /// A world in which runs end, park and go on as chance has it.
 struct World {
     plan: Plan,
+    unpaid: BTreeSet<IssueNumber>,
     standings: BTreeMap<IssueNumber, Standing>,
     now: u64,
     jobs: usize,
@@ -49,6 +50,7 @@ impl World {
             standings: &self.standings,
             providers: &providers,
             paused: &paused,
+            unpaid: &self.unpaid,
             jobs: self.jobs,
             now: Moment(self.now),
         };
@@ -117,6 +119,7 @@ proptest! {
         known in issues(),
         dependencies in ways(),
         jobs in 1..4_usize,
+        unpaid in proptest::collection::vec(1..6_u32, 0..4),
         chance in proptest::collection::vec(any::<u8>(), 0..40),
     ) {
         let selected: Vec<IssueNumber> = known.keys().copied().filter(|one| one.get() < 6).collect();
@@ -126,6 +129,7 @@ proptest! {
         let most = 3 * (chance.len() + count) + 3;
         let begin = |chance: &[u8]| World {
             plan: plan.clone(),
+            unpaid: unpaid.iter().copied().map(number).collect(),
             standings: BTreeMap::new(),
             now: 0,
             jobs,

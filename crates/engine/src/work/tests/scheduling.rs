@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use saihai_model::{Moment, ProviderName, WorkOutcome};
 
 use super::super::{Next, Scene, Standing, Step, schedule};
@@ -9,13 +11,14 @@ struct Stage {
     standings: BTreeMap<IssueNumber, Standing>,
     providers: BTreeMap<IssueNumber, ProviderName>,
     paused: BTreeMap<ProviderName, Moment>,
+    unpaid: BTreeSet<IssueNumber>,
     jobs: usize,
 }
 
 impl Stage {
     fn new(selected: &str, issues: &str, jobs: usize) -> Self {
-        let (providers, paused) = (BTreeMap::new(), BTreeMap::new());
-        Self { plan: plan(selected, issues), standings: BTreeMap::new(), providers, paused, jobs }
+        let (providers, paused, unpaid) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Self { plan: plan(selected, issues), standings: BTreeMap::new(), providers, paused, unpaid, jobs }
     }
 
     fn with(mut self, item: u32, standing: Standing) -> Self {
@@ -28,8 +31,8 @@ impl Stage {
     }
 
     fn next(&self) -> Next {
-        let Self { plan, standings, providers, paused, jobs } = self;
-        schedule(&Scene { plan, standings, providers, paused, jobs: *jobs, now: Moment(100) })
+        let Self { plan, standings, providers, paused, unpaid, jobs } = self;
+        schedule(&Scene { plan, standings, providers, paused, unpaid, jobs: *jobs, now: Moment(100) })
     }
 
     #[track_caller]
@@ -79,6 +82,30 @@ fn a_provider_that_cannot_serve_pauses_only_its_own_items() {
     stage.check("start #2, wake 900");
     stage.paused = [("claude".into(), Moment(100))].into();
     stage.check("start #1, start #2");
+}
+
+// I-45: only what is yet to begin is held back; what is left of others may be for another provider, or for none.
+#[test]
+fn a_run_that_has_begun_goes_on_though_the_provider_it_began_with_pauses() {
+    let mut stage = Stage::new("1 2", FREE, 2).with(1, Standing::Parked { until: Some(Moment(100)) });
+    stage.providers = [(number(1), "claude".into()), (number(2), "claude".into())].into();
+    stage.paused = [("claude".into(), Moment(900))].into();
+    stage.check("continue #1, wake 900");
+}
+
+#[test]
+fn who_cannot_be_paid_waits_for_what_the_others_leave_and_for_nothing_else() {
+    let unpaid = |mut stage: Stage| {
+        stage.unpaid = [number(2), number(3)].into();
+        stage
+    };
+    unpaid(Stage::new("1 2 3", FREE, 3).with(1, Standing::Running)).check("");
+    let parked = Standing::Parked { until: Some(Moment(50)) };
+    unpaid(Stage::new("1 2 3", FREE, 3).with(1, Standing::Running).with(3, parked)).check("");
+    unpaid(Stage::new("1 2 3", FREE, 3)).check("start #1");
+    // Nobody runs, so that nothing more will come: they hear so, one after the other.
+    let over = Standing::Ended(WorkOutcome::Merged);
+    unpaid(Stage::new("1 2 3", FREE, 3).with(1, over)).check("start #2");
 }
 
 #[test]

@@ -81,6 +81,7 @@ impl Batch<'_> {
                 Some(Standing::Ended(_)) if changed => {
                     self.standings.remove(&item.number);
                     self.begun_with.remove(&item.number);
+                    self.before.remove(&item.number);
                     self.again.insert(item.number);
                 }
                 Some(Standing::Ended(_) | Standing::Running | Standing::Parked { .. }) | None => {}

@@ -1,5 +1,6 @@
 //! One invocation: issues are begun, watched, asked about and collected.
 
+mod allotting;
 mod asking;
 mod look;
 mod looking;
@@ -23,7 +24,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::look::Look;
 use super::Work;
-use super::again::acts;
+use super::again::Before;
 use super::answer::Question;
 use super::board::Board;
 use super::ground::Ground;
@@ -63,6 +64,8 @@ pub(super) struct Batch<'a> {
     locks: BTreeMap<IssueNumber, Arc<ItemLock>>,
     /// What those may cost that are at work.
     allotted: BTreeMap<IssueNumber, Budget>,
+    /// How the runs stand that issues have had.
+    before: BTreeMap<IssueNumber, Before>,
     /// What those cost that are not at work any more.
     spent: BTreeMap<IssueNumber, (Cost, Millis)>,
     results: Vec<ItemResult>,
@@ -138,6 +141,7 @@ impl<'a> Batch<'a> {
             controls: BTreeMap::new(),
             locks: BTreeMap::new(),
             allotted: BTreeMap::new(),
+            before: BTreeMap::new(),
             spent: BTreeMap::new(),
             results: Vec::new(),
             questions: VecDeque::new(),
@@ -234,9 +238,14 @@ impl<'a> Batch<'a> {
             self.board.add(item.number, &issue.title);
             let is_open =
                 item.obstacle.is_none() && (self.flags.retry || !handed_over.contains(&item.number));
-            if is_new && is_open && !self.is_elsewhere(issue) && acts(&self.ground, issue, self.flags) {
+            if !is_new {
+                continue;
+            }
+            let before = Before::of(&self.ground, issue, self.flags);
+            if is_open && before != Before::Told && !self.is_elsewhere(issue) {
                 self.label(item.number, &[StatusLabel::Queued]);
             }
+            self.before.insert(item.number, before);
         }
         self.issues.extend(issues);
         let before = std::mem::replace(&mut self.plan, plan);
@@ -275,13 +284,14 @@ impl<'a> Batch<'a> {
             return Ok(None);
         }
         loop {
-            let providers = self.providers();
+            let (providers, unpaid) = (self.providers(), self.unpaid());
             let now = time::now();
             let next = schedule(&Scene {
                 plan: &self.plan,
                 standings: &self.standings,
                 providers: &providers,
                 paused: &self.paused,
+                unpaid: &unpaid,
                 jobs: self.ground.work.jobs as usize,
                 now,
             });
@@ -299,7 +309,12 @@ impl<'a> Batch<'a> {
                 return Ok(next.wake.into_iter().chain(look).chain(expires).min());
             }
             for step in next.steps {
+                let begins = matches!(step, Step::Start(_) | Step::Continue(_));
                 self.perform(step);
+                // What is left for the others is another thing now.
+                if begins {
+                    break;
+                }
             }
         }
     }
@@ -345,9 +360,9 @@ impl<'a> Batch<'a> {
         };
         let (base, ready) = (item.base.branch.clone(), ready.clone());
         let Some(issue) = self.issues.get(&number).cloned() else { return };
-        let (budget, spent) = self.allot();
+        let (budget, part) = self.part(number);
         self.begun_with.entry(number).or_insert_with(|| Assignment::text_of(&issue));
-        let part = budget.clone();
+        let spent = budget.is_spent();
         let first = self.tried.insert(number);
         let job = Job {
             ground: Arc::clone(&self.ground),
@@ -372,41 +387,6 @@ impl<'a> Batch<'a> {
         self.allotted.insert(number, part);
         self.standings.insert(number, Standing::Running);
         self.board.begin(number);
-    }
-
-    /// What the next one may cost, and whether nothing is left for agents. Those that work at the same time have equal parts.
-    fn allot(&self) -> (Budget, bool) {
-        let whole = &self.ground.work.budget;
-        if whole.is_unlimited() {
-            return (Budget::default(), false);
-        }
-        let sum = |(cost, time): (Cost, Millis), (more, longer): &(Cost, Millis)| {
-            (cost.plus(*more), Millis(time.0.saturating_add(longer.0)))
-        };
-        let (cost, driven) = self.spent.values().fold((Cost::default(), Millis(0)), sum);
-        let mut left = whole.less(cost, driven);
-        for taken in self.allotted.values() {
-            let cost = Cost {
-                usd: taken.usd.unwrap_or_default(),
-                tokens: taken.tokens.unwrap_or(0),
-                turns: taken.turns.unwrap_or(0),
-            };
-            left = left.less(cost, taken.time.unwrap_or(Millis(0)));
-        }
-        let free = (self.ground.work.jobs as usize).saturating_sub(self.allotted.len()).max(1);
-        let waiting =
-            self.plan.items.iter().filter(|item| !self.standings.contains_key(&item.number)).count();
-        let part = left.divided(free.min(waiting.max(1)) as u64);
-        let nothing = part.usd.is_some_and(|usd| usd.0 == 0)
-            || part.tokens == Some(0)
-            || part.turns == Some(0)
-            || part.time == Some(Millis(0));
-        (part, nothing)
-    }
-
-    fn providers(&self) -> BTreeMap<IssueNumber, ProviderName> {
-        let of = |number: &IssueNumber| Some((*number, self.planned.ready(*number)?.1.provider()?));
-        self.plan.items.iter().filter_map(|item| of(&item.number)).collect()
     }
 
     /// Takes in a signal; `true` where the process must end at once.

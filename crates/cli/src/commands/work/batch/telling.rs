@@ -72,10 +72,7 @@ impl Batch<'_> {
     /// An issue is not driven any more: it is over, or it pauses.
     pub(super) async fn over(&mut self, number: IssueNumber, mut over: Over) -> Result<(), Error> {
         self.controls.remove(&number);
-        self.allotted.remove(&number);
-        if let Some(past) = over.past.as_ref().filter(|_| over.finish.is_some()) {
-            self.spent.insert(number, (past.cost, past.time));
-        }
+        self.settle(number, &mut over);
         let hold = over.finish.as_ref().and_then(|finish| finish.hold.clone());
         let directory = over.past.as_ref().map(|past| past.directory.clone());
         if let (Some(hold), Some(directory), 0) = (hold, directory, self.interrupts) {

@@ -1,0 +1,69 @@
+//! Going on with a run that was begun before.
+
+use std::sync::Arc;
+
+use saihai::delivery::Past;
+use saihai::repository::ItemLock;
+use saihai::{Clock, Driver};
+use saihai_config::delivery::stage;
+use saihai_model::{Budget, Raise};
+
+use super::item::{Job, deliverer};
+use crate::error::Error;
+
+impl Job {
+    /// Only agents are paid for: what they have finished is handed over though nothing is left of the budget.
+    pub(super) fn may_go_on(&self, past: &Past) -> bool {
+        !self.spent || past.finished
+    }
+
+    /// The run, to be driven from where it stands.
+    pub(super) fn resume(&self, past: Past, lock: &Arc<ItemLock>) -> Result<Driver, Error> {
+        let placed = past.deeds.has(stage::WORKTREE);
+        let workflow = past.directory.workflow()?;
+        let own = past.assignment.own_budget.clone().unwrap_or_else(|| workflow.limits.budget.clone());
+        let budget = allowed(&own, &self.budget.more(past.cost, past.time));
+        let deliverer = deliverer(&self.ground, &workflow, past.assignment, lock, true)?;
+        if placed && !past.deeds.has(stage::CLEAN_UP) {
+            deliverer.restore(&past.deeds).map_err(Error::usage)?;
+        }
+        let raise = Raise {
+            rounds: None,
+            budget,
+            runtime: None,
+            patience: self.ground.settings.short_wait,
+            now: false,
+        };
+        let driver = Driver::resume(past.directory, raise, self.ground.connections(), Clock::system())?;
+        Ok(driver.reaching(Arc::new(deliverer)))
+    }
+}
+
+/// What a run may cost in all, of whatever this invocation bounds: its part of that takes the place of what another invocation gave
+/// the run, and what holds for the run itself holds all the same. What nobody bounds now stays as it was.
+fn allowed(own: &Budget, part: &Budget) -> Budget {
+    let both = own.and(part);
+    Budget {
+        usd: part.usd.and(both.usd),
+        tokens: part.tokens.and(both.tokens),
+        turns: part.turns.and(both.turns),
+        time: part.time.and(both.time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use saihai_model::Usd;
+
+    use super::*;
+
+    #[test]
+    fn a_later_budget_takes_the_place_of_an_earlier_one_within_what_holds_for_the_run_itself() {
+        let turns = |turns| Budget { turns: Some(turns), ..Budget::default() };
+        assert_eq!(allowed(&Budget::default(), &turns(9)), turns(9));
+        assert_eq!(allowed(&turns(5), &turns(9)), turns(5));
+        assert_eq!(allowed(&turns(5), &Budget::default()), Budget::default());
+        let money = Budget { usd: Some(Usd(3)), ..Budget::default() };
+        assert_eq!(allowed(&money, &turns(9)), turns(9), "of money nothing is said now");
+    }
+}
