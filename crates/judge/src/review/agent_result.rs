@@ -31,6 +31,9 @@ pub struct AgentResult {
     /// What a person should know about how its reply was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The words of what could not be taken for a finding, each cut where it is long.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 /// How an agent ended.
@@ -150,6 +153,7 @@ impl AgentResult {
             cost: None,
             cached: false,
             notes: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -163,6 +167,7 @@ impl AgentResult {
         self.findings.extend(part.findings);
         self.assessments.extend(part.assessments);
         self.notes.extend(part.notes);
+        self.refused.extend(part.refused);
         self.usage = either(self.usage, part.usage, |one, other| Usage {
             input: either(one.input, other.input, u64::saturating_add),
             output: either(one.output, other.output, u64::saturating_add),

@@ -144,7 +144,9 @@ impl Page {
             let status = line(&words.status(result));
             let cost = result.cost.map(|cost| format!(", {cost}")).unwrap_or_default();
             let mark = if matches!(result.status, Status::Success) { "" } else { "**" };
-            let notes: String = result.notes.iter().map(|note| format!("\n  - {}", line(note))).collect();
+            let refused = result.refused.iter().map(|text| words.refused(text));
+            let notes = result.notes.iter().cloned().chain(refused);
+            let notes: String = notes.map(|note| format!("\n  - {}", line(&note))).collect();
             let name = line(&result.agent);
             format!("{mark}{name}{mark}: {status}, {}{cost}{notes}", seconds(result.elapsed_ms.0))
         });

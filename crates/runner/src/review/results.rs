@@ -195,46 +195,50 @@ impl<'w> Asked<'w> {
 
     fn result(&self, is_left: bool) -> AgentResult {
         let agent = self.agent();
-        let (payload, status) = self.judged(agent, is_left);
+        let (mut payload, status) = self.judged(agent, is_left);
         let mut result = AgentResult::new(agent, status, self.ran.whole());
         result.findings = payload.findings;
         result.assessments = payload.assessments;
         result.notes = payload.notes;
         result.notes.extend(self.warnings.iter().cloned());
+        result.refused = told(&mut payload.refused);
         result.usage = self.spent.usage.clone();
         result.cost = self.spent.cost;
         result.cached = self.cached;
         result
     }
 
-    /// What it said that can be used, the later reply before the one it corrects; and what that makes of it.
+    /// What it said that can be used, and what that makes of it. A reply that is wholly right replaces the one it
+    /// corrects; of several that are wrong in part, everything that is valid by itself is kept.
     fn judged(&self, agent: &str, is_left: bool) -> (Payload, Status) {
         let null = Json::Null;
         let schema = self.turn.reads.output.as_ref().map_or(&null, |output| &output.schema.schema);
         let read = |output: &Json| Payload::read(agent, schema, output);
-        let said = self.outputs.iter().rev().filter_map(|said| {
-            let mut payload = read(said.output.as_ref()?);
+        let said = self.outputs.iter().rev().map(|said| {
+            let mut payload = said.output.as_ref().map(read).unwrap_or_default();
             // Of what was cut off in the middle, nothing that is left may look wrong.
-            if payload.problems.is_empty() {
-                payload.problems.clone_from(&said.violations);
-            }
-            Some(payload)
+            let unsaid = said.violations.iter().filter(|one| !payload.problems.contains(one));
+            let unsaid: Vec<String> = unsaid.cloned().collect();
+            payload.problems.extend(unsaid);
+            payload
         });
-        let mut payloads: Vec<Payload> = said.collect();
-        if let Some(valid) = payloads.iter().position(|payload| payload.problems.is_empty()) {
-            return (payloads.swap_remove(valid), Status::Success);
+        let mut replies: Vec<Payload> = said.collect();
+        if let Some(valid) = replies.iter().position(|payload| payload.problems.is_empty()) {
+            return (replies.swap_remove(valid), Status::Success);
         }
-        if let Some(useful) = payloads.iter().position(|payload| !payload.is_empty()) {
-            let mut payload = payloads.swap_remove(useful);
-            payload.notes.append(&mut payload.problems);
+        let partial = self.partial.as_ref().filter(|_| self.failure.is_some()).map(read);
+        let has_replied = replies.iter().any(Payload::has_items);
+        let all = partial.into_iter().chain(replies).reduce(Payload::and_before);
+        let mut payload = all.unwrap_or_default();
+        let problems = told(&mut payload.problems);
+        if has_replied {
+            payload.notes.extend(problems);
             return (payload, Status::Truncated { reason: TruncatedBy::InvalidOutput });
         }
-        let problems = payloads.first().map(|payload| payload.problems.join("; "));
-        let partial = self.partial.as_ref().filter(|_| self.failure.is_some()).map(read);
-        (partial.unwrap_or_default(), self.without_answer(problems, is_left))
+        (payload, self.without_answer(&problems, is_left))
     }
 
-    fn without_answer(&self, problems: Option<String>, is_left: bool) -> Status {
+    fn without_answer(&self, problems: &[String], is_left: bool) -> Status {
         match &self.failure {
             Some(_) if self.is_late => {
                 let whole = self.turn.within.unwrap_or_default();
@@ -254,14 +258,20 @@ impl<'w> Asked<'w> {
                 exit_code: failure.exit_code,
                 stderr: failure.stderr.as_deref().map(str::to_owned),
             },
-            None if !self.outputs.is_empty() => {
-                let why = problems.unwrap_or_else(|| "the reply holds no JSON object".to_owned());
-                Status::error(Status::INVALID_OUTPUT, why)
-            }
+            None if !self.outputs.is_empty() => Status::error(Status::INVALID_OUTPUT, problems.join("; ")),
             None if is_left => Status::error(Status::BUDGET, "it was not asked: the budget is used up"),
             None => Status::failed(FailureClass::Cancelled, "the review was stopped before it had answered"),
         }
     }
+}
+
+/// As much as anybody reads of it.
+fn told(all: &mut Vec<String>) -> Vec<String> {
+    const MOST: usize = 20;
+    let more = all.len().saturating_sub(MOST);
+    all.truncate(MOST);
+    let rest = (more > 0).then(|| format!("and {more} more"));
+    all.drain(..).chain(rest).collect()
 }
 
 impl Spent {
@@ -354,22 +364,65 @@ mod tests {
         assert_eq!(failed(died, None, Moment(2_000)).status, status);
     }
 
+    /// What becomes of an agent that replied this, with these violations, one reply after the other.
+    fn replied(replies: &[(Json, &[&str])]) -> AgentResult {
+        let (stage, turn) = (StageId::from("main"), turn("a", Vec::new()));
+        let mut asked = Asked::new(&stage, 0, &turn);
+        for (output, violations) in replies {
+            let reading = serde_json::json!({"output": output, "violations": violations});
+            let reply = serde_json::json!({"call": call(), "text": {"inline": ""}, "duration": 1, "reading": reading});
+            asked.replied(&serde_json::from_value(reply).unwrap(), Moment(1));
+        }
+        asked.result(true)
+    }
+
+    fn issue(severity: &str, message: &str) -> Json {
+        serde_json::json!({"severity": severity, "description": message})
+    }
+
     // What is left of a reply that was cut off may look whole by itself
     #[test]
     fn a_reply_that_was_cut_off_is_truncated_with_what_is_whole_of_it() {
-        let (stage, turn) = (StageId::from("main"), turn("a", Vec::new()));
-        let call = CallId { stage: stage.clone(), visit: 1, round: 1, n: 1 };
-        let mut asked = Asked::new(&stage, 0, &turn);
-        let issues = serde_json::json!([{"severity": "important", "description": "It leaks."}]);
-        let reading = serde_json::json!({"output": {"issues": issues}, "violations": ["it is cut off"]});
-        let reply =
-            serde_json::json!({"call": call, "text": {"inline": ""}, "duration": 1, "reading": reading});
-        let reply: Replied = serde_json::from_value(reply).unwrap();
-        asked.replied(&reply, Moment(1));
-        let result = asked.result(true);
+        let output = serde_json::json!({"issues": [issue("important", "It leaks.")]});
+        let result = replied(&[(output, &["it is cut off"])]);
         assert_eq!(result.status, Status::Truncated { reason: TruncatedBy::InvalidOutput });
         assert_eq!(result.findings.len(), 1);
         assert_eq!(result.notes, ["it is cut off"]);
+        let nothing = serde_json::json!({"overall_score": 1, "issues": []});
+        let result = replied(&[(nothing, &["it is cut off"])]);
+        assert_eq!(result.status, Status::error(Status::INVALID_OUTPUT, "it is cut off"));
+    }
+
+    // A score says nothing about findings that could not be read
+    #[test]
+    fn a_reply_whose_findings_are_all_refused_is_no_answer_and_can_be_read() {
+        let output = serde_json::json!({"overall_score": 1, "issues": [issue("High", "SQL injection")]});
+        let result = replied(&[(output.clone(), &[]), (output, &[])]);
+        let why = "issues/0/severity: \"High\" is none of `critical`, `important`, `suggestion`, `nitpick`";
+        assert_eq!(result.status, Status::error(Status::INVALID_OUTPUT, why));
+        assert_eq!(result.refused, [r#"{"description":"SQL injection","severity":"High"}"#]);
+        let many: Vec<Json> = (0..50).map(|n| issue("High", &n.to_string())).collect();
+        let result = replied(&[(serde_json::json!({"issues": many}), &[])]);
+        assert_eq!((result.refused.len(), result.refused[20].as_str()), (21, "and 30 more"));
+    }
+
+    #[test]
+    fn a_correction_that_is_wrong_again_loses_no_finding() {
+        let all = ["one", "two", "three"].map(|message| issue("important", message));
+        let first = [&all[..], &[issue("Blocker", "bad")]].concat();
+        let second = [all[1].clone(), issue("Blocker", "bad")];
+        let (first, second) = (serde_json::json!({"issues": first}), serde_json::json!({"issues": second}));
+        let right = serde_json::json!({"issues": [all[1]]});
+        let found = |result: &AgentResult| -> Vec<String> {
+            result.findings.iter().map(|one| one.message.clone()).collect()
+        };
+        let result = replied(&[(first.clone(), &[]), (second, &[])]);
+        assert_eq!(result.status, Status::Truncated { reason: TruncatedBy::InvalidOutput });
+        assert_eq!(found(&result), ["two", "one", "three"]);
+        assert_eq!(result.refused.len(), 1);
+        let result = replied(&[(first, &[]), (right, &[])]);
+        assert_eq!((&result.status, found(&result)), (&Status::Success, vec!["two".to_owned()]));
+        assert!(result.refused.is_empty() && result.notes.is_empty());
     }
 
     // Only the agent's own time is a timeout

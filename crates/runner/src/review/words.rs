@@ -156,6 +156,11 @@ impl Words {
         )
     }
 
+    /// The words of something that could not be taken for a finding.
+    pub(super) fn refused(self, text: &str) -> String {
+        self.pick(format!("refused: {text}"), format!("採用できなかった内容: {text}"))
+    }
+
     pub(super) fn claimed(self, place: &str) -> String {
         self.pick(
             format!("the place that was named could not be found: {place}"),

@@ -157,3 +157,25 @@ fn a_quoted_answer_never_silences_the_agents_own() {
     assert_eq!(statuses(&told), ["a truncated"]);
     assert_eq!(told["findings"][0]["severity"], "critical");
 }
+
+// R-43, R-53: what was found and could not be read never passes for nothing, and a person can read it
+#[test]
+fn findings_that_are_all_refused_are_no_answer() {
+    let high = r#"{"overall_score":1,"issues":[{"severity":"High","description":"SQL injection"}]}"#;
+    let cut = r#"{"overall_score": 1, "issues": [{"severity": "critical", "description": "SQL injection"#;
+    let other = r#"{"overall_score":1,"findings":[{"what":"SQL injection"}]}"#;
+    let null = r#"{"overall_score":1,"issues":null}"#;
+    let empty = r#"{"overall_score":1,"issues":[{"severity":"critical","description":""}]}"#;
+    for text in [high, cut, other, null, empty] {
+        let project = reviewed_by(&[("a", ""), ("b", "")]);
+        let replies = said(text) + &said(text) + &none("main/b");
+        let told = report(&review(&project, &replies, &["--json", "--require-all"]).exits(4));
+        assert_eq!(statuses(&told), ["a error", "b success"], "{text}");
+        assert_eq!(told["results"][0]["class"], "invalid_output", "{text}");
+        let seen = review(&project, &replies, &[]).exits(0).stdout;
+        let can_be_read = seen.contains("SQL injection");
+        assert_eq!(can_be_read, text.contains("SQL injection"), "{text}\n{seen}");
+    }
+    let told = report(&review(&reviewed_by(&[("a", "")]), &none("main/a"), &["--json"]).exits(0));
+    assert_eq!(statuses(&told), ["a success"], "nothing found is an answer");
+}

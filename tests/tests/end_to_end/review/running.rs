@@ -215,7 +215,7 @@ fn a_result_says_how_an_agent_ended_and_what_is_known_of_it() {
     }
     let lines: Vec<String> = results.as_array().expect("results").iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    {"agent":"cut","cached":false,"findings":1,"reason":"invalid_output","status":"truncated"}
+    {"agent":"cut","cached":false,"findings":1,"reason":"invalid_output","refused":["{\"severity\":\"nitpick\"}"],"status":"truncated"}
     {"agent":"fails","cached":false,"class":"auth","findings":0,"message":"not logged in","status":"error"}
     {"agent":"late","cached":false,"findings":0,"status":"timeout","timeout_seconds":1}
     {"agent":"sound","cached":false,"cost_usd":0.25,"findings":1,"status":"success","usage":{"input":7,"output":2}}

@@ -16,6 +16,8 @@ const CUT_OFF: &str = "the JSON object is cut off: its end is missing";
 const SEVERAL: &str = "several different JSON objects fit the schema: give exactly one";
 /// The longest one, in characters.
 const CHARACTERS: usize = 300;
+/// How much is told of the end of what is cut off, in characters.
+const LAST_WORDS: usize = 200;
 
 /// Finds the value: what the provider gave as such; else the candidate with which nothing is wrong, and of several that
 /// differ the one with most findings, until it is known which was meant; else the first of which something can be kept, else
@@ -35,7 +37,8 @@ pub(in super::super) fn read_items(
     }
     let differ = valid.iter().any(|index| candidates[*index].value() != candidates[valid[0]].value());
     let richest = valid.iter().copied().rev().max_by_key(|index| payloads[*index].findings.len());
-    let useful = || payloads.iter().position(|payload| !payload.is_empty());
+    let first = |holds: fn(&Payload) -> bool| payloads.iter().position(holds);
+    let useful = || first(Payload::has_items).or_else(|| first(|payload| !payload.is_empty()));
     let chosen = richest.or_else(useful).unwrap_or(0);
     let (Some(payload), Some(candidate)) = (payloads.get(chosen), candidates.into_iter().nth(chosen)) else {
         return begun(reply, broken);
@@ -69,8 +72,18 @@ fn fit(output: &mut Json) -> Option<String> {
 
 /// A value that was only begun: what is whole of it can be kept, and it has to be asked for again.
 fn begun(reply: &Reply<'_>, broken: Vec<String>) -> Found {
-    let output = object::cut_off(reply).and_then(cut_off::whole_part);
-    let what = if output.is_some() { CUT_OFF } else { MISSING };
-    let violations = std::iter::once(what.to_owned()).chain(broken).collect();
-    Found { output, violations, ..Found::default() }
+    let Some(text) = object::cut_off(reply) else {
+        let violations = std::iter::once(MISSING.to_owned()).chain(broken).collect();
+        return Found { violations, ..Found::default() };
+    };
+    let what = format!("{CUT_OFF}, behind {}", Json::from(tail(text)));
+    let violations = std::iter::once(what).chain(broken).collect();
+    Found { output: cut_off::whole_part(text), violations, ..Found::default() }
+}
+
+/// The last words of a text: what stands behind the last whole item is lost with it, and a person may still want to read it.
+fn tail(text: &str) -> &str {
+    let text = text.trim_end();
+    let start = text.char_indices().rev().nth(LAST_WORDS - 1).map_or(0, |(at, _)| at);
+    &text[start..]
 }

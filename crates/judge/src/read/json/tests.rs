@@ -399,9 +399,15 @@ fn findings_are_kept_as_far_as_they_fit() {
 fn whole_findings_before_a_cut_are_kept() {
     let check = |text: &str, expected: &str| assert_eq!(shown(&read_items(text)), expected, "{text}");
     let cut = r#"{"overall_score": 4, "issues": [{"description":"d","severity":"critical"}, {"description":"e","sev"#;
-    let kept = "{\"issues\":[{\"description\":\"d\",\"severity\":\"critical\"}],\"overall_score\":4}\n- the JSON object is cut off: its end is missing";
-    check(cut, kept);
-    check(&format!("I looked.\n\n```json\n{cut}"), kept);
-    check(&format!("I looked at `{{x}}`: {cut}"), kept);
-    check(r#"{"overall_score": 4"#, "- no JSON object");
+    let kept = "{\"issues\":[{\"description\":\"d\",\"severity\":\"critical\"}],\"overall_score\":4}";
+    let behind =
+        |text: &str| format!("- the JSON object is cut off: its end is missing, behind {}", json!(text));
+    let kept = format!("{kept}\n{}", behind(cut));
+    check(cut, &kept);
+    check(&format!("I looked.\n\n```json\n{cut}"), &kept);
+    check(&format!("I looked at `{{x}}`: {cut}"), &kept);
+    check("{\"overall_score\": 4\n", &behind(r#"{"overall_score": 4"#));
+    let long = format!(r#"{{"issues": [{{"description": "{}"#, "ä".repeat(300));
+    check(&long, &behind(&"ä".repeat(200)));
+    check("I looked.", "- no JSON object");
 }

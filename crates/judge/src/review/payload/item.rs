@@ -168,11 +168,15 @@ pub(super) fn no_severity(value: &Json) -> String {
     format!("{} is none of {}", shown(value), names.join(", "))
 }
 
-/// A value, cut where it is long.
+/// A value in a few words.
 fn shown(value: &Json) -> String {
-    const MOST: usize = 60;
+    cut(value, 60)
+}
+
+/// A value, cut behind so many characters.
+pub(super) fn cut(value: &Json, most: usize) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(MOST) {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

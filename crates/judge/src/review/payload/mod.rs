@@ -20,9 +20,16 @@ pub struct Payload {
     pub assessments: Vec<Assessment>,
     /// What is wrong with the reply, for the agent to correct. What stands here was left out, or left out in part.
     pub problems: Vec<String>,
+    /// The words of what was left out as a whole, each cut where it is long: a person may still understand them.
+    pub refused: Vec<String>,
     /// What was not asked for, and ignored.
     pub notes: Vec<String>,
+    /// How many items of its lists were kept.
+    items: usize,
 }
+
+/// The longest words of something refused, in characters.
+const WORDS: usize = 500;
 
 /// A score below this is worth a finding.
 const LOW: f64 = 5.0;
@@ -66,15 +73,42 @@ impl Payload {
         if inner.problems.is_empty() || (outer.is_empty() && !inner.is_empty()) { inner } else { outer }
     }
 
+    /// Whether something of its lists could be kept. A word about the whole, a score or a risk, is no item: where
+    /// something else was refused, it says nothing about that.
+    pub fn has_items(&self) -> bool {
+        self.items > 0
+    }
+
     /// Whether nothing could be kept.
     pub fn is_empty(&self) -> bool {
         self.findings.is_empty() && self.assessments.is_empty()
+    }
+
+    /// This reply, with what only the one before it said: of two that are wrong in part, neither takes from the other.
+    #[must_use]
+    pub fn and_before(mut self, before: Self) -> Self {
+        let own = self.findings.clone();
+        let lost = before.findings.into_iter().filter(|old| !own.iter().any(|new| same(old, new)));
+        self.findings.extend(lost);
+        let own: Vec<String> = self.assessments.iter().map(|one| one.name.clone()).collect();
+        self.assessments.extend(before.assessments.into_iter().filter(|old| !own.contains(&old.name)));
+        for (own, before) in [
+            (&mut self.problems, before.problems),
+            (&mut self.refused, before.refused),
+            (&mut self.notes, before.notes),
+        ] {
+            let more: Vec<String> = before.into_iter().filter(|one| !own.contains(one)).collect();
+            own.extend(more);
+        }
+        self.items += before.items;
+        self
     }
 
     fn of(agent: &str, schema: &Json, value: &Json) -> Self {
         let mut payload = Self::default();
         let Some(object) = value.as_object() else {
             payload.problems.push("the reply is no object".to_owned());
+            payload.refuse(value);
             return payload;
         };
         payload.missing(schema, object);
@@ -86,8 +120,12 @@ impl Payload {
         payload.improvements(agent, object);
         payload.issues(agent, object);
         payload.overall(agent, object);
-        for name in object.keys().filter(|name| !KNOWN.contains(&name.as_str())) {
+        for (name, value) in object.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str())) {
             payload.note(format!("`{name}` was not asked for and is ignored"));
+            // A reply of another form may hold there what it found.
+            if !payload.problems.is_empty() && (value.is_array() || value.is_object()) {
+                payload.refuse(&serde_json::json!({ name: value }));
+            }
         }
         payload
     }
@@ -118,9 +156,11 @@ impl Payload {
             let (severity, message) = (item.severity("priority", self), item.text("description", self));
             let place = item.flat_place(self);
             item.note_extra(&["file_path", "line_number", "description", "priority"], self);
-            if let (Some(severity), Some(message)) = (severity, message) {
-                let finding = finding(agent, Kind::CoverageGap, severity, message);
-                self.findings.push(place.put(finding));
+            match (severity, message) {
+                (Some(severity), Some(message)) => {
+                    self.keep(place.put(finding(agent, Kind::CoverageGap, severity, message)));
+                }
+                (_, _) => self.refuse_item(&item),
             }
         }
     }
@@ -141,7 +181,11 @@ impl Payload {
             let (name, score) = (item.text("name", self), item.score("score", self));
             let description = item.text("description", self);
             item.note_extra(&["name", "score", "description"], self);
-            let (Some(name), Some(score)) = (name, score) else { continue };
+            let (Some(name), Some(score)) = (name, score) else {
+                self.refuse_item(&item);
+                continue;
+            };
+            self.items += 1;
             if score < LOW {
                 let message = match &description {
                     Some(description) => format!("{name}: {description}"),
@@ -179,12 +223,14 @@ impl Payload {
             let (severity, place) = (item.severity("priority", self), item.place(self));
             item.note_extra(&["title", "description", "priority", "location"], self);
             let message = match (title, description) {
-                (Some(title), Some(description)) => format!("{title}: {description}"),
-                (Some(one), None) | (None, Some(one)) => one,
-                (None, None) => continue,
+                (Some(title), Some(description)) => Some(format!("{title}: {description}")),
+                (title, description) => title.or(description),
             };
-            if let Some(severity) = severity {
-                self.findings.push(place.put(finding(agent, Kind::Improvement, severity, message)));
+            match (severity, message) {
+                (Some(severity), Some(message)) => {
+                    self.keep(place.put(finding(agent, Kind::Improvement, severity, message)));
+                }
+                (_, _) => self.refuse_item(&item),
             }
         }
     }
@@ -227,9 +273,28 @@ impl Payload {
         let known =
             ["severity", "description", "location", "suggestion", "category", "confidence", "agent_name"];
         item.note_extra(&known, self);
-        if let (Some(severity), Some(message)) = (severity, message) {
-            let issue = finding(agent, Kind::Issue, severity, message);
-            self.findings.push(place.put(Finding { suggestion, category, confidence, ..issue }));
+        match (severity, message) {
+            (Some(severity), Some(message)) => {
+                let issue = finding(agent, Kind::Issue, severity, message);
+                self.keep(place.put(Finding { suggestion, category, confidence, ..issue }));
+            }
+            (_, _) => self.refuse_item(item),
+        }
+    }
+
+    fn keep(&mut self, finding: Finding) {
+        self.findings.push(finding);
+        self.items += 1;
+    }
+
+    fn refuse_item(&mut self, item: &Item<'_>) {
+        self.refuse(&Json::Object(item.object().clone()));
+    }
+
+    fn refuse(&mut self, value: &Json) {
+        let words = item::cut(value, WORDS);
+        if !self.refused.contains(&words) {
+            self.refused.push(words);
         }
     }
 
@@ -257,13 +322,19 @@ impl Payload {
     fn items_of<'a>(&mut self, value: &'a Json, at: &str) -> Vec<Item<'a>> {
         let Some(values) = value.as_array() else {
             self.problems.push(format!("{at}: is no list"));
+            if !value.is_null() {
+                self.refuse(value);
+            }
             return Vec::new();
         };
         let mut items = Vec::new();
         for (index, value) in values.iter().enumerate() {
             match value.as_object() {
                 Some(object) => items.push(Item::new(format!("{at}/{index}"), object)),
-                None => self.problems.push(format!("{at}/{index}: is no object")),
+                None => {
+                    self.problems.push(format!("{at}/{index}: is no object"));
+                    self.refuse(value);
+                }
             }
         }
         items

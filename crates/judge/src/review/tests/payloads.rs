@@ -35,6 +35,7 @@ fn told(payload: &Payload) -> String {
         );
     }
     lines.extend(payload.problems.iter().map(|problem| format!("problem: {problem}")));
+    lines.extend(payload.refused.iter().map(|words| format!("refused: {words}")));
     lines.extend(payload.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n")
 }
@@ -132,7 +133,7 @@ fn an_answer_in_one_more_object_is_taken_out_of_it_only_where_that_helps() {
     assert_eq!(read(&["issues", "overall_score"], json!({"data": valid})), "overall_score = 1");
     assert_eq!(
         read(&["issues", "overall_score"], json!({"data": {"x": 1}})),
-        "problem: `issues` is missing\nproblem: `overall_score` is missing\nnote: `data` was not asked for and is ignored"
+        "problem: `issues` is missing\nproblem: `overall_score` is missing\nrefused: {\"data\":{\"x\":1}}\nnote: `data` was not asked for and is ignored"
     );
     let half =
         json!({"data": {"issues": [{"severity": "nitpick", "description": "x"}], "overall_score": 11}});
@@ -206,6 +207,10 @@ fn items_that_are_valid_by_themselves_are_kept() {
     problem: issues/9/location/end_line: 3 is no line number from 7 on
     problem: issues/10/confidence: 101 is no whole number from 0 to 100
     problem: overall_score: "9" is no number from 0 to 10
+    refused: "no object"
+    refused: {"description":"of no severity","severity":"Blocker"}
+    refused: {"description":"  ","severity":"important"}
+    refused: {"severity":"important"}
     note: `mood` in `issues` was not asked for and is ignored
     note: `mood` was not asked for and is ignored
     "#);
@@ -215,11 +220,11 @@ fn items_that_are_valid_by_themselves_are_kept() {
 #[test]
 fn hostile_payloads_are_problems_and_no_panic() {
     for (value, expected) in [
-        (json!(null), "problem: the reply is no object"),
-        (json!([1]), "problem: the reply is no object"),
-        (json!({"issues": {"a": 1}}), "problem: issues: is no list"),
+        (json!(null), "problem: the reply is no object\nrefused: null"),
+        (json!([1]), "problem: the reply is no object\nrefused: [1]"),
+        (json!({"issues": {"a": 1}}), "problem: issues: is no list\nrefused: {\"a\":1}"),
         (json!({"issues": null, "overall_score": null}), ""),
-        (json!({"categories": {"a": 1}}), "problem: categories/a: is no list"),
+        (json!({"categories": {"a": 1}}), "problem: categories/a: is no list\nrefused: 1"),
         (
             json!({"risk_level": 7}),
             "problem: risk_level: 7 is none of `critical`, `important`, `suggestion`, `nitpick`",
@@ -233,4 +238,72 @@ fn hostile_payloads_are_problems_and_no_panic() {
     ] {
         assert_eq!(read(&[], value.clone()), expected, "{value}");
     }
+}
+
+// R-43: a word about the whole is no item, where what was found could not be read.
+#[test]
+fn a_score_alone_is_no_item() {
+    let scored = schema(&["issues", "overall_score"]);
+    let has_items = |issues: Json| {
+        let payload = Payload::read("who", &scored, &json!({"issues": issues, "overall_score": 1}));
+        (payload.problems.is_empty(), payload.has_items())
+    };
+    assert_eq!(has_items(json!([])), (true, false), "nothing was found");
+    assert_eq!(has_items(json!([{"severity": "nitpick", "description": "x"}])), (true, true));
+    for wrong in [
+        json!([{"severity": "High", "description": "SQL injection"}]),
+        json!([{"severity": "critical", "description": " "}]),
+        json!(["SQL injection"]),
+        json!(null),
+        json!("none"),
+    ] {
+        assert_eq!(has_items(wrong.clone()), (false, false), "{wrong}");
+    }
+    let dimensions = json!([{"name": "a", "score": 9, "description": "d"}, {"name": "b", "score": 11}]);
+    let payload =
+        Payload::read("who", &Json::Null, &json!({"dimensions": dimensions, "risk_level": "nitpick"}));
+    assert!(payload.has_items(), "a dimension is an item");
+}
+
+// What nobody can take for a finding can still be read by a person.
+#[test]
+fn what_is_refused_is_told_in_its_own_words() {
+    let long = "x".repeat(600);
+    let issues = json!([{"severity": "High", "description": "SQL injection"}, "a word", {"severity": "High", "description": long}]);
+    let payload = Payload::read("who", &schema(&["issues"]), &json!({"issues": issues}));
+    assert_eq!(payload.refused[..2], ["\"a word\"", r#"{"description":"SQL injection","severity":"High"}"#]);
+    assert_eq!(payload.refused[2].chars().count(), 501, "{}", payload.refused[2]);
+    let another = json!({"overall_score": 3, "verdict": "bad", "findings": [{"what": "SQL injection"}]});
+    assert_snapshot!(read(&["issues", "overall_score"], another), @r#"
+    overall_score = 3
+    problem: `issues` is missing
+    refused: {"findings":[{"what":"SQL injection"}]}
+    note: `findings` was not asked for and is ignored
+    note: `verdict` was not asked for and is ignored
+    "#);
+}
+
+// R-43: a correction that is wrong again takes nothing from what it was to correct.
+#[test]
+fn two_replies_that_are_wrong_in_part_are_put_together() {
+    let issue = |severity: &str, message: &str| json!({"severity": severity, "description": message});
+    let read = |issues: Json, score: u32| {
+        let value = json!({"issues": issues, "overall_score": score, "risk_level": "nitpick"});
+        Payload::read("who", &schema(&["issues"]), &value)
+    };
+    let bad = issue("Blocker", "unread");
+    let first = read(json!([issue("critical", "one"), issue("important", "two"), bad]), 2);
+    let mut second = read(json!([issue("important", "one"), bad, issue("High", "unread too")]), 3);
+    second.assessments.retain(|one| one.name == "overall_score");
+    assert_snapshot!(told(&second.and_before(first)), @r#"
+    important issue [] one
+    important issue [] two
+    overall_score = 3
+    risk_level = nitpick
+    problem: issues/1/severity: "Blocker" is none of `critical`, `important`, `suggestion`, `nitpick`
+    problem: issues/2/severity: "High" is none of `critical`, `important`, `suggestion`, `nitpick`
+    problem: issues/2/severity: "Blocker" is none of `critical`, `important`, `suggestion`, `nitpick`
+    refused: {"description":"unread","severity":"Blocker"}
+    refused: {"description":"unread too","severity":"High"}
+    "#);
 }
