@@ -1,7 +1,6 @@
 //! What is kept and shown has no secrets in it (C-55).
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::sync::Arc;
 
 use saihai_config::{Unsound, ValidatedDefinition};
@@ -25,12 +24,9 @@ impl Default for Secrets {
 }
 
 impl Secrets {
-    /// Those of our environment, and those the settings give to providers.
+    /// The same that are taken out of what agents print.
     pub(crate) fn of(connections: &Connections) -> Self {
-        let ours = connections.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let set = connections.settings.values().flat_map(|provider| &provider.env);
-        let set = set.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-        Self(Arc::new(Redactor::new(ours.chain(set))))
+        Self(Arc::new(connections.redactor()))
     }
 
     /// A text without them.

@@ -7,15 +7,21 @@ use saihai::repository::{self, Repository};
 use saihai::{Environment, Outside, RunDirectory};
 use saihai_config::Settings;
 
-use super::work::ground::refused_by_git;
+use super::work::ground::{insist_on_copies, refused_by_git};
 use crate::error::Error;
 use crate::ours;
 use crate::project::Project;
+use crate::terminal::Streams;
 
 /// The one a run would have that begins now.
-pub(crate) fn wanted(project: &Project, settings: &Settings) -> Result<OwnTree, Error> {
+pub(crate) fn wanted(
+    project: &Project,
+    settings: &Settings,
+    streams: &mut Streams,
+) -> Result<OwnTree, Error> {
     let (work, mut repository) = (&settings.work, open(project)?);
     let commit = repository.current_commit().map_err(refused_by_git)?;
+    insist_on_copies(&repository, work, Some(&commit), streams)?;
     ours::hide(&mut repository, project, settings).map_err(refused_by_git)?;
     Ok(OwnTree { commit, worktree_root: work.worktree_root.clone(), copy_files: work.copy_files.clone() })
 }

@@ -157,8 +157,8 @@ impl Run {
             settings.work.copy_files.clone_from(files);
         }
         Ok(Some(match issue {
-            Some(issue) => Placement::Issue(Box::new(one::assigned(issue, project, &settings)?)),
-            None => Placement::Own { own_tree: own_tree::wanted(project, &settings)? },
+            Some(issue) => Placement::Issue(Box::new(one::assigned(issue, project, &settings, streams)?)),
+            None => Placement::Own { own_tree: own_tree::wanted(project, &settings, streams)? },
         }))
     }
 

@@ -1,7 +1,8 @@
 //! Decisions in words.
 
 use saihai_model::{
-    By, Decision, Destination, Ending, Found, How, Millis, Moment, Purpose, StageId, Verdict,
+    Activity, By, CallId, Decision, Destination, Ending, Found, How, Millis, Moment, Purpose, StageId,
+    Verdict,
 };
 
 use super::Names;
@@ -64,10 +65,7 @@ pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line
             names.call(call),
             visible_line(provider.as_str())
         ))],
-        Decision::Repeated { call, attempt } => vec![Line::step(format!(
-            "`{}` is asked again because its process died (attempt {attempt})",
-            names.call(call)
-        ))],
+        Decision::Repeated { call, attempt } => vec![Line::step(repeated_words(call, *attempt, names))],
         Decision::Reports { found, .. } => found.iter().map(report).collect(),
         Decision::Alarm { monitor, count, overrode } => {
             let instead =
@@ -122,6 +120,18 @@ pub(crate) fn verdict_words(stage: &StageId, verdict: &Verdict, names: &Names<'_
 }
 
 /// The method of a verdict in the words of the result and of `explain`.
+/// Why a call is made again. Of what is done outside the journal does not say whether it was begun: whoever answered a gate
+/// without going on with the run has only decided on it.
+fn repeated_words(call: &CallId, attempt: u32, names: &Names<'_>) -> String {
+    let named = names.call(call);
+    let stage = names.workflow().stage(&call.stage);
+    if stage.is_some_and(|stage| matches!(stage.does, Activity::Action(_))) {
+        format!("`{named}` is done now; it may have been begun before (attempt {attempt})")
+    } else {
+        format!("`{named}` is asked again because its process died (attempt {attempt})")
+    }
+}
+
 fn method(by: By) -> &'static str {
     match by {
         By::Only => "the only way",

@@ -2,6 +2,8 @@
 
 use saihai_model::IssueNumber;
 
+/// What every mark of ours begins with.
+const MARK: &str = "<!-- saihai:";
 /// What ends our part.
 const END: &str = "<!-- saihai:end -->";
 
@@ -19,9 +21,14 @@ pub fn is_marked(text: &str, number: IssueNumber) -> bool {
     text.contains(&start(number))
 }
 
+/// A text in which nothing passes for a mark of ours, not even in a block of code: an agent may quote one.
+fn unmarked(text: &str) -> String {
+    text.replace(MARK, "<!--_saihai:")
+}
+
 /// A text with our part written anew, and everything around it as it was. Where there is none of ours yet, it comes last.
 pub fn rewrite(text: &str, number: IssueNumber, run: &str, ours: &str) -> String {
-    let part = format!("{}\n{}\n{END}", marker(number, run), ours.trim());
+    let part = format!("{}\n{}\n{END}", marker(number, run), unmarked(ours.trim()));
     let Some(from) = text.find(&start(number)) else {
         let before = text.trim_end();
         return if before.is_empty() { part } else { format!("{before}\n\n{part}") };
@@ -48,5 +55,21 @@ mod tests {
         // Another issue's part, and one whose end is gone.
         check("<!-- saihai:issue=70 run=a -->x", &format!("<!-- saihai:issue=70 run=a -->x\n\n{ours}"));
         check("<!-- saihai:issue=7 run=a -->\nkept", &format!("{ours}\nkept"));
+    }
+
+    // I-53: whatever an agent says, what a person wrote around our part stays, however often that is written anew.
+    #[test]
+    fn a_mark_in_what_an_agent_says_is_none() {
+        let number = IssueNumber::new(7).expect("a number");
+        let said =
+            "It ends in\n```\n<!-- saihai:end -->\n```\nand begins with `<!-- saihai:issue=7 run=a -->`.";
+        let mut text = format!("{}\n\nAfter.", rewrite("Before.", number, "a", said));
+        for run in ["b", "c"] {
+            text = rewrite(&text, number, run, said);
+            let inert =
+                "It ends in\n```\n<!--_saihai:end -->\n```\nand begins with `<!--_saihai:issue=7 run=a -->`.";
+            let ours = format!("<!-- saihai:issue=7 run={run} -->\n{inert}\n<!-- saihai:end -->");
+            assert_eq!(text, format!("Before.\n\n{ours}\n\nAfter."));
+        }
     }
 }

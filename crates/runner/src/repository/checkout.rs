@@ -48,24 +48,42 @@ impl Repository {
         commit: &str,
         paths: &[String],
     ) -> Result<(), Error> {
-        let private = Private::make(self, None)?;
-        for path in paths {
-            let refuse = |why| Error::NotCopied { path: path.clone(), why };
-            check_path(path).map_err(refuse)?;
+        let missing = self.check_copies(paths, Some(commit))?;
+        for path in paths.iter().filter(|path| !missing.contains(path)) {
             let from = self.root.join(path);
-            match from.symlink_metadata() {
-                // What somebody has not got is not given.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Error::file("read", &from)(error)),
-                Ok(found) if !found.is_file() => return Err(refuse("it is not a file")),
-                Ok(_) => {}
-            }
-            if !private.run("ls-tree", [commit, "--", path])?.is_empty() {
-                return Err(refuse("git tracks it, so it is there already"));
-            }
             copy(&from, worktree.path(), Path::new(path)).map_err(Error::file("copy", &from))?;
         }
         Ok(())
+    }
+
+    /// Makes sure that files can be copied into a worktree that begins at a commit, where that is known and here. Those that
+    /// are not there are told: what somebody has not got is not given.
+    ///
+    /// # Errors
+    /// All that cannot be copied, each with what is wrong with it.
+    pub fn check_copies(&self, paths: &[String], commit: Option<&str>) -> Result<Vec<String>, Error> {
+        let (mut wrong, mut missing) = (Vec::new(), Vec::new());
+        let private = Private::make(self, None)?;
+        for path in paths {
+            let from = self.root.join(path);
+            let refused = match (check_path(path), from.symlink_metadata()) {
+                (Err(why), _) => Some(why),
+                (Ok(()), Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    missing.push(path.clone());
+                    None
+                }
+                (Ok(()), Err(error)) => return Err(Error::file("read", &from)(error)),
+                (Ok(()), Ok(found)) if !found.is_file() => Some("it is not a file"),
+                (Ok(()), Ok(_)) => match commit {
+                    Some(commit) if !private.run("ls-tree", [commit, "--", path])?.is_empty() => {
+                        Some("git tracks it, so it is there already")
+                    }
+                    Some(_) | None => None,
+                },
+            };
+            wrong.extend(refused.map(|why| (path.clone(), why)));
+        }
+        if wrong.is_empty() { Ok(missing) } else { Err(Error::NotCopied { wrong }) }
     }
 }
 

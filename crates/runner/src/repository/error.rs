@@ -100,13 +100,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A file that was to be copied into a worktree.
-    #[error("`{path}` cannot be copied into a worktree: {why}")]
+    /// Files that were to be copied into a worktree.
+    #[error("{}", not_copied(.wrong))]
     NotCopied {
-        /// As it was written.
-        path: String,
-        /// What is wrong with it.
-        why: &'static str,
+        /// Each as it was written, and what is wrong with it.
+        wrong: Vec<(String, &'static str)>,
     },
     /// The lock of an item is not ours any more.
     #[error("lock-lost: `{}` was removed or replaced while the item was worked on", .path.display())]
@@ -146,6 +144,11 @@ pub enum Lasts {
     UntilMended,
     /// For good: what is asked for stands fast, and can never be done.
     ForGood,
+}
+
+fn not_copied(wrong: &[(String, &'static str)]) -> String {
+    let said = wrong.iter().map(|(path, why)| format!("`{path}` cannot be copied into a worktree: {why}"));
+    said.collect::<Vec<_>>().join("; ")
 }
 
 /// The first of these files, and how many more there are.

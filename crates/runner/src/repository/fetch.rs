@@ -14,14 +14,15 @@ impl Repository {
         said.map_err(|said| Error::Unreachable { said })
     }
 
-    /// Makes sure that a server has a branch, and none that would be in the way of the item's. Nothing is fetched.
+    /// Makes sure that a server has a branch, and none that would be in the way of the item's. Nothing is fetched; where
+    /// the branch is there is told if that is here already.
     pub fn check_server(
         &self,
         url: &str,
         branch: &str,
         item: &Item,
         token: Option<&Token>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<String>, Error> {
         let private = Private::make(self, None)?;
         let wanted = item.branch();
         let mut references = vec![format!("refs/heads/{branch}")];
@@ -30,13 +31,14 @@ impl Repository {
         let there = there.map_err(|said| Error::Unreachable { said })?;
         let commit = there.get(&references[0]);
         let commit = commit.ok_or_else(|| Error::NotOnServer { branch: branch.to_owned() })?;
-        if self.frozen.partial && is_here(&private, commit) {
+        let here = Some(commit.clone()).filter(|commit| is_here(&private, commit));
+        if let Some(commit) = &here {
             self.insist_on_objects(branch, commit)?;
         }
         let mut inside = references[1..].iter().filter(|one| there.contains_key(*one));
         match inside.next().and_then(|one| one.strip_prefix("refs/heads/")) {
             Some(present) => Err(Error::InTheWay { branch: wanted, present: present.to_owned() }),
-            None => Ok(()),
+            None => Ok(here),
         }
     }
 

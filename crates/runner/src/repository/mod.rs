@@ -23,6 +23,7 @@ mod item;
 mod item_lock;
 mod lists;
 mod merge;
+mod momentary;
 mod place;
 mod private;
 mod problem;
@@ -106,6 +107,7 @@ impl Repository {
             Err(Error::NoIdentity) if repository.frozen.commit_as_actions(environment) => {}
             found => found?,
         }
+        repository.sweep();
         Ok(repository)
     }
 

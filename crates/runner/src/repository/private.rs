@@ -1,11 +1,10 @@
 //! A git directory of our own, over the objects of a repository.
 
 use std::ffi::OsStr;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::momentary::{Kind, Momentary};
 use super::{Error, Repository, regular};
 use crate::git;
 use crate::git::command::{feed, judge, output};
@@ -15,7 +14,7 @@ use crate::git::command::{feed, judge, output};
 #[derive(Debug)]
 pub(super) struct Private<'a> {
     repository: &'a Repository,
-    directory: tempfile::TempDir,
+    directory: Momentary,
     files: Option<PathBuf>,
 }
 
@@ -25,15 +24,7 @@ const PROTOCOLS: &str = "https:ssh:file";
 impl<'a> Private<'a> {
     /// Over the files at `files`, or over none.
     pub(super) fn make(repository: &'a Repository, files: Option<&Path>) -> Result<Self, Error> {
-        let place = std::env::temp_dir();
-        if place.starts_with(&repository.root) {
-            return Err(Error::TemporaryInside { path: place });
-        }
-        let directory = tempfile::Builder::new()
-            .prefix("saihai-git-")
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(&place)
-            .map_err(Error::file("make a directory in", &place))?;
+        let directory = Momentary::make(repository, Kind::Git)?;
         let private = Self { repository, directory, files: files.map(Path::to_owned) };
         private.furnish()?;
         Ok(private)

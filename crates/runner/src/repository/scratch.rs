@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::momentary::{Kind, Momentary};
 use super::turnstile::Turnstile;
 use super::{Error, Item, Repository, Worktree};
 use crate::git::command::output;
@@ -10,17 +11,16 @@ use crate::git::command::output;
 #[derive(Debug)]
 pub(super) struct Scratch<'a> {
     repository: &'a Repository,
-    directory: tempfile::TempDir,
+    directory: Momentary,
     worktree: Option<Worktree>,
 }
 
 impl<'a> Scratch<'a> {
     /// With the files of a commit.
     pub(super) fn make(repository: &'a Repository, item: &Item, commit: &str) -> Result<Self, Error> {
-        let place = std::env::temp_dir();
-        let failed = || Error::file("make a directory in", &place);
-        let directory = tempfile::Builder::new().prefix("saihai-merge-").tempdir().map_err(failed())?;
-        let path = directory.path().canonicalize().map_err(failed())?.join(item.name());
+        let directory = Momentary::make(repository, Kind::Merge)?;
+        let found = directory.path().canonicalize().map_err(Error::file("find", directory.path()))?;
+        let path = found.join(item.name());
         {
             let _one_at_a_time = Turnstile::of_worktrees(repository)?;
             let mut git = repository.registry("worktree");
@@ -51,7 +51,7 @@ impl<'a> Scratch<'a> {
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
         if let Some(worktree) = self.worktree.take() {
-            // Git takes what is left off its list by itself in time.
+            // Whatever is left on the list is taken off it by whoever comes next.
             self.repository.forget(&worktree).ok();
         }
     }

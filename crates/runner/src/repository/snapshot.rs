@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::exclude::rule;
+use super::momentary::{Kind, Momentary};
 use super::private::Private;
 use super::{Error, Repository, Worktree, lists};
 use crate::git::command::{fed, judge};
@@ -85,9 +86,10 @@ impl Repository {
 
     /// Which paths the rules of a commit ignore.
     fn ignored_by(&self, commit: &str, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
-        let scratch =
-            tempfile::tempdir().map_err(Error::file("make a directory in", &std::env::temp_dir()))?;
-        let private = Private::make(self, Some(scratch.path()))?;
+        let scratch = Momentary::make(self, Kind::Git)?;
+        let files = scratch.path().join("files");
+        std::fs::create_dir(&files).map_err(Error::file("make", &files))?;
+        let private = Private::make(self, Some(&files))?;
         private.run("read-tree", [commit])?;
         let tracked = private.run("ls-files", ["-z"])?;
         let is_rules = |path: &&[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");

@@ -269,3 +269,28 @@ fn the_token_of_gh_is_not_handed_over_also_where_a_run_is_resumed() {
     assert_eq!(scene.remote(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
     assert!(scene.server.state().pull_requests.is_empty());
 }
+
+// C-55: also what a script says is kept without a token that stands in no variable.
+#[test]
+fn the_token_of_gh_is_kept_nowhere_though_a_script_says_it() {
+    const TOKEN: &str = "canary-token-4711";
+    let replies = format!("  - {{text: 'It is {TOKEN}. [STEP:0]', writes: [{{path: f, content: x}}]}}\n");
+    let scene = Scene::new("", |state| {
+        state.issue(7, "Login fails", &["saihai"]);
+    });
+    // Not in a commit: what is handed over would hold it.
+    scene.project.write("script.yaml", format!("script: 1\nreplies:\n{replies}"));
+    let programs = scene.project.home().join("programs");
+    std::fs::create_dir_all(&programs).expect("a directory");
+    let gh = programs.join("gh");
+    std::fs::write(&gh, format!("#!/bin/sh\ntest \"$1 $2\" = 'auth token' && echo {TOKEN}\n")).expect("it");
+    std::fs::set_permissions(&gh, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let call = scene.call(&["--label", "saihai"]).without_env("GITHUB_TOKEN");
+    let outcome = call.env("PATH", format!("{}:/usr/bin:/bin", programs.display())).run().exits(0);
+    assert!(!format!("{outcome}").contains(TOKEN), "{outcome}");
+    let body = scene.server.state().pull_requests.values().next().expect("one").body.clone();
+    assert!(body.contains("It is [redacted:GITHUB_TOKEN]."), "{body}");
+    let run = scene.project.run_directory();
+    let found = std::process::Command::new("grep").args(["-rl", TOKEN]).arg(&run).output().expect("grep");
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+}

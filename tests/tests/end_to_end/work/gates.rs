@@ -242,3 +242,16 @@ fn a_budget_that_is_used_up_holds_no_delivery_back() {
     assert_eq!(outcomes(&call(&[])), ["#1 waiting", "#2 branch-ready"]);
     assert_eq!(outcomes(&call(&[])), ["#1 waiting", "#2 branch-ready"]);
 }
+
+// Whoever answers without going on with the run has only decided what comes next: nothing of it can have died.
+#[test]
+fn what_follows_an_answer_is_not_said_to_have_died() {
+    let project = asked();
+    work(&project, &[]).run().exits(6);
+    answer(&project, "yes");
+    let run = project.runs()[0].clone();
+    let resumed = project.saihai(["resume", &run]).run().exits(6);
+    assert!(!format!("{resumed}").contains("died"), "{resumed}");
+    let said = "`deliver/worktree` is done now; it may have been begun before (attempt 2)";
+    assert!(resumed.stderr.contains(said), "{resumed}");
+}

@@ -94,6 +94,41 @@ fn an_issue_becomes_a_pull_request_once() {
     assert_eq!(scene.server.writes().len(), before, "{:?}", scene.server.writes());
 }
 
+// I-53: a mark of ours in what an agent says ends nothing, so that a person's words around our part stay as they are.
+#[test]
+fn a_mark_that_an_agent_quotes_is_none_and_a_persons_words_stay() {
+    let says = |word: &str| {
+        let quoted = "`<!-- saihai:end -->`";
+        format!(
+            "script: 1\nreplies:\n  - {{text: '{word} {quoted} [STEP:0]', writes: [{{path: {word}, content: x}}]}}\n"
+        )
+    };
+    let scene = Scene::new("", one);
+    scene.project.write("script.yaml", says("first"));
+    scene.work(&["--label", "saihai"]).exits(0);
+    let body = scene.server.state().pull_requests[&8].body.clone();
+    assert!(
+        body.contains("first `<!--_saihai:end -->`") && body.ends_with("\n<!-- saihai:end -->"),
+        "{body}"
+    );
+    scene.server.change(|state| {
+        let request = state.pull_requests.get_mut(&8).expect("it is there");
+        request.body = format!("Before.\n\n{body}\n\nAfter.");
+    });
+    // Another run on the same branch: its clone knows of no other.
+    std::fs::remove_dir_all(scene.project.root().join(".saihai/runs")).expect("it is there");
+    for word in ["second", "third"] {
+        scene.project.write("script.yaml", says(word));
+        scene.work(&["--label", "saihai", "--retry"]).exits(0);
+        std::fs::remove_dir_all(scene.project.root().join(".saihai/runs")).expect("it is there");
+        let body = scene.server.state().pull_requests[&8].body.clone();
+        assert!(body.starts_with("Before.\n\n<!-- saihai:issue=7 run="), "{body}");
+        assert!(body.ends_with("\n<!-- saihai:end -->\n\nAfter."), "{body}");
+        assert_eq!(body.matches("<!-- saihai:").count(), 2, "{body}");
+        assert!(body.contains(&format!("{word} `<!--_saihai:end -->`")) && !body.contains("first"), "{body}");
+    }
+}
+
 // case 44
 #[test]
 fn a_pull_request_whose_checks_are_green_is_merged_and_then_there_is_nothing_to_do() {

@@ -282,3 +282,34 @@ fn a_review_agent_is_no_definition_to_work_with() {
     check("type-design-analyzer", "type-design-analyzer");
     check(".saihai/agents/code-reviewer.toml", "NAME");
 }
+
+// Before anything is begun, and all of it at once; what somebody has not got is said.
+#[test]
+fn files_that_cannot_be_copied_are_refused_before_anything_is_begun() {
+    let project = repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    let copied = |files: &str| {
+        let text = format!("[work]\ndefinition = \"it\"\ncopy_files = [{files}]\n");
+        project.write(".saihai/config.toml", text);
+    };
+    copied(r#""../x", "/etc/passwd", "kept.txt", ".saihai", ".env""#);
+    commit(&project);
+    let expected = "error: `../x` cannot be copied into a worktree: it does not lie below the repository; \
+                    `/etc/passwd` cannot be copied into a worktree: it does not lie below the repository; \
+                    `kept.txt` cannot be copied into a worktree: git tracks it, so it is there already; \
+                    `.saihai` cannot be copied into a worktree: it is not a file\n\
+                    \x20 = help: correct `copy_files`\n";
+    for arguments in [&["--list", "--trust-project"][..], &["--auto", "--trust-project"]] {
+        assert_eq!(work(&project, arguments).run().exits(2).stderr, expected);
+    }
+    let run = ["run", "it", "--issue", "7", "--script", "script.yaml", "--trust-project"];
+    assert_eq!(project.saihai(run).run().exits(2).stderr, expected);
+    let own = ["run", "it", "Do it.", "--worktree", "--script", "script.yaml", "--trust-project"];
+    assert_eq!(project.saihai(own).run().exits(2).stderr, expected);
+    untouched(&project);
+    copied(r#"".env""#);
+    let outcome = auto(&project, &["--trust-project"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
+    let warning = "warning: `.env` of `copy_files` is not there, so agents go without\n";
+    assert_eq!(outcome.stderr.matches(warning).count(), 1, "{outcome}");
+}

@@ -168,3 +168,33 @@ fn a_worktree_that_a_person_has_locked_stays() {
     assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
     assert_eq!(project.read(".worktrees/issue-7/fixed.txt"), "fixed.txt\n");
 }
+
+// Whoever comes next takes away what a killed process had for a moment: a merged tree, its worktree, git's own directories.
+#[test]
+fn what_was_killed_during_verify_leaves_nothing_behind() {
+    let project = repository(&writes("fixed.txt"));
+    let (begun, go) = (project.home().join("begun"), project.home().join("go"));
+    let verify = format!("test -e {} || {{ touch {}; sleep 600; }}", go.display(), begun.display());
+    let settings = format!("[work]\ndefinition = \"it\"\nverify = [\"sh\", \"-c\", \"{verify}\"]\n");
+    project.write(".saihai/config.toml", settings).write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let place = project.home().join("tmp");
+    fs::create_dir(&place).expect("a directory");
+    let left = || {
+        let entries = fs::read_dir(&place).expect("it").map(|entry| entry.expect("it").file_name());
+        let names = entries.map(|name| name.to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("saihai-")).count()
+    };
+    let call = || work(&project, &["--auto", "--merge", "--trust-project"]).env("TMPDIR", &place);
+    let live = call().start();
+    while !begun.exists() {
+        std::thread::park_timeout(std::time::Duration::from_millis(20));
+    }
+    live.signal(rustix::process::Signal::KILL);
+    assert_eq!(live.finish().code, None);
+    assert!(left() > 0, "it was in the middle");
+    assert_eq!(git(&project, &["worktree", "list"]).lines().count(), 3);
+    fs::write(go, "").expect("a mark");
+    assert_eq!(outcomes(&call().run().exits(0)), ["#7 merged"]);
+    assert_eq!((left(), git(&project, &["worktree", "list"]).lines().count()), (0, 1));
+}

@@ -1,6 +1,6 @@
 //! The branch that the work on an issue begins at and goes to, and whether git can make another one for it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use saihai::repository::Item;
 use saihai_config::ForgeKind;
@@ -19,8 +19,9 @@ pub(super) struct BaseChoice {
     pub(super) by: String,
 }
 
-/// Bases and beginnings of names that were found to be right, so that a server is asked once about each.
-pub(super) type Checked = BTreeSet<(String, String)>;
+/// Bases and beginnings of names that were found to be right, so that a server is asked once about each; and where the base is,
+/// if that is here.
+pub(super) type Checked = BTreeMap<(String, String), Option<String>>;
 
 impl BaseChoice {
     /// By whoever names one first (I-13).
@@ -42,14 +43,14 @@ impl BaseChoice {
         })
     }
 
-    /// Makes sure that it is there, and that the branch of the issue can be made, before anything is.
+    /// Makes sure that it is there, and that the branch of the issue can be made, before anything is. Where it is, if that is here.
     pub(super) fn check(
         &self,
         issue: &Issue,
         branch_prefix: &str,
         ground: &Ground,
         checked: &mut Checked,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<String>, Error> {
         let item = Item::Issue {
             number: issue.number.get(),
             source: source_of(issue),
@@ -57,19 +58,19 @@ impl BaseChoice {
         };
         ground.repository.check_branch(&item).map_err(refused_by_git)?;
         let both = (self.branch.clone(), branch_prefix.to_owned());
-        if checked.contains(&both) {
-            return Ok(());
+        if let Some(commit) = checked.get(&both) {
+            return Ok(commit.clone());
         }
         let named = |error| refused_by_git(error).hint(format!("the base is named by: {}", self.by));
-        match ground.forge {
-            ForgeKind::Local => ground.repository.base(&self.branch).map(drop).map_err(named)?,
+        let commit = match ground.forge {
+            ForgeKind::Local => Some(ground.repository.base(&self.branch).map_err(named)?.commit),
             ForgeKind::Github => {
                 let (url, token) = (ground.url()?, ground.push_token());
                 let found = ground.repository.check_server(&url, &self.branch, &item, token.as_ref());
-                found.map_err(named)?;
+                found.map_err(named)?
             }
-        }
-        checked.insert(both);
-        Ok(())
+        };
+        checked.insert(both, commit.clone());
+        Ok(commit)
     }
 }

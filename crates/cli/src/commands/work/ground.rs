@@ -189,6 +189,22 @@ pub(crate) fn refused_by_forge(error: &ForgeError) -> Error {
     }
 }
 
+/// Makes sure that every file of `copy_files` can be copied, before there is anything to copy it into.
+pub(crate) fn insist_on_copies(
+    repository: &Repository,
+    work: &WorkSettings,
+    commit: Option<&str>,
+    streams: &mut Streams,
+) -> Result<(), Error> {
+    for path in repository.check_copies(&work.copy_files, commit).map_err(refused_by_git)? {
+        streams.warning(&format!(
+            "`{}` of `copy_files` is not there, so agents go without",
+            visible_line(&path)
+        ));
+    }
+    Ok(())
+}
+
 /// What git would not do, as the person hears it.
 pub(crate) fn refused_by_git(error: repository::Error) -> Error {
     let said = visible_line(&error.to_string()).to_string();

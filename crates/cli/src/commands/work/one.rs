@@ -12,15 +12,21 @@ use saihai_connect::forge::{Access, Address, Github, find_token};
 use saihai_connect::{Connections, Surroundings};
 use saihai_model::{Issue, Workflow};
 
-use super::ground::{refused_by_forge, refused_by_git};
+use super::ground::{insist_on_copies, refused_by_forge, refused_by_git};
 use crate::commands::own_tree::open;
 use crate::error::Error;
 use crate::issue::Tracker;
 use crate::project::Project;
+use crate::terminal::Streams;
 use crate::{ours, outside};
 
 /// The worktree of an issue, where a definition works without delivering anything (I-9, K-23).
-pub(crate) fn assigned(issue: &Issue, project: &Project, settings: &Settings) -> Result<Assignment, Error> {
+pub(crate) fn assigned(
+    issue: &Issue,
+    project: &Project,
+    settings: &Settings,
+    streams: &mut Streams,
+) -> Result<Assignment, Error> {
     let (work, number) = (&settings.work, issue.number);
     let mut repository = open(project)?;
     let base = issue.base.clone().or_else(|| work.base.clone()).or_else(|| repository.current_branch());
@@ -32,6 +38,7 @@ pub(crate) fn assigned(issue: &Issue, project: &Project, settings: &Settings) ->
         clean_title(&issue.title).map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
     let base = repository.beginning(&base).map_err(refused_by_git)?;
     let base = repository.forked(base, &number.branch(&work.branch_prefix)).map_err(refused_by_git)?;
+    insist_on_copies(&repository, work, Some(&base.commit), streams)?;
     ours::hide(&mut repository, project, settings).map_err(refused_by_git)?;
     Ok(Assignment::new(issue, title, base, repository.root(), work, settings.language))
 }

@@ -13,7 +13,7 @@ use super::Work;
 use super::again::{Before, standing};
 use super::base::{BaseChoice, Checked};
 use super::definition::{Ready, chosen, origin};
-use super::ground::Ground;
+use super::ground::{Ground, insist_on_copies};
 use super::origins;
 use super::selection::Listing;
 use crate::error::Error;
@@ -123,7 +123,8 @@ impl Planned {
         let said = if is_known { &mut silent } else { streams };
         let ready = Ready::load(&chosen.name, issue.number, &self.files, ground, &flags.flags, said)?;
         let base = BaseChoice::of(issue, ground, flags)?;
-        base.check(issue, &ready.work.branch_prefix, ground, &mut self.checked)?;
+        let commit = base.check(issue, &ready.work.branch_prefix, ground, &mut self.checked)?;
+        insist_on_copies(&ground.repository, &ready.work, commit.as_deref(), said)?;
         let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base, ready };
         self.items.insert(issue.number, item);
         Ok(())

@@ -9,6 +9,7 @@ mod merging;
 mod opening;
 mod placing;
 mod pushing;
+mod sweeping;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -291,6 +291,25 @@ fn files_that_may_not_be_copied_are_named_and_nothing_is_left() {
     ");
 }
 
+#[test]
+fn everything_that_is_wrong_with_files_to_copy_is_told_before_there_is_anything_to_copy_them_into() {
+    let scene = Scene::new();
+    scene.made.write(".env", "KEY=1\n");
+    let repository = scene.repository();
+    let commit = repository.base("main").unwrap().commit;
+    let check = |paths: &[&str], commit: Option<&str>| {
+        let paths: Vec<String> = paths.iter().map(|&path| path.to_owned()).collect();
+        repository.check_copies(&paths, commit).map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        check(&[".env", "absent", "conf/absent"], Some(&commit)),
+        Ok(vec!["absent".to_owned(), "conf/absent".to_owned()])
+    );
+    insta::assert_snapshot!(check(&["../x", ".env", "a.txt", "absent"], Some(&commit)).unwrap_err(), @"`../x` cannot be copied into a worktree: it does not lie below the repository; `a.txt` cannot be copied into a worktree: git tracks it, so it is there already");
+    // Where it is not known what git tracks, that is seen later.
+    assert_eq!(check(&["a.txt"], None), Ok(Vec::new()));
+}
+
 // I-36, case 38: Git fails where worktrees are added at the same time.
 #[test]
 fn twenty_worktrees_at_once_are_all_made_twenty_times() {

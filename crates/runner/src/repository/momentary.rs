@@ -1,0 +1,126 @@
+//! Directories that exist for a moment, and what is left of them where their owner was killed.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::registered::Registered;
+use super::{Error, Item, Repository, Worktree, regular};
+
+/// A directory for temporary files of our own. As long as its owner lives, a file in it is locked.
+#[derive(Debug)]
+pub(super) struct Momentary {
+    directory: tempfile::TempDir,
+    _owner: File,
+}
+
+/// With what its name begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A git directory, or files that only git looks at.
+    Git,
+    /// A worktree in it, which the repository has on its list.
+    Merge,
+}
+
+/// Names the repository that a directory was made for, and is locked by whoever made it.
+const OWNER: &str = "saihai-owner";
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Git, Self::Merge];
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Git => "saihai-git-",
+            Self::Merge => "saihai-merge-",
+        }
+    }
+
+    fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        Self::ALL.into_iter().find(|kind| name.starts_with(kind.prefix()))
+    }
+}
+
+impl Momentary {
+    /// An empty one but for its owner's mark, outside the repository it is for.
+    pub(super) fn make(repository: &Repository, kind: Kind) -> Result<Self, Error> {
+        let place = std::env::temp_dir();
+        if place.starts_with(&repository.root) {
+            return Err(Error::TemporaryInside { path: place });
+        }
+        let directory = tempfile::Builder::new()
+            .prefix(kind.prefix())
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(&place)
+            .map_err(Error::file("make a directory in", &place))?;
+        let owner = sign(directory.path(), &repository.common);
+        let owner = owner.map_err(Error::file("write in", directory.path()))?;
+        Ok(Self { directory, _owner: owner })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// The mark has its name only once it is locked: nobody finds it without a lock while its owner lives.
+fn sign(directory: &Path, common: &Path) -> io::Result<File> {
+    let unlocked = directory.join("saihai-owner.new");
+    std::fs::write(&unlocked, common.as_os_str().as_bytes())?;
+    let file = File::open(&unlocked)?;
+    file.lock()?;
+    std::fs::rename(&unlocked, directory.join(OWNER))?;
+    Ok(file)
+}
+
+impl Repository {
+    /// Takes away what processes left that were killed: their directories for this repository, and worktrees in them that it has
+    /// on its list. What cannot be taken away now is tried again by whoever comes next.
+    pub(super) fn sweep(&self) {
+        let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+        let registered = self.registered().unwrap_or_default();
+        let listed = registered.iter().filter_map(|one| one.files.parent().map(Path::to_owned));
+        // Where the machine was started anew, the list is all that is left.
+        let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).chain(listed).collect();
+        found.retain(|path| Kind::of(path).is_some());
+        found.sort();
+        found.dedup();
+        for directory in found {
+            if let Some(_owner) = self.orphaned(&directory) {
+                self.take_away(&directory, &registered).ok();
+            }
+        }
+    }
+
+    /// The mark of a dead owner, now ours; or nothing, where all of it is gone. Whatever says nothing of the kind is let be.
+    fn orphaned(&self, directory: &Path) -> Option<Option<File>> {
+        match directory.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(None),
+            Ok(found) if found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() => {}
+            Ok(_) | Err(_) => return None,
+        }
+        let path = directory.join(OWNER);
+        let whose = regular::read(&path).ok()?;
+        let file = OpenOptions::new().read(true).open(&path).ok()?;
+        let is_ours = whose == self.common.as_os_str().as_bytes();
+        (is_ours && file.try_lock().is_ok()).then_some(Some(file))
+    }
+
+    fn take_away(&self, directory: &Path, registered: &[Registered]) -> Result<(), Error> {
+        for one in registered.iter().filter(|one| one.files.parent() == Some(directory)) {
+            if let Some(name) = one.files.file_name().filter(|_| one.directory.is_some()) {
+                let item = Item::Run { id: name.to_string_lossy().into_owned() };
+                self.forget(&Worktree { item, registered: one.clone() })?;
+            }
+        }
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::file("remove", directory)(error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}

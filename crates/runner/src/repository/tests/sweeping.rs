@@ -1,0 +1,53 @@
+//! What a process leaves that was killed, and who takes it away.
+
+use super::*;
+use crate::repository::momentary::{Kind, Momentary};
+use crate::repository::scratch::Scratch;
+
+/// A directory as a process leaves it that was killed: the lock of its mark is gone with it.
+fn orphan(repository: &Repository, prefix: &str) -> PathBuf {
+    let directory = tempfile::Builder::new().prefix(prefix).tempdir().unwrap().keep();
+    write(&directory.join("saihai-owner"), &repository.common.display().to_string());
+    write(&directory.join("objects/x"), "x");
+    directory
+}
+
+#[test]
+fn whoever_comes_next_takes_away_what_a_dead_process_left_of_the_same_repository() {
+    let (scene, other) = (Scene::new(), Scene::new());
+    let (repository, elsewhere) = (scene.repository(), other.repository());
+    let (dead, foreign) = (orphan(&repository, "saihai-git-"), orphan(&elsewhere, "saihai-git-"));
+    let merge = orphan(&repository, "saihai-merge-");
+    let path = merge.canonicalize().unwrap().join("issue-7");
+    scene.git(&["worktree", "add", "--quiet", "--detach", &path.display().to_string()]);
+    // One of which only the list is left, as after a new start of the machine.
+    let gone = orphan(&repository, "saihai-merge-").canonicalize().unwrap();
+    scene.git(&["worktree", "add", "--quiet", "--detach", &gone.join("issue-8").display().to_string()]);
+    fs::remove_dir_all(&gone).unwrap();
+    let unmarked = tempfile::Builder::new().prefix("saihai-git-").tempdir().unwrap();
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 3);
+    scene.repository();
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 1);
+    assert!(!dead.exists() && !merge.exists());
+    assert!(foreign.exists() && unmarked.path().exists(), "they are somebody else's");
+    other.repository();
+    assert!(!foreign.exists());
+}
+
+#[test]
+fn what_a_living_process_holds_stays() {
+    let scene = Scene::new();
+    let repository = scene.repository();
+    let commit = repository.base("main").unwrap().commit;
+    let held = Momentary::make(&repository, Kind::Git).unwrap();
+    let scratch = Scratch::make(&repository, &item(7), &commit).unwrap();
+    let worktree = scene.place(8);
+    scene.repository();
+    assert!(held.path().exists() && scratch.path().join("a.txt").exists() && worktree.path().exists());
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 3);
+    let (held_at, scratch_at) = (held.path().to_owned(), scratch.path().to_owned());
+    drop(held);
+    scratch.remove().unwrap();
+    assert!(!held_at.exists() && !scratch_at.exists());
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 2);
+}
