@@ -22,6 +22,7 @@ pub(crate) fn ask() -> Ask {
         attempt: 1,
         role: None,
         directory: "/project".into(),
+        foreign: false,
         prompt: "do it".into(),
         persona: None,
         provider: "p".into(),

@@ -28,6 +28,9 @@ pub struct Ask {
     pub role: Option<String>,
     /// Where the agent works.
     pub directory: String,
+    /// Whether what lies there may be a stranger's: then an agent program goes by nothing it would find there by itself,
+    /// neither settings nor instructions, as far as it can be kept from them.
+    pub foreign: bool,
     /// What is said.
     pub prompt: String,
     /// For the system slot.

@@ -53,6 +53,7 @@ fn asking(model: &Model, provider: &str, directory: &TempDir, change: impl FnOnc
         purpose: Purpose::Work,
         attempt: 1,
         role: None,
+        foreign: false,
         directory: directory.path().display().to_string(),
         prompt: "Say hello.".into(),
         persona: None,

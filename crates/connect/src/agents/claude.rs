@@ -39,6 +39,9 @@ const WRITING: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
 const BYPASSING: &str = "bypassPermissions";
 /// The variable by which it believes to be in a container.
 const CONTAINED: &str = "IS_SANDBOX";
+/// Whose settings it goes by where the project's may be a stranger's: they name hooks, which it runs whatever a turn may do.
+/// With the project's settings, the project's memory (`CLAUDE.md`) and rules stay out.
+const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
 /// How tools of servers that the user has connected are called.
 const CONNECTED: &str = "mcp__";
 
@@ -54,6 +57,9 @@ impl Agent for Claude {
             arguments.extend(words(&["--model", model]));
         }
         arguments.extend(Allowed::of(ask, settings).arguments());
+        if ask.foreign {
+            arguments.extend(words(&OWN_SETTINGS));
+        }
         if let Some(persona) = ask.persona.as_ref().filter(|persona| !persona.trim().is_empty()) {
             let file = format!("{}/persona-{}.md", ask.scratch, unique_id(ask));
             // A resumed session would silently keep the persona it began with.

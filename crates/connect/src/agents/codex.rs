@@ -108,8 +108,18 @@ fn options(ask: &Ask, settings: &ProviderSettings) -> (Vec<String>, Files) {
         options.extend(["--output-schema".to_owned(), file.clone()]);
         files.push((file, schema.to_string()));
     }
+    if ask.foreign {
+        options.extend(foreign(&ask.directory));
+    }
     options.extend(settings.args.iter().cloned());
     (options, files)
+}
+
+/// It starts the MCP servers of a project that its user trusts, also in a worktree of it, and reads its `AGENTS.md` in any
+/// case. A dotted key would take the dots of the path for its own.
+fn foreign(directory: &str) -> [String; 4] {
+    let trust = format!("projects={{{}={{trust_level=\"untrusted\"}}}}", Json::from(directory));
+    ["-c".to_owned(), "project_doc_max_bytes=0".to_owned(), "-c".to_owned(), trust]
 }
 
 /// Whether a schema is one that the API takes: every object in it closed, with all of its properties required.

@@ -64,6 +64,9 @@ impl Agent for Copilot {
             arguments.extend(["--model".to_owned(), model.clone()]);
         }
         arguments.extend(permission(ask));
+        if ask.foreign {
+            arguments.push("--no-custom-instructions".to_owned());
+        }
         arguments.extend(settings.args.iter().cloned());
         arguments.extend(match &ask.session {
             Some(session) => vec![format!("--resume={session}")],

@@ -114,11 +114,11 @@ fn environment(ask: &Ask) -> Vec<(String, String)> {
     let agents = agent_of(ask).map(|(name, permission)| {
         json!({ name: { "mode": "primary", "description": "Saihai", "permission": permission } })
     });
-    let config = json!({ "agent": agents.unwrap_or_else(|| json!({})) });
-    vec![
-        ("OPENCODE_DISABLE_AUTOUPDATE".to_owned(), "1".to_owned()),
-        ("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()),
-    ]
+    let config = json!({ "agent": agents.unwrap_or_else(|| json!({})) }).to_string();
+    // The project's MCP servers are commands, which it starts whatever a turn may do.
+    let foreign = ask.foreign.then_some(("OPENCODE_DISABLE_PROJECT_CONFIG", "1"));
+    let set = [("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_CONFIG_CONTENT", &config)];
+    set.into_iter().chain(foreign).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// The agent that holds a turn to its level and its tools; none where it may do everything (C-42).

@@ -17,7 +17,6 @@ mod dollars;
 mod finding;
 mod fingerprint;
 mod ignore;
-mod matching;
 mod mode;
 mod outcome;
 mod path;

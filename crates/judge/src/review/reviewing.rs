@@ -170,8 +170,7 @@ impl Review {
         found
     }
 
-    fn reported(&self, group: Vec<Member>) -> Option<Reported> {
-        let members = dedupe::worst_first(group);
+    fn reported(&self, members: Vec<Member>) -> Option<Reported> {
         let (finding, votes) = dedupe::shown(&members)?;
         let first = members.first()?;
         Some(Reported {

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use saihai_config::review::Plan;
 use saihai_connect::{Accounts, Providers, Surroundings};
 use saihai_model::{
     Ask, CallId, Ending, Entry, Fact, Hold, Moment, OpenGate, Performance, Progress, ProviderName,
@@ -436,6 +437,8 @@ impl Driver {
             attempt: request.attempt,
             role: request.role,
             directory: self.owned.start().directory.clone(),
+            // What is reviewed may be a stranger's change, and settings of a project can name programs to be run.
+            foreign: Plan::of(self.owned.workflow()).is_some(),
             prompt: about.prompt.clone(),
             persona,
             provider: request.provider,

@@ -13,6 +13,7 @@ const GRAMMAR: Grammar = Grammar {
         "--output-format",
         "--model",
         "--permission-mode",
+        "--setting-sources",
         "--tools",
         "--append-system-prompt-file",
         "--system-prompt-snapshot",

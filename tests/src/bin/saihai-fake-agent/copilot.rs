@@ -7,7 +7,13 @@ use crate::arguments::Grammar;
 use crate::home::Home;
 
 const GRAMMAR: Grammar = Grammar {
-    alone: &["--no-color", "--no-ask-user", "--disable-builtin-mcps", "--allow-all-tools"],
+    alone: &[
+        "--no-color",
+        "--no-ask-user",
+        "--disable-builtin-mcps",
+        "--allow-all-tools",
+        "--no-custom-instructions",
+    ],
     valued: &[
         "--output-format",
         "--model",

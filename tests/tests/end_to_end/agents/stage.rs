@@ -127,6 +127,7 @@ impl Stage {
             purpose: Purpose::Work,
             attempt: 1,
             role: None,
+            foreign: false,
             directory: self.project.root().display().to_string(),
             prompt: prompt.to_owned(),
             persona: None,

@@ -39,6 +39,9 @@ fn programs_review_with_what_only_looks_and_whatever_changes_all_the_same_is_nam
     let outcome = fake.saihai(["review", "--provider", "claude"]).run().exits(0);
     let given: Vec<String> = fake.calls().iter().filter_map(|call| call.after("--tools")).collect();
     assert_eq!(given, ["Read,Glob,LS,Grep", "Read,Glob,LS,Grep", ""]);
+    let sources: Vec<String> =
+        fake.calls().iter().filter_map(|call| call.after("--setting-sources")).collect();
+    assert_eq!(sources, ["user"; 3], "the change could bring hooks along");
     let expected = [
         "agents review without `git_diff`, `git_log`, `git_show` and `git_blame`: `claude` cannot give them to who only looks",
         "files changed while phase `early` reviewed them: `kept.py`",

@@ -41,6 +41,13 @@ fn a_session_is_continued_by_its_id_after_the_arguments_of_the_settings() {
     assert_snapshot!(arguments(&again, &with), @"--model opus --permission-mode default --tools Read,Grep,Glob --strict-mcp-config --effort high --resume s-1");
 }
 
+// hooks in the settings of a project are commands, which it runs also in a turn that may only look.
+#[test]
+fn where_a_stranger_may_have_been_only_the_users_own_settings_hold() {
+    let reviewing = Ask { foreign: true, ..ask() };
+    assert_snapshot!(arguments(&reviewing, &settings()), @"--permission-mode default --tools Read,Grep,Glob --strict-mcp-config --setting-sources user --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871");
+}
+
 // It keeps to the limit by itself, and its answer through a tool is no work.
 #[test]
 fn the_most_model_calls_are_an_argument() {

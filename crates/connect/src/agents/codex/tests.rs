@@ -58,6 +58,13 @@ fn a_persona_stands_before_the_prompt() {
     assert_eq!(Codex.invocation(&asked, &settings()).unwrap().input, "You plan.\n\n---\n\ndo it");
 }
 
+// R-39: MCP servers of a project are commands, and its instructions a stranger's.
+#[test]
+fn where_a_stranger_may_have_been_the_project_is_not_trusted() {
+    let reviewing = Ask { foreign: true, directory: "/a b/\"c\".d".into(), ..ask() };
+    assert_snapshot!(arguments(&reviewing, &settings()), @r#"exec --json --skip-git-repo-check --disable plugins -s read-only -C /a b/"c".d -c project_doc_max_bytes=0 -c projects={"/a b/\"c\".d"={trust_level="untrusted"}} -"#);
+}
+
 // C-24, Connections case 14: it counts characters, not bytes.
 #[test]
 fn a_prompt_of_more_characters_than_it_takes_is_refused_before_it_starts() {

@@ -37,6 +37,14 @@ fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
     format!("{}\n{input}", arguments.join(" "))
 }
 
+//
+#[test]
+fn where_a_stranger_may_have_been_instructions_of_the_project_stay_out() {
+    let flag =
+        |foreign| started_for(&Ask { foreign, ..ask() }, &settings()).contains("--no-custom-instructions");
+    assert_eq!([flag(true), flag(false)], [true, false]);
+}
+
 // C-42, C-66
 #[test]
 fn a_level_becomes_tools_that_are_offered_allowed_and_denied() {

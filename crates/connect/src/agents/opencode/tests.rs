@@ -39,6 +39,16 @@ fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
     format!("{arguments:?}\n{}\n{input}", config.1)
 }
 
+//
+#[test]
+fn where_a_stranger_may_have_been_the_configuration_of_the_project_stays_out() {
+    let off = |foreign| {
+        let environment = Opencode.invocation(&Ask { foreign, ..ask() }, &settings()).unwrap().environment;
+        environment.contains(&("OPENCODE_DISABLE_PROJECT_CONFIG".to_owned(), "1".to_owned()))
+    };
+    assert_eq!([off(true), off(false)], [true, false]);
+}
+
 // C-42, C-64
 #[test]
 fn a_level_becomes_an_agent_of_our_own() {

@@ -48,6 +48,7 @@ impl World {
             purpose: Purpose::Work,
             attempt: 1,
             role: None,
+            foreign: false,
             directory: place("work"),
             prompt: "Plan it.".into(),
             persona: None,

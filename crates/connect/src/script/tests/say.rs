@@ -52,6 +52,7 @@ pub(crate) fn ask(line: &str, n: u32) -> Ask {
         purpose: if judge { Purpose::Question } else { Purpose::Work },
         attempt: 1,
         role,
+        foreign: false,
         directory: "/nowhere".into(),
         prompt,
         persona: None,
