@@ -4,8 +4,9 @@ use std::fmt;
 
 use saihai_model::Json;
 
+use super::matching::{Known, Matching};
 use super::similar::Gist;
-use super::{Code, Fixed, Reported, Severity, State, fingerprint};
+use super::{Code, Fixed, Reported, Severity, State};
 
 /// What was found before, read from an earlier report.
 #[derive(Debug, Clone, Default)]
@@ -13,9 +14,10 @@ pub struct Baseline {
     entries: Vec<Entry>,
 }
 
+/// A finding of before: one, or several that had become one.
 #[derive(Debug, Clone)]
 struct Entry {
-    fingerprints: Vec<String>,
+    members: Vec<Known>,
     agents: Vec<String>,
     severity: Option<Severity>,
     file: Option<String>,
@@ -54,38 +56,24 @@ impl Baseline {
         Ok(Self { entries })
     }
 
-    /// Marks what is new and what was there before, and says what is no more. An entry is used once: first for the
-    /// findings that share a name with it, then for those that speak of the same thing; a file that the change renamed
-    /// is the same file. What nobody who knew it has `looked` for again, an agent in a file, is not known to be gone.
-    pub(super) fn compare<'a>(
+    /// Marks what is new and what was there before, and says what is no more: a finding was there before where all that
+    /// is worst in it was. What nobody who knew it has `looked` for again, an agent in a file, is not known to be gone.
+    pub(super) fn compare(
         &self,
-        findings: impl IntoIterator<Item = &'a mut Reported>,
+        findings: &mut [Reported],
         code: &Code,
         looked: impl Fn(&str, Option<&str>) -> bool,
     ) -> Vec<Fixed> {
-        let mut open: Vec<Option<&Entry>> = self.entries.iter().map(Some).collect();
-        let mut unknown = Vec::new();
-        for reported in findings {
-            let before =
-                reported.members.iter().filter_map(|member| fingerprint::before(code, &member.finding));
-            let names: Vec<String> = reported.fingerprints().map(str::to_owned).chain(before).collect();
-            let known = take(&mut open, |entry| names.iter().any(|name| entry.fingerprints.contains(name)));
-            match known {
-                true => reported.state = Some(State::Persisting),
-                false => unknown.push(reported),
-            }
+        let known = self.entries.iter().map(|entry| entry.members.as_slice()).collect();
+        let matched = Matching::of(known, findings, code);
+        for (index, reported) in findings.iter_mut().enumerate() {
+            let worst = reported.members.iter().enumerate().filter(|(_, one)| reported.is_worst(one));
+            let was_there = worst.map(|(member, _)| (index, member)).all(|one| matched.knows(one));
+            reported.state = Some(if was_there { State::Persisting } else { State::New });
         }
-        for reported in unknown {
-            let finding = &reported.finding;
-            let gist = |file| Gist::new(file, finding.lines(), &finding.message);
-            let gists =
-                [Some(gist(finding.file.as_deref())), code.previous(finding).map(|file| gist(Some(file)))];
-            let known =
-                take(&mut open, |entry| gists.iter().flatten().any(|gist| entry.gist().is_like(gist)));
-            reported.state = Some(if known { State::Persisting } else { State::New });
-        }
-        let gone = open.into_iter().flatten();
-        gone.filter(|entry| entry.agents.iter().any(|agent| looked(agent, entry.file.as_deref())))
+        let gone = self.entries.iter().enumerate().filter(|(index, _)| !matched.has_used(*index));
+        gone.map(|(_, entry)| entry)
+            .filter(|entry| entry.agents.iter().any(|agent| looked(agent, entry.file.as_deref())))
             .map(Entry::fixed)
             .collect()
     }
@@ -96,20 +84,46 @@ impl Baseline {
     }
 }
 
-/// Uses up the first entry for which this holds.
-fn take(open: &mut [Option<&Entry>], holds: impl Fn(&Entry) -> bool) -> bool {
-    let found = open.iter_mut().find(|entry| entry.is_some_and(&holds));
-    found.map(|entry| *entry = None).is_some()
-}
-
 impl Entry {
-    fn gist(&self) -> Gist {
-        Gist::new(self.file.as_deref(), self.lines, &self.message)
+    /// With the members it names; else it is one itself, under this name. What has no name is none of ours.
+    fn with(mut self, members: Option<&Json>, named: Option<String>) -> Option<Self> {
+        let members = members.and_then(Json::as_array).into_iter().flatten();
+        self.members = members.filter_map(|member| self.member(member)).collect();
+        if self.members.is_empty() {
+            self.members.push(self.known(named?, self.severity, self.lines, &self.message));
+        }
+        Some(self)
+    }
+
+    /// What it does not say of itself is as it is said of the whole.
+    fn member(&self, value: &Json) -> Option<Known> {
+        let severity = text(value, "/severity").as_deref().and_then(Severity::named).or(self.severity);
+        let message = text(value, "/message").unwrap_or_else(|| self.message.clone());
+        let start = line(value, "/start_line");
+        let own = start.map(|start| (start, line(value, "/end_line").unwrap_or(start).max(start)));
+        let placed = || lines_of(&text(value, "/place")?, self.file.as_deref()?);
+        let lines = own.or_else(placed).or(self.lines);
+        Some(self.known(text(value, "/fingerprint")?, severity, lines, &message))
+    }
+
+    fn known(
+        &self,
+        fingerprint: String,
+        severity: Option<Severity>,
+        lines: Option<(u32, u32)>,
+        message: &str,
+    ) -> Known {
+        Known {
+            fingerprint,
+            severity,
+            message: message.to_owned(),
+            gist: Gist::new(self.file.as_deref(), lines, message),
+        }
     }
 
     fn fixed(&self) -> Fixed {
         Fixed {
-            fingerprint: self.fingerprints.first().cloned().unwrap_or_default(),
+            fingerprint: self.members.first().map(|one| one.fingerprint.clone()).unwrap_or_default(),
             agents: self.agents.clone(),
             severity: self.severity,
             file: self.file.clone(),
@@ -128,6 +142,13 @@ fn line(value: &Json, pointer: &str) -> Option<u32> {
     value.pointer(pointer).and_then(Json::as_u64).and_then(|line| u32::try_from(line).ok())
 }
 
+/// The lines of `FILE:START-END`, or of `FILE:LINE`.
+fn lines_of(place: &str, file: &str) -> Option<(u32, u32)> {
+    let lines = place.strip_prefix(file)?.strip_prefix(':')?;
+    let (start, end) = lines.split_once('-').unwrap_or((lines, lines));
+    Some((start.parse().ok()?, end.parse().ok()?))
+}
+
 fn texts(list: Option<&Json>, name: &str) -> Vec<String> {
     let items = list.and_then(Json::as_array).into_iter().flatten();
     let mut texts: Vec<String> = Vec::new();
@@ -140,23 +161,20 @@ fn texts(list: Option<&Json>, name: &str) -> Vec<String> {
 }
 
 fn own_entry(value: &Json) -> Option<Entry> {
-    let mut fingerprints = texts(value.get("members"), "fingerprint");
-    if fingerprints.is_empty() {
-        fingerprints.push(text(value, "/fingerprint")?);
-    }
     let mut agents = texts(value.get("members"), "agent");
     if agents.is_empty() {
         agents.extend(text(value, "/agent"));
     }
     let start = line(value, "/start_line");
-    Some(Entry {
-        fingerprints,
+    let entry = Entry {
+        members: Vec::new(),
         agents,
         severity: text(value, "/severity").as_deref().and_then(Severity::named),
         file: text(value, "/file"),
         lines: start.map(|start| (start, line(value, "/end_line").unwrap_or(start).max(start))),
         message: text(value, "/message").unwrap_or_default(),
-    })
+    };
+    entry.with(value.get("members"), text(value, "/fingerprint"))
 }
 
 /// A result of SARIF. One that says of itself that it is no more is none.
@@ -164,25 +182,23 @@ fn sarif_entry(value: &Json) -> Option<Entry> {
     if text(value, "/baselineState").as_deref() == Some("absent") {
         return None;
     }
-    let mut fingerprints = texts(value.pointer("/properties/members"), "fingerprint");
-    if fingerprints.is_empty() {
-        let named = value.get("partialFingerprints")?.get(SARIF_FINGERPRINT)?;
-        fingerprints.push(named.as_str()?.to_owned());
-    }
-    let mut agents = texts(value.pointer("/properties/members"), "agent");
+    let members = value.pointer("/properties/members");
+    let mut agents = texts(members, "agent");
     if agents.is_empty() {
         agents.extend(text(value, "/ruleId"));
     }
     let place = value.pointer("/locations/0/physicalLocation").unwrap_or(&Json::Null);
     let start = line(place, "/region/startLine");
-    Some(Entry {
-        fingerprints,
+    let entry = Entry {
+        members: Vec::new(),
         agents,
         severity: text(value, "/properties/severity").as_deref().and_then(Severity::named),
         file: text(place, "/artifactLocation/uri").map(|uri| decoded(&uri)),
         lines: start.map(|start| (start, line(place, "/region/endLine").unwrap_or(start).max(start))),
         message: text(value, "/properties/message").or(text(value, "/message/text")).unwrap_or_default(),
-    })
+    };
+    let named = value.get("partialFingerprints").and_then(|names| names.get(SARIF_FINGERPRINT));
+    entry.with(members, named.and_then(Json::as_str).map(str::to_owned))
 }
 
 /// The path a URI stands for.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::similar::Gist;
 use super::{Finding, Member};
 
-/// Groups of members that speak of the same thing. The first member of a group stands for it: what is like it joins it,
-/// and what stands for two groups is never alike. Members come in the order of file, line and agent, whatever order they
+/// Groups of members that speak of the same thing. What is like the first member of a group joins it, and the first
+/// members of two groups are never alike. Members come in the order of file, line and agent, whatever order they
 /// were given in.
 pub(super) fn groups(mut members: Vec<Member>) -> Vec<Vec<Member>> {
     members.sort_by(|one, other| key(one).cmp(&key(other)));
@@ -28,17 +28,18 @@ fn key(member: &Member) -> (Option<&str>, Option<u32>, &str, &Finding) {
     (finding.file.as_deref(), finding.start_line, &finding.agent, finding)
 }
 
-/// What is shown of a group: its first member, as bad and as certain as any of them, with a suggestion if one has one.
+/// A group with the worst of its members in front: it stands for all of them. Of several that are as bad, the first.
+pub(super) fn worst_first(mut group: Vec<Member>) -> Vec<Member> {
+    let worst = (0..group.len()).min_by_key(|index| group[*index].finding.severity);
+    group[..=worst.unwrap_or_default()].rotate_right(1);
+    group
+}
+
+/// What is shown of a group: its first member, as certain as any of them.
 pub(super) fn shown(group: &[Member]) -> Option<(Finding, usize)> {
-    let first = &group.first()?.finding;
     let findings = || group.iter().map(|member| &member.finding);
-    let shown = Finding {
-        severity: findings().map(|finding| finding.severity).min().unwrap_or(first.severity),
-        confidence: findings().filter_map(|finding| finding.confidence).max(),
-        suggestion: findings().find_map(|finding| finding.suggestion.clone()),
-        category: findings().find_map(|finding| finding.category.clone()),
-        ..first.clone()
-    };
+    let confidence = findings().filter_map(|finding| finding.confidence).max();
+    let shown = Finding { confidence, ..findings().next()?.clone() };
     let agents: BTreeSet<&str> = findings().map(|finding| finding.agent.as_str()).collect();
     Some((shown, agents.len()))
 }

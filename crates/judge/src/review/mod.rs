@@ -17,6 +17,7 @@ mod dollars;
 mod finding;
 mod fingerprint;
 mod ignore;
+mod matching;
 mod mode;
 mod outcome;
 mod path;

@@ -7,10 +7,10 @@ use super::{Anchor, Finding, Severity};
 /// A finding as it stands in the report: one, or several that speak of the same thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {
-    /// What is shown: the first of its members, with the highest severity and confidence of all.
+    /// What is shown: the worst of its members, with the highest confidence of all.
     #[serde(flatten)]
     pub finding: Finding,
-    /// The name of the first member.
+    /// The name of that member.
     pub fingerprint: String,
     /// How near to the change it is.
     pub anchor: Anchor,
@@ -24,7 +24,7 @@ pub struct Reported {
     /// The code it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Excerpt>,
-    /// Everything that was said, by whom.
+    /// Everything that was said, by whom. The one that is shown comes first.
     pub members: Vec<Member>,
 }
 
@@ -104,8 +104,8 @@ impl Reported {
         agents
     }
 
-    /// Every name it has.
-    pub(super) fn fingerprints(&self) -> impl Iterator<Item = &str> {
-        self.members.iter().map(|member| member.fingerprint.as_str())
+    /// Whether a member is as bad as the whole.
+    pub(super) fn is_worst(&self, member: &Member) -> bool {
+        member.finding.severity == self.finding.severity
     }
 }

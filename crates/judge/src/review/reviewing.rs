@@ -170,7 +170,8 @@ impl Review {
         found
     }
 
-    fn reported(&self, members: Vec<Member>) -> Option<Reported> {
+    fn reported(&self, group: Vec<Member>) -> Option<Reported> {
+        let members = dedupe::worst_first(group);
         let (finding, votes) = dedupe::shown(&members)?;
         let first = members.first()?;
         Some(Reported {

@@ -24,11 +24,14 @@ impl Gist {
         let is_near = one.0 <= two.1.saturating_add(NEAR)
             && two.0 <= one.1.saturating_add(NEAR)
             && self.file == other.file;
-        is_near && {
-            let common = self.trigrams.intersection(&other.trigrams).count();
-            let all = self.trigrams.len() + other.trigrams.len() - common;
-            common * 4 >= all
-        }
+        is_near && self.says_like(other)
+    }
+
+    /// At least a quarter of all groups of characters in common, wherever the two are.
+    pub(super) fn says_like(&self, other: &Self) -> bool {
+        let common = self.trigrams.intersection(&other.trigrams).count();
+        let all = self.trigrams.len() + other.trigrams.len() - common;
+        common * 4 >= all
     }
 }
 

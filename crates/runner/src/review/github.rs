@@ -74,6 +74,10 @@ fn findings(report: &Report) -> Vec<(Kind, String)> {
             text.push_str("\nSuggestion: ");
             text.push_str(suggestion);
         }
+        for said in Words::of(Language::English).others(one) {
+            text.push('\n');
+            text.push_str(&said);
+        }
         if let Some(claimed) = &finding.claimed {
             text.push_str(&format!("\nThe place that was named could not be found: {claimed}"));
         }

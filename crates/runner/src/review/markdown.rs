@@ -1,7 +1,7 @@
 //! A report as Markdown, for people.
 
 use saihai_config::Language;
-use saihai_judge::review::{Anchor, Excerpt, Finding, Report, Reported, State, Status, Suppressed};
+use saihai_judge::review::{Anchor, Excerpt, Report, Reported, State, Status, Suppressed};
 
 use super::mark_up::{self, code, line};
 use super::words::{Heading, Words, assessment, seconds};
@@ -80,16 +80,8 @@ impl Page {
         if let Some(suggestion) = &one.finding.suggestion {
             self.block(&self.words.suggestion(suggestion));
         }
-        for member in one.members.iter().skip(1) {
-            let said = &member.finding;
-            let other =
-                said.suggestion.as_ref().filter(|text| Some(*text) != one.finding.suggestion.as_ref());
-            let message = Some(said.message.clone()).filter(|text| *text != one.finding.message);
-            let parts = [message, other.map(|text| self.words.suggestion(text))];
-            let parts: Vec<String> = parts.into_iter().flatten().collect();
-            if !parts.is_empty() {
-                self.block(&self.words.also(&said.agent, &parts.join("\n")));
-            }
+        for said in self.words.others(one) {
+            self.block(&said);
         }
     }
 
@@ -161,7 +153,7 @@ impl Page {
         let words = self.words;
         let suppressed = |one: &Suppressed| {
             let by = line(&words.suppressed_by(&one.by));
-            format!("{} ({by}: {})", brief(words, &one.reported.finding), line(&one.reason))
+            format!("{} ({by}: {})", brief(words, &one.reported), line(&one.reason))
         };
         let (here, before): (Vec<&Suppressed>, Vec<&Suppressed>) =
             report.suppressed.iter().partition(|one| one.added_by_change);
@@ -169,7 +161,7 @@ impl Page {
         self.list(Heading::Suppressed, before.into_iter().map(suppressed).collect());
         let filtered = report.filtered.iter().map(|one| {
             let certain = one.finding.confidence.map(|percent| words.certain(percent)).unwrap_or_default();
-            format!("{} ({certain})", brief(words, &one.finding))
+            format!("{} ({certain})", brief(words, one))
         });
         self.list(Heading::Filtered, filtered.collect());
         let fixed = report.fixed.iter().map(|one| {
@@ -194,11 +186,13 @@ impl Page {
     }
 }
 
-/// A finding in one line.
-fn brief(words: Words, finding: &Finding) -> String {
+/// A finding in one line, with what others said of it.
+fn brief(words: Words, one: &Reported) -> String {
+    let finding = &one.finding;
     let place = finding.place().map(|place| format!("{} · ", code(&place))).unwrap_or_default();
     let severity = words.severity(finding.severity);
-    format!("**{severity}** · {place}{} · {}", line(&finding.agent), line(&finding.message))
+    let others: String = words.others(one).iter().map(|said| format!("; {}", line(said))).collect();
+    format!("**{severity}** · {place}{} · {}{others}", line(&finding.agent), line(&finding.message))
 }
 
 /// Findings by file, in the order in which files first appear; what has no file comes last.

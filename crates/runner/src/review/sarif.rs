@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use saihai_config::Language;
 use saihai_config::review::IGNORE_FILE;
 use saihai_judge::review::{
     Finding, Fixed, Member, NoticeLevel, Report, Reported, Severity, State, Status, Suppressed,
@@ -10,6 +11,7 @@ use saihai_model::Json;
 use serde_json::json;
 
 use super::json::written;
+use super::words::Words;
 
 /// What relative paths are relative to. Code scanning knows it under this name.
 const ROOT: &str = "%SRCROOT%";
@@ -176,6 +178,10 @@ fn text(one: &Reported) -> String {
     if let Some(suggestion) = &finding.suggestion {
         text.push_str("\nSuggestion: ");
         text.push_str(suggestion);
+    }
+    for said in Words::of(Language::English).others(one) {
+        text.push('\n');
+        text.push_str(&said);
     }
     if one.votes > 1 {
         text.push_str("\nFound by: ");

@@ -1,7 +1,9 @@
 //! The words of a report that are ours.
 
 use saihai_config::Language;
-use saihai_judge::review::{AgentResult, Assessment, Kind, Outcome, Report, Severity, State, Status};
+use saihai_judge::review::{
+    AgentResult, Assessment, Kind, Outcome, Report, Reported, Severity, State, Status,
+};
 
 /// The words of a report, in one language.
 #[derive(Debug, Clone, Copy)]
@@ -168,7 +170,20 @@ impl Words {
         )
     }
 
-    pub(super) fn also(self, agent: &str, message: &str) -> String {
+    /// What was said of a finding beside what is shown of it.
+    pub(super) fn others(self, one: &Reported) -> Vec<String> {
+        let others = one.members.iter().skip(1).filter_map(|member| {
+            let (said, shown) = (&member.finding, &one.finding);
+            let message = Some(said.message.clone()).filter(|text| *text != shown.message);
+            let suggestion = said.suggestion.as_ref().filter(|text| Some(*text) != shown.suggestion.as_ref());
+            let parts = [message, suggestion.map(|text| self.suggestion(text))];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            (!parts.is_empty()).then(|| self.also(&said.agent, &parts.join("\n")))
+        });
+        others.collect()
+    }
+
+    fn also(self, agent: &str, message: &str) -> String {
         self.pick(format!("Also said by {agent}: {message}"), format!("{agent} も指摘：{message}"))
     }
 

@@ -99,8 +99,9 @@ impl<'a> Suppressions<'a> {
         self.rules.push(Rule { what, added_by_change, used: false });
     }
 
-    /// The finding as a suppressed one, if it is one: a member of it is named, or each of them is taken by some rule. An
-    /// agent that is not heard of does not silence the others that found the same.
+    /// The finding as a suppressed one, if it is one: a member of it is named than which none is worse, or each of them is
+    /// taken by some rule. An agent that is not heard of does not silence the others that found the same, nor does a known
+    /// trifle silence something worse that is like it.
     pub(super) fn apply(&mut self, reported: &Reported) -> Option<Suppressed> {
         let mut taken = vec![false; reported.members.len()];
         let mut named = None;
@@ -118,7 +119,8 @@ impl<'a> Suppressions<'a> {
                 }
                 *taken = true;
                 first = first.or(Some(index));
-                named = named.or(rule.what.is_by_name().then_some(index));
+                let is_named = rule.what.is_by_name() && reported.is_worst(member);
+                named = named.or(is_named.then_some(index));
             }
         }
         let all = first.filter(|_| taken.iter().all(|taken| *taken));

@@ -110,7 +110,7 @@ fn two_agents_on_the_same_thing_are_two_votes_for_one_finding() {
     ])
     .report();
     assert_snapshot!(told(&report.findings), @"
-    critical src/a.rs:7 added by a+b: The handle is never closed when reading fails.
+    critical src/a.rs:9-10 added by a+b: When reading fails the handle is never closed, so it leaks.
     important src/a.rs:7 added by a: Names are too short.
     important src/a.rs:13 file by c: The handle is never closed when reading fails.
     important src/b.rs:1 outside by c: The handle is never closed when reading fails. (does not count)
@@ -316,6 +316,61 @@ fn only_what_is_new_counts() {
     ");
     let fixed: Vec<&str> = report.fixed.iter().map(|one| one.message.as_str()).collect();
     assert_eq!(fixed, ["gone"]);
+}
+
+// R-61: what is known is a trifle; what is like it and worse is not known.
+#[test]
+fn a_known_trifle_hides_nothing_worse_that_became_one_with_it() {
+    let trifle = || finding("a", "nitpick", "src/a.rs:7", LEAK);
+    let report = against(vec![trifle()], vec![trifle(), finding("b", "critical", "src/a.rs:9", LEAK_TOO)]);
+    assert_snapshot!(told(&report.findings), @"critical src/a.rs:9 added by a+b: When reading fails the handle is never closed, so it leaks. new");
+    assert_eq!((report.outcome, report.fixed.len()), (Outcome::Failing, 0));
+    // Somebody else who says no worse of the same is nothing new, nor is a further word about what was worse.
+    for (before, now) in [("important", "important"), ("critical", "suggestion")] {
+        let before = || finding("a", before, "src/a.rs:7", LEAK);
+        let report = against(vec![before()], vec![before(), finding("b", now, "src/a.rs:9", LEAK_TOO)]);
+        assert_eq!((report.findings.len(), report.summary.failing), (1, 0), "{now}");
+    }
+    // Two that became one were there before where both were, each by itself.
+    let two = |line: u32| {
+        vec![
+            finding("a", "important", "src/a.rs:7", LEAK),
+            finding("b", "important", &format!("src/a.rs:{line}"), LEAK_TOO),
+        ]
+    };
+    let (mut before, apart) = (review(two(12)).report(), against(two(12), two(12)));
+    assert_eq!((apart.findings.len(), apart.summary.failing), (2, 0));
+    before.findings[1].members[0].fingerprint =
+        review(two(9)).report().findings[0].members[1].fingerprint.clone();
+    let mut now = review(two(9));
+    now.baseline = Some(Baseline::read(&serde_json::to_value(&before).unwrap()).unwrap());
+    let now = now.report();
+    assert_eq!((now.findings.len(), now.summary.failing, now.fixed.len()), (1, 0, 0));
+}
+
+// R-61: a fingerprint names code and no words, so the words decide which of two on a line was there.
+#[test]
+fn of_two_findings_on_a_line_the_one_that_was_said_before_was_there() {
+    let at = |severity: &str, message: &str| finding("a", severity, "src/a.rs:7", message);
+    let report = against(
+        vec![at("nitpick", "Names are too short.")],
+        vec![at("critical", "SQL injection"), at("nitpick", "The names are short.")],
+    );
+    assert_snapshot!(told(&report.findings), @"
+    critical src/a.rs:7 added by a: SQL injection new
+    nitpick src/a.rs:7 added by a: The names are short. persisting (does not count)
+    ");
+    let states = |before: &str, now: Finding| {
+        let report = against(vec![at(before, "Names are too short.")], vec![now]);
+        report.findings[0].state.unwrap()
+    };
+    assert_eq!(states("nitpick", at("critical", "SQL injection")), State::New, "worse, and something else");
+    assert_eq!(
+        states("nitpick", at("critical", "The names are too short.")),
+        State::Persisting,
+        "worse today"
+    );
+    assert_eq!(states("critical", at("nitpick", "SQL injection")), State::Persisting, "told anew, no worse");
 }
 
 // A file that the change renames is the same file: by its code, and by what is said of nearly the same lines.

@@ -200,3 +200,21 @@ fn what_the_reviewed_change_itself_suppresses_is_marked() {
     suppressed by .saihai/review-ignore.toml:4: three - we know (by this very change)
     ");
 }
+
+// Who named a trifle has decided nothing about what is worse.
+#[test]
+fn a_named_trifle_does_not_silence_something_worse_that_is_like_it() {
+    let same = "the same words of the same thing";
+    let named = |first: &str, second: &str| {
+        let findings = vec![finding("a", first, "x.py:2", same), finding("b", second, "x.py:4", same)];
+        let mut review = review(findings.clone());
+        let text = "\ngo()\n\ngo on()\n";
+        review.code = Code::new("").with("x.py", Source::whole(text));
+        let of_a = |one: &&Member| one.finding.agent == "a";
+        let known = review.report().findings[0].members.iter().find(of_a).unwrap().fingerprint.clone();
+        let entry = Ignore { fingerprint: Some(known), ..ignore(None, None, None, 1) };
+        suppressing(text, findings, |review| review.ignores = vec![entry])
+    };
+    assert_snapshot!(named("nitpick", "critical"), @"critical x.py:4 file by a+b: the same words of the same thing");
+    assert_snapshot!(named("critical", "nitpick"), @"suppressed by .saihai/review-ignore.toml:1: the same words of the same thing - we know");
+}

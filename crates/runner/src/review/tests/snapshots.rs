@@ -20,12 +20,13 @@ fn a_person_reads_it_in_english() {
 
     ### src/load.rs
 
-    - **critical** · `src/load.rs:5` · code, silent · 80 % certain · new · `ae54a788337930f3`
+    - **critical** · `src/load.rs:5-6` · code, silent · 80 % certain · new · `591217b28f0f1aae`
 
-      A file that cannot be read becomes an empty text.
+      A file that cannot be read silently becomes an empty text.
 
       ```
       5 |     let Tx = fs::read_to_string(path).ok();
+      6 |     Tx.unwrap_or_default()
       ```
 
       Suggestion: Return the error:
@@ -34,7 +35,7 @@ fn a_person_reads_it_in_english() {
       fs::read_to_string(path)?
       ```
 
-      Also said by silent: A file that cannot be read silently becomes an empty text.
+      Also said by code: A file that cannot be read becomes an empty text.
 
     - **important** · `src/load.rs` · coverage gap · tests · new · `26211acfc6e33bf1`
 
@@ -125,12 +126,13 @@ fn a_person_reads_it_in_japanese() {
 
     ### src/load.rs
 
-    - **重大** · `src/load.rs:5` · code, silent · 確信度 80 % · 新規 · `ae54a788337930f3`
+    - **重大** · `src/load.rs:5-6` · code, silent · 確信度 80 % · 新規 · `591217b28f0f1aae`
 
-      A file that cannot be read becomes an empty text.
+      A file that cannot be read silently becomes an empty text.
 
       ```
       5 |     let Tx = fs::read_to_string(path).ok();
+      6 |     Tx.unwrap_or_default()
       ```
 
       提案：Return the error:
@@ -139,7 +141,7 @@ fn a_person_reads_it_in_japanese() {
       fs::read_to_string(path)?
       ```
 
-      silent も指摘：A file that cannot be read silently becomes an empty text.
+      code も指摘：A file that cannot be read becomes an empty text.
 
     - **重要** · `src/load.rs` · テスト不足 · tests · 新規 · `26211acfc6e33bf1`
 
@@ -222,7 +224,7 @@ fn a_person_reads_it_in_japanese() {
 #[test]
 fn github_annotates_it() {
     assert_snapshot!(to_github(&report()), @"
-    ::error file=src/load.rs,line=5,endLine=5,title=critical%3A code%2C silent::A file that cannot be read becomes an empty text.%0ASuggestion: Return the error:%0A%0A```rust%0Afs::read_to_string(path)?%0A```
+    ::error file=src/load.rs,line=5,endLine=6,title=critical%3A code%2C silent::A file that cannot be read silently becomes an empty text.%0ASuggestion: Return the error:%0A%0A```rust%0Afs::read_to_string(path)?%0A```%0AAlso said by code: A file that cannot be read becomes an empty text.
     ::warning file=src/load.rs,title=important coverage gap%3A tests::No test for a missing file.
     ::warning title=broken%3A error::failed (auth): not logged in
     ::warning title=slow%3A timeout::no answer within 600 s, 0 findings
@@ -255,7 +257,7 @@ fn a_scanner_reads_it() {
     columnKind "unicodeCodePoints"
     invocations [{"executionSuccessful":false,"exitCode":1,"toolConfigurationNotifications":[{"level":"error","locations":[{"physicalLocation":{"artifactLocation":{"uri":".saihai/agents/x.toml","uriBaseId":"%SRCROOT%"}}}],"message":{"text":"`name` is missing"}}],"toolExecutionNotifications":[{"level":"warning","message":{"text":"the reviewed change touches `.saihai/config.toml`"}},{"level":"error","message":{"text":"broken: auth: not logged in"}},{"level":"error","message":{"text":"slow: no answer within 600 s"}},{"level":"warning","message":{"text":"style: only a part of an answer (invalid_output)"}},{"level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":"logo.png","uriBaseId":"%SRCROOT%"}}}],"message":{"text":"not reviewed: binary"}},{"level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":".saihai/review-ignore.toml","uriBaseId":"%SRCROOT%"},"region":{"endLine":1,"startLine":1}}}],"message":{"text":"the suppression ended on 2026-01-01 and is not applied any more"}}]}]
     properties {"assessments":[{"agent":"code","description":null,"name":"overall_score","score":6.5},{"agent":"tests","description":null,"level":"important","name":"risk_level"},{"agent":"tests","description":"Any text is taken.","name":"invariants","score":3.0}],"base":"main","head":"4f2c","mode":"diff","outcome":"failing","run":"20260206-085600-review","selection":[{"agent":"code","description":"what code is for","origin":"builtin","phase":"main","selected":true,"why":"always"},{"agent":"docs","description":"what docs is for","origin":"builtin","phase":"main","selected":false,"why":"no pattern matches"}],"summary":{"by_severity":{"critical":1,"important":1,"nitpick":1,"suggestion":3},"cost_usd":0.0123,"delivered":4,"failed":2,"failing":2,"findings":6,"max_severity":"critical","wall_ms":3400}}
-    {"baselineState":"new","level":"error","locations":[{"physicalLocation":{"artifactLocation":{"uri":"src/load.rs","uriBaseId":"%SRCROOT%"},"region":{"endLine":5,"snippet":{"text":"    let Tx = fs::read_to_string(path).ok();"},"startLine":5}}}],"message":{"text":"A file that cannot be read becomes an empty text.\nSuggestion: Return the error:\n\n```rust\nfs::read_to_string(path)?\n```\nFound by: code, silent"},"partialFingerprints":{"saihaiFinding/v1":"ae54a788337930f3"},"properties":{"anchor":"added","category":null,"claimed":null,"counts":true,"kind":"issue","members":[{"agent":"code","category":null,"confidence":80,"fingerprint":"ae54a788337930f3","message":"A file that cannot be read becomes an empty text.","place":"src/load.rs:5","severity":"important","suggestion":null},{"agent":"silent","category":null,"confidence":null,"fingerprint":"591217b28f0f1aae","message":"A file that cannot be read silently becomes an empty text.","place":"src/load.rs:5-6","severity":"critical","suggestion":"Return the error:\n\n```rust\nfs::read_to_string(path)?\n```"}],"message":"A file that cannot be read becomes an empty text.","severity":"critical","suggestion":"Return the error:\n\n```rust\nfs::read_to_string(path)?\n```","votes":2},"rank":80.0,"ruleId":"code","ruleIndex":0}
+    {"baselineState":"new","level":"error","locations":[{"physicalLocation":{"artifactLocation":{"uri":"src/load.rs","uriBaseId":"%SRCROOT%"},"region":{"endLine":6,"snippet":{"text":"    let Tx = fs::read_to_string(path).ok();\n    Tx.unwrap_or_default()"},"startLine":5}}}],"message":{"text":"A file that cannot be read silently becomes an empty text.\nSuggestion: Return the error:\n\n```rust\nfs::read_to_string(path)?\n```\nAlso said by code: A file that cannot be read becomes an empty text.\nFound by: code, silent"},"partialFingerprints":{"saihaiFinding/v1":"591217b28f0f1aae"},"properties":{"anchor":"added","category":null,"claimed":null,"counts":true,"kind":"issue","members":[{"agent":"silent","category":null,"confidence":null,"fingerprint":"591217b28f0f1aae","message":"A file that cannot be read silently becomes an empty text.","place":"src/load.rs:5-6","severity":"critical","suggestion":"Return the error:\n\n```rust\nfs::read_to_string(path)?\n```"},{"agent":"code","category":null,"confidence":80,"fingerprint":"ae54a788337930f3","message":"A file that cannot be read becomes an empty text.","place":"src/load.rs:5","severity":"important","suggestion":null}],"message":"A file that cannot be read silently becomes an empty text.","severity":"critical","suggestion":"Return the error:\n\n```rust\nfs::read_to_string(path)?\n```","votes":2},"rank":80.0,"ruleId":"silent","ruleIndex":2}
     {"baselineState":"new","level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":"src/load.rs","uriBaseId":"%SRCROOT%"}}}],"message":{"text":"No test for a missing file."},"partialFingerprints":{"saihaiFinding/v1":"26211acfc6e33bf1"},"properties":{"anchor":"file","category":null,"claimed":null,"counts":true,"kind":"coverage_gap","members":[{"agent":"tests","category":null,"confidence":null,"fingerprint":"26211acfc6e33bf1","message":"No test for a missing file.","place":"src/load.rs","severity":"important","suggestion":null}],"message":"No test for a missing file.","severity":"important","suggestion":null,"votes":1},"ruleId":"tests","ruleIndex":5}
     {"baselineState":"new","level":"note","locations":[{"physicalLocation":{"artifactLocation":{"uri":"src/load.rs","uriBaseId":"%SRCROOT%"},"region":{"endLine":3,"snippet":{"text":"fn load(path: &str) -> String {"},"startLine":3}}}],"message":{"text":"Inline: One line does."},"partialFingerprints":{"saihaiFinding/v1":"5d4b15ba582099e6"},"properties":{"anchor":"added","category":null,"claimed":null,"counts":true,"kind":"improvement","members":[{"agent":"tests","category":null,"confidence":null,"fingerprint":"5d4b15ba582099e6","message":"Inline: One line does.","place":"src/load.rs:3","severity":"suggestion","suggestion":null}],"message":"Inline: One line does.","severity":"suggestion","suggestion":null,"votes":1},"ruleId":"tests","ruleIndex":5}
     {"baselineState":"new","level":"note","locations":[{"physicalLocation":{"artifactLocation":{"uri":"src/other.rs","uriBaseId":"%SRCROOT%"},"region":{"endLine":1,"snippet":{"text":"fn other() {}"},"startLine":1}}}],"message":{"text":"Unused function."},"partialFingerprints":{"saihaiFinding/v1":"814507aa748dd775"},"properties":{"anchor":"outside","category":null,"claimed":null,"counts":false,"kind":"issue","members":[{"agent":"code","category":null,"confidence":null,"fingerprint":"814507aa748dd775","message":"Unused function.","place":"src/other.rs:1","severity":"suggestion","suggestion":null}],"message":"Unused function.","severity":"suggestion","suggestion":null,"votes":1},"ruleId":"code","ruleIndex":0}

@@ -1,0 +1,127 @@
+//! Which findings of today are which of before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::similar::Gist;
+use super::{Code, Member, Reported, Severity, fingerprint};
+
+/// Something an agent found before.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) fingerprint: String,
+    /// How bad it was, where that is known.
+    pub(super) severity: Option<Severity>,
+    pub(super) message: String,
+    pub(super) gist: Gist,
+}
+
+/// A member of a finding of today: which finding, and which of its members.
+type Now = (usize, usize);
+/// A member of an entry of before.
+type Then = (usize, usize);
+
+/// Which members of today were there before. What was found before is used by one finding of today, and there by every
+/// member it fits: they speak of the same thing.
+#[derive(Debug, Default)]
+pub(super) struct Matching {
+    known: BTreeSet<Now>,
+    /// Which finding of today uses a member of before.
+    used: BTreeMap<Then, usize>,
+}
+
+/// How sure it is that one is the other, surest first. A fingerprint names code and no words, so that two findings on one
+/// line share it: then the words tell them apart.
+#[derive(Debug, Clone, Copy)]
+enum Sureness {
+    /// The same name, words and severity.
+    Same,
+    /// The same name and like words. Who says the same of the same code may well call it worse today.
+    LikeWords,
+    /// The same name, and not worse than it was.
+    Name,
+    /// Like words about nearly the same lines, and not worse: another agent's, or the code has changed.
+    LikePlace,
+}
+
+impl Matching {
+    /// Puts `findings` beside the entries of before, each with its members; surest first, then worst first. A file that
+    /// the change renamed is the same file.
+    pub(super) fn of(entries: Vec<&[Known]>, findings: &[Reported], code: &Code) -> Self {
+        let mut all = Self::default();
+        let today: Vec<(Now, Today<'_>)> = findings
+            .iter()
+            .enumerate()
+            .flat_map(|(index, reported)| {
+                let members = reported.members.iter().enumerate();
+                members.map(move |(member, one)| ((index, member), Today::new(one, code)))
+            })
+            .collect();
+        for sureness in [Sureness::Same, Sureness::LikeWords, Sureness::Name, Sureness::LikePlace] {
+            for (now, member) in &today {
+                if !all.known.contains(now) {
+                    all.take(*now, &entries, |known| member.is(known, sureness));
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether this member was there before.
+    pub(super) fn knows(&self, now: Now) -> bool {
+        self.known.contains(&now)
+    }
+
+    /// Whether something of this entry is there today.
+    pub(super) fn has_used(&self, entry: usize) -> bool {
+        self.used.keys().any(|(used, _)| *used == entry)
+    }
+
+    fn take(&mut self, now: Now, entries: &[&[Known]], fits: impl Fn(&Known) -> bool) {
+        for (entry, members) in entries.iter().enumerate() {
+            for (member, known) in members.iter().enumerate() {
+                let is_free = self.used.get(&(entry, member)).is_none_or(|user| *user == now.0);
+                if is_free && fits(known) {
+                    self.used.insert((entry, member), now.0);
+                    self.known.insert(now);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A member of today with what it is compared by.
+struct Today<'a> {
+    member: &'a Member,
+    /// The name it had before the change renamed its file.
+    previously: Option<String>,
+    gists: Vec<Gist>,
+}
+
+impl<'a> Today<'a> {
+    fn new(member: &'a Member, code: &Code) -> Self {
+        let finding = &member.finding;
+        let gist = |file| Gist::new(file, finding.lines(), &finding.message);
+        let previous = code.previous(finding).map(|file| gist(Some(file)));
+        Self {
+            member,
+            previously: fingerprint::before(code, finding),
+            gists: std::iter::once(gist(finding.file.as_deref())).chain(previous).collect(),
+        }
+    }
+
+    fn is(&self, known: &Known, sureness: Sureness) -> bool {
+        let finding = &self.member.finding;
+        let is_named = known.fingerprint == self.member.fingerprint
+            || self.previously.as_ref().is_some_and(|name| *name == known.fingerprint);
+        let is_no_worse = known.severity.is_none_or(|severity| finding.severity >= severity);
+        match sureness {
+            Sureness::Same => {
+                is_named && known.message == finding.message && known.severity == Some(finding.severity)
+            }
+            Sureness::LikeWords => is_named && self.gists.iter().any(|gist| gist.says_like(&known.gist)),
+            Sureness::Name => is_named && is_no_worse,
+            Sureness::LikePlace => is_no_worse && self.gists.iter().any(|gist| known.gist.is_like(gist)),
+        }
+    }
+}
