@@ -89,11 +89,14 @@ impl Repository {
 
 /// A path that stays below the directory it is relative to.
 fn check_path(path: &str) -> Result<(), &'static str> {
-    let mut parts = Path::new(path).components().peekable();
-    if parts.peek().is_none() {
+    if path.is_empty() {
         return Err("it names nothing");
     }
-    for part in parts {
+    // `conf//a`, `./a`, `conf/`: git knows a file by one spelling only.
+    if path.split('/').any(|part| part == ".") || path.split('/').skip(1).any(str::is_empty) {
+        return Err("git writes it without `.`, `//` and a `/` at the end");
+    }
+    for part in Path::new(path).components() {
         match part {
             Component::Normal(name) if name.eq_ignore_ascii_case(".git") => {
                 return Err("it is the repository's own");

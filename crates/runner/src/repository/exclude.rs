@@ -79,7 +79,7 @@ fn add(root: &Path, common: &Path, directories: &[&Path]) -> Result<(), Error> {
 }
 
 /// A path as a rule that means it and nothing else.
-pub(super) fn rule(path: &str) -> String {
+fn rule(path: &str) -> String {
     let mut rule = String::new();
     for letter in path.chars() {
         if matches!(letter, '*' | '?' | '[' | ']' | '\\' | '!' | '#' | ' ') {

@@ -116,6 +116,12 @@ impl Frozen {
         self.remotes.get(name).map(String::as_str)
     }
 
+    /// Whether a key says yes.
+    pub(super) fn is_on(&self, key: &str) -> bool {
+        let found = self.settings.iter().rfind(|(known, _)| known == key);
+        found.is_some_and(|(_, value)| value.as_ref().is_none_or(|value| is_true(value)))
+    }
+
     /// Who commits because nobody has said who the user is.
     pub fn stand_in(&self) -> Option<&'static str> {
         self.stand_in

@@ -7,9 +7,11 @@ use std::process::Stdio;
 
 use memchr::memmem;
 
+use super::copied::Copied;
 use super::private::Private;
 use super::{Base, Error, Problem, Repository, lists};
 use crate::git;
+use crate::git::command::output;
 
 /// More than this is refused: forges warn of it, and a history never loses it again.
 const LARGEST: u64 = 50_000_000;
@@ -44,7 +46,7 @@ impl Repository {
         if !pointers.is_empty() {
             return Ok(Some(Problem::EmbeddedRepository { paths: pointers }));
         }
-        if let Some(found) = committed_copy(private, outgoing, copied)? {
+        if let Some(found) = committed_copy(private, outgoing, &Copied::new(copied, &self.frozen))? {
             return Ok(Some(Problem::Secret { found }));
         }
         let Outgoing { base, tip, tree } = outgoing;
@@ -105,19 +107,29 @@ fn new_pointers(private: &Private<'_>, outgoing: Outgoing<'_>) -> Result<Vec<Pat
     Ok(bare.map(|path| lists::path(path).to_owned()).collect())
 }
 
-/// A file that was copied for the agent's eyes only, in a commit of the agent's.
+/// A file that was copied for the agent's eyes only, in a commit of the agent's or in the one to be made.
 fn committed_copy(
     private: &Private<'_>,
     outgoing: Outgoing<'_>,
-    copied: &[String],
+    copied: &Copied,
 ) -> Result<Option<String>, Error> {
-    let base = format!("^{}", outgoing.base.commit);
-    for path in copied {
+    let Outgoing { base, tip, tree } = outgoing;
+    let flags = ["-r", "-z", "--name-only", "--no-renames", "--end-of-options", &base.commit, tree];
+    let changed = private.run("diff-tree", flags)?;
+    if let Some(path) = lists::split(&changed).find(|path| copied.holds(path)) {
+        return Ok(Some(format!("`{}`, a copied file", lists::path(path).display())));
+    }
+    let before = format!("^{}", base.commit);
+    for (path, specified) in copied.specified() {
+        let mut git = private.command("rev-list");
+        // A name that git finds in any case is not taken literally.
+        git.env_remove("GIT_LITERAL_PATHSPECS");
         // Also on a side that a merge has dropped again: its commits are delivered all the same.
-        let flags = ["--max-count=1", "--full-history", outgoing.tip, &base, "--", path];
-        let commit = private.line("rev-list", flags)?;
+        git.args(["--max-count=1", "--full-history", tip, &before, "--", &specified]);
+        let commit = output(&mut git, "rev-list")?;
         if !commit.is_empty() {
-            return Ok(Some(format!("`{path}`, a copied file, in commit {commit}")));
+            let commit = String::from_utf8_lossy(&commit);
+            return Ok(Some(format!("`{path}`, a copied file, in commit {}", commit.trim_end())));
         }
     }
     Ok(None)

@@ -12,6 +12,7 @@
 mod base;
 mod checkout;
 mod clean_up;
+mod copied;
 mod error;
 mod exclude;
 mod fetch;

@@ -87,12 +87,6 @@ impl<'a> Private<'a> {
         std::fs::write(&path, bytes).map_err(Error::file("write", &path))
     }
 
-    /// Has git leave out files of these rules too.
-    pub(super) fn exclude(&self, rules: &str) -> Result<(), Error> {
-        let frozen = &self.repository.frozen.excludes[0];
-        self.write("info/exclude", &[frozen.as_slice(), b"\n", rules.as_bytes()].concat())
-    }
-
     /// What git prints.
     pub(super) fn run<S: AsRef<OsStr>>(
         &self,

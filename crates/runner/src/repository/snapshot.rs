@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::exclude::rule;
+use super::copied::Copied;
 use super::momentary::{Kind, Momentary};
 use super::private::Private;
 use super::{Error, Repository, Worktree, lists};
@@ -42,8 +42,7 @@ impl Repository {
         files: Files<'_>,
     ) -> Result<Snapshot<'_>, Error> {
         let private = Private::make(self, Some(worktree.path()))?;
-        let rules: Vec<String> = copied.iter().map(|path| format!("/{}\n", rule(path))).collect();
-        private.exclude(&rules.concat())?;
+        let copied = Copied::new(copied, &self.frozen);
         private.run("read-tree", [over])?;
         // It says no where something differs, which is no news.
         private.holds("update-index", ["-q", "--refresh"])?;
@@ -52,11 +51,13 @@ impl Repository {
         let others = private.run("ls-files", ["-z", "--others", "--exclude-standard"])?;
         let hidden = match files {
             Files::Visible => Vec::new(),
-            Files::HiddenSince(commit) => self.hidden(&private, commit, copied)?,
+            Files::HiddenSince(commit) => self.hidden(&private, commit, &copied)?,
         };
         let is_gitlink = |path: &[u8]| gitlinks.contains(path);
+        // What git tracks was not copied, or an agent has committed it: that is for whoever delivers to see.
+        let others = lists::split(&others).filter(|path| !copied.holds(path));
         let paths: BTreeSet<&[u8]> =
-            [&changed, &others, &hidden].into_iter().flat_map(|list| lists::split(list)).collect();
+            lists::split(&changed).chain(others).chain(lists::split(&hidden)).collect();
         let (embedded, paths): (Vec<&[u8]>, Vec<&[u8]>) =
             paths.into_iter().filter(|path| !is_gitlink(path)).partition(|path| path.ends_with(b"/"));
         let (special, paths): (Vec<&[u8]>, Vec<&[u8]>) =
@@ -73,10 +74,9 @@ impl Repository {
     }
 
     /// Files that are ignored now, but would not be by the rules of a commit.
-    fn hidden(&self, private: &Private<'_>, commit: &str, copied: &[String]) -> Result<Vec<u8>, Error> {
+    fn hidden(&self, private: &Private<'_>, commit: &str, copied: &Copied) -> Result<Vec<u8>, Error> {
         let ignored = private.run("ls-files", ["-z", "--others", "--ignored", "--exclude-standard"])?;
-        let is_copied = |path: &[u8]| copied.iter().any(|copied| copied.as_bytes() == path);
-        let ignored: Vec<&[u8]> = lists::split(&ignored).filter(|path| !is_copied(path)).collect();
+        let ignored: Vec<&[u8]> = lists::split(&ignored).filter(|path| !copied.holds(path)).collect();
         if ignored.is_empty() {
             return Ok(Vec::new());
         }

@@ -272,14 +272,16 @@ fn files_are_copied_into_a_new_worktree_for_its_owner_alone() {
 #[test]
 fn files_that_may_not_be_copied_are_named_and_nothing_is_left() {
     let scene = Scene::new();
-    scene.made.write("conf/x", "");
+    scene.made.write("conf/x", "").write("conf/local.env", "");
     symlink("a.txt", scene.made.root().join("link")).unwrap();
     let check = |path: &str| {
         let error = place_with(&scene, &[path]).unwrap_err();
         assert!(!scene.made.root().join(".worktrees/issue-7").exists());
         error.to_string()
     };
-    let shown = ["a.txt", "../x", "/etc/passwd", ".git/config", "conf", "link", ""].map(check).join("\n");
+    let spelled = ["conf//local.env", "conf/./local.env", "./conf/local.env", "conf/local.env/"];
+    let wrong = ["a.txt", "../x", "/etc/passwd", ".git/config", "conf", "link", ""];
+    let shown = wrong.into_iter().chain(spelled).map(check).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(shown, @r"
     `a.txt` cannot be copied into a worktree: git tracks it, so it is there already
     `../x` cannot be copied into a worktree: it does not lie below the repository
@@ -288,6 +290,10 @@ fn files_that_may_not_be_copied_are_named_and_nothing_is_left() {
     `conf` cannot be copied into a worktree: it is not a file
     `link` cannot be copied into a worktree: it is not a file
     `` cannot be copied into a worktree: it names nothing
+    `conf//local.env` cannot be copied into a worktree: git writes it without `.`, `//` and a `/` at the end
+    `conf/./local.env` cannot be copied into a worktree: git writes it without `.`, `//` and a `/` at the end
+    `./conf/local.env` cannot be copied into a worktree: git writes it without `.`, `//` and a `/` at the end
+    `conf/local.env/` cannot be copied into a worktree: git writes it without `.`, `//` and a `/` at the end
     ");
 }
 
