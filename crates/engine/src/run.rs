@@ -122,6 +122,15 @@ impl Run {
         }
     }
 
+    /// When the time to answer the gate that waits is over, where it has one.
+    pub fn gate_closes(&self) -> Option<Moment> {
+        let gate = self.open_gate()?;
+        match self.visit.as_ref()?.round.call(gate)? {
+            (_, Slot::Open { until, .. }) => *until,
+            (_, Slot::Busy(_) | Slot::Waiting { .. } | Slot::Done(_)) => None,
+        }
+    }
+
     /// The visit under way.
     pub fn visit(&self) -> Option<&Visit> {
         self.visit.as_ref()

@@ -92,6 +92,14 @@ pub enum Error {
         /// The run.
         run: String,
     },
+    /// The time to answer is over.
+    #[error("the time to answer at `{gate}` is over, which counts as `no`")]
+    GateClosed {
+        /// The run.
+        run: String,
+        /// The gate.
+        gate: String,
+    },
     /// The open gate takes another answer.
     #[error("{why}")]
     WrongAnswer {
@@ -146,6 +154,7 @@ impl Error {
             | Self::NoRuns { .. }
             | Self::AmbiguousRun { .. }
             | Self::NoGate { .. }
+            | Self::GateClosed { .. }
             | Self::WrongAnswer { .. }
             | Self::Over { .. }
             | Self::NoFork { .. }

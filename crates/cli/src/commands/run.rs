@@ -104,7 +104,7 @@ impl Run {
             return Err(self.needs_task());
         }
         let rehearsal = prepared.rehearsal;
-        let placement = self.placement(issue.as_ref(), &prepared, &project, &settings, streams)?;
+        let placement = self.placement(issue.as_ref(), &prepared, &project, &settings, &with, streams)?;
         let mut beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
         beginning.subject = issue.as_ref().map(issue::subject).unwrap_or_default();
         if let Some(placement) = &placement {
@@ -117,7 +117,7 @@ impl Run {
             // Whoever is to be asked is looked for first, and only then the forge, the issue and the branch (S-21, H-54).
             let with = with_forge(with, &workflow, &project, &settings, streams).await?;
             let driver = Driver::start(&project.runs(), beginning, with, Clock::system())?;
-            match beyond.reached(placement.as_ref(), &workflow, streams).await {
+            match beyond.reached(placement.as_ref(), driver.directory(), &workflow, streams).await {
                 Err(error) => {
                     driver.withdraw(&project.runs());
                     Err(error)
@@ -141,6 +141,7 @@ impl Run {
         prepared: &Prepared,
         project: &Project,
         settings: &Settings,
+        with: &Connections,
         streams: &mut Streams,
     ) -> Result<Option<Placement>, Error> {
         let wishes = &prepared.wishes;
@@ -157,7 +158,10 @@ impl Run {
             settings.work.copy_files.clone_from(files);
         }
         Ok(Some(match issue {
-            Some(issue) => Placement::Issue(Box::new(one::assigned(issue, project, &settings, streams)?)),
+            Some(issue) => {
+                let assigned = block_on(one::assigned(issue, project, &settings, with, streams))?;
+                Placement::Issue(Box::new(assigned))
+            }
             None => Placement::Own { own_tree: own_tree::wanted(project, &settings, streams)? },
         }))
     }
@@ -280,6 +284,7 @@ impl Beyond<'_> {
     async fn reached(
         &self,
         placement: Option<&Placement>,
+        run: &RunDirectory,
         workflow: &Workflow,
         streams: &mut Streams,
     ) -> Result<Option<Arc<dyn Outside>>, Error> {
@@ -289,6 +294,7 @@ impl Beyond<'_> {
                 let mut with = self.with.clone();
                 let outside =
                     one::outside(*assignment.clone(), workflow, project, settings, &mut with).await?;
+                outside.name_run(run.id(), &Clock::system());
                 Ok(Some(Arc::new(outside)))
             }
             None if self.rehearsal => Ok(None),

@@ -14,7 +14,7 @@ use saihai_config::delivery::stage;
 
 use super::{Assignment, Deeds};
 use crate::repository::{self, ItemLock, Lasts, Ours, Repository, Token};
-use crate::{Deed, Outside, Performing, Runs, git};
+use crate::{Clock, Deed, Outside, Performing, Runs, git};
 
 /// What is needed to hand work over.
 #[derive(Debug)]
@@ -69,6 +69,11 @@ impl Deliverer {
     pub fn new(assignment: Assignment, means: Means, known: bool) -> Self {
         let ours = Ours::by(assignment.adopt, known);
         Self(Arc::new(Delivering { assignment, means, ours, looks: AtomicU32::new(0) }))
+    }
+
+    /// Says in the lock of the issue which run has it, for whoever is refused. Nothing depends on it.
+    pub fn name_run(&self, run: &str, clock: &Clock) {
+        self.0.means.lock.name_run(run, clock).unwrap_or(());
     }
 
     /// Makes the worktree of a run that goes on where it is gone.

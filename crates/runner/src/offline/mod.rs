@@ -184,6 +184,11 @@ fn record(directory: &RunDirectory, lock: Lock, wish: Wish, clock: Clock) -> Res
             if run.open_gate() != Some(&answer.call) {
                 return Err(Error::NoGate { run: directory.id().to_owned() });
             }
+            // It is not recorded: whoever goes on with the run sees that nobody answered in time, today and when it is replayed.
+            if run.gate_closes().is_some_and(|closes| closes <= clock.now()) {
+                let (run, gate) = (directory.id().to_owned(), answer.call.stage.to_string());
+                return Err(Error::GateClosed { run, gate });
+            }
             dead.into_iter().chain([Fact::Answered(answer)]).collect()
         }
         // Cancelled first: then nothing that died is begun again.

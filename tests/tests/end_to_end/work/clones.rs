@@ -1,11 +1,12 @@
 //! Work on issues that another clone has worked on before, as each job of a CI does: there is no journal of it here.
 
+use rustix::process::Signal;
 use saihai_connect::forge::testing::ForgeState;
 
 use saihai_tests::Journal;
 
 use super::github::Scene;
-use super::{branches, git, outcomes, writes};
+use super::{auto, branches, commit, git, git_in, outcomes, repository, work, writes};
 
 const ONE: [&str; 2] = ["--label", "saihai"];
 
@@ -158,4 +159,95 @@ fn two_machines_at_once_can_neither_overwrite_nor_duplicate() {
     assert_eq!(scene.server.state().pull_requests.len(), 1);
     // Whoever came too late has lost nothing.
     assert_eq!(git(both[1 - winner], &["rev-parse", "feature/issue-7"]), done[1 - winner]);
+}
+
+// I-29, I-70: on this machine it is looked for in the base, by the trailer of our merge.
+#[test]
+fn what_was_merged_here_is_known_without_its_journal_and_from_another_checkout() {
+    let project = repository(&writes("first.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    project.write(".saihai/issues/8.md", "# Needs it\n\nDepends on #7\n");
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nbase = \"main\"\n");
+    commit(&project);
+    assert_eq!(outcomes(&auto(&project, &["--issues", "7", "--merge"]).exits(0)), ["#7 merged"]);
+    // It waits beside `main`, which is checked out.
+    let other = project.root().parent().expect("a parent").join("other");
+    git(&project, &["worktree", "add", "--quiet", "-b", "other", &other.display().to_string(), "main"]);
+    std::fs::copy(project.root().join("script.yaml"), other.join("script.yaml")).expect("a copy");
+    let there = work(&project, &["--issues", "7", "--auto", "--merge"]).directory(&other).run().exits(0);
+    assert_eq!(outcomes(&there), ["#7 merged"], "{there}");
+    assert!(there.stderr.contains("nothing to do"), "{there}");
+    // And so it is once it is taken in, and with a merge of the person's own.
+    git(&project, &["commit", "--quiet", "--allow-empty", "--message", "meanwhile"]);
+    git(&project, &["merge", "--quiet", "--no-edit", "saihai/merge/main"]);
+    std::fs::remove_dir_all(project.root().join(".saihai/runs")).expect("the runs");
+    let again = auto(&project, &["--issues", "7"]).exits(0);
+    assert_eq!(outcomes(&again), ["#7 merged"], "{again}");
+    assert_eq!(project.runs(), [""; 0], "nobody was asked");
+    // Who depends on it begins.
+    let next = auto(&project, &["--issues", "8"]).exits(0);
+    assert_eq!(outcomes(&next), ["#8 no-changes"], "{next}");
+}
+
+// An issue of the same number that comes from elsewhere is another one.
+#[test]
+fn a_merge_for_an_issue_of_another_source_says_nothing() {
+    let scene = Scene::new(&writes("first.txt"), |state: &mut ForgeState| {
+        state.issue(7, "Login fails", &["saihai"]);
+    });
+    scene.project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nforge = \"local\"\n");
+    assert_eq!(outcomes(&scene.work(&["--label", "saihai", "--merge"]).exits(0)), ["#7 merged"]);
+    std::fs::remove_dir_all(scene.project.root().join(".saihai/runs")).expect("the runs");
+    assert_eq!(outcomes(&scene.work(&["--label", "saihai"]).exits(0)), ["#7 merged"]);
+    assert_eq!(turns(&scene), 0);
+    scene.project.write(".saihai/issues/7.md", "# Something else\n");
+    let folder = work(&scene.project, &["--from", ".saihai/issues", "--auto"]).run().exits(0);
+    assert_eq!(outcomes(&folder), ["#7 no-changes"], "{folder}");
+    assert_eq!(turns(&scene), 1);
+}
+
+// I-9: the same beginning as that of `work`, on the server as it is now.
+#[test]
+fn a_run_on_an_issue_begins_with_what_the_server_holds() {
+    let scene = Scene::new(&writes("first.txt"), |state: &mut ForgeState| {
+        state.issue(7, "Login fails", &["saihai"]);
+    });
+    let clone = scene.project.root().parent().expect("a parent").join("clone");
+    let remote = git(&scene.project, &["remote", "get-url", "origin"]);
+    git(&scene.project, &["clone", "--quiet", &remote, &clone.display().to_string()]);
+    std::fs::write(clone.join("newer.txt"), "newer\n").expect("a file");
+    git_in(&clone, &["add", "newer.txt"]);
+    git_in(&clone, &["commit", "--quiet", "--message", "newer"]);
+    git_in(&clone, &["push", "--quiet", "origin", "main"]);
+    scene.project.write(".saihai/config.toml", "[work]\nrepo = \"me/tool\"\n");
+    let call = scene.project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]);
+    let call = call.env("GITHUB_API_URL", scene.server.url()).env("GITHUB_TOKEN", "canary-token-4711");
+    call.run().exits(0);
+    assert_eq!(scene.project.read(".worktrees/issue-7/newer.txt"), "newer\n");
+    assert!(!scene.project.root().join("newer.txt").exists(), "the checkout stays as it is");
+}
+
+// I-32: who is refused hears by which run, whichever command began it.
+#[test]
+fn the_lock_of_a_run_on_an_issue_names_the_run() {
+    let project = repository("  - {text: 'Done. [STEP:0]', delay: 60s}\n");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let run = || project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]);
+    let mut owner = run().start();
+    owner.wait_for_note("working in");
+    let id = project.runs()[0].clone();
+    let elsewhere = auto(&project, &[]).exits(0);
+    assert_eq!(outcomes(&elsewhere), ["#7 elsewhere"]);
+    assert!(elsewhere.stdout.contains(&format!(", run {id}")), "{elsewhere}");
+    let refused = run().run().exits(2);
+    assert!(refused.stderr.contains(&format!(", run `{id}`")), "{refused}");
+    owner.signal(Signal::INT);
+    owner.finish().exits(3);
+    let mut resumed = project.saihai(["resume", &id]).start();
+    resumed.wait_for_note("fix");
+    let elsewhere = auto(&project, &[]).exits(0);
+    assert!(elsewhere.stdout.contains(&format!(", run {id}")), "{elsewhere}");
+    resumed.signal(Signal::INT);
+    resumed.finish().exits(3);
 }

@@ -263,7 +263,8 @@ fn an_issue_has_one_owner_whichever_command_asks() {
     owner.wait_for_note("#7 fix");
     let process = owner.pid();
     let run = || project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]).run();
-    assert_eq!(run().exits(2).stderr, format!("error: #7 is being worked on by process {process}\n"));
+    let by = format!("error: #7 is being worked on by process {process}, run `{}`\n", project.runs()[0]);
+    assert_eq!(run().exits(2).stderr, by);
     let other = auto(&project, &[]).exits(0);
     assert_eq!(outcomes(&other), ["#7 elsewhere"]);
     assert!(other.stdout.contains(&format!("process {process}")), "{other}");

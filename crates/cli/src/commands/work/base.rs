@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use saihai::repository::Item;
 use saihai_config::ForgeKind;
 use saihai_model::Issue;
 
-use super::Work;
 use super::ground::{Ground, refused_by_git};
-use super::item::source_of;
+use super::item::as_item;
 use crate::error::Error;
 
 /// The branch that the work on an issue goes to, and who named it.
@@ -25,9 +23,9 @@ pub(super) type Checked = BTreeMap<(String, String), Option<String>>;
 
 impl BaseChoice {
     /// By whoever names one first (I-13).
-    pub(super) fn of(issue: &Issue, ground: &Ground, flags: &Work) -> Result<Self, Error> {
+    pub(super) fn of(issue: &Issue, ground: &Ground, flag: Option<&String>) -> Result<Self, Error> {
         let chosen = |branch: &String, by: &str| Self { branch: branch.clone(), by: by.to_owned() };
-        let flag = flags.base.as_ref().map(|branch| chosen(branch, "`--base`"));
+        let flag = flag.map(|branch| chosen(branch, "`--base`"));
         let own = || issue.base.as_ref().map(|branch| chosen(branch, "the issue"));
         let set = || ground.work.base.as_ref().map(|branch| chosen(branch, "`work.base`"));
         let default = || {
@@ -51,11 +49,7 @@ impl BaseChoice {
         ground: &Ground,
         checked: &mut Checked,
     ) -> Result<Option<String>, Error> {
-        let item = Item::Issue {
-            number: issue.number.get(),
-            source: source_of(issue),
-            branch_prefix: branch_prefix.to_owned(),
-        };
+        let item = as_item(issue, branch_prefix);
         ground.repository.check_branch(&item).map_err(refused_by_git)?;
         let both = (self.branch.clone(), branch_prefix.to_owned());
         if let Some(commit) = checked.get(&both) {

@@ -194,18 +194,9 @@ impl Job {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The issue as the repository knows it.
-    fn as_item(&self) -> Item {
-        Item::Issue {
-            number: self.issue.number.get(),
-            source: source_of(&self.issue),
-            branch_prefix: self.ready.work.branch_prefix.clone(),
-        }
-    }
-
     /// Takes the issue, if nobody has it.
     fn take(&self) -> Result<Result<Arc<ItemLock>, Over>, Error> {
-        let item = self.as_item();
+        let item = as_item(&self.issue, &self.ready.work.branch_prefix);
         let taken = ItemLock::take(&self.ground.repository, &item, "", &Clock::system());
         Ok(match taken.map_err(super::ground::refused_by_git)? {
             Taken::Ours(lock) => Ok(Arc::new(lock)),
@@ -238,6 +229,9 @@ impl Job {
                 Some(found) => return Ok(Err(handed_over::told(&found))),
                 None => {}
             }
+        }
+        if !known && self.has_landed()? {
+            return Ok(Err(Over { acted: false, ..Over::told(WorkOutcome::Merged, "before") }));
         }
         let base = self.base()?;
         if let Some(why) = self.lacking(&base)? {
@@ -306,7 +300,7 @@ impl Job {
         if ground.forge == ForgeKind::Local {
             return Ok(None);
         }
-        let (item, token) = (self.as_item(), ground.push_token());
+        let (item, token) = (as_item(&self.issue, &self.ready.work.branch_prefix), ground.push_token());
         let ours = Ours::by(self.adopt, known);
         let url = ground.url()?;
         let following = Following { item: &item, base, url: &url, token: token.as_ref(), ours };
@@ -439,6 +433,15 @@ pub(super) fn deliverer(
         beyond,
     };
     Ok(Deliverer::new(assignment, means, known))
+}
+
+/// An issue as the repository knows it.
+pub(super) fn as_item(issue: &Issue, branch_prefix: &str) -> Item {
+    Item::Issue {
+        number: issue.number.get(),
+        source: source_of(issue),
+        branch_prefix: branch_prefix.to_owned(),
+    }
 }
 
 /// Where its number comes from.

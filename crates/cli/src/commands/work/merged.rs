@@ -8,7 +8,7 @@ use saihai_connect::forge::{PullRequest, PullRequestState, is_marked, marker};
 use saihai_model::{Issue, IssueNumber, WorkOutcome, WorkReason};
 
 use super::ground::{Ground, refused_by_forge, refused_by_git};
-use super::item::Job;
+use super::item::{Job, as_item};
 use super::selection::patiently;
 use crate::error::Error;
 
@@ -63,6 +63,15 @@ fn finalized(past: &Past) -> Option<&str> {
 }
 
 impl Job {
+    /// Whether a merge of ours has brought the issue into its base: another checkout was here since it was listed.
+    pub(super) fn has_landed(&self) -> Result<bool, Error> {
+        if self.ground.forge != ForgeKind::Local {
+            return Ok(false);
+        }
+        let landed = self.ground.repository.landed(&self.base).map_err(refused_by_git)?;
+        Ok(landed.holds(&as_item(&self.issue, &self.ready.work.branch_prefix)))
+    }
+
     /// What the issue depends on and does not find where it would begin: that was merged elsewhere (I-31).
     pub(super) fn lacking(&self, base: &Base) -> Result<Option<String>, Error> {
         if !self.follows_dependencies {

@@ -283,6 +283,7 @@ impl Work {
             labels: self.label.clone(),
             project: self.project.clone(),
             status: self.project_status.clone(),
+            base: self.base.clone(),
             retries: self.retry,
             resolving: BTreeSet::new(),
             dependencies: match (self.resolve_deps, self.ignore_deps) {

@@ -2,45 +2,79 @@
 
 use std::sync::Arc;
 
-use saihai::delivery::{Assignment, Deliverer, Forge, Means, Past};
-use saihai::repository::{self, ItemLock, Taken};
+use saihai::delivery::{Assignment, Deliverer, Destination, Forge, Means, Past};
+use saihai::repository::{self, Base, ItemLock, Repository, Taken};
 use saihai::{Clock, Outside};
-use saihai_config::Settings;
 use saihai_config::delivery::stage;
 use saihai_config::issues::clean_title;
+use saihai_config::{ForgeKind, Settings};
 use saihai_connect::forge::{Access, Address, Github, find_token};
 use saihai_connect::{Connections, Surroundings};
-use saihai_model::{Issue, Workflow};
+use saihai_model::{Issue, IssueSource, Workflow};
 
-use super::ground::{insist_on_copies, refused_by_forge, refused_by_git};
+use super::ground::{access, insist_on_copies, refused_by_forge, refused_by_git};
 use crate::commands::own_tree::open;
 use crate::error::Error;
 use crate::issue::Tracker;
 use crate::project::Project;
+use crate::repository::Repository as Remote;
 use crate::terminal::Streams;
 use crate::{ours, outside};
 
 /// The worktree of an issue, where a definition works without delivering anything (I-9, K-23).
-pub(crate) fn assigned(
+pub(crate) async fn assigned(
     issue: &Issue,
     project: &Project,
     settings: &Settings,
+    with: &Connections,
     streams: &mut Streams,
 ) -> Result<Assignment, Error> {
     let (work, number) = (&settings.work, issue.number);
     let mut repository = open(project)?;
-    let base = issue.base.clone().or_else(|| work.base.clone()).or_else(|| repository.current_branch());
-    let base = base.ok_or_else(|| {
-        Error::usage("no branch is checked out, so it is not known where the work begins")
-            .hint("check a branch out, or write `base` into `[work]`")
-    })?;
     let title =
         clean_title(&issue.title).map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
-    let base = repository.beginning(&base).map_err(refused_by_git)?;
+    let base = begins_at(issue, project, settings, with, &repository).await?;
     let base = repository.forked(base, &number.branch(&work.branch_prefix)).map_err(refused_by_git)?;
     insist_on_copies(&repository, work, Some(&base.commit), streams)?;
     ours::hide(&mut repository, project, settings).map_err(refused_by_git)?;
     Ok(Assignment::new(issue, title, base, repository.root(), work, settings.language))
+}
+
+/// Where the branch of an issue begins: on the server as it is now where results go to one, else here (I-9, I-13).
+async fn begins_at(
+    issue: &Issue,
+    project: &Project,
+    settings: &Settings,
+    with: &Connections,
+    repository: &Repository,
+) -> Result<Base, Error> {
+    let work = &settings.work;
+    let named = issue.base.clone().or_else(|| work.base.clone());
+    let forge = work.forge.unwrap_or(match issue.source {
+        IssueSource::Folder => ForgeKind::Local,
+        IssueSource::Github => ForgeKind::Github,
+    });
+    let url = repository.frozen().remote_url(&work.remote).map(Destination::address);
+    let Some(url) = url.filter(|_| forge == ForgeKind::Github) else {
+        let base = named.or_else(|| repository.current_branch());
+        let base = base.ok_or_else(|| {
+            Error::usage("no branch is checked out, so it is not known where the work begins")
+                .hint("check a branch out, or write `base` into `[work]`")
+        })?;
+        return repository.beginning(&base).map_err(refused_by_git);
+    };
+    let remote = Remote::of_project(&project.places.root, &work.remote, with).await;
+    let access = access(work, remote, with).await?;
+    let token = repository::Token::new(access.token.secret(), access.address.host());
+    let base = match named {
+        Some(named) => named,
+        None => {
+            let github = Github::open(access).map_err(|error| refused_by_forge(&error))?;
+            let about = github.about().await.map_err(|error| refused_by_forge(&error))?;
+            about.default_branch
+        }
+    };
+    repository.fetch(&url, &base, Some(&token)).map_err(refused_by_git)
 }
 
 /// Whoever does what a run on an issue asks for, having made sure that nobody else works on it. What is found of the forge's
@@ -56,10 +90,11 @@ pub(crate) async fn outside(
     let (item, number) = (assignment.item(), assignment.issue);
     let lock = match ItemLock::take(&repository, &item, "", &Clock::system()).map_err(refused_by_git)? {
         Taken::Ours(lock) => Arc::new(lock),
-        Taken::Elsewhere { process, .. } => {
+        Taken::Elsewhere { process, run } => {
             let who =
                 process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"));
-            return Err(Error::usage(format!("{number} is being worked on by {who}")));
+            let run = run.map(|run| format!(", run `{run}`")).unwrap_or_default();
+            return Err(Error::usage(format!("{number} is being worked on by {who}{run}")));
         }
     };
     let forge = match &assignment.forge {
@@ -94,9 +129,10 @@ pub(crate) async fn again(
     settings: &Settings,
     with: &mut Connections,
 ) -> Result<Deliverer, Error> {
-    let workflow = past.directory.workflow()?;
+    let (workflow, run) = (past.directory.workflow()?, past.directory.id().to_owned());
     let is_placed = past.deeds.has(stage::WORKTREE) && !past.deeds.has(stage::CLEAN_UP);
     let deliverer = outside(past.assignment, &workflow, project, settings, with).await?;
+    deliverer.name_run(&run, &Clock::system());
     if is_placed {
         deliverer.restore(&past.deeds).map_err(Error::usage)?;
     }

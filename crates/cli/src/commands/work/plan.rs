@@ -122,7 +122,7 @@ impl Planned {
         let mut silent = Streams::silent();
         let said = if is_known { &mut silent } else { streams };
         let ready = Ready::load(&chosen.name, issue.number, &self.files, ground, &flags.flags, said)?;
-        let base = BaseChoice::of(issue, ground, flags)?;
+        let base = BaseChoice::of(issue, ground, flags.base.as_ref())?;
         let commit = base.check(issue, &ready.work.branch_prefix, ground, &mut self.checked)?;
         insist_on_copies(&ground.repository, &ready.work, commit.as_deref(), said)?;
         let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base, ready };

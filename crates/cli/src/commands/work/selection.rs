@@ -1,10 +1,12 @@
 //! Which issues are worked on.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::time::Duration;
 
 use saihai::delivery::Past;
+use saihai::repository::Landed;
 use saihai_config::issues::{load_folder, mentioned};
 use saihai_config::{Diagnostics, ForgeKind};
 use saihai_connect::forge::{
@@ -13,7 +15,9 @@ use saihai_connect::forge::{
 use saihai_engine::work::{Dependencies, Impossible, Item, Known, Order, Plan, order};
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, WorkOutcome};
 
-use super::ground::{Ground, refused_by_forge};
+use super::base::BaseChoice;
+use super::ground::{Ground, refused_by_forge, refused_by_git};
+use super::item::as_item;
 use super::{handed_over, merged};
 use crate::error::Error;
 use crate::terminal::visible_line;
@@ -26,6 +30,8 @@ pub(super) struct Selection {
     pub(super) project: Option<ProjectName>,
     pub(super) status: Option<String>,
     pub(super) dependencies: Dependencies,
+    /// The branch that work goes to, by a flag.
+    pub(super) base: Option<String>,
     /// Those that failed are begun again.
     pub(super) retries: bool,
     /// Those whose definitions want what they depend on to be worked on as well.
@@ -89,8 +95,10 @@ impl Selection {
         let selected = self.selected(&source, &mut listing).await?;
         let resolving = &self.resolving;
         let retried = selected.iter().map(|issue| issue.number).filter(|_| self.retries).collect();
-        let known = BTreeMap::new();
-        let mut looking = Looking { ground, source: &source, resolving, retried, listing, known };
+        let (known, landed) = (BTreeMap::new(), BTreeMap::new());
+        let base = self.base.as_ref();
+        let mut looking =
+            Looking { ground, source: &source, resolving, retried, base, landed, listing, known };
         for issue in &selected {
             looking.know(issue.number, Some(issue.clone())).await?;
         }
@@ -194,6 +202,10 @@ struct Looking<'a> {
     resolving: &'a BTreeSet<IssueNumber>,
     /// Those that are begun again, whatever a person has made of them.
     retried: BTreeSet<IssueNumber>,
+    /// The branch that work goes to, by a flag.
+    base: Option<&'a String>,
+    /// What our merges brought into branches, each looked at once.
+    landed: BTreeMap<String, Landed>,
     listing: Listing,
     known: BTreeMap<IssueNumber, Known>,
 }
@@ -264,6 +276,9 @@ impl Looking<'_> {
         }
         let past = self.ground.past(issue)?;
         let Some(past) = past.into_iter().find(|past| past.delivers) else {
+            if self.has_landed(issue)? {
+                return Ok(Some(WorkOutcome::Merged));
+            }
             let prefix = &self.ground.work.branch_prefix;
             let found = handed_over::pull_request(self.ground, issue, prefix).await?;
             self.listing.handed_over.extend(found.as_ref().map(|_| issue.number));
@@ -295,6 +310,23 @@ impl Looking<'_> {
             )
             | None => Ok(None),
         }
+    }
+
+    /// Whether a merge of ours has brought it into its base, though no journal here knows of that (I-70).
+    fn has_landed(&mut self, issue: &Issue) -> Result<bool, Unlisted> {
+        // Where nothing says what it goes to, nothing begins either, and that is said by whoever plans.
+        let Ok(base) = BaseChoice::of(issue, self.ground, self.base) else { return Ok(false) };
+        if self.ground.forge != ForgeKind::Local {
+            return Ok(false);
+        }
+        let landed = match self.landed.entry(base.branch) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let found = self.ground.repository.landed(unknown.key()).map_err(refused_by_git)?;
+                unknown.insert(found)
+            }
+        };
+        Ok(landed.holds(&as_item(issue, &self.ground.work.branch_prefix)))
     }
 
     /// Whether somebody has merged its pull request meanwhile.

@@ -1,6 +1,6 @@
 //! Runs that ask a person.
 
-use saihai_model::{Ending, Variable, Wants, Workflow};
+use saihai_model::{Activity, Ending, Millis, StageId, Variable, Wants, Workflow};
 
 use crate::testing::{Project, drive, fixed, gate, go_on, script, stage, turn, value, watch, workflow};
 use crate::{Given, Going, Observed, Reached};
@@ -59,6 +59,31 @@ async fn a_no_declines_the_run() {
     let finish = drive(project.resume(go_on()).unwrap(), Going::default()).await.0.unwrap();
     assert_eq!((finish.exit_code(), finish.ending), (3, Some(Ending::Declined)));
     assert_eq!(project.journal(), before);
+}
+
+// Nobody is waited for longer than a gate says, whether or not somebody drives the run then.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_comes_too_late_is_refused_and_the_run_goes_on_as_if_it_were_no() {
+    let mut asks = gated(Wants::YesNo);
+    if let Activity::Gate(gate) = &mut asks.stages.get_mut(&StageId::from("ask")).unwrap().does {
+        gate.timeout = Some(Millis::seconds(60));
+    }
+    let project = Project::new();
+    drive(project.start(asks, script(&["a plan", "done"])).unwrap(), Going::default()).await.0.unwrap();
+    let before = project.journal();
+    let at = |seconds| crate::Clock::starting_at(crate::testing::BEGINNING.plus(Millis::seconds(seconds)));
+    let late = crate::answer(&project.last(), Given::Yes(None), at(61)).await.unwrap_err();
+    assert_eq!(late.to_string(), "the time to answer at `ask` is over, which counts as `no`");
+    assert_eq!((late.exit_code(), project.journal()), (2, before), "nothing is recorded");
+    let resume = |seconds| {
+        let connections = saihai_connect::Connections::default();
+        crate::Driver::resume(project.last(), go_on(), connections, at(seconds)).unwrap()
+    };
+    let finish = drive(resume(62), Going::default()).await.0.unwrap();
+    assert_eq!((finish.exit_code(), finish.ending), (3, Some(Ending::Declined)));
+    let ended = project.journal();
+    let again = drive(resume(63), Going::default()).await.0.unwrap();
+    assert_eq!((again.exit_code(), project.journal()), (3, ended), "replayed it is the same");
 }
 
 // K-20 case 5: answered twice is exit 2.

@@ -28,7 +28,7 @@ use super::again::Before;
 use super::answer::Question;
 use super::board::Board;
 use super::ground::Ground;
-use super::item::{Job, Over, Told, source_of, work_on};
+use super::item::{Job, Over, Told, as_item, work_on};
 use super::labeller::Labeller;
 use super::plan::{Planned, obstacle_words};
 use super::result::ItemResult;
@@ -261,12 +261,7 @@ impl<'a> Batch<'a> {
 
     /// Whether another process works on an issue: then it says how it stands, and nobody else (I-32).
     fn is_elsewhere(&self, issue: &Issue) -> bool {
-        let prefix = &self.ground.work.branch_prefix;
-        let item = saihai::repository::Item::Issue {
-            number: issue.number.get(),
-            source: source_of(issue),
-            branch_prefix: prefix.clone(),
-        };
+        let item = as_item(issue, &self.ground.work.branch_prefix);
         ItemLock::is_taken(&self.ground.repository, &item).unwrap_or(false)
     }
 

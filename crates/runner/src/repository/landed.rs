@@ -1,0 +1,53 @@
+//! What our merges brought into a branch, by what they say of themselves.
+
+use super::private::Private;
+use super::{Error, Item, Repository};
+
+/// The merges of ours that a branch holds, or what waits beside it. For whoever has no journal of them: another checkout, or one
+/// whose runs are gone.
+#[derive(Debug, Clone, Default)]
+pub struct Landed(Vec<Merge>);
+
+#[derive(Debug, Clone)]
+struct Merge {
+    /// What it says.
+    message: String,
+    /// What the commits say that it brought.
+    brought: String,
+}
+
+impl Repository {
+    /// The merges of ours in a branch; none where there is no such branch.
+    pub fn landed(&self, branch: &str) -> Result<Landed, Error> {
+        let mut tips = Vec::new();
+        for name in [branch.to_owned(), format!("saihai/merge/{branch}")] {
+            tips.extend(self.tip(&format!("refs/heads/{name}"))?);
+        }
+        if tips.is_empty() {
+            return Ok(Landed::default());
+        }
+        let private = Private::make(self, None)?;
+        let only = ["-z", "--merges", "--grep=^Saihai-Issue: ", "--format=%H %B"];
+        let said = private.run("log", only.iter().copied().chain(tips.iter().map(String::as_str)))?;
+        let said = String::from_utf8_lossy(&said);
+        let mut merges = Vec::new();
+        for (commit, message) in said.split('\0').filter_map(|one| one.split_once(' ')) {
+            let (theirs, before) = (format!("{commit}^2"), format!("{commit}^1"));
+            let brought = private.run("log", ["-z", "--format=%B", &theirs, "--not", &before])?;
+            let brought = String::from_utf8_lossy(&brought).into_owned();
+            merges.push(Merge { message: message.to_owned(), brought });
+        }
+        Ok(Landed(merges))
+    }
+}
+
+impl Landed {
+    /// Whether the work on an item is among it. An issue of the same number from elsewhere is another one, and where its number comes
+    /// from is said by the commit that was made for it; an agent that commits everything itself leaves none.
+    pub fn holds(&self, item: &Item) -> bool {
+        let ours = self.0.iter().filter(|merge| item.made_for(&merge.message).is_some());
+        let mut sources =
+            ours.map(|merge| merge.brought.split('\0').find_map(|message| item.made_for(message)));
+        sources.any(|source| source.is_none() || source == item.source())
+    }
+}
