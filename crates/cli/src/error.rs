@@ -8,7 +8,8 @@ use crate::terminal::Streams;
 pub(crate) mod exit {
     /// Done.
     pub(crate) const DONE: u8 = 0;
-    /// A generated rehearsal left an exit untaken, or a strict script was not used up.
+    /// A generated rehearsal left an exit untaken, a strict script was not used up, or a review that met a limit had found
+    /// something.
     pub(crate) const FAILED: u8 = 1;
     /// Usage, settings or definition error, no such run, owned by another process, damaged journal.
     pub(crate) const USAGE: u8 = 2;

@@ -75,20 +75,22 @@ pub(crate) async fn drive(
                 if compared { Unexpected::of(&finish, &directory)? } else { Unexpected::default() };
             let code = unexpected.exit(finish.exit_code());
             let said = if !showing.json && Plan::of(workflow).is_some() {
-                review::say(&directory, workflow, &finish, streams)
+                let said = review::say(&directory, workflow, &finish, streams);
+                said.map(|code| unexpected.exit(code))
             } else {
-                match concluded(&directory, &finish, streams)? {
+                let shown = match concluded(&directory, &finish, streams)? {
                     Some(conclusion) => {
                         show_result(&conclusion.compared(&unexpected, code), showing.json, streams)
                     }
                     None => Ok(()),
-                }
+                };
+                shown.map(|()| code)
             };
             // A directory of its own outlives nobody, also where nothing could be said.
             if finish.ending.is_some() {
                 review::clean_up(&directory, workflow, streams)?;
             }
-            said?;
+            let code = said?;
             unexpected.complain(streams);
             Ok(code)
         }

@@ -58,6 +58,9 @@ pub struct PlannedFile {
     pub format: String,
     /// Its whole path.
     pub path: String,
+    /// It is what later reviews are compared with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub baseline: bool,
 }
 
 /// An agent that was considered.

@@ -45,6 +45,21 @@ pub struct Report {
     pub summary: Summary,
 }
 
+impl Report {
+    /// Why nothing can be compared with it later; nothing where everybody who was asked has answered.
+    pub fn is_no_baseline(&self) -> Option<&'static str> {
+        if self.outcome == Outcome::Cancelled {
+            Some("the review was stopped")
+        } else if self.results.is_empty() {
+            Some("nothing was reviewed")
+        } else if !self.results.iter().all(|result| result.status.has_delivered()) {
+            Some("not every agent answered")
+        } else {
+            None
+        }
+    }
+}
+
 /// An agent that was considered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Considered {

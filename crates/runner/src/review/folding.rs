@@ -12,7 +12,7 @@ use saihai_judge::review::{
     AgentResult, Baseline, Code, Considered, Day, FailOn, FailScope, Ignore, LoadError, Mode, NotReviewed,
     PathPattern, Policy, Report, Review, Source, Unread,
 };
-use saihai_model::{Json, Millis, Moment, Subject, SubjectMode, Workflow};
+use saihai_model::{Budget, Entry, Fact, Json, Millis, Moment, Subject, SubjectMode, Usd, Workflow};
 
 use super::results::{Results, Unpaid};
 use crate::git::{self, Git};
@@ -155,7 +155,13 @@ pub(crate) fn fold(
         None => nothing(),
     };
     let mut results = Results::new(workflow);
-    directory.read(&mut |record| results.see(&record))?;
+    let mut budget = workflow.limits.budget.clone();
+    directory.read(&mut |record| {
+        results.see(&record);
+        if let Entry::Fact(Fact::Resumed(raise)) = &record.entry {
+            budget = budget.replaced_by(&raise.budget);
+        }
+    })?;
     let wall = results.began().map(|began| end.at.since(began)).unwrap_or_default();
     let baseline = match start.subject.get(BASELINE) {
         Some(text) => {
@@ -175,7 +181,26 @@ pub(crate) fn fold(
         unpaid: results.unpaid(),
         results: results.finish(),
     };
-    Ok(review(parts, end, wall).report())
+    let mut review = review(parts, end, wall);
+    review.warnings.extend(overspent(&budget, &review.results));
+    Ok(review.report())
+}
+
+/// That more was spent than there was: what is under way when the budget is met is paid for all the same.
+fn overspent(budget: &Budget, results: &[AgentResult]) -> Option<String> {
+    let costs = results.iter().filter_map(|result| result.cost).map(|cost| cost.0);
+    let spent = Usd(costs.fold(0, u64::saturating_add));
+    let (spent, most) = match (budget.usd, budget.tokens) {
+        (Some(most), _) if spent > most => (spent.to_string(), most.to_string()),
+        (_, Some(most)) => {
+            let used = results.iter().filter_map(|result| result.usage.as_ref());
+            let used = used.flat_map(|usage| [usage.input, usage.output]).flatten();
+            let used = used.fold(0, u64::saturating_add);
+            (used > most).then(|| (format!("{used} tokens"), most.to_string()))?
+        }
+        (Some(_) | None, None) => return None,
+    };
+    Some(format!("spent {spent} of {most}: what was under way when the budget was met is paid for"))
 }
 
 /// What a report is made of.

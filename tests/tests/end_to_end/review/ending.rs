@@ -78,3 +78,35 @@ fn where_everybody_must_deliver_a_wrong_definition_ends_it_before_it_begins() {
     let outcome = review(&project, &none("main/a"), &["--json"]).exits(0);
     assert_eq!(report(&outcome)["load_errors"][0]["file"], ".saihai/agents/bad.toml");
 }
+
+// R-53: whoever reads what is printed decides nothing about the review
+#[test]
+fn a_reader_who_went_away_changes_neither_exit_code_nor_files() {
+    let told = |setup: &str, code: i32| {
+        let project = reviewed_by(&[("a", "")]);
+        project.write("script.yaml", format!("script: 1\nreplies:\n{}", one("main/a", "critical")));
+        let asked = project.saihai(["review", "--script", "script.yaml", "--out", "sarif=q.sarif"]);
+        let outcome = asked.under_shell(setup).run().exits(code);
+        assert!(project.read("q.sarif").contains("a found it"), "{outcome}");
+        outcome.stderr
+    };
+    let said = told(r#"{ "$@"; echo $? > status; } | true; exit $(cat status)"#, 1);
+    assert!(!said.contains("error"), "{said}");
+    let said = told("exec > /dev/full", 4);
+    assert!(said.contains("cannot write the output"), "{said}");
+}
+
+// R-53: what was found comes before a limit that was met, and the way on names what to raise
+#[test]
+fn a_finding_fails_a_review_that_met_its_time_limit() {
+    let replies = one("main/a", "critical") + "  - {for: main/b, hang: true}\n";
+    for more in [&[][..], &["--allow-partial"]] {
+        let project = reviewed_by(&[("a", ""), ("b", "")]);
+        let outcome = review(&project, &replies, &[&["--run-timeout", "2s"], more].concat()).exits(1);
+        assert!(outcome.stderr.contains("-review --run-timeout TIME`"), "{outcome}");
+        assert!(outcome.stdout.contains("1 failing"), "{outcome}");
+    }
+    let replies = none("main/a") + "  - {for: main/b, hang: true}\n";
+    let project = reviewed_by(&[("a", ""), ("b", "")]);
+    review(&project, &replies, &["--run-timeout", "2s"]).exits(5);
+}

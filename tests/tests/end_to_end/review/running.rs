@@ -327,3 +327,22 @@ fn nobody_reviews_where_no_provider_is_configured() {
     "#);
     assert!(project.begun().is_empty());
 }
+
+// R-64: what is under way when the budget is met cannot be unspent, and is told
+#[test]
+fn a_budget_that_was_passed_is_told() {
+    let agents = ["a", "b", "c", "d"];
+    let project = reviewed_by(&agents.map(|name| (name, "")));
+    let reply = |name: &str| {
+        format!("  - {{for: main/{name}, cost: 0.5, structured: {{issues: [], overall_score: 9}}}}\n")
+    };
+    let replies = agents.map(reply).concat();
+    let budget = ["--budget", "usd=0.6", "--json", "--no-cache"];
+    let told = report(&review(&project, &replies, &budget).exits(0));
+    let over = "spent $2.0000 of $0.6000: what was under way when the budget was met is paid for";
+    assert_eq!(told["warnings"], serde_json::json!([over]));
+    let one_by_one = [&budget[..], &["--jobs", "1"]].concat();
+    let told = report(&review(&project, &replies, &one_by_one).exits(5));
+    assert_eq!(told["warnings"], serde_json::json!([]), "{told}");
+    assert_eq!(statuses(&told), ["a success", "b error", "c error", "d error"]);
+}

@@ -204,3 +204,24 @@ fn what_is_suppressed_is_listed_and_does_not_count() {
     let told = report(&review(&project, &at(&[1]), &["--json"]).exits(0));
     assert_eq!(told["suppressed"][0]["reason"], "as agreed");
 }
+
+// what later reviews are compared with is made by a whole review only
+#[test]
+fn a_baseline_is_not_replaced_by_a_review_that_is_not_whole() {
+    let keep = ["--write-baseline", "../base.json", "--no-cache"];
+    let project = reviewed_by(&[("a", ""), ("b", "")]);
+    let all = one("main/a", "important") + &one("main/b", "important");
+    review(&project, &all, &keep).exits(1);
+    let before = project.read("../base.json");
+    let failed = |agent: &str| format!("  - {{for: main/{agent}, fail: {{class: auth, message: no}}}}\n");
+    let kept = |replies: &str, code: i32, why: &str| {
+        let outcome = review(&project, replies, &keep).exits(code);
+        assert!(outcome.stderr.contains("base.json` is not written: "), "{outcome}");
+        assert!(outcome.stderr.contains(why), "{outcome}");
+        assert_eq!(project.read("../base.json"), before, "{why}");
+    };
+    kept(&(failed("a") + &failed("b")), 4, "not every agent answered");
+    kept(&(failed("a") + &none("main/b")), 0, "not every agent answered");
+    commit(&project);
+    kept("", 0, "nothing was reviewed");
+}

@@ -6,13 +6,13 @@ use saihai::review::{BASELINE, Report, empty_report, report_language};
 use saihai::{Beginning, Clock, Driver, Finish, RunDirectory, SUBJECT, frozen};
 use saihai_config::review::{LoadResult, LoweredReview, Plan, ReviewOptions, Reviewing, Selection, lower};
 use saihai_config::{Dialect, Settings, ValidatedDefinition};
-use saihai_model::{Script, Subject, Workflow};
+use saihai_model::{Hold, Script, Subject, Workflow};
 
 use super::baseline;
 use super::flags::{AskingFlags, ReportFlags};
 use super::form::{Form, Said, Written};
 use super::pull_request;
-use crate::driving::{Past, Showing, block_on, drive};
+use crate::driving::{Conclusion, Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
 use crate::forge_place::with_forge;
 use crate::prepared::{connections, unusable};
@@ -91,16 +91,17 @@ impl Asking<'_> {
         let plan = lower(self.reviewing()).plan;
         let report = empty_report(self.subject, &plan);
         let said = Said { report: &report, language: self.settings.language };
+        let files = self.report.files();
+        let files: Vec<_> = files.iter().map(|file| file.from(&self.project.places.current)).collect();
         match self.report.form() {
-            Form::Md => streams.out.data(why)?,
+            Form::Md => {
+                files.iter().try_for_each(|file| said.write(file, streams))?;
+                streams.out.data(why)?;
+            }
             form @ (Form::Json | Form::Sarif | Form::Github) => {
                 streams.note(why);
-                said.print(form, &mut streams.out)?;
-                said.summarise(form, streams);
+                said.tell(form, &files, streams)?;
             }
-        }
-        for written in self.report.files() {
-            said.write(&written.from(&self.project.places.current))?;
         }
         Ok(exit::DONE)
     }
@@ -155,26 +156,28 @@ impl Asking<'_> {
 }
 
 /// Says what was found, in the forms that were asked for when the review began. Of one that was stopped, as much as there
-/// is.
+/// is. Gives the exit code: something that was found and counts comes before a limit that was met.
 pub(crate) fn say(
     directory: &RunDirectory,
     workflow: &Workflow,
     finish: &Finish,
     streams: &mut Streams,
-) -> Result<(), Error> {
-    let Some(report) = report(directory, finish)? else { return Ok(()) };
+) -> Result<u8, Error> {
+    let usual = finish.exit_code();
+    let Some(report) = report(directory, finish)? else { return Ok(usual) };
     let plan = Plan::of(workflow).unwrap_or_default();
     let said = Said { report: &report, language: report_language(workflow) };
     let form = plan.format.as_deref().and_then(Form::named).unwrap_or(Form::Md);
-    said.print(form, &mut streams.out)?;
-    let written: Vec<_> = plan.written.iter().map(|file| said.write(&Written::planned(file))).collect();
-    said.summarise(form, streams);
-    // One that cannot be written takes none of the others away.
-    written.into_iter().collect::<Result<(), Error>>()?;
+    let files: Vec<Written> = plan.written.iter().map(Written::planned).collect();
+    said.tell(form, &files, streams)?;
     if finish.ending.is_none() {
-        streams.note(&format!("continue with `saihai resume {}`", directory.id()));
+        let usually = || format!("saihai resume {}", directory.id());
+        // A disk that failed may have kept too little to say what it needs.
+        let known = Conclusion::of(directory).ok().and_then(|stands| stands.resume_command());
+        streams.note(&format!("continue with `{}`", known.unwrap_or_else(usually)));
     }
-    Ok(())
+    let is_limited = matches!(finish.hold, Some(Hold::Limit(_) | Hold::Budget));
+    Ok(if finish.ending.is_none() && is_limited && report.summary.failing > 0 { exit::FAILED } else { usual })
 }
 
 /// The report of a review that has been driven, whether or not it came to its end. Nothing for other runs.

@@ -187,7 +187,7 @@ impl ReportFlags {
 
     /// Every file it is written to.
     pub(super) fn files(&self) -> Vec<Written> {
-        let baseline = self.write_baseline.iter().map(|file| Written::json(file));
+        let baseline = self.write_baseline.iter().map(|file| Written::baseline(file));
         self.out.iter().cloned().chain(baseline).collect()
     }
 

@@ -31,23 +31,25 @@ pub(crate) enum Form {
 pub(super) struct Written {
     form: Form,
     file: PathBuf,
+    /// It is what later reviews are compared with.
+    is_baseline: bool,
 }
 
 impl Written {
-    /// One JSON object in this file.
-    pub(super) fn json(file: &Path) -> Self {
-        Self { form: Form::Json, file: file.to_owned() }
+    /// What later reviews are compared with: one JSON object.
+    pub(super) fn baseline(file: &Path) -> Self {
+        Self { form: Form::Json, file: file.to_owned(), is_baseline: true }
     }
 
     /// As it was planned when a review began. A form that nobody knows any more is what people read.
     pub(super) fn planned(planned: &PlannedFile) -> Self {
         let form = Form::named(&planned.format).unwrap_or(Form::Md);
-        Self { form, file: PathBuf::from(&planned.path) }
+        Self { form, file: PathBuf::from(&planned.path), is_baseline: planned.baseline }
     }
 
     /// With its whole path, for whoever is called elsewhere later.
     pub(super) fn from(&self, current: &Path) -> Self {
-        Self { form: self.form, file: current.join(&self.file) }
+        Self { file: current.join(&self.file), ..self.clone() }
     }
 
     /// Refuses a file that could not be written, before anybody is asked and paid.
@@ -64,7 +66,11 @@ impl Written {
 
     /// As it is planned.
     pub(super) fn plan(&self) -> PlannedFile {
-        PlannedFile { format: self.form.name().to_owned(), path: self.file.display().to_string() }
+        PlannedFile {
+            format: self.form.name().to_owned(),
+            path: self.file.display().to_string(),
+            baseline: self.is_baseline,
+        }
     }
 }
 
@@ -73,7 +79,7 @@ pub(super) fn written(text: &str) -> Result<Written, String> {
     let wrong = || "write FORM=FILE, where FORM is `md`, `json`, `sarif` or `github`".to_owned();
     let (form, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or_else(wrong)?;
     let form = Form::from_str(form, false).map_err(|_| wrong())?;
-    Ok(Written { form, file: file.into() })
+    Ok(Written { form, file: file.into(), is_baseline: false })
 }
 
 impl Form {
@@ -119,8 +125,26 @@ impl Said<'_> {
         Ok(())
     }
 
-    /// Writes it to a file.
-    pub(super) fn write(self, Written { form, file }: &Written) -> Result<(), Error> {
+    /// Tells it in every way that was asked for. Files come first, and one that cannot be written takes none of the others
+    /// away; that nobody reads what is printed is no reason to end otherwise.
+    pub(super) fn tell(self, form: Form, files: &[Written], streams: &mut Streams) -> Result<(), Error> {
+        let written: Vec<_> = files.iter().map(|file| self.write(file, streams)).collect();
+        self.summarise(form, streams);
+        let printed = match self.print(form, &mut streams.out) {
+            Err(Error::ClosedPipe) => Ok(()),
+            printed => printed,
+        };
+        written.into_iter().collect::<Result<(), Error>>()?;
+        printed
+    }
+
+    /// Writes it to a file. What is no whole review is no baseline: what it does not speak of would be new the next time.
+    pub(super) fn write(self, written: &Written, streams: &mut Streams) -> Result<(), Error> {
+        let Written { form, file, is_baseline } = written;
+        if let Some(why) = self.report.is_no_baseline().filter(|_| *is_baseline) {
+            streams.warning(&format!("the baseline `{}` is not written: {why}", file.display()));
+            return Ok(());
+        }
         std::fs::write(file, form.of(self.report, self.language)).map_err(|error| {
             Error::unavailable(format!("cannot write the report to `{}`: {error}", file.display()))
         })
@@ -128,7 +152,7 @@ impl Said<'_> {
 
     /// Adds it to the summary of a job that GitHub runs, where it is printed for that. That nobody can read it there is no
     /// reason to fail.
-    pub(super) fn summarise(self, form: Form, streams: &mut Streams) {
+    fn summarise(self, form: Form, streams: &mut Streams) {
         let summary = std::env::var("GITHUB_STEP_SUMMARY").ok();
         let Some(path) = summary.filter(|path| form == Form::Github && !path.is_empty()) else { return };
         let text = to_markdown(self.report, self.language);
