@@ -50,6 +50,11 @@ impl Written {
         Self { form: self.form, file: current.join(&self.file) }
     }
 
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.file
+    }
+
     /// Refuses a file that could not be written, before anybody is asked and paid.
     pub(super) fn insist(&self) -> Result<(), Error> {
         let why = match self.file.parent() {
