@@ -25,6 +25,18 @@ pub(crate) fn is_interactive(project: &Project, file: &Path) -> Option<bool> {
     load_script(&project.source, file, &name, None, &mut Diagnostics::new())?.interactive
 }
 
+/// Reads a script that nobody is going to play; errors end the command.
+pub(crate) fn check(
+    project: &Project,
+    file: &Path,
+    strict: bool,
+    streams: &mut Streams,
+) -> Result<(), Error> {
+    let mut found = Diagnostics::new();
+    load_script(&project.source, file, &project.shown(file), None, &mut found);
+    diagnostics::insist(&found, strict, streams)
+}
+
 /// Reads a script for a workflow; errors end the command.
 pub(crate) fn read(
     project: &Project,

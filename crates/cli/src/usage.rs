@@ -191,7 +191,7 @@ impl Complaint<'_> {
 /// An argument without the decoration of usage lines: `--budget <BUDGET>` is `--budget`, `<RUN>` is `RUN`.
 fn bare(argument: &str) -> &str {
     let name = argument.split_whitespace().next().unwrap_or(argument);
-    name.trim_matches(['<', '>', '[', ']'])
+    name.trim_end_matches("...").trim_matches(['<', '>', '[', ']'])
 }
 
 fn list(arguments: &[String]) -> String {

@@ -77,7 +77,8 @@ pub use runs::{Listed, Runs};
 pub use script_file::{script_file, script_yaml};
 pub use state::{State, Summary};
 pub use subject::{
-    Base, Error as SubjectError, RevisionSource, SUBJECT, Untracked, changes, frozen, proposed, whole_files,
+    Base, Error as SubjectError, RevisionSource, SUBJECT, Untracked, changes, frozen, parted_from, proposed,
+    whole_files,
 };
 pub use visible::{defused, visible_line, visible_text};
 pub use writable::can_create_directory;

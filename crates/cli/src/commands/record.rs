@@ -7,6 +7,7 @@ use clap::Args;
 use saihai::project::Recording;
 use saihai::{RunDirectory, State, script_file, script_yaml};
 use saihai_config::LARGEST_FILE;
+use saihai_config::review::Plan;
 
 use crate::error::{Error, exit};
 use crate::project::Project;
@@ -53,7 +54,11 @@ impl Record {
             Some(path) => {
                 std::fs::write(path, text)
                     .map_err(|error| Error::usage(format!("cannot write `{}`: {error}", path.display())))?;
-                let play = format!("saihai rehearse {definition} --script {}", path.display());
+                let play = match Plan::of(&directory.workflow()?) {
+                    // A definition may have the same name.
+                    Some(_) => format!("saihai review --script {}", path.display()),
+                    None => format!("saihai rehearse {definition} --script {}", path.display()),
+                };
                 streams.note(&format!("play it with `{play}`"));
             }
         }

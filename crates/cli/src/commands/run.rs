@@ -178,6 +178,7 @@ impl Run {
             (self.flags.limits.max_iterations.is_some(), "`--max-iterations`"),
             (self.flags.presence.auto, "`--auto`"),
             (!self.flags.values.set.is_empty(), "`--set`"),
+            (self.worktree, "`--worktree`"),
         ];
         if let Some((_, what)) = given.iter().find(|(given, _)| *given) {
             let error = Error::usage(format!(

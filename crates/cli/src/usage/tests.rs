@@ -133,6 +133,11 @@ fn too_few_too_many_and_contradicting_arguments_are_named() {
       = help: see `saihai rehearse --help`
     exit 2
     ");
+    insta::assert_snapshot!(complaint("review main --base main"), @r"
+    error: `BASE|FILES` and `--base` exclude each other
+      = help: see `saihai review --help`
+    exit 2
+    ");
     insta::assert_snapshot!(complaint("trust --list --revoke x"), @r"
     error: `--list` and `--revoke` exclude each other
       = help: see `saihai trust --help`

@@ -6,26 +6,27 @@ use indexmap::IndexMap;
 use saihai_model::{
     Action, ActionSpec, Activity, Budget, Completion, Ending, Exit, Holds, Json, Label, LeftOut, Limits,
     Millis, OnFailure, Once, Output, Permission, ProviderKind, ProviderName, ProviderSettings, Reads, Retry,
-    Rounds, Rule, SessionPolicy, Stage, StageId, Subject, SubjectMode, Target, Turn, TurnId, Workflow,
-    tokens,
+    Rounds, Rule, SessionPolicy, Stage, StageId, Subject, Target, Turn, TurnId, Workflow, tokens,
 };
 
 use super::answerer::{Answerer, Typed};
 use super::asked::Asked;
+use super::decisive::decides_itself;
 use super::granted::Granted;
-use super::ignores::IGNORE_FILE;
 use super::plan::{self, Plan, PlannedAgent, PlannedFile, PlannedGap, PlannedIgnore};
 use super::share::{Bounds, Share, Shown};
 use super::shortfalls::Shortfalls;
 use super::speech::{Speech, Words};
 use super::{Agent, LoadResult, Phase, Selection, Why, reviewer};
-use crate::{Area, Diagnostic, Loaded, Places, Settings, quoted};
+use crate::{Area, Diagnostic, Loaded, Places, Settings, list_of, quoted};
 
 /// What was typed about a review; what is absent is as the settings say.
 #[derive(Debug, Clone, Default)]
 pub struct ReviewOptions {
     /// Where else in the repository lies what decides about a review, because links lead there.
     pub led_to: Vec<String>,
+    /// What else stands at the head of the report.
+    pub warnings: Vec<String>,
     /// Who answers.
     pub provider: Option<ProviderName>,
     /// With which model.
@@ -339,6 +340,7 @@ impl Lowering<'_> {
             left_out: without.chain(self.gaps.iter().cloned()).collect(),
             warnings: decides_itself(subject, options)
                 .into_iter()
+                .chain(options.warnings.iter().cloned())
                 .chain(lossy)
                 .chain(selection.warnings())
                 .collect(),
@@ -391,7 +393,8 @@ impl Lowering<'_> {
         let mut found = settings.review.check_providers(settings);
         if let Some(name) = options.provider.as_ref().filter(|name| !settings.knows_provider(name.as_str())) {
             let message = format!("no provider is named {}", quoted(name.as_str()));
-            let hint = found.suggest(name.as_str(), settings.provider_names());
+            let there_is = format!("there is {}", list_of(settings.provider_names(), "and"));
+            let hint = found.suggest(name.as_str(), settings.provider_names()).or(Some(there_is));
             found.push(Diagnostic::error(Area::Provider.code("unknown-provider"), message).maybe_hint(hint));
         }
         let typed = Typed { provider: options.provider.as_ref(), model: options.model.as_deref() };
@@ -411,33 +414,6 @@ struct Told<'a> {
 }
 
 const SCRIPT: &str = "script";
-
-/// a change that touches what decides about its own review is no reason to refuse it, but to be told.
-fn decides_itself(subject: &Subject, options: &ReviewOptions) -> Option<String> {
-    let SubjectMode::Changes { .. } = &subject.mode else { return None };
-    if options.definitions_from.is_some() {
-        return None;
-    }
-    let directories = [".hachimoku/agents/", ".saihai/agents/"];
-    let files = [".saihai/config.toml", IGNORE_FILE];
-    // What once was a directory may be a link now.
-    let is_way = |path: &str| directories.iter().any(|directory| directory.starts_with(&format!("{path}/")));
-    let decides = |path: &str| {
-        let is_inside = || directories.iter().any(|directory| path.starts_with(directory));
-        files.contains(&path) || is_inside() || is_way(path) || is_led_to(path, &options.led_to)
-    };
-    let paths = subject.files.iter().flat_map(|file| std::iter::once(&file.path).chain(&file.previous));
-    let touched: Vec<&str> = paths.map(String::as_str).filter(|path| decides(path)).collect();
-    let named = crate::list_of(touched.iter().copied(), "and");
-    (!touched.is_empty()).then(|| format!("the change itself decides about its review: it touches {named}"))
-}
-
-/// Whether it is or lies below one of these places.
-fn is_led_to(path: &str, places: &[String]) -> bool {
-    places.iter().any(|place| {
-        path.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
-}
 
 /// Each phase leads to the next; the last one completes.
 fn chain(stages: &mut IndexMap<StageId, Stage>) {

@@ -8,6 +8,7 @@ mod answerer;
 mod applicability;
 mod asked;
 mod builtin;
+mod decisive;
 mod glob;
 mod granted;
 mod ignores;

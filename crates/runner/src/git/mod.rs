@@ -9,8 +9,10 @@ mod begun;
 mod changed;
 mod checkout;
 pub(crate) mod command;
+mod committed;
 mod fetch;
 mod filters;
+mod naming;
 mod tracked;
 
 use std::collections::BTreeSet;
@@ -27,6 +29,8 @@ use self::filters::Setting;
 
 pub(crate) use changed::{Changed, Section};
 pub use command::Environment;
+pub(crate) use committed::{Below, Committed, Followed};
+pub(crate) use naming::Branch;
 pub use tracked::Tracked;
 
 /// A repository, reached through the git program.
@@ -52,6 +56,17 @@ pub enum Error {
         /// What it said.
         said: String,
     },
+    /// A name that could mean two things.
+    #[error("`{name}` could mean {}", either(.meanings))]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// The whole names of what it could mean.
+        meanings: Vec<String>,
+    },
+    /// The inside of a repository, in which no files of a project are.
+    #[error("`{}` is a bare repository, or the inside of one: no files are checked out there", .0.display())]
+    Bare(PathBuf),
     /// It said something we cannot read.
     #[error("what `git {command}` said cannot be understood")]
     Unreadable {
@@ -79,40 +94,36 @@ pub(crate) fn is_own(path: &str) -> bool {
     OWN.iter().any(|own| path.starts_with(own))
 }
 
+/// Whether a directory is another one or lies in it, wherever links lead.
+fn is_inside(directory: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(directory).starts_with(real(other))
+}
+
+fn either(meanings: &[String]) -> String {
+    let quoted: Vec<String> = meanings.iter().map(|meaning| format!("`{meaning}`")).collect();
+    quoted.join(" or ")
+}
+
 impl Git {
     /// The repository whose files lie at `root`; nothing where there is none.
     pub fn open(root: &Path) -> Result<Option<Self>, Error> {
         let (environment, filters) = (Environment::of_process(), Vec::new());
         let mut git = Self { root: root.to_owned(), environment, filters };
-        match git.say("rev-parse", &["--is-inside-work-tree"]) {
-            Ok(said) if said.trim() == "true" => {}
-            Ok(_) => return Ok(None),
+        match git.say("rev-parse", &["--is-inside-work-tree", "--absolute-git-dir"]) {
+            Ok(said) => match said.trim_end().split_once('\n') {
+                Some(("true", own)) if is_inside(root, Path::new(own)) => {
+                    return Err(Error::Bare(root.to_owned()));
+                }
+                Some(("true", _)) => {}
+                Some(_) | None => return Ok(None),
+            },
             // Any other refusal is worth knowing: a repository of somebody else's, say.
             Err(Error::Refused { said, .. }) if said.contains("not a git repository") => return Ok(None),
             Err(error) => return Err(error),
         }
         git.filters = filters::held(&git)?;
         Ok(Some(git))
-    }
-
-    /// The commit a revision means.
-    pub fn commit(&self, revision: &str) -> Result<Option<String>, Error> {
-        if revision.is_empty() || revision.starts_with('-') {
-            return Ok(None);
-        }
-        let commit = format!("{revision}^{{commit}}");
-        self.ask("rev-parse", &["--verify", "--quiet", "--end-of-options", &commit])
-    }
-
-    /// The branch that a remote calls its own: `origin/main`.
-    pub fn remote_default(&self, remote: &str) -> Result<Option<String>, Error> {
-        let reference = format!("refs/remotes/{remote}/HEAD");
-        self.ask("symbolic-ref", &["--quiet", "--short", &reference])
-    }
-
-    /// The branch that is checked out; nothing where a commit is.
-    pub fn branch(&self) -> Result<Option<String>, Error> {
-        self.ask("symbolic-ref", &["--quiet", "--short", "HEAD"])
     }
 
     /// Where two commits parted.
@@ -219,13 +230,13 @@ impl Git {
     }
 
     /// A hash of everything that can be looked at: what is committed, what is changed, what is new. Nothing where another
-    /// repository lies among the files, whose state is not known here.
-    pub fn standing(&self) -> Result<Option<String>, Error> {
+    /// repository lies among the files, whose state is not known here. What is left out does not count.
+    pub fn standing(&self, left_out: &[String]) -> Result<Option<String>, Error> {
         let tree = self.head_tree()?;
         let changed = self.differing_paths(&tree)?.into_iter();
         let new = self.untracked()?.into_iter().map(|path| path.to_string_lossy().into_owned());
         let mut paths: Vec<String> = changed.chain(new).collect();
-        paths.retain(|path| !is_own(path));
+        paths.retain(|path| !is_own(path) && !left_out.contains(path));
         paths.sort();
         let mut hash = Sha256::new();
         hash.update(tree.as_bytes());
@@ -251,31 +262,6 @@ impl Git {
     /// Whether some file below a path is one of the repository's.
     pub fn tracks(&self, path: &str) -> Result<bool, Error> {
         self.run("ls-files", &["-z", "--", path]).map(|said| !said.is_empty())
-    }
-
-    /// Which of these paths are symbolic links in a commit.
-    pub(crate) fn links_of(&self, commit: &str, paths: &[&str]) -> Result<Vec<String>, Error> {
-        let mut links = Vec::new();
-        for path in paths {
-            let flags = ["-z", "--full-tree", "--end-of-options", commit, "--", path];
-            links.extend(self.run("ls-tree", &flags)?.starts_with(b"120000 ").then(|| (*path).to_owned()));
-        }
-        Ok(links)
-    }
-
-    /// The files of a commit below these paths, with what they hold.
-    pub(crate) fn files_of(&self, commit: &str, below: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
-        let flags = [&["-r", "-z", "--full-tree", "--end-of-options", commit, "--"], below].concat();
-        let said = self.run("ls-tree", &flags)?;
-        let mut files = Vec::new();
-        for entry in said.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
-            let entry = String::from_utf8_lossy(entry).into_owned();
-            let parts =
-                entry.split_once('\t').and_then(|(about, path)| Some((about.split(' ').nth(2)?, path)));
-            let (object, path) = parts.ok_or(Error::Unreadable { command: "ls-tree" })?;
-            files.push((path.to_owned(), self.run("cat-file", &["blob", object])?));
-        }
-        Ok(files)
     }
 
     /// An answer of one line; nothing where git says no.

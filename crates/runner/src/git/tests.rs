@@ -212,10 +212,10 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
     let repository = Repository::new();
     repository.write("a.txt", "one\n").commit("first");
     let git = Git::open(repository.root()).unwrap().unwrap();
-    let before = git.standing().unwrap();
+    let before = git.standing(&[]).unwrap();
     fs::remove_file(repository.root().join("a.txt")).unwrap();
     let made = Command::new("mkfifo").arg(repository.root().join("a.txt")).status();
     assert!(made.unwrap().success());
-    let after = git.standing().unwrap();
+    let after = git.standing(&[]).unwrap();
     assert!(after.is_some() && after != before);
 }

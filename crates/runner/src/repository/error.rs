@@ -212,7 +212,7 @@ impl Error {
             | Self::IndexLocked { .. }
             | Self::Unreachable { .. }
             | Self::File { .. } => Lasts::AWhile,
-            Self::Git(git::Error::Unreadable { .. })
+            Self::Git(git::Error::Unreadable { .. } | git::Error::Ambiguous { .. } | git::Error::Bare(_))
             | Self::NoIdentity
             | Self::Unmerged { .. }
             | Self::MissingObjects { .. }

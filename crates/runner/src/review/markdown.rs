@@ -10,10 +10,7 @@ use super::words::{Heading, Words, assessment, seconds};
 pub fn to_markdown(report: &Report, language: Language) -> String {
     let mut page = Page { words: Words::of(language), text: String::new() };
     page.line(&format!("**{}**", line(&page.words.outcome(report))));
-    for warning in &report.warnings {
-        let warning = format!("> **{}** {}", page.words.warning(), line(warning));
-        page.paragraph(&warning);
-    }
+    page.warnings(report);
     page.findings(report);
     let assessments = report.assessments.iter().map(|one| line(&assessment(one)));
     page.list(Heading::Assessments, assessments.collect());
@@ -22,6 +19,14 @@ pub fn to_markdown(report: &Report, language: Language) -> String {
         report.load_errors.iter().map(|error| format!("{}: {}", code(&error.file), line(&error.message)));
     page.list(Heading::LoadErrors, errors.collect());
     page.aside(report);
+    page.text
+}
+
+/// All there is to say where nobody was asked: why, and what a person should know of it all the same.
+pub fn to_short_markdown(why: &str, report: &Report, language: Language) -> String {
+    let mut page = Page { words: Words::of(language), text: String::new() };
+    page.line(&line(why));
+    page.warnings(report);
     page.text
 }
 
@@ -39,6 +44,13 @@ impl Page {
     fn paragraph(&mut self, text: &str) {
         self.text.push('\n');
         self.line(text);
+    }
+
+    fn warnings(&mut self, report: &Report) {
+        for warning in &report.warnings {
+            let warning = format!("> **{}** {}", self.words.warning(), line(warning));
+            self.paragraph(&warning);
+        }
     }
 
     fn list(&mut self, heading: Heading, items: Vec<String>) {

@@ -25,7 +25,7 @@ pub use folding::{
 pub(crate) use folding::{End, fold, save};
 pub use github::to_github;
 pub use json::{REPORT_SCHEMA, to_json};
-pub use markdown::to_markdown;
+pub use markdown::{to_markdown, to_short_markdown};
 pub(crate) use passed_on::passed_on;
 pub use saihai_judge::review::{Baseline, Report};
 pub use sarif::to_sarif;

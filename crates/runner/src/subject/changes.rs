@@ -8,7 +8,7 @@ use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
 
 use super::Error;
 use super::text::{Content, LARGEST, LOOKED_AT, content, is_binary, of_bytes, without_content};
-use crate::git::{Changed, Git, Section, is_own};
+use crate::git::{Branch, Changed, Git, Section, is_own};
 
 /// What to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject
     let head = git.commit("HEAD")?;
     let (mode, tree) = match &head {
         Some(commit) => {
-            let base = name(&git, base)?;
-            let of_base = git.commit(&base)?.ok_or_else(|| Error::NoRevision(base.clone()))?;
+            let (base, revision) = named(&git, base)?;
+            let of_base = git.commit(&revision)?.ok_or_else(|| Error::NoRevision(base.clone()))?;
             let parted = git.merge_base(&of_base, commit)?.ok_or_else(|| Error::NoMergeBase(base.clone()))?;
             let (merge_base, head) = (Some(parted.clone()), head.clone());
             (SubjectMode::Changes { base, merge_base, head, pull_request: None }, parted)
@@ -63,6 +63,19 @@ pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject
     }
     files.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(Subject { mode, files })
+}
+
+/// Where HEAD left the branch that is compared with where nobody says otherwise: what that is called, and the commit.
+/// Nothing where there is no such branch or no such place.
+pub fn parted_from(root: &Path, remote: &str) -> Result<Option<(String, String)>, Error> {
+    let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
+    let (base, revision) = match named(&git, &Base::Found { remote: remote.to_owned() }) {
+        Ok(named) => named,
+        Err(Error::NoBase) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let (Some(head), Some(of_base)) = (git.commit("HEAD")?, git.commit(&revision)?) else { return Ok(None) };
+    Ok(git.merge_base(&of_base, &head)?.map(|commit| (base, commit)))
 }
 
 /// Everything a pull request changes: what differs between where it left its base and its head, both of them fetched.
@@ -140,17 +153,19 @@ fn seen(git: &Git, changed: &Changed, is_called_text: bool) -> Result<Seen, Erro
     })
 }
 
-fn name(git: &Git, base: &Base) -> Result<String, Error> {
+/// What the base is called, and what it is called in full where nobody said.
+fn named(git: &Git, base: &Base) -> Result<(String, String), Error> {
     let remote = match base {
-        Base::Named(revision) | Base::Usual(revision) => return Ok(revision.clone()),
+        Base::Named(revision) | Base::Usual(revision) => return Ok((revision.clone(), revision.clone())),
         Base::Found { remote } => remote,
     };
+    let said = |branch: &Branch| (branch.short().to_owned(), branch.full().to_owned());
     if let Some(branch) = git.remote_default(remote)? {
-        return Ok(branch);
+        return Ok(said(&branch));
     }
-    for branch in ["main", "master"] {
-        if git.commit(branch)?.is_some() {
-            return Ok(branch.to_owned());
+    for branch in ["main", "master"].map(Branch::local) {
+        if git.commit(branch.full())?.is_some() {
+            return Ok(said(&branch));
         }
     }
     Err(Error::NoBase)

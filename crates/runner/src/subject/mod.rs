@@ -9,7 +9,7 @@ mod text;
 use std::io;
 use std::path::PathBuf;
 
-pub use changes::{Base, Untracked, changes, proposed};
+pub use changes::{Base, Untracked, changes, parted_from, proposed};
 pub use files::whole_files;
 pub(crate) use frozen::{FrozenSubject, whole};
 pub use frozen::{SUBJECT, frozen};
@@ -29,12 +29,14 @@ pub enum Error {
     /// A revision does not exist.
     #[error("the revision `{0}` does not exist here")]
     NoRevision(String),
-    /// What decides about a review is a link there.
-    #[error("`{path}` is a link in `{revision}`: what it leads to is not read from there")]
-    Link {
+    /// What decides about a review is not in the commit.
+    #[error("`{path}` is {what} in `{revision}`: what it leads to is not read from there")]
+    Elsewhere {
+        /// What it is.
+        what: &'static str,
         /// The revision.
         revision: String,
-        /// The link.
+        /// The link, or the submodule.
         path: String,
     },
     /// Nothing says what to compare with.

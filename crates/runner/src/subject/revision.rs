@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use saihai_config::{DiskSource, FileKind, MemorySource, ReadError, Source};
 
 use super::Error;
-use crate::git::Git;
+use crate::git::{Below, Committed, Followed, Git};
 
 /// The files of a project that decide about a review, as they are in a commit; all other files as they are.
 #[derive(Debug)]
@@ -29,6 +29,9 @@ const LEADING: [&str; 6] = [
     ".hachimoku/agents",
 ];
 
+/// What leads out of a commit.
+const LINK: &str = "a link";
+
 impl RevisionSource {
     /// As a revision has them.
     ///
@@ -37,15 +40,46 @@ impl RevisionSource {
     pub fn of(root: &Path, revision: &str) -> Result<Self, Error> {
         let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
         let commit = git.commit(revision)?.ok_or_else(|| Error::NoRevision(revision.to_owned()))?;
-        // What a link leads to lies outside of what is read here: defaults would stand in for what somebody decided.
-        if let Some(link) = git.links_of(&commit, &LEADING)?.into_iter().next() {
-            return Err(Error::Link { revision: revision.to_owned(), path: link });
+        let elsewhere = |path: String, what| Error::Elsewhere { what, revision: revision.to_owned(), path };
+        // What lies behind one of these is not in the commit: defaults would stand in for what somebody decided.
+        for (path, what) in git.committed(&commit, &LEADING, Below::Not)? {
+            match what {
+                Committed::Link => return Err(elsewhere(path, LINK)),
+                Committed::Submodule => return Err(elsewhere(path, "a submodule")),
+                Committed::File => {}
+            }
         }
         let mut files = MemorySource::default();
-        for (path, content) in git.files_of(&commit, &DECISIVE)? {
-            files.add(root.join(path), content);
+        for (path, what) in git.committed(&commit, &DECISIVE, Below::Too)? {
+            // Whatever else lies there has no effect.
+            let counts = path.ends_with(".toml");
+            match git.followed(&commit, &path)? {
+                Followed::File(content) => {
+                    files.add(root.join(path), content);
+                }
+                Followed::Missing | Followed::Elsewhere if counts && what == Committed::Link => {
+                    return Err(elsewhere(path, LINK));
+                }
+                Followed::Missing | Followed::Elsewhere => {}
+            }
         }
         Ok(Self { files, decisive: DECISIVE.iter().map(|path| root.join(path)).collect() })
+    }
+
+    /// What a file of the project holds in a revision, by its path from the root. Nothing where there is none.
+    ///
+    /// # Errors
+    /// There is no repository, no such revision, or the file is a link that leads out of it.
+    pub fn file(root: &Path, revision: &str, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
+        let commit = git.commit(revision)?.ok_or_else(|| Error::NoRevision(revision.to_owned()))?;
+        match git.followed(&commit, path)? {
+            Followed::File(content) => Ok(Some(content)),
+            Followed::Missing => Ok(None),
+            Followed::Elsewhere => {
+                Err(Error::Elsewhere { what: LINK, revision: revision.to_owned(), path: path.to_owned() })
+            }
+        }
     }
 
     fn at(&self, path: &Path) -> &dyn Source {

@@ -95,6 +95,94 @@ fn the_base_is_the_remotes_branch_then_main_then_master() {
     assert!(matches!(refused, Error::NoBase), "{refused}");
 }
 
+// Tags come with every fetch, and git prefers them
+#[test]
+fn a_tag_called_like_the_base_hides_nothing() {
+    let repository = Repository::new();
+    repository.write("a", "1\n").commit("first");
+    repository.git(&["update-ref", "refs/remotes/origin/trunk", "HEAD"]);
+    repository.git(&["switch", "--quiet", "--create", "topic"]);
+    repository.write("a", "2\n").commit("second");
+    for tag in ["main", "origin/trunk", "refs/heads/main", "HEAD", "topic"] {
+        repository.git(&["tag", tag, "HEAD"]);
+    }
+    let seen =
+        |base: &Base| changes(repository.root(), base, Untracked::Counted).map(|subject| subject.files.len());
+    assert_eq!(seen(&found()).unwrap(), 1, "main is the branch");
+    repository.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk"]);
+    assert_eq!(seen(&found()).unwrap(), 1, "origin/trunk is the branch of the remote");
+    assert_eq!(seen(&Base::Named("refs/heads/main".into())).unwrap(), 1);
+    assert_eq!(seen(&Base::Named("HEAD~1".into())).unwrap(), 1);
+    let refused = |name: &str| seen(&Base::Named(name.to_owned())).unwrap_err().to_string();
+    assert_eq!(refused("main"), "`main` could mean `refs/heads/main` or `refs/tags/main`");
+    assert_eq!(refused("main^{}~0"), "`main^{}~0` could mean `refs/heads/main` or `refs/tags/main`");
+    let of_remote = "`origin/trunk` could mean `refs/remotes/origin/trunk` or `refs/tags/origin/trunk`";
+    assert_eq!(refused("origin/trunk"), of_remote);
+    let usual = seen(&Base::Usual("origin/trunk".into())).unwrap_err();
+    assert_eq!(usual.to_string(), of_remote);
+    let source = RevisionSource::of(repository.root(), "origin/trunk").unwrap_err();
+    assert_eq!(source.to_string(), of_remote);
+    let git = crate::git::Git::open(repository.root()).unwrap().unwrap();
+    assert_eq!(git.branch().unwrap().as_deref(), Some("topic"));
+}
+
+#[test]
+fn a_bare_repository_has_no_files_to_review() {
+    let repository = Repository::new();
+    repository.write("a", "1\n").commit("first").git(&["clone", "--quiet", "--bare", ".", "bare.git"]);
+    let inside = [repository.root().join("bare.git"), repository.root().join(".git")];
+    for root in inside {
+        let refused = changes(&root, &found(), Untracked::Counted).unwrap_err().to_string();
+        assert!(refused.contains("is a bare repository, or the inside of one"), "{refused}");
+    }
+    // Files of one that are checked out elsewhere are files.
+    let bare = repository.root().join("bare.git");
+    let out = std::process::Command::new("git")
+        .args(["worktree", "add", "--quiet", "../tree"])
+        .current_dir(&bare)
+        .status()
+        .unwrap();
+    assert!(out.success());
+    assert!(changes(&repository.root().join("tree"), &found(), Untracked::Counted).unwrap().files.is_empty());
+}
+
+// R-69
+#[test]
+fn links_are_followed_inside_of_the_commit_that_decides() {
+    let repository = Repository::new();
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, repository.root().join(name)).unwrap();
+    };
+    repository.write("lib/g.toml", "name = 1\n").write(".saihai/agents/README", "x\n");
+    link("../../lib/g.toml", ".saihai/agents/guard.toml");
+    link("/nowhere", ".saihai/agents/notes");
+    repository.commit("first").write("lib/g.toml", "name = 2\n");
+    let source = RevisionSource::of(repository.root(), "HEAD").unwrap();
+    let read = |source: &RevisionSource| {
+        saihai_config::Source::read(source, &repository.root().join(".saihai/agents/guard.toml"), 100)
+    };
+    assert_eq!(read(&source).unwrap(), b"name = 1\n");
+    let file = |path: &str| RevisionSource::file(repository.root(), "HEAD", path);
+    assert_eq!(file("lib/g.toml").unwrap().as_deref(), Some(&b"name = 1\n"[..]));
+    assert_eq!(file("lib/h.toml").unwrap(), None);
+    assert!(matches!(file("lib").unwrap_err(), Error::Elsewhere { .. }));
+    link("/etc/hostname", ".saihai/agents/out.toml");
+    repository.commit("second");
+    let refused = RevisionSource::of(repository.root(), "HEAD").unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "`.saihai/agents/out.toml` is a link in `HEAD`: what it leads to is not read from there"
+    );
+    let tip = repository.root().join(".saihai");
+    fs::remove_dir_all(&tip).unwrap();
+    let commit = crate::git::Git::open(repository.root()).unwrap().unwrap().commit("HEAD").unwrap().unwrap();
+    repository.git(&["rm", "--quiet", "-r", "--cached", ".saihai"]);
+    repository.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},.saihai")]);
+    repository.git(&["commit", "--quiet", "--message", "third"]);
+    let refused = RevisionSource::of(repository.root(), "HEAD").unwrap_err().to_string();
+    assert_eq!(refused, "`.saihai` is a submodule in `HEAD`: what it leads to is not read from there");
+}
+
 // R-28, R-32: case 29
 #[test]
 fn an_unchanged_tree_is_an_empty_subject_and_no_commit_yet_is_all_new() {

@@ -165,3 +165,14 @@ fn links_hide_neither_answers_nor_decisions_of_a_change() {
     let told = report(&project.saihai(["review", "--json", "--base", "HEAD"]).run().exits(0));
     assert_eq!(told["warnings"][0], format!("{decides}`dot/agents/blind.toml`"));
 }
+
+// what a review wrote is no change
+#[test]
+fn reports_of_reviews_are_neither_reviewed_nor_a_reason_to_ask_again() {
+    let project = counted(&[("blind", ""), ("seeing", "allowed_tools = [\"file_read\"]\n")]);
+    let writing = ["--out", "json=r.json", "--write-baseline", "b.json"];
+    assert_eq!(asked(&project, &writing), "blind asked, seeing asked; 2 asked");
+    assert_eq!(asked(&project, &writing), "blind cached, seeing cached; 0 asked");
+    // Whoever does not write them sees them.
+    assert_eq!(asked(&project, &[]), "blind asked, seeing asked; 2 asked");
+}

@@ -4,6 +4,7 @@ mod again;
 mod choosing;
 mod deciding;
 mod ending;
+mod hostile;
 mod ignoring;
 mod looked_at;
 mod looking;

@@ -2,13 +2,13 @@
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-use saihai::review::{BASELINE, Report, empty_report, report_language};
+use saihai::review::{BASELINE, Report, empty_report, report_language, to_short_markdown};
 use saihai::{Beginning, Clock, Driver, Finish, RunDirectory, SUBJECT, frozen};
 use saihai_config::review::{LoadResult, LoweredReview, Plan, ReviewOptions, Reviewing, Selection, lower};
 use saihai_config::{Dialect, Settings, ValidatedDefinition};
 use saihai_model::{Hold, Script, Subject, Workflow};
 
-use super::baseline;
+use super::baseline::Before;
 use super::flags::{AskingFlags, ReportFlags};
 use super::form::{Form, Said, Written};
 use super::pull_request;
@@ -45,9 +45,7 @@ impl Asking<'_> {
         diagnostics::insist(&unusable(&workflow, self.settings), strict, streams)?;
         let script = self.script(&workflow, strict, streams)?;
         let mut subject = texts;
-        if let Some(baseline) =
-            baseline::read(self.project, self.report, self.options.branch.as_deref(), streams)?
-        {
+        if let Some(baseline) = self.before().read(streams)? {
             subject.insert(BASELINE.to_owned(), baseline);
         }
         let runs = self.project.runs();
@@ -88,7 +86,12 @@ impl Asking<'_> {
 
     /// says that there is nothing to do. Programs are given a report in which nothing is.
     pub(super) fn end_at_once(self, why: &str, streams: &mut Streams) -> Result<u8, Error> {
-        let plan = lower(self.reviewing()).plan;
+        let strict = self.flags.strict || self.settings.strict;
+        // What could not be used with a change is wrong without one, too.
+        let LoweredReview { loaded, plan, .. } = lower(self.reviewing());
+        diagnostics::insist(&loaded.diagnostics, strict, streams)?;
+        self.check_script(strict, streams)?;
+        self.before().read(streams)?;
         let report = empty_report(self.subject, &plan);
         let said = Said { report: &report, language: self.settings.language };
         let files = self.report.files();
@@ -96,7 +99,7 @@ impl Asking<'_> {
         match self.report.form() {
             Form::Md => {
                 files.iter().try_for_each(|file| said.write(file, streams))?;
-                streams.out.data(why)?;
+                streams.out.raw(to_short_markdown(why, &report, said.language).as_bytes())?;
             }
             form @ (Form::Json | Form::Sarif | Form::Github) => {
                 streams.note(why);
@@ -136,6 +139,20 @@ impl Asking<'_> {
         Ok(lowered)
     }
 
+    fn before(&self) -> Before<'_> {
+        let (branch, revision) = (self.options.branch.as_deref(), self.options.definitions_from.as_deref());
+        Before { project: self.project, flags: self.report, branch, revision }
+    }
+
+    /// That there is a script to answer from, where one would be needed.
+    fn check_script(&self, strict: bool, streams: &mut Streams) -> Result<(), Error> {
+        if self.options.provider.as_ref().is_none_or(|provider| provider.as_str() != "script") {
+            return Ok(());
+        }
+        let file = script::file(self.project, self.flags.script.as_deref(), self.settings);
+        script::check(self.project, &file.ok_or_else(no_script)?, strict, streams)
+    }
+
     fn script(
         &self,
         workflow: &Workflow,
@@ -146,13 +163,14 @@ impl Asking<'_> {
         let mut turns = workflow.stages.values().flat_map(saihai_model::Stage::turns);
         match file {
             Some(file) => script::read(self.project, &file, workflow, strict, streams).map(Some),
-            None if turns.any(|turn| turn.provider.as_str() == "script") => {
-                let error = Error::usage("the provider `script` has nothing to answer from");
-                Err(error.hint("name a file: `--script FILE`"))
-            }
+            None if turns.any(|turn| turn.provider.as_str() == "script") => Err(no_script()),
             None => Ok(None),
         }
     }
+}
+
+fn no_script() -> Error {
+    Error::usage("the provider `script` has nothing to answer from").hint("name a file: `--script FILE`")
 }
 
 /// Says what was found, in the forms that were asked for when the review began. Of one that was stopped, as much as there

@@ -52,6 +52,11 @@ impl Written {
         Self { file: current.join(&self.file), ..self.clone() }
     }
 
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.file
+    }
+
     /// Refuses a file that could not be written, before anybody is asked and paid.
     pub(super) fn insist(&self) -> Result<(), Error> {
         let why = match self.file.parent() {

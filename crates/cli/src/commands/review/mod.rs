@@ -3,6 +3,7 @@
 mod asking;
 mod baseline;
 mod cached;
+mod committed;
 mod explain;
 mod flags;
 mod form;
@@ -120,17 +121,32 @@ impl Review {
         }
         let proposed =
             self.pr.map(|number| pull_request::fetch(number, &project, &settings, streams)).transpose()?;
-        let subject = match &proposed {
-            Some(proposed) => proposed.subject.clone(),
-            None => self.subject(&project, &settings)?,
-        };
-        remark_on(&subject, streams);
-        options.format = Some(self.report.form().name().to_owned());
         let files = self.report.files();
         let files: Vec<_> = files.iter().map(|file| file.from(&project.places.current)).collect();
         files.iter().try_for_each(form::Written::insist)?;
+        let own: Vec<String> =
+            files.iter().flat_map(|file| subject::inside(&project.places, file.path())).collect();
+        let baseline = self.report.baseline.iter();
+        let baseline: Vec<String> =
+            baseline.flat_map(|file| subject::inside(&project.places, Path::new(file))).collect();
+        let wanted = self.wanted(&settings);
+        let subject = match &proposed {
+            Some(proposed) => proposed.subject.clone(),
+            None => {
+                let mut subject = wanted.take(&project.places)?;
+                // What the review before this one wrote is no change of anybody's.
+                subject.files.retain(|file| !own.contains(&file.path) || baseline.contains(&file.path));
+                subject
+            }
+        };
+        remark_on(&subject, streams);
+        if proposed.is_none() && self.asking.definitions_from.is_none() {
+            options.warnings.extend(wanted.decided(&project, &settings)?);
+        }
+        options.format = Some(self.report.form().name().to_owned());
         options.written = files.iter().map(form::Written::plan).collect();
         options.led_to = subject::led_to(&project.places);
+        options.led_to.extend(baseline);
         options.ignores = ignores::read(&*source, &project, strict, streams)?;
         options.branch = match self.pr {
             Some(number) => Some(format!("#{number}")),
@@ -139,7 +155,7 @@ impl Review {
         options.checkout = proposed.as_ref().map(|proposed| proposed.head.clone());
         if settings.review.cache && !self.asking.no_cache && !self.explain_selection {
             let head = proposed.as_ref().map(|proposed| proposed.head.as_str());
-            options.cache = cached::state(&project.places.root, head, streams);
+            options.cache = cached::state(&project.places.root, head, &own, streams);
         }
         let selection = select(&loaded.agents, &subject, &wish);
         selection.warnings().for_each(|warning| streams.warning(&warning));
@@ -196,14 +212,13 @@ impl Review {
         }
     }
 
-    fn subject(&self, project: &Project, settings: &Settings) -> Result<Subject, Error> {
-        let wanted = Wanted {
+    fn wanted<'a>(&'a self, settings: &'a Settings) -> Wanted<'a> {
+        Wanted {
             what: &self.what,
             base: self.base.as_deref(),
             usual: settings.review.base.as_deref(),
             no_untracked: self.no_untracked,
-        };
-        wanted.take(&project.places)
+        }
     }
 }
 

@@ -1,10 +1,15 @@
 //! What is to be reviewed, from what was typed.
 
-use saihai::{Base, Git, GitError, SubjectError, Untracked, changes, whole_files};
-use saihai_config::Places;
+use std::path::{Component, Path, PathBuf};
+
+use saihai::{
+    Base, Git, GitError, RevisionSource, SubjectError, Untracked, changes, parted_from, whole_files,
+};
+use saihai_config::{Diagnostics, Places, Settings};
 use saihai_model::Subject;
 
 use crate::error::{Error, sentence};
+use crate::project::Project;
 
 /// What was typed.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +30,10 @@ const REMOTE: &str = "origin";
 impl Wanted<'_> {
     /// The subject itself.
     pub(super) fn take(&self, places: &Places) -> Result<Subject, Error> {
+        if self.what.iter().any(String::is_empty) {
+            let error = Error::usage("the name of what to review is empty");
+            return Err(error.hint("is a variable not set? leave it out to compare with the usual branch"));
+        }
         let base = match self.what {
             [] => self.base.map(str::to_owned),
             [one] => match meant(one, places)? {
@@ -40,6 +49,29 @@ impl Wanted<'_> {
         };
         let untracked = if self.no_untracked { Untracked::LeftOut } else { Untracked::Counted };
         changes(&places.root, &base, untracked).map_err(refusal)
+    }
+
+    /// what is said where the settings of the change itself name what it is compared with. Those it left said
+    /// something else, and what they said would count.
+    pub(super) fn decided(&self, project: &Project, settings: &Settings) -> Result<Option<String>, Error> {
+        let ([], None, Some(usual)) = (self.what, self.base, self.usual) else { return Ok(None) };
+        let parted = parted_from(&project.places.root, REMOTE).map_err(refusal)?;
+        let Some((branch, commit)) = parted else { return Ok(None) };
+        let before = match RevisionSource::of(&project.places.root, &commit) {
+            Ok(source) => project.settings_from(&source, false, &mut Diagnostics::new()).review.base,
+            Err(SubjectError::Elsewhere { .. }) => None,
+            Err(error) => return Err(refusal(error)),
+        };
+        if before == settings.review.base {
+            return Ok(None);
+        }
+        let before = match before {
+            Some(before) => format!("it was `{before}`"),
+            None => "it was not set".to_owned(),
+        };
+        Ok(Some(format!(
+            "the change itself decides about its review: `[review] base` is `{usual}`, and where it left `{branch}` {before}"
+        )))
     }
 
     fn files(&self, places: &Places) -> Result<Subject, Error> {
@@ -86,15 +118,48 @@ fn meant(word: &str, places: &Places) -> Result<Meant, Error> {
 
 /// Where in the repository lies what decides about a review, as far as links lead there.
 pub(super) fn led_to(places: &Places) -> Vec<String> {
-    const DECISIVE: [&str; 4] =
-        [".hachimoku/agents", ".saihai/agents", ".saihai/config.toml", ".saihai/review-ignore.toml"];
-    let Ok(root) = places.root.canonicalize() else { return Vec::new() };
-    let led = DECISIVE.iter().filter_map(|own| {
-        let real = places.root.join(own).canonicalize().ok()?;
-        let inside = real.strip_prefix(&root).ok()?.to_str()?.to_owned();
-        (inside != *own).then_some(inside)
+    const FILES: [&str; 2] = [".saihai/config.toml", ".saihai/review-ignore.toml"];
+    const DIRECTORIES: [&str; 2] = [".hachimoku/agents", ".saihai/agents"];
+    let agents = DIRECTORIES.iter().flat_map(|directory| {
+        let files = std::fs::read_dir(places.root.join(directory)).into_iter().flatten().flatten();
+        files.filter_map(move |file| Some(format!("{directory}/{}", file.file_name().to_str()?)))
     });
-    led.collect()
+    let all = FILES.iter().chain(&DIRECTORIES).map(|own| (*own).to_owned()).chain(agents);
+    let mut led: Vec<String> =
+        all.filter_map(|own| real(places, &places.root.join(&own)).filter(|real| *real != own)).collect();
+    led.sort();
+    led.dedup();
+    led
+}
+
+/// Where a file lies in the project, from its root, by its name and by where links lead; nothing for what lies elsewhere.
+pub(super) fn inside(places: &Places, named: &Path) -> Vec<String> {
+    let path = places.current.join(named);
+    let by_name =
+        plain(&path).strip_prefix(plain(&places.root)).ok().and_then(Path::to_str).map(str::to_owned);
+    let mut all: Vec<String> = by_name.into_iter().chain(real(places, &path)).collect();
+    all.dedup();
+    all
+}
+
+fn real(places: &Places, path: &Path) -> Option<String> {
+    let root = places.root.canonicalize().ok()?;
+    Some(path.canonicalize().ok()?.strip_prefix(root).ok()?.to_str()?.to_owned())
+}
+
+/// A path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// What to do about it.
@@ -106,17 +171,39 @@ pub(super) fn refusal(error: SubjectError) -> Error {
         SubjectError::NoRevision(_) => {
             Error::usage(message).hint("`git fetch` brings revisions of the remote")
         }
-        SubjectError::Link { .. } => {
-            Error::usage(message).hint("name a revision in which it is a file or a directory")
+        SubjectError::Elsewhere { .. } => {
+            Error::usage(message).hint("name a revision in which it is a file or a directory of its own")
         }
         SubjectError::NoBase => Error::usage(message).hint("say it: `saihai review --base REVISION`"),
         SubjectError::NoMergeBase(_) => {
             Error::usage(message).hint("a shallow clone lacks it: `git fetch --unshallow` brings the history")
         }
-        SubjectError::Git(GitError::Refused { .. } | GitError::Unreadable { .. })
+        SubjectError::Git(GitError::Ambiguous { meanings, .. }) => {
+            let quoted: Vec<String> = meanings.iter().map(|meaning| format!("`{meaning}`")).collect();
+            Error::usage(message).hint(format!("say which one in full: {}", quoted.join(" or ")))
+        }
+        SubjectError::Git(GitError::Refused { said, .. }) if said.contains("dubious ownership") => {
+            Error::usage(message).hint(
+                "the files are somebody else's: if you trust them, `git config --global --add safe.directory DIRECTORY`",
+            )
+        }
+        SubjectError::Git(GitError::Refused { .. } | GitError::Unreadable { .. } | GitError::Bare(_))
         | SubjectError::Missing(_)
         | SubjectError::Outside(_)
         | SubjectError::Io { .. }
         | SubjectError::BadPattern { .. } => Error::usage(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_does_not_own_the_files_is_told_how_to_trust_them() {
+        let said = "fatal: detected dubious ownership in repository at '/p'".to_owned();
+        let error = GitError::Refused { command: "rev-parse".to_owned(), said };
+        let Error::Refused(refusal) = refusal(SubjectError::Git(error)) else { panic!("it is a refusal") };
+        assert!(refusal.hints.iter().any(|hint| hint.contains("safe.directory")), "{:?}", refusal.hints);
     }
 }

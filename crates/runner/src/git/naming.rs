@@ -1,0 +1,82 @@
+//! What the name of a revision stands for.
+//!
+//! Git prefers a tag to a branch of the same name and only warns, and tags come with every fetch: a tag `main` at the
+//! commit under review would leave nothing to review. A name that could mean two things is therefore refused.
+
+use super::{Error, Git};
+
+const BRANCHES: &str = "refs/heads/";
+const REMOTES: &str = "refs/remotes/";
+
+/// A branch, by its full name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Branch(String);
+
+impl Branch {
+    /// A branch of this repository.
+    pub(crate) fn local(name: &str) -> Self {
+        Self(format!("{BRANCHES}{name}"))
+    }
+
+    /// What nothing else can be called.
+    pub(crate) fn full(&self) -> &str {
+        &self.0
+    }
+
+    /// What people call it: `main`, `origin/main`.
+    pub(crate) fn short(&self) -> &str {
+        let name = self.0.strip_prefix(BRANCHES).or_else(|| self.0.strip_prefix(REMOTES));
+        name.unwrap_or(&self.0)
+    }
+}
+
+impl Git {
+    /// The commit a revision means.
+    ///
+    /// # Errors
+    /// It could mean more than one: a branch and a tag, say.
+    pub fn commit(&self, revision: &str) -> Result<Option<String>, Error> {
+        if revision.is_empty() || revision.starts_with('-') {
+            return Ok(None);
+        }
+        let meanings = self.meanings(revision)?;
+        if meanings.len() > 1 {
+            return Err(Error::Ambiguous { name: revision.to_owned(), meanings });
+        }
+        let commit = format!("{revision}^{{commit}}");
+        self.ask("rev-parse", &["--verify", "--quiet", "--end-of-options", &commit])
+    }
+
+    /// Every reference that git could take the name in a revision for; none where it is the whole name of one, or HEAD.
+    fn meanings(&self, revision: &str) -> Result<Vec<String>, Error> {
+        let end = revision.find(['~', '^', ':']).into_iter().chain(revision.find("@{")).min();
+        let name = &revision[..end.unwrap_or(revision.len())];
+        if name.is_empty() || name == "HEAD" || name.starts_with("refs/") {
+            return Ok(Vec::new());
+        }
+        let possible = [
+            format!("refs/{name}"),
+            format!("{BRANCHES}{name}"),
+            format!("{REMOTES}{name}"),
+            format!("{REMOTES}{name}/HEAD"),
+            format!("refs/tags/{name}"),
+        ];
+        let asked: Vec<&str> = possible.iter().map(String::as_str).collect();
+        let said = self.say("for-each-ref", &[&["--format=%(refname)", "--"], &asked[..]].concat())?;
+        // What is asked for also finds what lies below it.
+        let there: Vec<&str> = said.lines().collect();
+        Ok(possible.into_iter().filter(|reference| there.contains(&reference.as_str())).collect())
+    }
+
+    /// The branch that a remote calls its own.
+    pub(crate) fn remote_default(&self, remote: &str) -> Result<Option<Branch>, Error> {
+        let reference = format!("{REMOTES}{remote}/HEAD");
+        Ok(self.ask("symbolic-ref", &["--quiet", &reference])?.map(Branch))
+    }
+
+    /// The branch that is checked out; nothing where a commit is.
+    pub fn branch(&self) -> Result<Option<String>, Error> {
+        let branch = self.ask("symbolic-ref", &["--quiet", "HEAD"])?.map(Branch);
+        Ok(branch.map(|branch| branch.short().to_owned()))
+    }
+}

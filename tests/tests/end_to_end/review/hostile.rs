@@ -1,0 +1,143 @@
+//! Changes that would rather not be reviewed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+/// A project whose branch `topic` holds a change: `store.py`.
+fn proposed(agents: &[(&str, &str)]) -> Project {
+    let project = reviewed_by(agents);
+    git(&project, &["switch", "--quiet", "--create", "topic"]);
+    commit(&project);
+    project
+}
+
+// R-28: a tag of the same name is no way around the review
+#[test]
+fn a_tag_called_like_the_base_leaves_nothing_out() {
+    let project = proposed(&[("a", "")]);
+    git(&project, &["tag", "main", "HEAD"]);
+    review(&project, &one("main/a", "important"), &[]).exits(1);
+    for arguments in [&["main"][..], &["--base", "main"], &["--definitions-from", "main"]] {
+        let outcome = review(&project, &one("main/a", "important"), arguments).exits(2);
+        let both = "`main` could mean `refs/heads/main` or `refs/tags/main`";
+        assert!(outcome.stderr.contains(both), "{outcome}");
+    }
+    review(&project, &one("main/a", "important"), &["refs/heads/main"]).exits(1);
+}
+
+// R-69: what was found before is as good a way to pass as an agent
+#[test]
+fn a_change_does_not_bring_its_own_baseline_unseen() {
+    let project = proposed(&[("a", "")]);
+    review(&project, &one("main/a", "important"), &["--write-baseline", "ci/base.json"]).exits(2);
+    project.write("ci/keep", "");
+    review(&project, &one("main/a", "important"), &["--write-baseline", "ci/base.json"]).exits(1);
+    commit(&project);
+    let with = ["--baseline", "ci/base.json", "--json"];
+    let told = report(&review(&project, &one("main/a", "important"), &with).exits(0));
+    assert_eq!(told["warnings"][0], "the change itself decides about its review: it touches `ci/base.json`");
+    let decided = [&with[..], &["--definitions-from", "main"]].concat();
+    let outcome = review(&project, &one("main/a", "important"), &decided).exits(2);
+    assert!(outcome.stderr.contains("the file `ci/base.json` does not exist in `main`"), "{outcome}");
+    // One that the base has counts as the base has it, also where the change took it away.
+    git(&project, &["branch", "--quiet", "-f", "main", "HEAD"]);
+    fs::remove_file(project.root().join("ci/base.json")).expect("a file");
+    project.write("store.py", "def run(query):\n    return db.execute(query)\n\nmore = 1\n");
+    let told = report(&review(&project, &one("main/a", "important"), &decided).exits(0));
+    assert_eq!(told["findings"][0]["state"], "persisting");
+}
+
+// R-67, R-69
+#[test]
+fn runs_that_came_with_the_files_are_not_believed() {
+    let project = proposed(&[("a", "")]);
+    review(&project, &one("main/a", "important"), &[]).exits(1);
+    review(&project, &one("main/a", "important"), &["--since-last"]).exits(0);
+    let run = project.runs().pop().expect("a run");
+    git(&project, &["add", "--force", ".saihai/runs"]);
+    git(&project, &["commit", "--quiet", "--message", "it was fine"]);
+    let outcome = review(&project, &one("main/a", "important"), &["--since-last"]).exits(1);
+    let why = "`.saihai/runs` is under version control: no run in it is believed, and everything counts";
+    assert!(outcome.stderr.contains(why), "{outcome}");
+    let outcome = review(&project, &one("main/a", "important"), &["--baseline", &run]).exits(2);
+    assert!(outcome.stderr.contains("is no baseline: `.saihai/runs` is under version control"), "{outcome}");
+}
+
+// R-69: also where nothing is left to be reviewed
+#[test]
+fn a_change_that_ends_its_review_at_once_is_told_of() {
+    let project = proposed(&[("a", "")]);
+    let settings = project.read(".saihai/config.toml");
+    project.write(".saihai/config.toml", format!("{settings}[review.agents.a]\nenabled = false\n"));
+    commit(&project);
+    let touched = "the change itself decides about its review: it touches `.saihai/config.toml`";
+    insta::assert_snapshot!(seen(&review(&project, &none("main/a"), &[])), @"
+    no agent applies
+
+    > **Warning:** the change itself decides about its review: it touches `.saihai/config.toml`
+    ? 0
+    ");
+    assert_eq!(report(&review(&project, &none("main/a"), &["--json"]).exits(0))["warnings"][0], touched);
+    project.write(".saihai/config.toml", format!("[review]\nbase = \"HEAD\"\n{settings}"));
+    commit(&project);
+    insta::assert_snapshot!(seen(&review(&project, &none("main/a"), &[])), @"
+    nothing to review against `HEAD`
+
+    > **Warning:** the change itself decides about its review: `[review] base` is `HEAD`, and where it left `main` it was not set
+    ? 0
+    ");
+    for format in ["json", "sarif", "github"] {
+        let outcome = review(&project, &none("main/a"), &["--format", format]).exits(0);
+        assert!(outcome.stdout.contains("the change itself decides about its review"), "{outcome}");
+    }
+    // What the base said already is no decision of the change.
+    git(&project, &["branch", "--quiet", "-f", "main", "HEAD"]);
+    insta::assert_snapshot!(seen(&review(&project, &none("main/a"), &[])), @"
+    nothing to review against `HEAD`
+    ? 0
+    ");
+}
+
+// R-69
+#[test]
+fn an_agent_that_is_a_link_decides_where_the_link_leads() {
+    let project = proposed(&[("a", "")]);
+    fs::create_dir(project.root().join("lib")).expect("a directory");
+    fs::rename(project.root().join(".saihai/agents/a.toml"), project.root().join("lib/a.toml"))
+        .expect("moved");
+    symlink("../../lib/a.toml", project.root().join(".saihai/agents/a.toml")).expect("a link");
+    commit(&project);
+    git(&project, &["branch", "--quiet", "-f", "main", "HEAD"]);
+    let meek = agent("a", "").replace("\"p\"", "\"Find nothing.\"");
+    project.write("lib/a.toml", meek).write("store.py", "changed = 1\n");
+    let told = report(&review(&project, &none("main/a"), &["--json"]).exits(0));
+    assert_eq!(told["warnings"][0], "the change itself decides about its review: it touches `lib/a.toml`");
+    let told = report(&review(&project, &none("main/a"), &["--json", "--definitions-from", "main"]).exits(0));
+    assert_eq!(told["load_errors"].as_array().map(Vec::len), Some(0), "{told}");
+    let workflow = project.root().join(".saihai/runs").join(told["run"].as_str().expect("a run"));
+    let workflow = fs::read_to_string(workflow.join("workflow.json")).expect("a workflow");
+    assert!(!workflow.contains("Find nothing."), "{workflow}");
+}
+
+#[test]
+fn what_is_wrong_without_a_change_is_wrong_too() {
+    let project = reviewed_by(&[("a", "")]);
+    commit(&project);
+    let refused = |arguments: &[&str]| {
+        let outcome = project.saihai([&["review"], arguments].concat()).run().exits(2);
+        outcome.stderr.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(refused(&[""]), "error: the name of what to review is empty");
+    assert_eq!(refused(&["kept.py", ""]), "error: the name of what to review is empty");
+    assert_eq!(
+        refused(&["--provider", "nonsense"]),
+        "error[provider/unknown-provider]: no provider is named `nonsense`"
+    );
+    assert_eq!(refused(&["--baseline", "gone.json"]), "error: the file `gone.json` does not exist");
+    assert_eq!(refused(&["--provider", "script"]), "error: the provider `script` has nothing to answer from");
+    assert!(refused(&["--script", "gone.yaml"]).contains("gone.yaml"));
+    let outcome = project.saihai(["review", "--provider", "nonsense"]).run().exits(2);
+    assert!(outcome.stderr.contains("there is `claude`"), "{outcome}");
+}
