@@ -71,8 +71,8 @@ impl Batch<'_> {
 
     /// An issue is not driven any more: it is over, or it pauses.
     pub(super) async fn over(&mut self, number: IssueNumber, mut over: Over) -> Result<(), Error> {
-        self.controls.remove(&number);
-        self.settle(number, &mut over);
+        let begun = self.controls.remove(&number).is_some();
+        self.settle(number, &mut over, begun);
         let hold = over.finish.as_ref().and_then(|finish| finish.hold.clone());
         let directory = over.past.as_ref().map(|past| past.directory.clone());
         if let (Some(hold), Some(directory), 0) = (hold, directory, self.interrupts) {
@@ -214,7 +214,9 @@ impl Batch<'_> {
             let base =
                 result.way.as_deref().and_then(|way| way.split_once("saihai/merge/")).map(|(_, base)| base);
             let waits = base.is_some_and(|base| self.ground.repository.waits_beside(base).unwrap_or(true));
-            result.way = result.way.take().filter(|_| waits);
+            let diverged = base.is_some_and(|base| self.has_diverged(base));
+            let way = result.way.take().filter(|_| waits);
+            result.way = way.map(|way| if diverged { way.replace("--ff-only ", "") } else { way });
         }
         let code = result::exit_code(&self.results);
         let stopped = (self.interrupts > 0).then_some(exit::INTERRUPTED);
@@ -235,6 +237,14 @@ impl Batch<'_> {
             self.streams.note("nothing to do");
         }
         Ok(code)
+    }
+
+    /// Whether a branch holds something that is not part of what was merged beside it.
+    fn has_diverged(&self, base: &str) -> bool {
+        let repository = &self.ground.repository;
+        let tip = |branch: String| repository.tip(&format!("refs/heads/{branch}")).ok().flatten();
+        let both = tip(format!("saihai/merge/{base}")).zip(tip(base.to_owned()));
+        both.is_some_and(|(beside, base)| !repository.holds(&beside, &base).unwrap_or(true))
     }
 
     pub(super) fn say(&mut self, line: &str) {
