@@ -163,3 +163,91 @@ fn nothing_that_one_agent_sets_up_runs_while_the_work_of_another_is_handed_over(
     git(&scene.project, &["status", "--short"]);
     assert!(ran().contains(&"fsmonitor".to_owned()), "{:?}", ran());
 }
+
+// I-27, case 9: what only mentions an issue depends on nothing, and one of another repository is warned of
+#[test]
+fn prose_code_comments_quotes_and_other_repositories_hold_nobody_back() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        let bodies = [
+            "No longer blocked by #5",
+            "This needs work, see #9",
+            "```\nBlocked by #5\n```",
+            "<!-- Depends on #5 -->",
+            "> Blocked by #5",
+            "Depends on o/r#12",
+        ];
+        for (number, body) in (11..).zip(bodies) {
+            state.issue(number, "N", &["saihai"]).body = body.to_owned();
+        }
+        state.issue(5, "Open", &[]);
+        state.issue(9, "Open", &[]);
+    });
+    let listed = scene.work(&["--label", "saihai", "--list", "--json"]).exits(0);
+    let after: Vec<_> = listed.json().iter().map(|item| item["after"].clone()).collect();
+    assert_eq!(after, vec![serde_json::json!([]); 6], "{listed}");
+    let outcome = scene.work(&LABELLED).exits(0);
+    assert_eq!(outcomes(&outcome).len(), 6, "{outcome}");
+    let done = |row: &String| row.ends_with("pr-created");
+    assert!(outcomes(&outcome).iter().all(done), "{outcome}");
+    let warning = "warning: #16 depends on o/r#12, which is not followed";
+    assert_eq!(outcome.stderr.matches("which is not followed").count(), 1, "{outcome}");
+    assert!(outcome.stderr.contains(warning), "{outcome}");
+}
+
+// Case 21: on the forge
+#[test]
+fn a_title_is_text_in_commit_pull_request_and_table() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(7, "$(touch x) `y` \"z\" ; \n --force", &["saihai"]);
+    });
+    let outcome = scene.work(&LABELLED).exits(0);
+    let title = "$(touch x) `y` \"z\" ; --force";
+    assert_eq!(scene.server.state().pull_requests[&8].title, format!("{title} (#7)"));
+    assert_eq!(scene.remote(&["log", "-1", "--format=%s", "feature/issue-7"]), format!("{title} (#7)"));
+    let plan = outcome.stderr.lines().find(|line| line.starts_with("#7 ")).unwrap_or_default();
+    assert!(plan.contains("$(touch x) `y` \"z\" ;") && plan.contains("--force"), "{outcome}");
+    let files = scene.remote(&["ls-tree", "-r", "--name-only", "feature/issue-7"]);
+    assert!(files.lines().all(|file| file != "x"), "{files}");
+    assert!(!scene.project.root().join("x").exists());
+}
+
+// I-40: what each gate shows, where it is known what a turn costs
+#[test]
+fn each_gate_shows_item_base_turns_and_cost_and_the_later_ones_the_commit_and_its_files() {
+    let project = super::repository("");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    super::commit(&project);
+    let agent = project.home().join("agent.sh");
+    std::fs::write(&agent, "#!/bin/sh\ncat > /dev/null\necho x > fixed.txt\necho '[STEP:0]'\n").expect("it");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&agent, mode).expect("it can be run");
+    let own = project.home().join(".config/saihai");
+    std::fs::create_dir_all(&own).expect("a directory");
+    let settings = format!(
+        "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\", \"edit\"]\nprice = {{turn = 0.5}}\n",
+        agent.display()
+    );
+    std::fs::write(own.join("config.toml"), settings).expect("settings");
+    let base = git(&project, &["rev-parse", "main"]);
+    let about = format!("#7 | #7 Login fails, from `main` at {}", &base[..10]);
+    let gates = ["pre-loop", "post-completion", "before-pr"];
+    for gate in gates {
+        let parked = project.saihai(["work"]).run().exits(6);
+        assert!(parked.stdout.contains(&format!("an answer at `{gate}`")), "{parked}");
+        assert!(parked.stdout.contains(&about), "{parked}");
+        if gate == "pre-loop" {
+            assert!(
+                parked.stdout.contains("#7 | 0 of at most 20 turns, $0.0000 of at most $10.0000"),
+                "{parked}"
+            );
+            assert_eq!(branches(&project), ["main"]);
+        } else {
+            let commit = git(&project, &["rev-parse", "feature/issue-7"]);
+            let shown = format!("#7 | commit {commit}, 1 turn, $0.5000\n#7 |   fixed.txt");
+            assert!(parked.stdout.contains(&shown), "{parked}");
+        }
+        let run = project.runs()[0].clone();
+        project.saihai(["answer", &run, "yes"]).run().exits(0);
+    }
+    assert_eq!(outcomes(&project.saihai(["work"]).run().exits(0)), ["#7 branch-ready"]);
+}
