@@ -11,6 +11,7 @@ mod checkout;
 pub(crate) mod command;
 mod fetch;
 mod filters;
+mod running;
 mod tracked;
 
 use std::collections::BTreeSet;
@@ -26,7 +27,7 @@ use sha2::{Digest as _, Sha256};
 use self::filters::Setting;
 
 pub(crate) use changed::{Changed, Section};
-pub use command::Environment;
+pub use command::{Environment, end_all};
 pub use tracked::Tracked;
 
 /// A repository, reached through the git program.
@@ -51,6 +52,14 @@ pub enum Error {
         command: String,
         /// What it said.
         said: String,
+    },
+    /// It was ended before it had done it.
+    #[error("`git {command}` was ended: {why}")]
+    Ended {
+        /// The command, without its flags.
+        command: String,
+        /// Why.
+        why: &'static str,
     },
     /// It said something we cannot read.
     #[error("what `git {command}` said cannot be understood")]

@@ -62,7 +62,9 @@ impl Repository {
             let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
             remote.speak(&private, "fetch", &flags).map_err(|error| match error {
                 git::Error::Refused { said, .. } => Error::Unreachable { said },
-                other @ (git::Error::Missing(_) | git::Error::Unreadable { .. }) => other.into(),
+                other @ (git::Error::Missing(_)
+                | git::Error::Unreadable { .. }
+                | git::Error::Ended { .. }) => other.into(),
             })?;
         }
         self.insist_on_objects(branch, &commit)?;
