@@ -277,7 +277,7 @@ impl<'a> Watch<'a> {
         self.take_frame_away();
         match self.interrupts {
             1 => self.streams.err.line("stopping; once more to end at once"),
-            2 => {}
+            2 => saihai::end_all_git(),
             _ => return true,
         }
         false

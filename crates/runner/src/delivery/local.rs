@@ -25,8 +25,9 @@ const SHOWN: usize = 20;
 
 impl Delivering {
     pub(super) fn worktree(&self) -> Result<Outcome, Broken> {
-        let shared = self.means.repository.shared()?;
         let placed = self.place(self.ours)?;
+        // After it: git itself writes configuration for a worktree of a sparse checkout.
+        let shared = self.means.repository.shared()?;
         let rescued = match &placed {
             Placed::Continued(worktree) => self.kept_before(worktree)?,
             Placed::Created(_) | Placed::Recreated(_) | Placed::Refused(_) => None,

@@ -96,8 +96,8 @@ async fn plant(tree: OwnTree, repository: Arc<Repository>, deed: Deed) -> Outcom
     // Nobody else has a branch of this name, unless we have made it before a crash.
     let ours = if deed.look_up { Ours::ByJournal } else { Ours::ByTrailers };
     let planting = tokio::task::spawn_blocking(move || {
-        let shared = repository.shared()?;
-        Ok(came_of(tree.place(&repository, &deed.run, ours)?, &shared, None))
+        let placed = tree.place(&repository, &deed.run, ours)?;
+        Ok(came_of(placed, &repository.shared()?, None))
     });
     match planting.await {
         Ok(came) => came.unwrap_or_else(Broken::outcome),

@@ -1,10 +1,11 @@
 //! The one place where the git program is started.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
 use super::Error;
+pub use super::running::end_all;
+pub(crate) use super::running::{Seat, run};
 
 /// The variables a person started us with; what git is told of them is decided here.
 #[derive(Clone)]
@@ -83,25 +84,12 @@ const COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// What it printed; an error with what it complained of where it refused.
 pub(crate) fn output(git: &mut Command, named: &str) -> Result<Vec<u8>, Error> {
-    judge(git.output().map_err(Error::Missing)?, named)
+    judge(run(git, named, None, Seat::Apart)?, named)
 }
 
 /// As [`output`], with something to read.
 pub(crate) fn feed(git: &mut Command, named: &str, input: &[u8]) -> Result<Vec<u8>, Error> {
-    judge(fed(git, input)?, named)
-}
-
-/// Runs git with something to read.
-pub(crate) fn fed(git: &mut Command, input: &[u8]) -> Result<Output, Error> {
-    let git = git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = git.spawn().map_err(Error::Missing)?;
-    let mut pipe = child.stdin.take().expect("its input is a pipe");
-    let output = std::thread::scope(|scope| {
-        // A child that stops reading says why on its own.
-        scope.spawn(move || pipe.write_all(input).ok());
-        child.wait_with_output()
-    });
-    output.map_err(Error::Missing)
+    judge(run(git, named, Some(input), Seat::Apart)?, named)
 }
 
 /// What a git that has ended printed, or complained of.

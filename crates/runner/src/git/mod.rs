@@ -13,6 +13,7 @@ mod committed;
 mod fetch;
 mod filters;
 mod naming;
+mod running;
 mod tracked;
 
 use std::collections::BTreeSet;
@@ -28,7 +29,7 @@ use sha2::{Digest as _, Sha256};
 use self::filters::Setting;
 
 pub(crate) use changed::{Changed, Section};
-pub use command::Environment;
+pub use command::{Environment, end_all};
 pub(crate) use committed::{Below, Committed, Followed};
 pub(crate) use naming::Branch;
 pub use tracked::Tracked;
@@ -67,6 +68,14 @@ pub enum Error {
     /// The inside of a repository, in which no files of a project are.
     #[error("`{}` is a bare repository, or the inside of one: no files are checked out there", .0.display())]
     Bare(PathBuf),
+    /// It was ended before it had done it.
+    #[error("`git {command}` was ended: {why}")]
+    Ended {
+        /// The command, without its flags.
+        command: String,
+        /// Why.
+        why: &'static str,
+    },
     /// It said something we cannot read.
     #[error("what `git {command}` said cannot be understood")]
     Unreadable {

@@ -106,6 +106,12 @@ pub enum Error {
         /// Each as it was written, and what is wrong with it.
         wrong: Vec<(String, &'static str)>,
     },
+    /// Git would wait for them for ever.
+    #[error("a pipe is in the place of a file that git reads: {}", named(.paths))]
+    Pipes {
+        /// Where.
+        paths: Vec<PathBuf>,
+    },
     /// The lock of an item is not ours any more.
     #[error("lock-lost: `{}` was removed or replaced while the item was worked on", .path.display())]
     LockLost {
@@ -194,6 +200,7 @@ impl Error {
             }
             Self::TemporaryInside { .. } => "set TMPDIR to a directory elsewhere".to_owned(),
             Self::NotCopied { .. } => "correct `copy_files`".to_owned(),
+            Self::Pipes { .. } => "remove it, or put back what was there".to_owned(),
             Self::Moved { .. } => "try again".to_owned(),
             Self::Link { .. }
             | Self::LockLost { .. }
@@ -207,7 +214,7 @@ impl Error {
     pub fn lasts(&self) -> Lasts {
         match self {
             // Why git itself refuses is not told apart: whatever it is, trying again costs no turn.
-            Self::Git(git::Error::Missing(_) | git::Error::Refused { .. })
+            Self::Git(git::Error::Missing(_) | git::Error::Refused { .. } | git::Error::Ended { .. })
             | Self::Moved { .. }
             | Self::IndexLocked { .. }
             | Self::Unreachable { .. }
@@ -219,6 +226,7 @@ impl Error {
             | Self::NoBranch { .. }
             | Self::NotOnServer { .. }
             | Self::InTheWay { .. }
+            | Self::Pipes { .. }
             | Self::TemporaryInside { .. }
             | Self::Link { .. } => Lasts::UntilMended,
             Self::NotARepository { .. }

@@ -65,7 +65,8 @@ impl Repository {
                 other @ (git::Error::Missing(_)
                 | git::Error::Unreadable { .. }
                 | git::Error::Ambiguous { .. }
-                | git::Error::Bare(_)) => other.into(),
+                | git::Error::Bare(_)
+                | git::Error::Ended { .. }) => other.into(),
             })?;
         }
         self.insist_on_objects(branch, &commit)?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::refs::Seen;
 use super::snapshot::Files;
 use super::{Base, Error, Item, ItemLock, Keep, Problem, Repository, Rescued, Worktree, inspect, lists};
+use crate::git::command::{Seat, judge, run};
 use crate::repository::private::Private;
 
 /// What is to be made of a worktree.
@@ -61,6 +62,7 @@ impl Repository {
     pub fn finalize(&self, finalizing: Finalizing<'_>, lock: &ItemLock) -> Result<Finalized, Error> {
         let Finalizing { worktree, base, .. } = finalizing;
         let item = &worktree.item;
+        self.refuse_pipes(Some(worktree.path()))?;
         let private = Private::make(self, None)?;
         let on = self.branch_of(&worktree.registered)?;
         let tip = self.tip(&item.reference())?;
@@ -122,6 +124,7 @@ impl Repository {
         copied: &[String],
         secrets: &[Vec<u8>],
     ) -> Result<Finalized, Error> {
+        self.refuse_pipes(None)?;
         let private = Private::make(self, None)?;
         let failed = |problem| Ok(Finalized::Failed { problem, rescued: None });
         let Some(tip) = self.tip(&item.reference())? else {
@@ -175,7 +178,11 @@ impl Repository {
         if self.frozen.signs {
             arguments.push("-S");
         }
-        let commit = private.feed("commit-tree", arguments, message.as_bytes())?;
+        let mut git = private.command("commit-tree");
+        git.args(arguments);
+        // Who signs may have to ask for the words that open a key.
+        let seat = if self.frozen.signs { Seat::AtTerminal } else { Seat::Apart };
+        let commit = judge(run(&mut git, "commit-tree", Some(message.as_bytes()), seat)?, "commit-tree")?;
         Ok(String::from_utf8_lossy(&commit).trim_end().to_owned())
     }
 

@@ -7,7 +7,7 @@ use super::refs::Seen;
 use super::scratch::Scratch;
 use super::turnstile::Turnstile;
 use super::{Base, Error, Item, ItemLock, Repository, lists};
-use crate::git::command::judge;
+use crate::git::command::{Seat, judge, run};
 
 /// What is merged into what.
 #[derive(Debug, Clone, Copy)]
@@ -234,7 +234,7 @@ impl Repository {
         git.args(["--write-tree", "-z", "--name-only", "--no-messages", into, commit]);
         // How files of a kind are merged is what the branch says that they are merged into.
         git.envs([("GIT_ATTR_SOURCE", into)]);
-        let output = git.output().map_err(crate::git::Error::Missing)?;
+        let output = run(&mut git, "merge-tree", None, Seat::Apart)?;
         if output.status.code() == Some(1) {
             let files = lists::split(&output.stdout).skip(1).map(|path| lists::path(path).to_owned());
             return Ok(Together::Conflict(files.collect()));

@@ -26,6 +26,7 @@ mod landed;
 mod lists;
 mod merge;
 mod momentary;
+mod pipes;
 mod place;
 mod private;
 mod problem;
@@ -79,6 +80,7 @@ pub struct Repository {
 impl Repository {
     /// The repository that `root` is in, with the user's configuration as it is now: before the first agent, that is.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self, Error> {
+        pipes::refuse_at(root)?;
         let said = |arguments: &[&str]| discover(root, environment, arguments);
         match said(&["--is-bare-repository"]) {
             Ok(bare) if bare == "true" => return Err(Error::Bare { path: root.to_owned() }),

@@ -124,6 +124,7 @@ impl Repository {
     /// Makes the branch and the worktree of an item, or finds them again.
     pub fn place(&self, placing: Placing<'_>) -> Result<Placed, Error> {
         let item = placing.item;
+        self.refuse_pipes(None)?;
         self.check_branch(item)?;
         let path = item.worktree(&self.worktree_root(placing.worktree_root)?);
         let tip = self.tip(&item.reference())?;

@@ -6,8 +6,7 @@ use std::process::Command;
 
 use super::momentary::{Kind, Momentary};
 use super::{Error, Repository, regular};
-use crate::git;
-use crate::git::command::{feed, judge, output};
+use crate::git::command::{Seat, feed, judge, output, run};
 
 /// A git directory that nobody else can write, made for one occasion and gone with it. Git sees the repository's objects
 /// and the files of one directory through it, and nothing of the repository's configuration, hooks, refs and index.
@@ -121,7 +120,7 @@ impl<'a> Private<'a> {
         command: &str,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<bool, Error> {
-        let output = self.command(command).args(arguments).output().map_err(git::Error::Missing)?;
+        let output = run(self.command(command).args(arguments), command, None, Seat::Apart)?;
         if output.status.code() == Some(1) {
             return Ok(false);
         }

@@ -47,6 +47,7 @@ impl Repository {
         if worktree.is_unfinished() {
             return Ok(Rescued { reference: None, left: Vec::new() });
         }
+        self.refuse_pipes(Some(worktree.path()))?;
         let head = self.tip(&self.head_name(&worktree.registered))?;
         let over = head.as_deref().unwrap_or(base);
         let private = Private::make(self, None)?;
@@ -121,9 +122,20 @@ impl Repository {
 
     /// The tree of the worktree's own index; nothing where it cannot be made, as in the middle of a merge.
     fn staged(&self, worktree: &Worktree) -> Result<Option<String>, Error> {
+        if std::fs::read_dir(worktree.directory()).is_err() {
+            return Ok(None);
+        }
+        match self.own_index(worktree)?.line("write-tree", [""; 0]) {
+            Ok(tree) => Ok(Some(tree)),
+            Err(Error::Git(crate::git::Error::Refused { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A copy of the worktree's own index.
+    pub(super) fn own_index(&self, worktree: &Worktree) -> Result<Private<'_>, Error> {
         let private = Private::make(self, None)?;
-        let directory = worktree.directory();
-        let Ok(entries) = std::fs::read_dir(directory) else { return Ok(None) };
+        let entries = std::fs::read_dir(worktree.directory()).into_iter().flatten();
         for entry in entries.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
@@ -133,11 +145,7 @@ impl Repository {
                 copied.map_err(Error::file("copy", &entry.path()))?;
             }
         }
-        match private.line("write-tree", [""; 0]) {
-            Ok(tree) => Ok(Some(tree)),
-            Err(Error::Git(crate::git::Error::Refused { .. })) => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(private)
     }
 
     /// Commits that HEAD has been at and that no ref holds.

@@ -48,7 +48,7 @@ const INERT_SECTIONS: [&str; 14] = [
     "index.",
 ];
 /// Keys of other sections that start nothing.
-const INERT_KEYS: [&str; 17] = [
+const INERT_KEYS: [&str; 20] = [
     "core.autocrlf",
     "core.bare",
     "core.bigfilethreshold",
@@ -61,9 +61,12 @@ const INERT_KEYS: [&str; 17] = [
     "core.quotepath",
     "core.repositoryformatversion",
     "core.safecrlf",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
     "core.symlinks",
     "core.untrackedcache",
     "extensions.objectformat",
+    "extensions.worktreeconfig",
     "init.defaultbranch",
     "commit.gpgsign",
 ];
@@ -71,6 +74,7 @@ const INERT_KEYS: [&str; 17] = [
 impl Repository {
     /// What all worktrees share now.
     pub fn shared(&self) -> Result<Shared, Error> {
+        self.refuse_pipes(None)?;
         let mut shared = Shared::default();
         let mut files = vec![("config".to_owned(), self.common.join("config"))];
         files.push(("config.worktree".to_owned(), self.common.join("config.worktree")));

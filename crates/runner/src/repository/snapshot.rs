@@ -7,7 +7,8 @@ use super::copied::Copied;
 use super::momentary::{Kind, Momentary};
 use super::private::Private;
 use super::{Error, Repository, Worktree, lists};
-use crate::git::command::{fed, judge};
+use crate::git;
+use crate::git::command::{Seat, judge, run};
 
 /// The files of a worktree as a tree of git. The index of the worktree is not looked at: whatever an agent marked there
 /// as unchanged or to be skipped is seen all the same.
@@ -48,6 +49,7 @@ impl Repository {
         private.holds("update-index", ["-q", "--refresh"])?;
         let gitlinks = gitlinks(&private)?;
         let changed = private.run("ls-files", ["-z", "--modified", "--deleted"])?;
+        let left_out = self.left_out(&private, worktree)?;
         let others = private.run("ls-files", ["-z", "--others", "--exclude-standard"])?;
         let hidden = match files {
             Files::Visible => Vec::new(),
@@ -56,14 +58,20 @@ impl Repository {
         let is_gitlink = |path: &[u8]| gitlinks.contains(path);
         // What git tracks was not copied, or an agent has committed it: that is for whoever delivers to see.
         let others = lists::split(&others).filter(|path| !copied.holds(path));
-        let paths: BTreeSet<&[u8]> =
-            lists::split(&changed).chain(others).chain(lists::split(&hidden)).collect();
+        let paths: BTreeSet<&[u8]> = lists::split(&changed)
+            .filter(|path| !left_out.contains(*path))
+            .chain(others)
+            .chain(lists::split(&hidden))
+            .collect();
         let (embedded, paths): (Vec<&[u8]>, Vec<&[u8]>) =
             paths.into_iter().filter(|path| !is_gitlink(path)).partition(|path| path.ends_with(b"/"));
         let (special, paths): (Vec<&[u8]>, Vec<&[u8]>) =
             paths.into_iter().partition(|path| is_special(&worktree.path().join(lists::path(path))));
         let flags = ["--add", "--remove", "--replace", "-z", "--stdin"];
         private.feed("update-index", flags, &lists::join(paths))?;
+        // The index goes to the worktree, where it says so again the next time.
+        let marked = lists::join(left_out.iter().map(Vec::as_slice));
+        private.feed("update-index", ["--skip-worktree", "-z", "--stdin"], &marked)?;
         let tree = private.line("write-tree", [""; 0])?;
         let embedded = embedded.into_iter().map(|path| lists::path(path).to_owned()).collect();
         let special = special.into_iter().map(|path| lists::path(path).to_owned()).collect();
@@ -71,6 +79,23 @@ impl Repository {
             std::fs::read_dir(worktree.path().join(path)).is_ok_and(|mut inner| inner.next().is_some())
         });
         Ok(Snapshot { embedded, filled: filled.collect(), special, private, tree })
+    }
+
+    /// Files that are missing because a sparse checkout leaves them out, as the worktree's own index says: nobody has deleted them.
+    fn left_out(&self, private: &Private<'_>, worktree: &Worktree) -> Result<BTreeSet<Vec<u8>>, Error> {
+        let missing = private.run("ls-files", ["-z", "--deleted"])?;
+        if missing.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let marked = match self.own_index(worktree)?.run("ls-files", ["-z", "-t"]) {
+            Ok(marked) => marked,
+            // It cannot be read: then it says nothing.
+            Err(Error::Git(git::Error::Refused { .. })) => return Ok(BTreeSet::new()),
+            Err(error) => return Err(error),
+        };
+        let marked: BTreeSet<&[u8]> =
+            lists::split(&marked).filter_map(|entry| entry.strip_prefix(b"S ")).collect();
+        Ok(lists::split(&missing).filter(|path| marked.contains(path)).map(<[u8]>::to_vec).collect())
     }
 
     /// Files that are ignored now, but would not be by the rules of a commit.
@@ -103,7 +128,7 @@ impl Repository {
         let mut git = private.command("check-ignore");
         // It refuses to take paths literally, as all others do.
         git.env_remove("GIT_LITERAL_PATHSPECS").args(["-z", "--no-index", "--stdin"]);
-        let output = fed(&mut git, &input)?;
+        let output = run(&mut git, "check-ignore", Some(&input), Seat::Apart)?;
         // None of them.
         if output.status.code() == Some(1) {
             return Ok(BTreeSet::new());

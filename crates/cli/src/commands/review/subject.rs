@@ -166,7 +166,7 @@ fn plain(path: &Path) -> PathBuf {
 pub(super) fn refusal(error: SubjectError) -> Error {
     let message = sentence(&error);
     match error {
-        SubjectError::Git(GitError::Missing(_)) => Error::unavailable(message),
+        SubjectError::Git(GitError::Missing(_) | GitError::Ended { .. }) => Error::unavailable(message),
         SubjectError::NoRepository(_) => Error::usage(message).hint("name files to review them whole"),
         SubjectError::NoRevision(_) => {
             Error::usage(message).hint("`git fetch` brings revisions of the remote")

@@ -319,3 +319,36 @@ fn a_filter_of_the_users_own_is_used() {
     assert_eq!(fs::read_to_string(worktree.path().join("x.up")).unwrap(), "loud\n");
     assert_eq!(again, ready.commit);
 }
+
+// Git opens all of these by itself, and would wait for somebody to write into them.
+#[test]
+fn a_pipe_where_git_reads_is_named_and_not_waited_for() {
+    let work = Work::new();
+    work.write("n", "1\n").write("sub/n", "1\n");
+    let (files, common) = (work.worktree.path(), work.scene.made.root().join(".git"));
+    let inside = [".gitignore", ".gitattributes", "sub/.gitignore"].map(|name| files.join(name));
+    let shared = [
+        "packed-refs",
+        "config",
+        "objects/info/alternates",
+        "worktrees/issue-7/HEAD",
+        "refs/heads/feature/issue-7",
+        "logs/refs/heads/feature/issue-7",
+    ];
+    let shared = shared.map(|name| common.join(name));
+    for path in inside.iter().chain(&shared) {
+        let was_there = fs::rename(path, work.scene.beside("aside")).is_ok();
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success(), "{}", path.display());
+        let said = format!("a pipe is in the place of a file that git reads: `{}`", path.display());
+        let error = work.try_finalize(&[]).unwrap_err();
+        assert_eq!((error.to_string(), error.lasts()), (said.clone(), Lasts::UntilMended));
+        if shared.contains(path) {
+            assert_eq!(work.scene.open().unwrap_err().to_string(), said);
+        }
+        fs::remove_file(path).unwrap();
+        if was_there {
+            fs::rename(work.scene.beside("aside"), path).unwrap();
+        }
+    }
+    assert_eq!(work.ready().files, [Path::new("n"), Path::new("sub/n")]);
+}

@@ -9,6 +9,7 @@ mod merging;
 mod opening;
 mod placing;
 mod pushing;
+mod sparse;
 mod sweeping;
 
 use std::fs;
@@ -143,6 +144,10 @@ impl Work {
     }
 
     fn finalize_without(&self, secrets: &[&str]) -> Finalized {
+        self.try_finalize(secrets).unwrap()
+    }
+
+    fn try_finalize(&self, secrets: &[&str]) -> Result<Finalized, Error> {
         let secrets: Vec<Vec<u8>> = secrets.iter().map(|secret| secret.as_bytes().to_vec()).collect();
         let finalizing = Finalizing {
             worktree: &self.worktree,
@@ -152,7 +157,7 @@ impl Work {
             copied: &self.copied,
             secrets: &secrets,
         };
-        self.repository.finalize(finalizing, &self.lock).unwrap()
+        self.repository.finalize(finalizing, &self.lock)
     }
 
     #[track_caller]

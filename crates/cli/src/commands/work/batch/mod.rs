@@ -403,7 +403,11 @@ impl<'a> Batch<'a> {
                 self.leave_waiting();
                 false
             }
-            2 => false,
+            // What it does for an issue is found undone, or done, the next time.
+            2 => {
+                saihai::end_all_git();
+                false
+            }
             _ => true,
         }
     }

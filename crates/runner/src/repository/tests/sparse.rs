@@ -1,0 +1,46 @@
+//! Sparse checkouts: files that are not there because nobody wants them there.
+
+use super::*;
+
+fn scene() -> Scene {
+    let scene = Scene::new();
+    scene.made.write("app/a", "a\n").write("app/gone", "a\n").write("docs/d", "d\n").commit("more");
+    scene.git(&["sparse-checkout", "set", "app"]);
+    scene
+}
+
+// I-48
+#[test]
+fn files_that_a_sparse_checkout_leaves_out_are_not_deleted() {
+    let stashes: fn(&Work) = |work| {
+        work.write("app/z", "z\n").git(&["stash", "--quiet", "--include-untracked"]);
+        work.git(&["stash", "pop", "--quiet"]);
+    };
+    let narrows: fn(&Work) = |work| {
+        work.git(&["sparse-checkout", "set", "app"]);
+        work.write("app/z", "z\n");
+    };
+    for agent in [stashes, narrows] {
+        let work = Work::on(scene());
+        assert!(work.worktree.path().join("docs/d").exists(), "an agent begins with all files");
+        agent(&work);
+        assert!(!work.worktree.path().join("docs/d").exists(), "git has taken it away");
+        fs::remove_file(work.worktree.path().join("app/gone")).unwrap();
+        assert_eq!(work.ready().files, [Path::new("app/gone"), Path::new("app/z")]);
+        // Nor the next time, by the index that the worktree was given.
+        work.write("app/a", "b\n");
+        assert_eq!(work.ready().files, ["app/a", "app/gone", "app/z"].map(Path::new));
+        assert_eq!(work.git(&["status", "--porcelain"]), "");
+    }
+}
+
+// I-38
+#[test]
+fn a_worktree_of_a_sparse_checkout_brings_nothing_that_starts_a_program() {
+    let scene = scene();
+    let before = scene.repository().shared().unwrap();
+    scene.place(8);
+    let changes = before.changes(&scene.repository().shared().unwrap());
+    assert!(!changes.is_empty(), "git writes configuration for it");
+    assert_eq!(changes.into_iter().filter(|change| change.executes).collect::<Vec<_>>(), []);
+}
