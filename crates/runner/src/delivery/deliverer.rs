@@ -212,10 +212,13 @@ impl Broken {
                     return Outcome::Failed(Failure { until: *until, ..failure });
                 }
                 ForgeError::NoRights { .. } => FailureClass::Auth,
-                ForgeError::NotFound { .. }
-                | ForgeError::Refused { .. }
-                | ForgeError::HeadMoved { .. }
-                | ForgeError::IsPullRequest(_) => return done("forge", [("why", json!(message))]),
+                // What a forge refuses now it may take later: nothing of what was paid for is given up (I-72).
+                ForgeError::Refused { .. } => {
+                    return Outcome::Waiting { reason: format!("forge: {message}") };
+                }
+                ForgeError::NotFound { .. } | ForgeError::HeadMoved { .. } | ForgeError::IsPullRequest(_) => {
+                    return done("forge", [("why", json!(message))]);
+                }
             },
         };
         failed(class, &message)

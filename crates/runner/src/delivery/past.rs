@@ -81,7 +81,8 @@ pub struct Came {
 }
 
 impl Past {
-    /// All runs on an issue, the newest first. One that cannot be read is left out: its branch then counts by what stands on it.
+    /// All runs on an issue, the newest first. One that cannot be read is there with why: what it has cost and handed over is not
+    /// known, so nobody may take it for nothing (I-71).
     ///
     /// # Errors
     /// The directory of runs cannot be read.
@@ -90,7 +91,7 @@ impl Past {
         source: IssueSource,
         issue: IssueNumber,
         home: Option<&RepositoryName>,
-    ) -> Result<Vec<Self>, Error> {
+    ) -> Result<Vec<Result<Self, Error>>, Error> {
         // Issues of one number in two repositories are two issues.
         let is_meant = |assignment: &Assignment| {
             let elsewhere = home.zip(assignment.home.as_ref()).is_some_and(|(home, of)| home != of);
@@ -99,8 +100,18 @@ impl Past {
         let slug = format!("-{}", issue.slug());
         let mut found = Vec::new();
         for directory in runs.named(&slug)? {
-            let read = Self::read(&directory).ok().flatten();
-            found.extend(read.filter(|past| is_meant(&past.assignment)));
+            match Self::read(&directory) {
+                Ok(past) => found.extend(past.filter(|past| is_meant(&past.assignment)).map(Ok)),
+                // Its beginning may say that it is about something else.
+                Err(error) => {
+                    let began = directory.start().map(|start| Placement::of(&start));
+                    let is_meant = began.map_or(true, |placement| match placement {
+                        Some(Placement::Issue(assignment)) => is_meant(&assignment),
+                        Some(Placement::Own { .. }) | None => false,
+                    });
+                    found.extend(is_meant.then_some(Err(error)));
+                }
+            }
         }
         Ok(found)
     }
@@ -174,6 +185,8 @@ impl Past {
                 let (code, about) = reason.split_once(' ').unwrap_or((reason, ""));
                 let outcome = if code == "not-ours" { WorkOutcome::Blocked } else { WorkOutcome::Failed };
                 let why = self.deeds.why().filter(|_| about.is_empty()).unwrap_or(about);
+                // Some say the word themselves.
+                let why = why.strip_prefix(code).and_then(|why| why.strip_prefix(": ")).unwrap_or(why);
                 (outcome, Some(if why.is_empty() { code.to_owned() } else { format!("{code}: {why}") }))
             }
             Ending::Declined => (WorkOutcome::Declined, None),

@@ -64,7 +64,11 @@ impl Repository {
         let private = Private::make(self, None)?;
         let on = self.branch_of(&worktree.registered)?;
         let tip = self.tip(&item.reference())?;
-        let Some(tip) = tip.filter(|_| on.as_deref() == Some(&item.reference())) else {
+        let is_on_its_own = on.as_deref() == Some(&item.reference());
+        let Some(tip) = tip.filter(|_| is_on_its_own) else {
+            if is_on_its_own {
+                return self.fail(finalizing, Problem::BranchGone { branch: item.branch() });
+            }
             let on = on.map(|on| on.strip_prefix("refs/heads/").unwrap_or(&on).to_owned());
             return self.fail(finalizing, Problem::BranchChanged { on });
         };

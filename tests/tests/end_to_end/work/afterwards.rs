@@ -123,3 +123,19 @@ fn a_repository_in_the_settings_is_no_flag() {
     let both = work(&project, &["--auto"]).run().exits(2);
     assert!(both.stderr.contains("source"), "{both}");
 }
+
+// What is finished and pushed waits for a forge that refuses it now; the next call looks, and pays for nothing.
+#[test]
+fn a_refusal_that_passes_costs_no_second_turn() {
+    let scene = scene(&writes("fixed.txt"));
+    let refusal = Wrong::Status(422, "was submitted too quickly".to_owned());
+    scene.server.goes_wrong("POST", "/repos/me/tool/pulls", refusal, 1);
+    let outcome = scene.work(&LABELLED).exits(6);
+    assert_eq!(outcomes(&outcome), ["#7 waiting"], "{outcome}");
+    assert!(outcome.stdout.contains("was submitted too quickly"), "{outcome}");
+    assert!(outcome.stdout.contains("#7: then the same command goes on with it"), "{outcome}");
+    assert_eq!(outcomes(&scene.work(&LABELLED).exits(0)), ["#7 pr-created"]);
+    let asked = scene.project.journal().asked();
+    assert_eq!(asked.values().sum::<usize>(), 1, "{asked:?}");
+    assert_eq!(scene.project.runs().len(), 1);
+}

@@ -143,7 +143,7 @@ fn ctrl_c_parks_everything_and_the_next_call_goes_on() {
     call.signal(Signal::INT);
     let outcome = call.finish().exits(3);
     assert_eq!(outcomes(&outcome), ["#1 cancelled", "#2 cancelled"], "{outcome}");
-    assert!(outcome.stdout.contains("`saihai work` goes on with it"), "{outcome}");
+    assert!(outcome.stdout.contains("the same command goes on with it"), "{outcome}");
     let outcome = auto(&project, &["--jobs", "2"]).exits(0);
     assert_eq!(outcomes(&outcome).len(), 3);
     assert_eq!(project.runs().len(), 3);

@@ -224,7 +224,8 @@ fn a_lock_that_is_gone_ends_the_delivery() {
     let project = with("echo x > f; rm $(git rev-parse --git-common-dir)/saihai/issue-7.lock");
     let outcome = auto(&project, &[]).exits(1);
     assert_eq!(outcomes(&outcome), ["#7 failed"]);
-    assert!(outcome.stdout.contains("lock-lost"), "{outcome}");
+    assert!(outcome.stdout.contains("lock-lost: `"), "{outcome}");
+    assert!(!outcome.stdout.contains("lock-lost: lock-lost"), "{outcome}");
     assert_eq!(git(&project, &["rev-parse", "feature/issue-7"]), git(&project, &["rev-parse", "main"]));
 }
 

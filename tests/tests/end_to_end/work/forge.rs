@@ -421,7 +421,7 @@ fn what_may_have_happened_is_looked_up_and_not_repeated_where_nobody_can_say() {
         let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(1);
         assert_eq!(outcomes(&outcome), ["#7 unknown"], "{outcome}");
         assert!(outcome.stdout.contains(why), "{outcome}");
-        assert!(outcome.stdout.contains("look there, then `saihai work` again"), "{outcome}");
+        assert!(outcome.stdout.contains("look there, then the same command again"), "{outcome}");
         assert_eq!(scene.server.state().issues[&7].labels, ["saihai", "saihai:failed"]);
     };
     let again = |scene: &Scene, requests: usize| {

@@ -263,3 +263,38 @@ fn a_later_merge_happens_once_wherever_it_crashes() {
         assert_eq!(merges, 1, "{number}, {fault}");
     }
 }
+
+#[test]
+fn the_way_to_take_merges_in_is_one_that_git_can_go() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let first = auto(&project, &["--merge"]).exits(0);
+    assert!(first.stdout.ends_with("take the merges in: git merge --ff-only saihai/merge/main\n"), "{first}");
+    project.write("other.txt", "x\n");
+    git(&project, &["add", "other.txt"]);
+    git(&project, &["commit", "--quiet", "--message", "another way"]);
+    let again = auto(&project, &["--merge"]).exits(0);
+    assert!(again.stdout.ends_with("take the merges in: git merge saihai/merge/main\n"), "{again}");
+    git(&project, &["merge", "--quiet", "--no-edit", "saihai/merge/main"]);
+}
+
+// I-66: what a person has merged after a conflict is no leftover that somebody has yet to hand over.
+#[test]
+fn what_was_merged_by_hand_after_a_conflict_is_cleaned_up() {
+    let own = "git -c user.name=T -c user.email=t@example.com";
+    let moves = format!("cd ../.. && echo theirs > f && git add f && {own} commit --quiet -m theirs");
+    let project = repository(&format!(
+        "  - {{text: 'Done. [STEP:0]', writes: [{{path: f, content: ours}}], runs: [{{argv: [sh, -c, '{moves}']}}]}}\n"
+    ));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    assert_eq!(outcomes(&auto(&project, &["--merge"]).exits(1)), ["#7 conflict"]);
+    let clean = || project.saihai(["work", "--clean"]).run().exits(0).stdout;
+    assert!(clean().contains("has not handed it over"), "{}", clean());
+    git(&project, &["merge", "--quiet", "--no-edit", "-X", "ours", "feature/issue-7"]);
+    assert_eq!(outcomes(&auto(&project, &["--merge"]).exits(0)), ["#7 merged"]);
+    let cleaned = clean();
+    assert!(cleaned.trim_end().ends_with(": removed"), "{cleaned}");
+    assert!(!project.root().join(".worktrees/issue-7").exists());
+}

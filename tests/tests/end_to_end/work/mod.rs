@@ -18,6 +18,7 @@ mod passing;
 mod refused;
 mod stopped;
 mod told;
+mod unread;
 mod watching;
 mod whole;
 

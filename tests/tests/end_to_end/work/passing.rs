@@ -56,7 +56,7 @@ fn a_commit_or_merge_that_cannot_be_signed_is_made_once_it_can_and_no_turn_is_pa
     assert_eq!(outcomes(&first), ["#7 provider"], "{first}");
     assert!(first.stdout.contains("`git commit-tree` failed: error: gpg failed to sign the data"), "{first}");
     assert!(
-        first.stdout.contains("#7: `saihai work` goes on with this step; no agent is asked again"),
+        first.stdout.contains("#7: the same command goes on with this step; no agent is asked again"),
         "{first}"
     );
     assert_eq!(git(&project, &["rev-parse", "feature/issue-7"]), main, "nothing was committed");

@@ -313,3 +313,15 @@ fn files_that_cannot_be_copied_are_refused_before_anything_is_begun() {
     let warning = "warning: `.env` of `copy_files` is not there, so agents go without\n";
     assert_eq!(outcome.stderr.matches(warning).count(), 1, "{outcome}");
 }
+
+#[test]
+fn a_branch_that_an_agent_removed_is_said_to_be_gone() {
+    let removes = "git update-ref -d refs/heads/feature/issue-7";
+    let project = repository(&format!(
+        "  - {{text: 'Done. [STEP:0]', writes: [{{path: f, content: x}}], runs: [{{argv: [sh, -c, '{removes}']}}]}}\n"
+    ));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(1);
+    assert!(outcome.stdout.contains("branch-changed: branch `feature/issue-7` is gone"), "{outcome}");
+}

@@ -226,3 +226,43 @@ fn watching_begins_what_became_free_or_was_changed_and_says_that_a_source_is_awa
     assert_eq!(outcome.stderr.matches("issues cannot be listed").count(), 1, "{outcome}");
     assert_eq!(scene.project.runs().len(), 3);
 }
+
+// What goes on when it is asked for again goes on by itself here (I-64, I-72).
+#[test]
+fn a_conflict_and_a_provider_that_could_not_serve_go_on_once_they_can() {
+    let own = "git -c user.name=T -c user.email=t@example.com";
+    let moves = format!("cd ../.. && echo theirs > f && git add f && {own} commit --quiet -m theirs");
+    let replies = format!(
+        "  - {{prompt: Collides, text: 'Done. [STEP:0]', writes: [{{path: f, content: ours}}], runs: [{{argv: [sh, -c, '{moves}']}}]}}\n  \
+         - {{prompt: Refused, fail: {{class: auth, message: not now}}}}\n{}",
+        writes("served.txt")
+    );
+    let project = repository(&replies);
+    project.write(".saihai/issues/1.md", "# Collides\n");
+    project.write(".saihai/issues/2.md", "# Refused\n");
+    commit(&project);
+    let mut call = work(&project, &["--auto", "--merge", "--watch", "--every", "15s"]).start();
+    call.wait_for_note("#1 conflict");
+    git(&project, &["rm", "--quiet", "-f", "f"]);
+    git(&project, &["commit", "--quiet", "--message", "out of the way"]);
+    call.wait_for_note("#2 provider");
+    call.wait_for_note("#1 merged");
+    call.wait_for_note("#2 merged");
+    call.signal(Signal::TERM);
+    let outcome = call.finish();
+    assert_eq!(project.runs().len(), 2, "{outcome}");
+}
+
+#[test]
+fn a_file_of_an_issue_that_is_wrong_is_named_while_watching() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let mut call = work(&project, &["--auto", "--watch", "--every", "15s"]).start();
+    call.wait_for_note("#7 branch-ready");
+    project.write(".saihai/issues/8.md", "---\nlables: [x]\n---\n# Wrong\n");
+    call.wait_for_note("issues cannot be listed");
+    call.signal(Signal::TERM);
+    let outcome = call.finish();
+    assert!(outcome.stderr.contains(".saihai/issues/8.md:2:1"), "{outcome}");
+}

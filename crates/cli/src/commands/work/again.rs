@@ -24,7 +24,7 @@ pub(super) enum Before {
 impl Before {
     /// By the last run on an issue and what is asked for now.
     pub(super) fn of(ground: &Ground, issue: &Issue, flags: &Work) -> Self {
-        let past = ground.past(issue).unwrap_or_default();
+        let Ok(past) = ground.past(issue) else { return Self::Told };
         let Some(last) = past.into_iter().find(|past| past.delivers) else { return Self::Nothing };
         if goes_on(&last, ground) {
             return Self::GoesOn { finished: last.finished };
@@ -36,7 +36,9 @@ impl Before {
 
 /// How an issue stands, by the labels that say so on a forge. A folder is only read, so they are shown instead (I-54).
 pub(super) fn standing(ground: &Ground, issue: &Issue) -> &'static [StatusLabel] {
-    let past = ground.past(issue).unwrap_or_default();
+    let Ok(past) = ground.past(issue) else {
+        return WorkOutcome::Unknown.labels(false).unwrap_or_default();
+    };
     let last = past.into_iter().find(|past| past.delivers);
     let came = last.as_ref().and_then(|past| Some((past.came()?.outcome, past.deeds.has(stage::FINALIZE))));
     match came {

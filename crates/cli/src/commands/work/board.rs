@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use saihai_model::{Cost, IssueNumber, Moment};
+use saihai_model::{Cost, IssueNumber, Millis, Moment};
 
 use super::item::Seen;
 use crate::terminal::{Table, cut, visible_line};
@@ -52,6 +52,12 @@ impl Board {
     /// What it has cost.
     pub(super) fn cost(&self, number: IssueNumber) -> Cost {
         self.rows.get(&number).map_or_else(Cost::default, |row| row.cost)
+    }
+
+    /// How long it has been worked on.
+    pub(super) fn time(&self, number: IssueNumber) -> Millis {
+        let since = self.rows.get(&number).and_then(|row| row.since);
+        since.map_or(Millis(0), |since| time::now().since(since))
     }
 
     /// Something has happened in its run.

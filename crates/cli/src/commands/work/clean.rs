@@ -6,6 +6,7 @@ use saihai::delivery::Past;
 use saihai::repository::{CleanedUp, CleaningUp, Item, ItemLock, Repository, Source, Taken};
 use saihai::{Clock, Environment, Runs, State};
 use saihai_config::WorkSettings;
+use saihai_config::delivery::stage;
 use saihai_model::{Ending, IssueNumber, IssueSource};
 use serde::Serialize;
 
@@ -72,7 +73,8 @@ fn leftovers(place: &Place<'_>) -> Result<Vec<(IssueNumber, PathBuf)>, Error> {
         let number = name.and_then(|name| name.strip_prefix("issue-")).and_then(IssueNumber::parse);
         let Some(number) = number else { continue };
         let is_one = |past: &Past| same(&past.assignment.worktree, &path);
-        if path.parent() == Some(&root) || runs_on(place, number)?.iter().any(is_one) {
+        let is_ours = || runs_on(place, number).map_or(true, |runs| runs.iter().any(is_one));
+        if path.parent() == Some(&root) || is_ours() {
             found.push((number, path));
         }
     }
@@ -85,17 +87,24 @@ fn same(one: &Path, other: &Path) -> bool {
 }
 
 /// All runs on issues of a number, the newest first of each source.
-fn runs_on(place: &Place<'_>, number: IssueNumber) -> Result<Vec<Past>, Error> {
+fn runs_on(place: &Place<'_>, number: IssueNumber) -> Result<Vec<Past>, saihai::Error> {
     let mut past = Vec::new();
     for source in [IssueSource::Folder, IssueSource::Github] {
         past.extend(Past::of(&place.runs, source, number, None)?);
     }
-    Ok(past)
+    past.into_iter().collect()
 }
 
 fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Option<Leftover>, Error> {
-    let past: Vec<Past> =
-        runs_on(place, number)?.into_iter().filter(|past| same(&past.assignment.worktree, path)).collect();
+    let past = match runs_on(place, number) {
+        Ok(past) => past,
+        Err(error) => {
+            let (worktree, said) =
+                (path.display().to_string(), format!("kept: a run of it cannot be read: {error}"));
+            return Ok(Some(Leftover { issue: number, worktree, removed: false, said }));
+        }
+    };
+    let past: Vec<Past> = past.into_iter().filter(|past| same(&past.assignment.worktree, path)).collect();
     let last = past.first().map(|past| &past.assignment);
     let prefix = last.map_or(&place.work.branch_prefix, |last| &last.branch_prefix).clone();
     let source = match last.map(|last| last.source) {
@@ -116,7 +125,11 @@ fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Optio
     let Some(past) = past.into_iter().find(|past| past.delivers) else {
         return told(false, "kept: no run of ours knows of it".to_owned());
     };
-    if !matches!(&past.state, State::Ended { ending: Ending::Completed(_) }) {
+    // What a person has merged after a conflict need not be handed over any more.
+    let commit = past.deeds.text(stage::FINALIZE, "commit");
+    let has_merged = |commit| place.repository.has_merged(&past.assignment.base.branch, commit);
+    let is_merged = commit.map(has_merged).transpose().map_err(refused_by_git)?.unwrap_or(false);
+    if !is_merged && !matches!(&past.state, State::Ended { ending: Ending::Completed(_) }) {
         let run = past.directory.id();
         return told(false, format!("kept: run `{run}` has not handed it over"));
     }

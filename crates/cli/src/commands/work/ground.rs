@@ -122,9 +122,10 @@ impl Ground {
         access.map(|access| &access.repository)
     }
 
-    /// What was done about an issue before, the newest first.
-    pub(crate) fn past(&self, issue: &Issue) -> Result<Vec<Past>, Error> {
-        Ok(Past::of(&self.runs(), issue.source, issue.number, self.home())?)
+    /// What was done about an issue before, the newest first. A run that cannot be read is an error: it may have cost something
+    /// and handed something over.
+    pub(crate) fn past(&self, issue: &Issue) -> Result<Vec<Past>, saihai::Error> {
+        Past::of(&self.runs(), issue.source, issue.number, self.home())?.into_iter().collect()
     }
 
     /// How agents are reached.

@@ -84,6 +84,8 @@ pub(super) struct Over {
     pub(super) past: Option<Past>,
     /// How the driver left it, where it was driven at all.
     pub(super) finish: Option<Finish>,
+    /// What it has cost as far as it was heard, where its run cannot be read.
+    pub(super) heard: Option<(Cost, Millis)>,
     pub(super) lock: Option<Arc<ItemLock>>,
     /// Something was done or decided now; else it is only told how it stands since before.
     pub(super) acted: bool,
@@ -98,7 +100,7 @@ impl Over {
     }
 
     pub(super) fn came(came: Came) -> Self {
-        Self { came, past: None, finish: None, lock: None, acted: true, panicked: false }
+        Self { came, past: None, finish: None, heard: None, lock: None, acted: true, panicked: false }
     }
 
     /// It was stopped before its run began.
@@ -153,7 +155,10 @@ impl Job {
             },
         };
         // Looked at again, now that it is ours: somebody may have been here meanwhile.
-        let all = self.ground.past(&self.issue)?;
+        let all = match self.ground.past(&self.issue) {
+            Ok(all) => all,
+            Err(error) => return Ok(Over { acted: false, ..unread(&error) }),
+        };
         // A run that was refused its branch says nothing of whose it is.
         let known = all.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
         let last = all.into_iter().find(|past| past.delivers);
@@ -388,20 +393,31 @@ impl Job {
             }
         };
         let finish = driver.drive(going, &mut observer).await?;
-        over(&directory, finish, lock)
+        Ok(over(&directory, finish, lock))
     }
 }
 
 /// How a run stands that was driven.
-fn over(directory: &RunDirectory, finish: Finish, lock: Arc<ItemLock>) -> Result<Over, Error> {
+fn over(directory: &RunDirectory, finish: Finish, lock: Arc<ItemLock>) -> Over {
     // It is not driven any more, though its owner's mark may take a moment to vanish.
-    let past = Past::read(directory)?;
+    let past = match Past::read(directory) {
+        Ok(past) => past,
+        Err(error) => return Over { finish: Some(finish), lock: Some(lock), ..unread(&error) },
+    };
     let came = past.as_ref().and_then(Past::came);
     let stored = finish.storage.as_ref().map(|why| format!("storage: {why}"));
     let came = stored.map(|why| Came { outcome: WorkOutcome::Provider, reason: Some(why) }).or(came);
     let came =
         came.unwrap_or(Came { outcome: WorkOutcome::Cancelled, reason: Some("interrupted".to_owned()) });
-    Ok(Over { past, finish: Some(finish), lock: Some(lock), ..Over::came(came) })
+    Over { past, finish: Some(finish), lock: Some(lock), ..Over::came(came) }
+}
+
+/// Why nothing is done about an issue whose past is not known.
+pub(super) const UNREAD: &str = "a run of it cannot be read";
+
+/// What comes of an issue with a run that cannot be read: what that has cost and handed over is not known, so nothing is begun.
+fn unread(error: &saihai::Error) -> Over {
+    Over::told(WorkOutcome::Unknown, format!("{UNREAD}: {error}"))
 }
 
 /// Whoever hands the work on an issue over.
@@ -465,6 +481,10 @@ fn seen(observed: &Observed<'_>, asked: &mut bool) -> Vec<Seen> {
             Entry::Fact(Fact::Replied(reply)) => {
                 let (usd, tokens) = (reply.cost.unwrap_or_default(), reply.usage.tokens());
                 vec![Seen::Turn(Cost { usd, tokens, turns: 1 })]
+            }
+            Entry::Fact(Fact::Failed(failed)) => {
+                let (usd, tokens) = (failed.cost.unwrap_or_default(), failed.usage.tokens());
+                vec![Seen::Turn(Cost { usd, tokens, turns: 0 })]
             }
             Entry::Fact(Fact::Woke) => vec![Seen::Waiting(None)],
             Entry::Fact(_) | Entry::Decision(_) => Vec::new(),

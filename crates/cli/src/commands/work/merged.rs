@@ -70,7 +70,8 @@ impl Job {
         }
         for number in &self.issue.depends_on {
             let runs = Past::of(&self.ground.runs(), self.issue.source, *number, self.ground.home())?;
-            let Some(past) = runs.into_iter().find(|past| past.delivers) else { continue };
+            // One that cannot be read shows nothing, neither this nor that; whether it is done was decided before.
+            let Some(past) = runs.into_iter().flatten().find(|past| past.delivers) else { continue };
             let into = &past.assignment.base.branch;
             let Some(commit) = finalized(&past).filter(|_| *into != base.branch) else { continue };
             if !self.ground.repository.holds(&base.commit, commit).map_err(refused_by_git)? {

@@ -81,7 +81,8 @@ pub(crate) async fn outside(
         Err(_) => None,
     };
     let known = Past::of(&project.runs(), assignment.source, number, assignment.home.as_ref())?;
-    let known = known.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
+    // One that cannot be read shows nothing: the branch then counts by what stands on it.
+    let known = known.iter().flatten().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
     let (runs, secrets, around) = (project.runs(), with.redactor().values(), Surroundings::of(with));
     let means = Means { repository, lock, forge, runs, secrets, around, beyond };
     Ok(Deliverer::new(assignment, means, known))

@@ -11,7 +11,7 @@ use saihai_model::{Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
 use serde::Serialize;
 
 use super::again::is_not_ours;
-use super::item::Over;
+use super::item::{Over, UNREAD};
 use crate::driving::Conclusion;
 use crate::json;
 use crate::terminal::{Stream, Table, visible_line};
@@ -91,7 +91,7 @@ impl ItemResult {
         let past = over.past.as_ref();
         let text =
             |stage: &str, key: &str| past.and_then(|past| past.deeds.text(stage, key)).map(str::to_owned);
-        let (cost, time) = past.map_or((Cost::default(), Millis(0)), |past| (past.cost, past.time));
+        let (cost, time) = past.map(|past| (past.cost, past.time)).or(over.heard).unwrap_or_default();
         let outcome = over.came.outcome;
         let worktree = past.map(|past| past.assignment.worktree.clone()).filter(|path| path.is_dir());
         Self {
@@ -132,7 +132,11 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
     let Some(past) = past else {
         let met = came.outcome == WorkOutcome::Limited;
         let met = met.then(|| "`saihai work` with more `--budget` begins it".to_owned());
-        return adopted.into_iter().chain(met).collect();
+        let unread = came.reason.as_deref().is_some_and(|why| why.starts_with(UNREAD));
+        let unread = unread.then(|| {
+            "put it right, or move its directory out of `.saihai/runs` to begin anew; until then nothing is begun".to_owned()
+        });
+        return adopted.into_iter().chain(met).chain(unread).collect();
     };
     let run = past.directory.id();
     let mut hints = Vec::new();
@@ -140,7 +144,7 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
     match came.outcome {
         WorkOutcome::Blocked if adopted.is_some() => hints.extend(adopted),
         WorkOutcome::Waiting if at_gate => {
-            hints.push(format!("answer with `saihai answer {run} yes` or `no`, then `saihai work` again"));
+            hints.push(format!("answer with `saihai answer {run} yes` or `no`, then the same command again"));
         }
         WorkOutcome::Limited => {
             let resume = Conclusion::of(&past.directory).ok().and_then(|run| run.resume_command());
@@ -154,23 +158,30 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
             hints.push(format!("`saihai explain {run}` says why; `saihai work --retry` begins again"));
         }
         WorkOutcome::Provider if past.finished => {
-            hints.push("`saihai work` goes on with this step; no agent is asked again".to_owned());
+            hints.push("the same command goes on with this step; no agent is asked again".to_owned());
             hints.push(format!("`saihai cancel {run}` gives it up"));
         }
-        WorkOutcome::Waiting if came.reason.as_deref().is_some_and(|why| why.starts_with("git: ")) => {
-            hints.push("then `saihai work` goes on with it".to_owned());
+        WorkOutcome::Waiting
+            if came
+                .reason
+                .as_deref()
+                .is_some_and(|why| ["git: ", "forge: "].iter().any(|of| why.starts_with(of))) =>
+        {
+            hints.push("then the same command goes on with it".to_owned());
         }
         WorkOutcome::Cancelled | WorkOutcome::Provider => {
-            hints.push("`saihai work` goes on with it".to_owned())
+            hints.push("the same command goes on with it".to_owned())
         }
         WorkOutcome::Unknown => {
-            hints.push("look there, then `saihai work` again: it looks before it does".to_owned())
+            hints.push("look there, then the same command again: it looks before it does".to_owned())
         }
         WorkOutcome::Conflict => {
             let (branch, base) = (&past.assignment.branch, &past.assignment.base.branch);
             hints.push(match &past.assignment.forge {
                 None => format!("merge it by hand: `git merge {branch}`"),
-                Some(_) => format!("merge `{base}` of the forge into `{branch}`, then `saihai work` again"),
+                Some(_) => {
+                    format!("merge `{base}` of the forge into `{branch}`, then the same command again")
+                }
             });
         }
         WorkOutcome::Merged

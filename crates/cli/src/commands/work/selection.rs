@@ -262,7 +262,8 @@ impl Looking<'_> {
         if issue.state == IssueState::Closed {
             return Ok(Some(WorkOutcome::Closed));
         }
-        let past = self.ground.past(issue)?;
+        // What cannot be read shows nothing done; whoever works on the issue says so.
+        let Ok(past) = self.ground.past(issue) else { return Ok(None) };
         let Some(past) = past.into_iter().find(|past| past.delivers) else {
             let prefix = &self.ground.work.branch_prefix;
             let found = handed_over::pull_request(self.ground, issue, prefix).await?;

@@ -41,21 +41,23 @@ impl Batch<'_> {
         let (cost, driven) = self.spent.values().fold((Cost::default(), Millis(0)), sum);
         let mut left = self.ground.work.budget.less(cost, driven);
         for taken in self.allotted.values() {
-            let cost = Cost {
-                usd: taken.usd.unwrap_or_default(),
-                tokens: taken.tokens.unwrap_or(0),
-                turns: taken.turns.unwrap_or(0),
-            };
-            left = left.less(cost, taken.time.unwrap_or(Millis(0)));
+            left = left.less(most(taken), taken.time.unwrap_or(Millis(0)));
         }
         left
     }
 
-    /// Keeps what an issue has cost, and how it stands, now that it is not driven any more.
-    pub(super) fn settle(&mut self, number: IssueNumber, over: &mut Over) {
-        self.allotted.remove(&number);
+    /// Keeps what an issue has cost, and how it stands, now that it is not driven any more. `begun`: it was driven.
+    pub(super) fn settle(&mut self, number: IssueNumber, over: &mut Over, begun: bool) {
+        let part = self.allotted.remove(&number).unwrap_or_default();
         let driven = over.finish.is_some();
-        let Some(past) = over.past.as_mut().filter(|_| driven) else { return };
+        let Some(past) = over.past.as_mut().filter(|_| driven) else {
+            if begun {
+                // Of one that broke off it is not known what its last turns cost: all that was set aside counts.
+                let unheard = if driven { Cost::default() } else { most(&part) };
+                self.settle_unread(number, over, unheard);
+            }
+            return;
+        };
         let before = Before::GoesOn { finished: past.finished };
         // What was handed over may have been merged by a run of its own.
         let runs =
@@ -69,6 +71,21 @@ impl Batch<'_> {
         self.before.insert(number, before);
     }
 
+    /// Keeps what was heard of an issue whose run cannot be read: a budget that is not known to hold does not.
+    fn settle_unread(&mut self, number: IssueNumber, over: &mut Over, unheard: Cost) {
+        let (known, time) = self.spent.get(&number).copied().unwrap_or((Cost::default(), Millis(0)));
+        let (heard, known) = (self.board.cost(number), known.plus(unheard));
+        let cost = Cost {
+            usd: heard.usd.max(known.usd),
+            tokens: heard.tokens.max(known.tokens),
+            turns: heard.turns.max(known.turns),
+        };
+        let time = Millis(self.board.time(number).0.max(time.0));
+        over.heard = Some((heard, time));
+        self.spent.insert(number, (cost, time));
+        self.before.insert(number, Before::Told);
+    }
+
     /// Who is asked first for those that have no run yet.
     pub(super) fn providers(&self) -> BTreeMap<IssueNumber, ProviderName> {
         let has_begun = |number: &IssueNumber| matches!(self.before.get(number), Some(Before::GoesOn { .. }));
@@ -80,5 +97,14 @@ impl Batch<'_> {
     /// Agents have done their part in an issue.
     fn asks_nobody(&self, number: IssueNumber) -> bool {
         matches!(self.before.get(&number), Some(Before::GoesOn { finished: true } | Before::Told))
+    }
+}
+
+/// The most that can be spent of what is bounded.
+fn most(budget: &Budget) -> Cost {
+    Cost {
+        usd: budget.usd.unwrap_or_default(),
+        tokens: budget.tokens.unwrap_or(0),
+        turns: budget.turns.unwrap_or(0),
     }
 }

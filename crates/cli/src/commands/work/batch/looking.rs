@@ -12,7 +12,7 @@ use crate::commands::work::item::{Over, Told};
 use crate::commands::work::selection::{Listing, Unlisted};
 use crate::error::Error;
 use crate::report::count;
-use crate::{driving, time};
+use crate::{diagnostics, driving, time};
 
 impl Batch<'_> {
     /// Looks for issues again, on a thread of its own.
@@ -35,8 +35,11 @@ impl Batch<'_> {
         match listed {
             Err(unlisted) => {
                 if look.unanswered(time::now()) {
+                    self.take_frame_away();
                     let why = match unlisted {
                         Unlisted::Wrong(found) => {
+                            let text = diagnostics::human(&found, &self.streams.err);
+                            self.streams.err.send(&text);
                             format!("{} in files of issues", count(found.len() as u64, "error"))
                         }
                         Unlisted::Error(Error::Refused(refusal)) => refusal.message,
@@ -44,7 +47,6 @@ impl Batch<'_> {
                             "it cannot be said why".to_owned()
                         }
                     };
-                    self.take_frame_away();
                     self.streams.warning(&format!("issues cannot be listed: {why}; it is tried again"));
                 }
             }
@@ -73,8 +75,14 @@ impl Batch<'_> {
             let resolves = self.planned.ready(item.number).is_some_and(|(_, ready)| ready.resolve);
             self.selection.resolving.extend(resolves.then_some(item.number));
             match standing {
+                // Those that go on when they are asked for again; what has not moved is only told of (I-64).
                 Some(Standing::Ended(
-                    WorkOutcome::Waiting | WorkOutcome::Blocked | WorkOutcome::Elsewhere,
+                    WorkOutcome::Waiting
+                    | WorkOutcome::Blocked
+                    | WorkOutcome::Elsewhere
+                    | WorkOutcome::Conflict
+                    | WorkOutcome::Provider
+                    | WorkOutcome::Unknown,
                 )) => {
                     self.standings.remove(&item.number);
                 }

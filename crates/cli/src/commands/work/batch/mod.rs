@@ -200,7 +200,7 @@ impl<'a> Batch<'a> {
                 Happened::Told(told) => self.told(*told).await?,
                 Happened::Signal(by) => {
                     if self.interrupted(by) {
-                        self.streams.error("ended at once", &["`saihai work` goes on with it".to_owned()]);
+                        self.streams.error("ended at once", &["the same command goes on with it".to_owned()]);
                         return Ok(exit::INTERRUPTED);
                     }
                 }

@@ -1,6 +1,7 @@
 //! What is heard of issues, kept and said.
 
 use saihai::delivery::Assignment;
+use saihai::repository::Repository;
 use saihai::{Clock, Given, open_gate};
 use saihai_config::delivery::stage;
 use saihai_engine::work::Standing;
@@ -71,8 +72,8 @@ impl Batch<'_> {
 
     /// An issue is not driven any more: it is over, or it pauses.
     pub(super) async fn over(&mut self, number: IssueNumber, mut over: Over) -> Result<(), Error> {
-        self.controls.remove(&number);
-        self.settle(number, &mut over);
+        let begun = self.controls.remove(&number).is_some();
+        self.settle(number, &mut over, begun);
         let hold = over.finish.as_ref().and_then(|finish| finish.hold.clone());
         let directory = over.past.as_ref().map(|past| past.directory.clone());
         if let (Some(hold), Some(directory), 0) = (hold, directory, self.interrupts) {
@@ -214,7 +215,9 @@ impl Batch<'_> {
             let base =
                 result.way.as_deref().and_then(|way| way.split_once("saihai/merge/")).map(|(_, base)| base);
             let waits = base.is_some_and(|base| self.ground.repository.waits_beside(base).unwrap_or(true));
-            result.way = result.way.take().filter(|_| waits);
+            let diverged = base.is_some_and(|base| has_diverged(&self.ground.repository, base));
+            let way = result.way.take().filter(|_| waits);
+            result.way = way.map(|way| if diverged { way.replace("--ff-only ", "") } else { way });
         }
         let code = result::exit_code(&self.results);
         let stopped = (self.interrupts > 0).then_some(exit::INTERRUPTED);
@@ -278,4 +281,11 @@ impl Batch<'_> {
 fn insists(workflow: &Workflow, gate: &StageId) -> bool {
     let stage = workflow.stage(gate);
     stage.is_some_and(|stage| matches!(&stage.does, Activity::Gate(gate) if gate.mode == GateMode::Insists))
+}
+
+/// Whether a branch holds something that is not part of what was merged beside it.
+fn has_diverged(repository: &Repository, base: &str) -> bool {
+    let tip = |branch: String| repository.tip(&format!("refs/heads/{branch}")).ok().flatten();
+    let both = tip(format!("saihai/merge/{base}")).zip(tip(base.to_owned()));
+    both.is_some_and(|(beside, base)| !repository.holds(&beside, &base).unwrap_or(true))
 }
