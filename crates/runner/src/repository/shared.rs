@@ -48,7 +48,7 @@ const INERT_SECTIONS: [&str; 14] = [
     "index.",
 ];
 /// Keys of other sections that start nothing.
-const INERT_KEYS: [&str; 20] = [
+const INERT_KEYS: [&str; 19] = [
     "core.autocrlf",
     "core.bare",
     "core.bigfilethreshold",
@@ -66,7 +66,6 @@ const INERT_KEYS: [&str; 20] = [
     "core.symlinks",
     "core.untrackedcache",
     "extensions.objectformat",
-    "extensions.worktreeconfig",
     "init.defaultbranch",
     "commit.gpgsign",
 ];
