@@ -57,6 +57,10 @@ fn an_issue_whose_run_a_newer_version_wrote_is_not_paid_for_again() {
     let project = changed(4, newer);
     let outcome = auto(&project, &[]).exits(1);
     is_told_and_not_paid_for(&project, &outcome, 4, "a newer version of Saihai");
+    // As it is hinted at.
+    let run = project.root().join(".saihai/runs").join(&project.runs()[0]);
+    std::fs::rename(run, project.home().join("newer")).expect("it is moved");
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
 }
 
 #[test]
