@@ -220,9 +220,11 @@ impl Providers {
 
     /// Takes an ask to its provider. To be called in the order of the asks.
     pub fn ask(&mut self, ask: Ask) -> Asking {
-        let gone = (!Path::new(&ask.directory).is_dir()).then(|| gone(&ask.directory));
-        let asking = match (self.found.get(&ask.provider), &mut self.script) {
+        match (self.found.get(&ask.provider), &mut self.script) {
             (Some(Found::Script), Some(scripted)) => scripted.ask(ask),
+            (Some(Found::Agent(_) | Found::Http(_)), _) if !Path::new(&ask.directory).is_dir() => {
+                Asking::refused(gone(&ask.directory).into())
+            }
             (Some(Found::Agent(installed)), _) => {
                 let stayed = self.staying.take(&ask);
                 Asking::attempt(Attempt::new(ask, Arc::clone(installed), stayed))
@@ -233,8 +235,7 @@ impl Providers {
                 FailureClass::Missing,
                 format!("provider `{}` was not opened for this run", ask.provider),
             ))),
-        };
-        gone.map_or(asking, |gone| Asking::refused(gone.into()))
+        }
     }
 
     /// Ends programs that stay for the next turn of a session which nobody goes on with (C-67). Nothing is waited for.
@@ -278,8 +279,9 @@ impl Providers {
     }
 }
 
-/// Somebody has removed the directory of a turn. Each provider would say so in words of its own, if at all.
-fn gone(directory: &str) -> Failure {
+/// Somebody has removed the directory of a turn. Each provider would say so in words of its own, if at all. A script needs it only
+/// for what a reply does.
+pub(crate) fn gone(directory: &str) -> Failure {
     let words = format!(
         "the directory `{directory}` is gone; a worktree of ours is made again from its branch when the run goes on"
     );

@@ -2,7 +2,7 @@ use indexmap::IndexMap;
 use saihai_model::{
     Activity, AnswerForm, Ask, Choice, Completion, Exit, FailureClass, Limits, Method, OnFailure, Permission,
     Prompt, ProviderKind, ProviderName, ProviderSettings, Question, QuestionSession, Reads, Retry, Rounds,
-    Script, ScriptReply, SessionPolicy, Stage, StageId, Target, Turn, Workflow,
+    Script, ScriptReply, ScriptWrite, SessionPolicy, Stage, StageId, Target, Turn, Workflow,
 };
 
 use insta::assert_snapshot;
@@ -225,7 +225,8 @@ fn a_script_that_is_not_given_or_cannot_be_played_is_said() {
 // Each provider would say so in words of its own, if at all; and a scripted reply is not used up by it.
 #[tokio::test]
 async fn a_turn_whose_directory_is_gone_is_refused_and_asked_again_when_it_is_back() {
-    let reply = ScriptReply { text: Some("Done.".into()), ..ScriptReply::default() };
+    let writes = vec![ScriptWrite { path: "a".into(), content: "a".into() }];
+    let reply = ScriptReply { text: Some("Done.".into()), writes, ..ScriptReply::default() };
     let script = Script { replies: vec![reply], ..Script::default() };
     let with = Connections { script: Some(script), ..Connections::default() };
     let mut providers = Providers::open(&workflow(&["script"], &[]), with).unwrap_or_else(|_| panic!("open"));

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::environment;
 use crate::process::{self, Grace, Mark, Program};
-use crate::providers::Connections;
+use crate::providers::{Connections, gone};
 use crate::tree::{self, Tree};
 
 /// What replies are performed with.
@@ -144,6 +144,9 @@ impl Performance {
         }
         if permission == (Permission::Edit { commands: false }) && !reply.runs.is_empty() {
             return Err(self.wrong("a turn with permission `edit-only` cannot run programs"));
+        }
+        if (changes || !reply.runs.is_empty()) && !Path::new(&self.ask.directory).is_dir() {
+            return Err(gone(&self.ask.directory));
         }
         if !changes {
             return Ok(None);
