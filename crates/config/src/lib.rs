@@ -54,6 +54,6 @@ pub use settings::{
     SettingsFrom, TRUST_FILE, Trust, TrustRequest, Use, Variables, WorkGate, WorkSettings, parse_budget,
     project_root,
 };
-pub use source::{DiskSource, FileKind, MemorySource, ReadError, RememberedSource, Source};
+pub use source::{DiskSource, FileKind, MemorySource, ReadError, RememberedSource, Source, plain};
 pub use steps::{AGENT, CATALOGUE, CONFIG as AGENT_CONFIG, REGISTRY, all_format_defaults, format_defaults};
 pub use validated::{Unsound, ValidatedDefinition};

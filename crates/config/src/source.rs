@@ -2,6 +2,7 @@
 
 mod disk;
 mod memory;
+mod plain;
 mod remembered;
 
 use std::ffi::OsString;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub use disk::DiskSource;
 pub use memory::MemorySource;
+pub use plain::plain;
 pub use remembered::RememberedSource;
 
 /// Files by path, read only.

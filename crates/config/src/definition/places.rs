@@ -1,6 +1,8 @@
 //! Where definitions are looked for.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use crate::plain;
 
 /// The directories a command works with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,19 +42,4 @@ impl Places {
         }
         path.display().to_string()
     }
-}
-
-/// The path without `.` and `..`, for display only: a symbolic link before `..` would make it another one.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
-        }
-    }
-    plain
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use super::{FileKind, ReadError, Source};
+use super::{FileKind, ReadError, Source, plain};
 
 /// Files that exist only in memory. Directories are there when a file is in them.
 #[derive(Debug, Clone, Default)]
@@ -105,19 +105,4 @@ impl Source for MemorySource {
     fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError> {
         self.kind(path).map(|_| self.resolve(path)).ok_or(ReadError::Missing)
     }
-}
-
-/// The path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
-        }
-    }
-    plain
 }

@@ -1,11 +1,11 @@
 //! What is to be reviewed, from what was typed.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use saihai::{
     Base, Git, GitError, RevisionSource, SubjectError, Untracked, changes, parted_from, whole_files,
 };
-use saihai_config::{Diagnostics, Places, Settings};
+use saihai_config::{Diagnostics, Places, Settings, plain};
 use saihai_model::Subject;
 
 use crate::error::{Error, sentence};
@@ -145,21 +145,6 @@ pub(super) fn inside(places: &Places, named: &Path) -> Vec<String> {
 fn real(places: &Places, path: &Path) -> Option<String> {
     let root = places.root.canonicalize().ok()?;
     Some(path.canonicalize().ok()?.strip_prefix(root).ok()?.to_str()?.to_owned())
-}
-
-/// A path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
-        }
-    }
-    plain
 }
 
 /// What to do about it.
