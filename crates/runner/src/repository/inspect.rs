@@ -50,12 +50,20 @@ impl Repository {
             return Ok(Some(Problem::Secret { found }));
         }
         let Outgoing { base, tip, tree } = outgoing;
-        let objects = private.run("rev-list", ["--objects", tip, tree, &format!("^{}", base.commit)])?;
+        // What the base has is told twice: git would leave out only what its commit brings along in between.
+        let (before, files) = (format!("^{}", base.commit), format!("^{}^{{tree}}", base.commit));
+        let objects = private.run("rev-list", ["--objects", tip, tree, &before, &files])?;
         let objects = String::from_utf8_lossy(&objects).into_owned();
         let objects: BTreeMap<&str, &str> =
             objects.lines().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect();
-        if let Some(problem) = large_file(private, &objects)? {
+        let sizes = sizes(private, &objects)?;
+        let sizes: Vec<(&str, u64)> = sizes.iter().map(|(id, size)| (id.as_str(), *size)).collect();
+        if let Some(problem) = large_file(&sizes, &objects) {
             return Ok(Some(problem));
+        }
+        if let Some((path, name)) = self.withheld(&base.commit, copied, &objects, &sizes)? {
+            let found = format!("`{name}`, which has the content of your `{}`", path.display());
+            return Ok(Some(Problem::Secret { found }));
         }
         let secrets: Vec<memmem::Finder<'_>> =
             secrets.iter().filter(|secret| !secret.is_empty()).map(memmem::Finder::new).collect();
@@ -135,17 +143,21 @@ fn committed_copy(
     Ok(None)
 }
 
-fn large_file(private: &Private<'_>, objects: &BTreeMap<&str, &str>) -> Result<Option<Problem>, Error> {
+/// How large objects are.
+fn sizes(private: &Private<'_>, objects: &BTreeMap<&str, &str>) -> Result<Vec<(String, u64)>, Error> {
     let input: String = objects.keys().map(|id| format!("{id}\n")).collect();
     let said = private.feed("cat-file", ["--batch-check=%(objectname) %(objectsize)"], input.as_bytes())?;
     let said = String::from_utf8_lossy(&said);
     let sizes = said.lines().filter_map(|line| line.split_once(' '));
-    let sizes = sizes.filter_map(|(id, size)| Some((id, size.parse::<u64>().ok()?)));
-    let largest = sizes.max_by_key(|(_, size)| *size).filter(|(_, size)| *size > LARGEST);
-    Ok(largest.map(|(id, size)| {
+    Ok(sizes.filter_map(|(id, size)| Some((id.to_owned(), size.parse().ok()?))).collect())
+}
+
+fn large_file(sizes: &[(&str, u64)], objects: &BTreeMap<&str, &str>) -> Option<Problem> {
+    let largest = sizes.iter().max_by_key(|(_, size)| *size).filter(|(_, size)| *size > LARGEST);
+    largest.map(|(id, size)| {
         let path = objects.get(id).copied().unwrap_or_default();
-        Problem::LargeFile { path: path.to_owned(), size }
-    }))
+        Problem::LargeFile { path: path.to_owned(), size: *size }
+    })
 }
 
 /// The first object that holds one of some texts: content of files, names of files, messages of commits.

@@ -39,6 +39,7 @@ mod scratch;
 mod shared;
 mod snapshot;
 mod turnstile;
+mod withheld;
 mod worktree;
 
 use std::ffi::OsString;

@@ -226,6 +226,42 @@ fn a_copied_file_on_a_side_that_a_merge_dropped_is_not_delivered() {
     assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
 }
 
+#[test]
+fn what_git_ignores_in_the_users_checkout_is_not_delivered_under_another_name() {
+    let delivered = |agent: &dyn Fn(&Work)| {
+        let scene = Scene::new();
+        scene.made.write(".gitignore", "*.env\nlib/\n").write("sample", "KEY=sample\n").commit("rules");
+        scene
+            .made
+            .write("conf/local.env", "KEY=mine\n")
+            .write("short.env", "1\n")
+            .write("other.env", "KEY=else\n");
+        scene.made.write("sample.env", "KEY=sample\n").write("lib/tool.js", "vendored()\n");
+        scene.made.write("notes", "KEY=notes\n");
+        let work = Work::with_copies(scene, &["notes"]);
+        agent(&work);
+        match work.finalize() {
+            Finalized::Ready(ready) => format!("{:?}", ready.files),
+            failed @ Finalized::Failed { .. } => problem_of(failed).0,
+            other @ (Finalized::NoChanges | Finalized::Special { .. }) => panic!("{other:?}"),
+        }
+    };
+    let write = |path: &'static str, text: &'static str| delivered(&move |work| _ = work.write(path, text));
+    insta::assert_snapshot!(write("doc/setup.txt", "KEY=mine\n"), @"secret: a secret is in `doc/setup.txt`, which has the content of your `conf/local.env`");
+    insta::assert_snapshot!(write("todo", "KEY=notes\n"), @"secret: a secret is in `todo`, which has the content of your `notes`");
+    // Also what a later commit took out again.
+    insta::assert_snapshot!(delivered(&|work| {
+        work.write("x", "KEY=mine\n").git(&["add", "x"]);
+        work.git(&["commit", "--quiet", "-m", "all of it"]);
+        work.git(&["rm", "--quiet", "x"]);
+        work.git(&["commit", "--quiet", "-m", "not it"]);
+    }), @"secret: a secret is in `x`, which has the content of your `conf/local.env`");
+    // What the base has anyway, what lies in a directory of tools, what anybody could have written.
+    insta::assert_snapshot!(write("again", "KEY=sample\n"), @r#"["again"]"#);
+    insta::assert_snapshot!(write("static/tool.js", "vendored()\n"), @r#"["static/tool.js"]"#);
+    insta::assert_snapshot!(write("one", "1\n"), @r#"["one"]"#);
+}
+
 // I-47
 #[test]
 fn an_agent_on_another_branch_has_its_work_rescued() {
@@ -334,6 +370,21 @@ fn a_secret_is_not_delivered_wherever_it_is() {
     let work = Work::new();
     work.write("clean.txt", "correct-horse\n");
     assert!(matches!(work.finalize_without(&secret), Finalized::Ready(_)));
+}
+
+// It has left the machine already, and nobody brings it.
+#[test]
+fn what_the_base_holds_is_not_held_against_the_work() {
+    let scene = Scene::new();
+    scene
+        .made
+        .write("deep/b.txt", "x=correct-horse-battery\n")
+        .commit("careless")
+        .write("c", "")
+        .commit("later");
+    let work = Work::on(scene);
+    work.write("deep/new.txt", "new\n");
+    assert!(matches!(work.finalize_without(&["correct-horse-battery"]), Finalized::Ready(_)));
 }
 
 #[test]
