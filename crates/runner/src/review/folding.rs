@@ -106,7 +106,7 @@ pub fn changed_files(directory: &RunDirectory) -> Result<Vec<String>, Error> {
     // What a secret was taken out of cannot be compared any more.
     let comparable = texts.chain(whole_files).filter(|(_, text)| !text.contains(REDACTED));
     let root = Path::new(&start.directory);
-    let changed = comparable.filter(|(path, text)| whole(&root.join(path)).as_deref() != Some(*text));
+    let changed = comparable.filter(|(path, text)| whole(root, Path::new(path)).as_deref() != Some(*text));
     Ok(changed.map(|(path, _)| path.to_owned()).collect())
 }
 
@@ -344,14 +344,13 @@ fn beside(root: &Path, git: &Result<Option<Git>, git::Error>, path: &str) -> Opt
     let root = root.canonicalize().ok()?;
     let file = root.join(path).canonicalize().ok()?;
     let inside = file.strip_prefix(&root).ok()?;
-    let in_git = inside.components().any(|part| part.as_os_str() == ".git");
     let is_shown = match git {
         Ok(Some(git)) => git.shows(inside).unwrap_or(false),
         Ok(None) => true,
         // What it ignores is not known.
         Err(_) => false,
     };
-    if in_git || !is_shown { None } else { whole(&file) }
+    if is_shown { whole(&root, inside) } else { None }
 }
 
 /// What was left out: before anybody was asked, and because there was no money to ask.

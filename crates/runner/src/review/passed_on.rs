@@ -53,7 +53,7 @@ fn block(text: &str) -> String {
 /// A finding whose place is there, from the root; else what was claimed about it.
 fn placed(root: &Path, mut finding: Finding) -> Finding {
     let Some(named) = finding.file.clone() else { return finding };
-    let lines = |path: &str| whole(&root.join(path)).map(|text| text.lines().count());
+    let lines = |path: &str| whole(root, Path::new(path)).map(|text| text.lines().count());
     let places = Code::new(&root.display().to_string()).places(&named);
     let start = finding.start_line.unwrap_or(0) as usize;
     let place = places.into_iter().find(|path| lines(path).is_some_and(|count| start <= count));

@@ -393,3 +393,27 @@ fn whole_files_are_named_found_below_directories_or_taken_by_patterns() {
     let missing = whole_files(Path::new("/nowhere"), root, &[]).unwrap_err();
     assert!(matches!(missing, Error::Io { .. }));
 }
+
+// R-38, R-47: what a report shows is the project's, wherever a link leads
+#[test]
+fn a_deleted_file_and_one_behind_a_link_have_no_whole_text() {
+    let repository = Repository::new();
+    repository.write("src/config", "old\n").write("env", "KEY=old\n").write("kept", "1\n").commit("first");
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("config"), "secret\n").unwrap();
+    repository.git(&["switch", "--quiet", "--create", "topic"]);
+    repository.git(&["rm", "--quiet", "-r", "src"]).git(&["rm", "--quiet", "--cached", "env"]);
+    std::os::unix::fs::symlink(elsewhere.path(), repository.root().join("src")).unwrap();
+    repository.write(".gitignore", "env\n").write("kept", "2\n").commit("second");
+    let subject = changes(repository.root(), &found(), Untracked::Counted).unwrap();
+    let paths: Vec<&str> = subject.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, [".gitignore", "env", "kept", "src", "src/config"]);
+    let kept = frozen(repository.root(), &subject);
+    assert_eq!(kept["texts"], serde_json::json!({".gitignore": "env\n", "kept": "2\n"}));
+    // Nor is any of them read by its name alone.
+    let whole = |path: &str| whole(repository.root(), Path::new(path));
+    assert_eq!(
+        ["src/config", ".git/config", "../x", "kept"].map(whole),
+        [None, None, None, Some("2\n".into())]
+    );
+}
