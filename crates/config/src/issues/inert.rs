@@ -20,6 +20,16 @@ static ACTED_ON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(acted_on).expect("a regular expression")
 });
 
+/// The same in a line that is plain text: what comes before the number or the name, and how that begins. An address of mail calls nobody.
+static IN_A_TITLE: LazyLock<Regex> = LazyLock::new(|| {
+    let acted_on = r"(?xi)
+        (?<mark> \B @
+        | \b (?: close[sd]? | fix (?: e[sd] )? | resolve[sd]? ) \b [\\:\s*_~<(\[]*
+            (?: (?: [\w.-]+ / [\w.-]+ )? \\* \# | GH- | https?:// \S* /(?: issues | pull ) / ) )
+        (?<rest> \w )";
+    Regex::new(acted_on).expect("a regular expression")
+});
+
 /// The same text in which every `@name`, every closing word before `#1`, every HTML comment and every image is code, so that
 /// it closes no issue, calls nobody, hides nothing and loads nothing. What is code already stays as it is.
 pub fn inert(text: &str) -> String {
@@ -43,6 +53,12 @@ pub fn inert(text: &str) -> String {
     inert.push_str(&text[at..]);
     // Marks that had no partner may have found one in what was added; then all of it is code.
     if places(&inert).is_empty() { inert } else { as_block(text) }
+}
+
+/// The title of an issue for a commit or a pull request: a space parts what a forge would act on there, `fixes # 1` and `@ name`.
+/// Neither is Markdown, so nothing can be made code in them.
+pub fn inert_title(title: &str) -> String {
+    IN_A_TITLE.replace_all(title, "$mark $rest").into_owned()
 }
 
 /// What is shown of a longer text of an agent: inert, of at most so many characters, and with every block of code closed, so

@@ -21,7 +21,7 @@ mod tests;
 pub use choice::{ChosenBy, ChosenDefinition, NoSource, SourcesAtHand, choose_definition, choose_source};
 pub use dependencies::{Mentioned, mentioned};
 pub use folder::{FOLDER, load_folder};
-pub use inert::{inert, inert_excerpt};
+pub use inert::{inert, inert_excerpt, inert_title};
 pub use selection::{BadSelection, parse_selection};
 pub use tables::ISSUE;
 pub use text::{BlankTitle, COMMIT_TITLE, PULL_REQUEST_TITLE, Task, clean_title, cut, task};

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use saihai_config::issues::{cut, inert_title};
 use saihai_config::{Language, WorkSettings};
 use saihai_model::{Budget, Issue, IssueNumber, IssueSource, MergeMethod, RepositoryName};
 use serde::{Deserialize, Serialize};
@@ -146,9 +147,14 @@ impl Assignment {
         Language::named(&self.language).unwrap_or_default()
     }
 
-    /// The title with the number behind it, as commits and pull requests have it.
+    /// The title as commits and pull requests have it.
     pub fn titled(&self, most: usize) -> String {
-        let title = saihai_config::issues::cut(&self.title, most);
+        cut(&inert_title(&self.title), most)
+    }
+
+    /// The same with the number behind it.
+    pub fn titled_and_numbered(&self, most: usize) -> String {
+        let title = self.titled(most);
         match self.source {
             IssueSource::Folder => format!("{title} ({})", self.issue.slug()),
             IssueSource::Github => format!("{title} ({})", self.issue),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use saihai_config::delivery::stage;
-use saihai_config::issues::{COMMIT_TITLE, cut};
+use saihai_config::issues::COMMIT_TITLE;
 use saihai_connect::{CommandEnd, CommandLine};
 use saihai_model::{CallId, Cost, FailureClass, Millis, Outcome};
 use serde_json::json;
@@ -119,7 +119,7 @@ impl Delivering {
         let finalizing = Finalizing {
             worktree,
             base: &assignment.base,
-            title: &cut(&assignment.title, COMMIT_TITLE),
+            title: &assignment.titled(COMMIT_TITLE),
             run: &deed.run,
             copied: &assignment.copy_files,
             secrets: &self.means.secrets,
@@ -205,7 +205,7 @@ impl Delivering {
             item: &assignment.item(),
             base: &assignment.base.branch,
             commit,
-            title: &cut(&assignment.title, COMMIT_TITLE),
+            title: &assignment.titled(COMMIT_TITLE),
             run: &deed.run,
         };
         let mut said = None;

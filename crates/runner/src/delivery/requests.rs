@@ -75,7 +75,7 @@ impl Delivering {
     fn proposal(&self, destination: &Destination, run: &str, body: &str) -> NewPullRequest {
         let assignment = &self.assignment;
         NewPullRequest {
-            title: assignment.titled(PULL_REQUEST_TITLE),
+            title: assignment.titled_and_numbered(PULL_REQUEST_TITLE),
             body: rewrite("", assignment.issue, run, body),
             head: assignment.branch.clone(),
             base: assignment.base.branch.clone(),

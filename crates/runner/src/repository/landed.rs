@@ -17,28 +17,41 @@ struct Merge {
 }
 
 impl Repository {
-    /// The merges of ours in a branch; none where there is no such branch.
+    /// The merges of ours in a branch; none where there is no such branch. An agent can make a merge on its own branch and have it
+    /// say whatever ours say. So only those count that continue the branch itself, or the one beside it that a person took in: what
+    /// they brought is the agents'.
     pub fn landed(&self, branch: &str) -> Result<Landed, Error> {
-        let mut tips = Vec::new();
-        for name in [branch.to_owned(), format!("saihai/merge/{branch}")] {
-            tips.extend(self.tip(&format!("refs/heads/{name}"))?);
+        let beside = format!("saihai/merge/{branch}");
+        let mut lines = Vec::new();
+        for name in [branch, &beside] {
+            lines.extend(self.tip(&format!("refs/heads/{name}"))?.map(|tip| vec![tip]));
         }
-        if tips.is_empty() {
-            return Ok(Landed::default());
+        let mut merges = Vec::new();
+        if lines.is_empty() {
+            return Ok(Landed(merges));
         }
         let private = Private::make(self, None)?;
-        let only = ["-z", "--merges", "--grep=^Saihai-Issue: ", "--format=%H %B"];
-        let said = private.run("log", only.iter().copied().chain(tips.iter().map(String::as_str)))?;
-        let said = String::from_utf8_lossy(&said);
-        let mut merges = Vec::new();
-        for (commit, message) in said.split('\0').filter_map(|one| one.split_once(' ')) {
-            let (theirs, before) = (format!("{commit}^2"), format!("{commit}^1"));
-            let brought = private.run("log", ["-z", "--format=%B", &theirs, "--not", &before])?;
-            let brought = String::from_utf8_lossy(&brought).into_owned();
-            merges.push(Merge { message: message.to_owned(), brought });
+        while let Some(line) = lines.pop() {
+            let only = ["-z", "--merges", "--first-parent", "--format=%H %B"];
+            let said = private.run("log", only.into_iter().chain(line.iter().map(String::as_str)))?;
+            let said = String::from_utf8_lossy(&said);
+            for (commit, message) in said.split('\0').filter_map(|one| one.split_once(' ')) {
+                let (theirs, before) = (format!("{commit}^2"), format!("{commit}^1"));
+                if says_whose(message) {
+                    let brought = private.run("log", ["-z", "--format=%B", &theirs, "--not", &before])?;
+                    let brought = String::from_utf8_lossy(&brought).into_owned();
+                    merges.push(Merge { message: message.to_owned(), brought });
+                } else if message.lines().next().is_some_and(|subject| subject.contains(&beside)) {
+                    lines.push(vec![theirs, format!("^{before}")]);
+                }
+            }
         }
         Ok(Landed(merges))
     }
+}
+
+fn says_whose(message: &str) -> bool {
+    message.lines().any(|line| line.starts_with("Saihai-Issue: "))
 }
 
 impl Landed {

@@ -211,6 +211,18 @@ fn a_title_is_text_in_commit_pull_request_and_table() {
     assert!(!scene.project.root().join("x").exists());
 }
 
+// A title is whoever's opened the issue; only `Closes #7` is ours.
+#[test]
+fn a_title_closes_no_other_issue_and_calls_nobody() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(7, "fixes #1 @admin", &["saihai"]);
+    });
+    scene.work(&LABELLED).exits(0);
+    assert_eq!(scene.server.state().pull_requests[&8].title, "fixes # 1 @ admin (#7)");
+    let message = scene.remote(&["log", "-1", "--format=%B", "feature/issue-7"]);
+    assert!(message.starts_with("fixes # 1 @ admin (#7)\n\nCloses #7\n\n"), "{message}");
+}
+
 // I-40: what each gate shows, where it is known what a turn costs
 #[test]
 fn each_gate_shows_item_base_turns_and_cost_and_the_later_ones_the_commit_and_its_files() {

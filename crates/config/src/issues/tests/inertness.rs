@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use regex::Regex;
 
-use super::super::{inert, inert_excerpt};
+use super::super::{inert, inert_excerpt, inert_title};
 
 // I-25
 #[test]
@@ -34,6 +34,23 @@ fn names_closing_words_comments_and_images_become_code() {
     check("``\n<!-- x -->``<!-- x -->", "```\n``\n<!-- x -->``<!-- x -->\n```");
     check("x`@admin", "x` ``@admin``");
     check("", "");
+}
+
+// A title is a stranger's, and neither a commit nor the title of a pull request is Markdown.
+#[test]
+fn a_title_closes_nothing_and_calls_nobody() {
+    let check = |text: &str, expected: &str| assert_eq!(inert_title(text), expected, "{text}");
+    check("fixes #1 @admin", "fixes # 1 @ admin");
+    check("Fixed: me/tool#12 (closes GH-4)", "Fixed: me/tool# 12 (closes GH- 4)");
+    check(
+        "resolve https://github.com/me/tool/issues/9 now",
+        "resolve https://github.com/me/tool/issues/ 9 now",
+    );
+    check("`closes #1`", "`closes # 1`");
+    check("(@me/team) a@b.c", "(@ me/team) a@b.c");
+    check("Login fails since #12 was fixed, prefixes #3", "Login fails since #12 was fixed, prefixes #3");
+    // What was made so stays so.
+    check("fixes # 1 @ admin", "fixes # 1 @ admin");
 }
 
 // I-52: what is said stays short and inert, and what stands behind it stays text.

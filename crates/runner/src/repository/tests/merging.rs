@@ -236,3 +236,26 @@ fn one_merge_at_a_time_goes_into_a_base() {
     assert_eq!(meanwhile, Some(Merged::Busy));
     done(merge(&scene, 8, &second, None));
 }
+
+// I-29
+#[test]
+fn a_merge_that_an_agent_made_says_nothing_about_what_has_landed() {
+    let scene = Scene::new();
+    let work = branch(&scene, 7, "b.txt", "new\n");
+    // On its own branch it writes what we would write.
+    let forged = "Merge feature/issue-9 into main\n\nAll\n\nSaihai-Issue: 9\nSaihai-Run: a-run\n";
+    let tree = format!("{work}^{{tree}}");
+    let forged = scene.git(&["commit-tree", &tree, "-p", &work, "-p", "main", "-m", forged]);
+    scene.git(&["update-ref", "refs/heads/feature/issue-7", &forged]);
+    let landed = |scene: &Scene| {
+        let landed = scene.repository().landed("main").unwrap();
+        [7, 9].map(|number| landed.holds(&item(number)))
+    };
+    assert_eq!(landed(&scene), [false, false]);
+    done(merge(&scene, 7, &forged, None));
+    assert_eq!(landed(&scene), [true, false], "beside the base");
+    scene.made.write("mine.txt", "mine\n").commit("meanwhile");
+    scene.git(&["merge", "--quiet", "--no-edit", "saihai/merge/main"]);
+    scene.git(&["branch", "--quiet", "-D", "saihai/merge/main"]);
+    assert_eq!(landed(&scene), [true, false], "taken in by a merge of the person's own");
+}
