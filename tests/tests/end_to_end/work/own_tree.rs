@@ -3,7 +3,7 @@
 use saihai_tests::Project;
 
 use super::github::Scene;
-use super::{branches, commit, git, repository, writes};
+use super::{branches, commit, git, git_in, repository, writes};
 
 const HATS: &str = "hats:\n  coder:\n    name: Coder\n    triggers: [task.start]\n    publishes: [LOOP_COMPLETE]\n    instructions: Work.\n";
 
@@ -190,4 +190,44 @@ fn git_does_not_see_what_saihai_keeps_whichever_command_makes_it() {
         assert_eq!(git(&project, &["status", "--porcelain"]), "", "{call:?}");
         assert_eq!(project.read(".gitignore"), "/fixed.txt\n");
     }
+}
+
+/// The commands of the manual that undo everything.
+fn undoing() -> String {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/concepts/repository.md");
+    let page = std::fs::read_to_string(page).expect("a page of the manual");
+    let (_, all) = page.split_once("\nAll of it, ").expect("how to undo all of it");
+    let (_, all) = all.split_once("```sh\n").expect("commands");
+    all.split_once("```").expect("an end").0.to_owned()
+}
+
+#[test]
+fn what_the_manual_says_undoes_everything_and_nothing_else() {
+    let project = repository(&writes("a.txt"));
+    project.write(".saihai/issues/7.md", "# Seven\n");
+    commit(&project);
+    let root = project.root().parent().expect("a parent").join("it's \"here\"");
+    git(&project, &["clone", "--quiet", &project.root().display().to_string(), &root.display().to_string()]);
+    let own = [("mine", ".worktrees/mine"), ("issue-8", ".worktrees/issue-8x")];
+    for (branch, path) in own {
+        git_in(&root, &["worktree", "add", "--quiet", "-b", branch, path]);
+    }
+    let before = (git_in(&root, &["for-each-ref"]), git_in(&root, &["worktree", "list"]));
+    let saihai = |arguments: &[&str]| {
+        let arguments = [arguments, &["--script", "script.yaml"]].concat();
+        project.saihai(arguments).directory(&root).run().exits(0);
+    };
+    saihai(&["run", "it", "a task", "--worktree"]);
+    saihai(&["work", "--issues", "7", "--auto", "--keep", "--merge"]);
+    let made = git_in(&root, &["worktree", "list"]);
+    assert_eq!(made.lines().count(), 5, "{made}");
+    let undone = std::process::Command::new("sh").args(["-ec", &undoing()]).current_dir(&root).output();
+    let undone = undone.expect("a shell");
+    assert!(undone.status.success() && undone.stderr.is_empty(), "{undone:?}");
+    assert_eq!((git_in(&root, &["for-each-ref"]), git_in(&root, &["worktree", "list"])), before);
+    let left = |path: &str| root.join(path).exists();
+    assert_eq!(
+        [".git/saihai", ".saihai/runs", ".saihai/batches", ".saihai/pieces"].map(left),
+        [false, false, false, true]
+    );
 }
