@@ -159,7 +159,8 @@ impl Run {
         }
         Ok(Some(match issue {
             Some(issue) => {
-                let assigned = block_on(one::assigned(issue, project, &settings, with, streams))?;
+                let trusts = self.flags.trust_project;
+                let assigned = block_on(one::assigned(issue, project, &settings, with, trusts, streams))?;
                 Placement::Issue(Box::new(assigned))
             }
             None => Placement::Own { own_tree: own_tree::wanted(project, &settings, streams)? },

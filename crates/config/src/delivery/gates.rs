@@ -8,9 +8,6 @@ use saihai_model::{
 use super::{Around, plain, stage};
 use crate::settings::WorkGate;
 
-/// The stage at which a person is asked whether work goes on whose agent changed what git starts.
-pub(super) const CHANGED: &str = "deliver/changed-configuration";
-
 /// The stage of a gate.
 pub fn gate_stage(gate: WorkGate) -> StageId {
     StageId::from(format!("deliver/{}", gate.name()).as_str())
@@ -47,7 +44,7 @@ impl Around<'_> {
     pub(super) fn changed(&mut self, next: Target) -> Target {
         let asks = "The work was committed without any of it. Go on?";
         let question = question(&self.delivery.about, Some("changed"), asks);
-        self.put(CHANGED.into(), "changed-configuration", question, GateMode::Insists, next)
+        self.put(stage::CHANGED.into(), "changed-configuration", question, GateMode::Insists, next)
     }
 
     fn put(&mut self, id: StageId, title: &str, question: Prompt, mode: GateMode, next: Target) -> Target {

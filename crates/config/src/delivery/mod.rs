@@ -65,6 +65,8 @@ pub mod stage {
     pub const WORKTREE: &str = "deliver/worktree";
     /// Commits what was left.
     pub const FINALIZE: &str = "deliver/finalize";
+    /// Asks a person whether work goes on whose agent changed what git starts.
+    pub const CHANGED: &str = "deliver/changed-configuration";
     /// Pushes the branch.
     pub const PUSH: &str = "deliver/push";
     /// Opens the pull request.

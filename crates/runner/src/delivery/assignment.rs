@@ -8,7 +8,7 @@ use saihai_model::{Budget, Issue, IssueNumber, IssueSource, MergeMethod, Reposit
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::repository::{Base, Item, Source};
+use crate::repository::{self, Base, Item, Source};
 
 /// What one run is to deliver, and where: frozen with its beginning, so that whoever goes on with it delivers the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,16 +169,7 @@ impl Assignment {
 impl Destination {
     /// An address without the password that may stand in it: it is kept in a journal, and git is lent a token where it needs one.
     pub fn address(url: &str) -> String {
-        let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-        let (place, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
-        match place.rsplit_once('@') {
-            Some((user, host)) if scheme == "ssh" => {
-                let name = user.split(':').next().unwrap_or_default();
-                format!("{scheme}://{name}@{host}{path}")
-            }
-            Some((_, host)) => format!("{scheme}://{host}{path}"),
-            None => url.to_owned(),
-        }
+        repository::address(url)
     }
 }
 

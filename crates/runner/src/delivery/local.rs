@@ -11,11 +11,12 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::Assignment;
+use super::addresses::{MOVED, Moved, REMOTES};
 use super::deliverer::{Broken, Delivering, done, failed, told};
 use crate::Deed;
 use crate::repository::{
     self, CleanedUp, CleaningUp, Finalized, Finalizing, Keep, Merged, Merging, Ours, Placed, Placing, Pushed,
-    Pushing, Ready, Refill, Shared, Worktree,
+    Pushing, Ready, Refill, Repository, Shared, Worktree,
 };
 
 /// The longest a command has in a merged tree.
@@ -32,7 +33,7 @@ impl Delivering {
             Placed::Continued(worktree) => self.kept_before(worktree)?,
             Placed::Created(_) | Placed::Recreated(_) | Placed::Refused(_) => None,
         };
-        Ok(came_of(placed, &shared, rescued))
+        Ok(came_of(placed, &self.means.repository, &shared, rescued))
     }
 
     /// Keeps the whole state of a worktree that another run left, before this one changes it (I-66).
@@ -96,7 +97,11 @@ impl Delivering {
         };
         match finalized {
             Finalized::Ready(ready) => self.ready(deed, &ready),
-            Finalized::NoChanges => Ok(done("no-changes", [])),
+            Finalized::NoChanges => {
+                let own = self.means.repository.frozen().addresses();
+                let moved = Moved::between(&own, &self.means.repository.addresses_now()?).known_to(&own);
+                Ok(done("no-changes", [(REMOTES, json!(own)), (MOVED, json!(moved))]))
+            }
             Finalized::Special { paths } => {
                 let paths: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
                 let (paths, worktree) = (paths.join(", "), self.assignment.worktree.display());
@@ -133,8 +138,14 @@ impl Delivering {
         let before: Option<Shared> = before.and_then(|shared| serde_json::from_value(shared.clone()).ok());
         let now = self.means.repository.shared()?;
         let changes = before.map(|before| before.changes(&now)).unwrap_or_default();
-        let label = if changes.iter().any(|change| change.executes) { "changed" } else { "committed" };
-        let names: Vec<String> = changes.iter().map(|change| format!("- `{}`", change.name)).collect();
+        let own = self.means.repository.frozen().addresses();
+        let moved = Moved::between(&own, &self.means.repository.addresses_now()?);
+        let starts = changes.iter().any(|change| change.executes);
+        // What was new before this run began is another run's, or the person's.
+        let moved = if starts { moved } else { moved.known_to(&own) };
+        let label = if starts { "changed" } else { "committed" };
+        let mut names: Vec<String> = changes.iter().map(|change| format!("- `{}`", change.name)).collect();
+        names.extend(moved.words(&own).iter().map(|words| format!("- {words}")));
         let changed = if names.is_empty() {
             String::new()
         } else {
@@ -151,6 +162,8 @@ impl Delivering {
                 ("files", json!(files)),
                 ("shown", json!(shown)),
                 ("changed", json!(changed)),
+                (REMOTES, json!(own)),
+                (MOVED, json!(moved)),
             ],
         ))
     }
@@ -322,7 +335,12 @@ impl Delivering {
 }
 
 /// What is said of a worktree: where it is, and what the repository shared with it then.
-pub(super) fn came_of(placed: Placed, shared: &Shared, rescued: Option<String>) -> Outcome {
+pub(super) fn came_of(
+    placed: Placed,
+    repository: &Repository,
+    shared: &Shared,
+    rescued: Option<String>,
+) -> Outcome {
     match placed.worktree() {
         Err(refusal) => done("not-ours", [("why", json!(refusal.to_string()))]),
         Ok(worktree) => {
@@ -333,6 +351,7 @@ pub(super) fn came_of(placed: Placed, shared: &Shared, rescued: Option<String>) 
                     ("path", json!(path)),
                     ("branch", json!(branch)),
                     ("shared", json!(shared)),
+                    (REMOTES, json!(repository.frozen().addresses())),
                     ("rescued", json!(rescued)),
                 ],
             )

@@ -4,6 +4,7 @@
 //! out whether it has happened; the journal has its intent before and its result after, because it is an action like
 //! any other. Nothing here decides what comes next.
 
+mod addresses;
 mod assignment;
 mod deliverer;
 mod local;
@@ -14,6 +15,7 @@ mod published;
 mod requests;
 mod summary;
 
+pub use addresses::{Doubt, Set, doubt};
 pub use assignment::{Assignment, Delivered, Destination};
 pub use deliverer::{Deliverer, Forge, Means};
 pub use own_tree::{OwnTree, Planter};

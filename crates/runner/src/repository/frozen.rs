@@ -1,13 +1,14 @@
 //! What is read before the first agent can change it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry::{Occupied, Vacant};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Error;
 use super::regular;
+use super::{Error, Repository};
 use crate::git;
 use crate::git::command::{Environment, output};
 
@@ -29,7 +30,17 @@ pub struct Frozen {
     pub(super) attributes: [Vec<u8>; 2],
     /// Whether some objects may still be on a server.
     pub(super) partial: bool,
-    remotes: BTreeMap<String, String>,
+    remotes: BTreeMap<String, Remote>,
+}
+
+/// Where a remote is pushed to.
+#[derive(Clone)]
+struct Remote {
+    url: String,
+    /// The key that says so.
+    key: String,
+    /// Where it is fetched from, if that is said apart.
+    fetched: Option<String>,
 }
 
 impl std::fmt::Debug for Frozen {
@@ -113,7 +124,23 @@ impl Frozen {
 
     /// Where the remote was when this was read.
     pub fn remote_url(&self, name: &str) -> Option<&str> {
-        self.remotes.get(name).map(String::as_str)
+        self.remotes.get(name).map(|remote| remote.url.as_str())
+    }
+
+    /// Where all remotes were when this was read, without passwords.
+    pub fn addresses(&self) -> BTreeMap<String, String> {
+        self.remotes.iter().map(|(name, remote)| (name.clone(), address(&remote.url))).collect()
+    }
+
+    /// The command that lets a remote be pushed to where it was.
+    pub fn put_back(&self, name: &str, was: &str) -> Option<String> {
+        let Remote { key, fetched, .. } = self.remotes.get(name)?;
+        let is_fetched = fetched.as_ref().is_some_and(|fetched| address(fetched) == was);
+        Some(if is_fetched {
+            format!("git config --unset-all {}", argument(key))
+        } else {
+            format!("git config --replace-all {} {}", argument(key), argument(was))
+        })
     }
 
     /// Whether a key says yes.
@@ -146,6 +173,21 @@ pub(super) fn with_own_configuration(git: &mut Command, environment: &Environmen
         if let Some(value) = environment.value(name) {
             git.env(name, value);
         }
+    }
+}
+
+impl Repository {
+    /// Where all remotes are now, without passwords: an agent may have been at them.
+    pub fn addresses_now(&self) -> Result<BTreeMap<String, String>, Error> {
+        let configuration = Configuration { root: &self.root, environment: &self.environment };
+        let entries = match configuration.entries() {
+            Ok(entries) => entries,
+            // What nobody can read names no remote.
+            Err(git::Error::Refused { .. }) => return Ok(BTreeMap::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let remotes = remotes(&entries, &self.root);
+        Ok(remotes.into_iter().map(|(name, remote)| (name, address(&remote.url))).collect())
     }
 }
 
@@ -221,17 +263,49 @@ fn is_true(value: &str) -> bool {
 }
 
 /// The first address each remote is pushed to.
-fn remotes(entries: &[Entry], root: &Path) -> BTreeMap<String, String> {
-    let mut remotes = BTreeMap::new();
-    for kind in [".pushurl", ".url"] {
-        for entry in entries {
-            let name = entry.key.strip_prefix("remote.").and_then(|rest| rest.strip_suffix(kind));
-            if let (Some(name), Some(url)) = (name, &entry.value) {
-                remotes.entry(name.to_owned()).or_insert_with(|| absolute(url, root));
+fn remotes(entries: &[Entry], root: &Path) -> BTreeMap<String, Remote> {
+    let said = |kind: &'static str| {
+        entries.iter().filter_map(move |entry| {
+            let name = entry.key.strip_prefix("remote.").and_then(|rest| rest.strip_suffix(kind))?;
+            Some((name.to_owned(), entry.key.clone(), absolute(entry.value.as_ref()?, root)))
+        })
+    };
+    let mut remotes: BTreeMap<String, Remote> = BTreeMap::new();
+    for (name, key, url) in said(".pushurl") {
+        remotes.entry(name).or_insert(Remote { url, key, fetched: None });
+    }
+    for (name, key, url) in said(".url") {
+        match remotes.entry(name) {
+            Occupied(mut known) if !known.get().key.ends_with(".url") => {
+                known.get_mut().fetched.get_or_insert(url);
+            }
+            Occupied(_) => {}
+            Vacant(new) => {
+                new.insert(Remote { url, key, fetched: None });
             }
         }
     }
     remotes
+}
+
+/// A text as a shell takes it.
+fn argument(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.:@%+,=".contains(&byte);
+    if text.bytes().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// An address without the password that may stand in it.
+pub(crate) fn address(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (place, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
+    match place.rsplit_once('@') {
+        Some((user, host)) if scheme == "ssh" => {
+            let name = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{name}@{host}{path}")
+        }
+        Some((_, host)) => format!("{scheme}://{host}{path}"),
+        None => url.to_owned(),
+    }
 }
 
 /// A path is relative to the repository, wherever we push from.

@@ -54,6 +54,7 @@ pub use exclude::hide;
 pub use finalize::{Finalized, Finalizing, Ready};
 pub use follow::Following;
 pub use frozen::Frozen;
+pub(crate) use frozen::address;
 pub use item::{Item, Source};
 pub use item_lock::{ItemLock, Taken};
 pub use landed::Landed;

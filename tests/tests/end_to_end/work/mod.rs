@@ -16,6 +16,7 @@ mod merging;
 mod own_tree;
 mod passing;
 mod refused;
+mod remotes;
 mod stopped;
 mod told;
 mod unread;

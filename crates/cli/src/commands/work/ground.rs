@@ -12,6 +12,7 @@ use saihai_connect::forge::{Access, Address, ForgeError, Github, Token, find_tok
 use saihai_model::{Issue, IssueSource, MergeMethod, RepositoryName};
 
 use super::Work;
+use super::address::insist_on_own;
 use crate::diagnostics;
 use crate::error::Error;
 use crate::prepared::connections;
@@ -85,6 +86,9 @@ impl Ground {
         let repository =
             Repository::open(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
         let needs_forge = source == IssueSource::Github || forge == ForgeKind::Github;
+        if needs_forge {
+            insist_on_own(&repository, &project.runs(), &work.remote, flags.flags.trust_project)?;
+        }
         let access = if needs_forge { Some(access(&work, remote, &with).await?) } else { None };
         let mut ground = Self {
             project,

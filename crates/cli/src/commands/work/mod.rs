@@ -4,6 +4,7 @@
 //! with a delivery around its definition, and whatever must be remembered stands in those runs' journals, in git and on
 //! the forge.
 
+pub(crate) mod address;
 mod again;
 mod answer;
 mod base;
@@ -145,7 +146,7 @@ pub(crate) struct Work {
     clean: bool,
 
     #[command(flatten)]
-    flags: RunFlags,
+    pub(crate) flags: RunFlags,
 }
 
 /// Numbers of issues.

@@ -12,6 +12,7 @@ use saihai_connect::forge::{Access, Address, Github, find_token};
 use saihai_connect::{Connections, Surroundings};
 use saihai_model::{Issue, IssueSource, Workflow};
 
+use super::address::insist_on_own;
 use super::ground::{access, insist_on_copies, refused_by_forge, refused_by_git};
 use crate::commands::own_tree::open;
 use crate::error::Error;
@@ -27,12 +28,16 @@ pub(crate) async fn assigned(
     project: &Project,
     settings: &Settings,
     with: &Connections,
+    trusts: bool,
     streams: &mut Streams,
 ) -> Result<Assignment, Error> {
     let (work, number) = (&settings.work, issue.number);
     let mut repository = open(project)?;
     let title =
         clean_title(&issue.title).map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
+    if issue.source == IssueSource::Github || work.forge == Some(ForgeKind::Github) {
+        insist_on_own(&repository, &project.runs(), &work.remote, trusts)?;
+    }
     let base = begins_at(issue, project, settings, with, &repository).await?;
     let base = repository.forked(base, &number.branch(&work.branch_prefix)).map_err(refused_by_git)?;
     insist_on_copies(&repository, work, Some(&base.commit), streams)?;
