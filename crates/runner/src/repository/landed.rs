@@ -32,8 +32,10 @@ impl Repository {
         }
         let private = Private::make(self, None)?;
         while let Some(line) = lines.pop() {
-            let only = ["-z", "--merges", "--first-parent", "--format=%H %B"];
-            let said = private.run("log", only.into_iter().chain(line.iter().map(String::as_str)))?;
+            // The messages of a long history are many; only those that can matter are read.
+            let matter = ["--grep=^Saihai-Issue: ", "--grep=saihai/merge/"];
+            let only = ["-z", "--merges", "--first-parent", "--format=%H %B"].into_iter().chain(matter);
+            let said = private.run("log", only.chain(line.iter().map(String::as_str)))?;
             let said = String::from_utf8_lossy(&said);
             for (commit, message) in said.split('\0').filter_map(|one| one.split_once(' ')) {
                 let (theirs, before) = (format!("{commit}^2"), format!("{commit}^1"));
