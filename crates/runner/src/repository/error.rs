@@ -36,6 +36,12 @@ pub enum Error {
         /// Where it is.
         path: PathBuf,
     },
+    /// Its files are said to be where nothing is.
+    #[error("the files of the repository are said to be in `{}`, and there is no such directory", .path.display())]
+    NoFiles {
+        /// Where they would be.
+        path: PathBuf,
+    },
     /// Nothing can branch from it.
     #[error("the repository has no commit yet")]
     NoCommit,
@@ -180,6 +186,9 @@ impl Error {
             Self::Bare { .. } => {
                 "work in a clone that has files: `git clone REPOSITORY DIRECTORY`".to_owned()
             }
+            Self::NoFiles { .. } => {
+                "put `core.worktree` right, or take it out: `git config --unset core.worktree`".to_owned()
+            }
             Self::NoCommit => "commit something first: `git commit --allow-empty -m start`".to_owned(),
             Self::NoIdentity => "set both `git config --global user.name NAME` and \
                                  `git config --global user.email ADDRESS`"
@@ -232,6 +241,7 @@ impl Error {
             Self::NotARepository { .. }
             | Self::NotText { .. }
             | Self::Bare { .. }
+            | Self::NoFiles { .. }
             | Self::NoCommit
             | Self::InvalidBranch { .. }
             | Self::NotCopied { .. }

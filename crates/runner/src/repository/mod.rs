@@ -93,6 +93,9 @@ impl Repository {
             Err(error) => return Err(error.into()),
         }
         let top = PathBuf::from(said(&["--show-toplevel"])?);
+        if !top.is_dir() {
+            return Err(Error::NoFiles { path: top });
+        }
         // Files in it may have any names; of runs and branches it is written down where they are, and that is text.
         if top.to_str().is_none() {
             return Err(Error::NotText { path: top });

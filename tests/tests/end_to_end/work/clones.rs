@@ -45,6 +45,9 @@ fn an_open_pull_request_of_another_clone_is_not_paid_for_again() {
     let again = scene.work(&ONE).exits(0);
     assert_eq!(outcomes(&again), ["#7 pr-created"]);
     assert!(again.stdout.contains("https://github.com/me/tool/pull/8"), "{again}");
+    let told = &scene.work(&[&ONE[..], &["--json"]].concat()).exits(0).json()[0];
+    assert_eq!(told["pull_request"], "https://github.com/me/tool/pull/8");
+    assert_eq!(told["branch"], "feature/issue-7");
     assert_eq!(scene.project.runs(), [""; 0]);
     assert_eq!(scene.server.state().pull_requests.len(), 1);
     // A person who closed it has said no; nothing is opened again.

@@ -298,3 +298,20 @@ fn what_was_merged_by_hand_after_a_conflict_is_cleaned_up() {
     assert!(cleaned.trim_end().ends_with(": removed"), "{cleaned}");
     assert!(!project.root().join(".worktrees/issue-7").exists());
 }
+
+#[test]
+fn a_conflict_with_what_waits_beside_the_base_says_to_take_that_in_first() {
+    let project =
+        repository("  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, 'basename \"$PWD\" > f']}]}\n");
+    project.write(".saihai/issues/7.md", "# Seven\n").write(".saihai/issues/8.md", "# Eight\n");
+    commit(&project);
+    auto(&project, &[]).exits(0);
+    let conflict = auto(&project, &["--merge"]).exits(1);
+    assert_eq!(outcomes(&conflict), ["#7 merged", "#8 conflict"]);
+    let first = "#8: take the merges before it in first: `git merge saihai/merge/main`\n";
+    let then = "#8: merge it by hand: `git merge feature/issue-8`\n";
+    assert!(conflict.stdout.contains(&[first, then].concat()), "{conflict}");
+    git(&project, &["merge", "--quiet", "--no-edit", "saihai/merge/main"]);
+    git(&project, &["merge", "--quiet", "--no-edit", "-X", "theirs", "feature/issue-8"]);
+    assert_eq!(outcomes(&auto(&project, &["--merge"]).exits(0)), ["#7 merged", "#8 merged"]);
+}

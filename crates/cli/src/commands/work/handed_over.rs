@@ -5,7 +5,7 @@ use saihai_connect::forge::{ForgeError, PullRequest, PullRequestState, is_marked
 use saihai_model::{Issue, WorkOutcome};
 
 use super::ground::Ground;
-use super::item::Over;
+use super::over::Over;
 use super::selection::patiently;
 
 /// The last pull request that Saihai made for an issue, from whichever clone: those of a CI keep no journals.
@@ -24,12 +24,20 @@ pub(super) async fn pull_request(
     Ok(ours.max_by_key(|one| one.number))
 }
 
-/// What is said of an issue that has one already (I-53, I-72).
-pub(super) fn told(found: &PullRequest) -> Over {
+/// A pull request that is told of.
+#[derive(Debug, Clone)]
+pub(super) struct Opened {
+    pub(super) address: String,
+    pub(super) branch: String,
+}
+
+/// What is said of an issue that has one already, of this branch (I-53, I-72).
+pub(super) fn told(found: &PullRequest, branch: String) -> Over {
     let (outcome, why) = match found.state {
-        PullRequestState::Open => (WorkOutcome::PrCreated, found.address.clone()),
-        PullRequestState::Merged => (WorkOutcome::Merged, found.address.clone()),
+        PullRequestState::Open => (WorkOutcome::PrCreated, String::new()),
+        PullRequestState::Merged => (WorkOutcome::Merged, String::new()),
         PullRequestState::Closed => (WorkOutcome::Waiting, format!("closed by a person: {}", found.address)),
     };
-    Over { acted: false, ..Over::told(outcome, why) }
+    let opened = Some(Opened { address: found.address.clone(), branch });
+    Over { acted: false, opened, ..Over::told(outcome, why) }
 }

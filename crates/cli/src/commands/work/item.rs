@@ -23,6 +23,7 @@ use super::again::{can_be_adopted, can_be_retried, goes_on};
 use super::definition::Ready;
 use super::ground::{Ground, refused_by_forge};
 use super::handed_over;
+use super::over::Over;
 use super::selection::patiently;
 use crate::driving::block_on;
 use crate::error::{Error, exit};
@@ -75,38 +76,6 @@ pub(super) enum Seen {
     Turn(Cost),
     Waiting(Option<saihai_model::Moment>),
     Warning(String),
-}
-
-/// How the driving of an issue came to an end.
-pub(super) struct Over {
-    pub(super) came: Came,
-    /// The run, where there is one.
-    pub(super) past: Option<Past>,
-    /// How the driver left it, where it was driven at all.
-    pub(super) finish: Option<Finish>,
-    /// What it has cost as far as it was heard, where its run cannot be read.
-    pub(super) heard: Option<(Cost, Millis)>,
-    pub(super) lock: Option<Arc<ItemLock>>,
-    /// Something was done or decided now; else it is only told how it stands since before.
-    pub(super) acted: bool,
-    /// A bug of ours.
-    pub(super) panicked: bool,
-}
-
-impl Over {
-    pub(super) fn told(outcome: WorkOutcome, reason: impl Into<String>) -> Self {
-        let reason = Some(reason.into()).filter(|reason: &String| !reason.is_empty());
-        Self::came(Came { outcome, reason })
-    }
-
-    pub(super) fn came(came: Came) -> Self {
-        Self { came, past: None, finish: None, heard: None, lock: None, acted: true, panicked: false }
-    }
-
-    /// It was stopped before its run began.
-    fn stopped() -> Self {
-        Self::told(WorkOutcome::Cancelled, "interrupted")
-    }
 }
 
 /// Works on an issue to its end or its next pause; what came of it is told.
@@ -231,7 +200,7 @@ impl Job {
                 Some(found) if found.state == PullRequestState::Open && self.ready.merges(ground) => {
                     delivered = Some(Delivered::default());
                 }
-                Some(found) => return Ok(Err(handed_over::told(&found))),
+                Some(found) => return Ok(Err(handed_over::told(&found, self.issue.number.branch(prefix)))),
                 None => {}
             }
         }

@@ -8,7 +8,8 @@ use saihai::repository::ItemLock;
 use saihai_model::WorkOutcome;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::item::{Job, Over, Told};
+use super::item::{Job, Told};
+use super::over::Over;
 use crate::error::Error;
 
 impl Job {

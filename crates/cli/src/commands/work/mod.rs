@@ -21,6 +21,7 @@ mod merged;
 mod merging;
 pub(crate) mod one;
 mod origins;
+mod over;
 mod plan;
 mod result;
 mod selection;

@@ -11,7 +11,8 @@ use saihai_model::{Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
 use serde::Serialize;
 
 use super::again::is_not_ours;
-use super::item::{Over, UNREAD};
+use super::item::UNREAD;
+use super::over::Over;
 use crate::driving::Conclusion;
 use crate::json;
 use crate::terminal::{Stream, Table, visible_line};
@@ -81,9 +82,7 @@ struct Whole<'a> {
 impl ItemResult {
     /// Where it can be looked at: its pull request, else its branch.
     pub(super) fn place(&self) -> Option<String> {
-        // What another clone has opened is known by nothing but its address.
-        let opened = self.reason.clone().filter(|_| self.word == WorkOutcome::PrCreated);
-        self.pull_request.clone().or(opened).or_else(|| self.branch.clone())
+        self.pull_request.clone().or_else(|| self.branch.clone())
     }
 
     /// What came of an issue.
@@ -102,8 +101,10 @@ impl ItemResult {
             run: past.map(|past| past.directory.id().to_owned()),
             branch: past
                 .filter(|past| past.deeds.has(stage::WORKTREE))
-                .map(|past| past.assignment.branch.clone()),
-            pull_request: text(stage::PULL_REQUEST, "url"),
+                .map(|past| past.assignment.branch.clone())
+                .or_else(|| over.opened.as_ref().map(|opened| opened.branch.clone())),
+            pull_request: text(stage::PULL_REQUEST, "url")
+                .or_else(|| over.opened.as_ref().map(|opened| opened.address.clone())),
             worktree: worktree.map(|path| path.display().to_string()),
             turns: cost.turns,
             cost_usd: cost.usd.dollars(),

@@ -92,6 +92,16 @@ fn another_git_at_work_is_refused_and_its_lock_stays() {
     assert!(scene.beside("repository/.git/index.lock").exists());
 }
 
+#[test]
+fn a_repository_whose_files_are_said_to_be_nowhere_is_refused() {
+    let scene = Scene::new();
+    scene.git(&["config", "core.worktree", &scene.beside("gone").display().to_string()]);
+    insta::assert_snapshot!(refused(scene.open(), &scene), @r"
+    the files of the repository are said to be in `/gone`, and there is no such directory
+    put `core.worktree` right, or take it out: `git config --unset core.worktree`
+    ");
+}
+
 // I-39
 #[test]
 fn a_partial_clone_that_lacks_files_of_the_base_is_refused() {

@@ -6,7 +6,7 @@ use saihai_model::{Budget, Cost, IssueNumber, Millis, ProviderName};
 
 use super::Batch;
 use crate::commands::work::again::Before;
-use crate::commands::work::item::Over;
+use crate::commands::work::over::Over;
 
 impl Batch<'_> {
     /// What an issue may cost that is begun or gone on with now, and what is set aside for it. Those that work at the same time

@@ -7,7 +7,7 @@ use saihai_model::{IssueNumber, WorkOutcome};
 
 use super::Batch;
 use crate::commands::work::answer::{Question, Typed, understood};
-use crate::commands::work::item::Over;
+use crate::commands::work::over::Over;
 use crate::driving::{Keyboard, Typed as Keyed};
 use crate::error::Error;
 use crate::time;

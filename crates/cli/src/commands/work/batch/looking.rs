@@ -8,7 +8,8 @@ use saihai_engine::work::Standing;
 use saihai_model::{Issue, WorkOutcome};
 
 use super::Batch;
-use crate::commands::work::item::{Over, Told};
+use crate::commands::work::item::Told;
+use crate::commands::work::over::Over;
 use crate::commands::work::selection::{Listing, Unlisted};
 use crate::error::Error;
 use crate::report::count;

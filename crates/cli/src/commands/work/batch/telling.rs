@@ -12,7 +12,8 @@ use saihai_model::{
 
 use super::Batch;
 use crate::commands::work::answer::Question;
-use crate::commands::work::item::{Over, Seen, Told};
+use crate::commands::work::item::{Seen, Told};
+use crate::commands::work::over::Over;
 use crate::commands::work::result::{self, ItemResult};
 use crate::commands::work::summary_file::show_in_actions;
 use crate::error::{Error, exit};
@@ -166,7 +167,8 @@ impl Batch<'_> {
 
     /// Keeps what came of an issue, and says it.
     pub(super) fn collect(&mut self, number: IssueNumber, title: &str, over: &Over) {
-        let result = ItemResult::new(number, title, over);
+        let mut result = ItemResult::new(number, title, over);
+        result.hints.splice(0..0, self.to_take_in(over));
         self.standings.insert(number, Standing::Ended(over.came.outcome));
         self.board.state(number, result.outcome);
         let same = |one: &ItemResult| {
@@ -189,6 +191,15 @@ impl Batch<'_> {
             // Where nobody reads it any more the files still have it.
             result::write_item(&result, &mut self.streams.out).unwrap_or(());
         }
+    }
+
+    /// What a person does before merging by hand what conflicts here: it conflicts with all that waits beside the base.
+    fn to_take_in(&self, over: &Over) -> Option<String> {
+        let past = over.past.as_ref().filter(|past| past.assignment.forge.is_none())?;
+        let base = &past.assignment.base.branch;
+        let waits = over.came.outcome == WorkOutcome::Conflict
+            && self.ground.repository.waits_beside(base).unwrap_or(false);
+        waits.then(|| format!("take the merges before it in first: `git merge saihai/merge/{base}`"))
     }
 
     pub(super) fn label(&self, number: IssueNumber, labels: &[StatusLabel]) {
