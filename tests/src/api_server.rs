@@ -195,14 +195,14 @@ fn perform(stream: &mut TcpStream, wire: Wire, answer: &Answer, streamed: bool) 
             thread::sleep(THOUGHT);
             perform(stream, wire, &Answer::text(text), streamed)
         }
-        Answer::Text(_) | Answer::Tool { .. } if streamed => {
+        Answer::Text(_) | Answer::Full(_) | Answer::Tool { .. } if streamed => {
             stream.write_all(http::EVENT_STREAM)?;
             for event in wire.events(answer) {
                 stream.write_all(&http::chunk(event.as_bytes()))?;
             }
             stream.write_all(http::LAST_CHUNK)
         }
-        Answer::Text(_) | Answer::Tool { .. } => {
+        Answer::Text(_) | Answer::Full(_) | Answer::Tool { .. } => {
             stream.write_all(&http::Response::json(200, &wire.whole(answer)).to_bytes())
         }
         Answer::Refused(refusal) => stream.write_all(&wire.refusal(refusal).to_bytes()),

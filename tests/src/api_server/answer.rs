@@ -20,6 +20,8 @@ pub enum Answer {
     Refused(Refusal),
     /// The connection is lost in the middle of saying this.
     Cut(String),
+    /// The model says this and may say no more, as far as the protocol of the provider `openai` or `anthropic` can say so.
+    Full(String),
     /// The model says this and never goes on.
     Endless(String),
 }

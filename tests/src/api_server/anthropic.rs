@@ -30,7 +30,9 @@ pub(super) fn whole(answer: &Answer) -> Value {
         Answer::Tool { name, input } => {
             json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input})
         }
-        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => json!({"type": "text", "text": text}),
+        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => {
+            json!({"type": "text", "text": text})
+        }
         Answer::Refused(_) | Answer::Endless(_) => json!({"type": "text", "text": ""}),
     };
     message(vec![block], Some(stop_reason(answer)))
@@ -69,7 +71,12 @@ fn message(content: Vec<Value>, stop_reason: Option<&str>) -> Value {
 fn empty(answer: &Answer) -> Value {
     match answer {
         Answer::Tool { name, .. } => json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}),
-        Answer::Text(_) | Answer::Late(_) | Answer::Cut(_) | Answer::Refused(_) | Answer::Endless(_) => {
+        Answer::Text(_)
+        | Answer::Late(_)
+        | Answer::Cut(_)
+        | Answer::Full(_)
+        | Answer::Refused(_)
+        | Answer::Endless(_) => {
             json!({"type": "text", "text": ""})
         }
     }
@@ -80,7 +87,7 @@ fn deltas(answer: &Answer) -> Vec<Value> {
         Answer::Tool { input, .. } => {
             vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})]
         }
-        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => {
+        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => {
             pieces(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece})).collect()
         }
         Answer::Refused(_) | Answer::Endless(_) => Vec::new(),
@@ -88,5 +95,11 @@ fn deltas(answer: &Answer) -> Vec<Value> {
 }
 
 fn stop_reason(answer: &Answer) -> &'static str {
-    if matches!(answer, Answer::Tool { .. }) { "tool_use" } else { "end_turn" }
+    match answer {
+        Answer::Tool { .. } => "tool_use",
+        Answer::Full(_) => "max_tokens",
+        Answer::Text(_) | Answer::Late(_) | Answer::Cut(_) | Answer::Refused(_) | Answer::Endless(_) => {
+            "end_turn"
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::{Answer, Refusal};
 pub(super) fn events(answer: &Answer) -> Vec<String> {
     let mut chunks = vec![chunk(&json!({"role": "assistant", "content": ""}), None)];
     match answer {
-        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => {
+        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => {
             chunks.extend(pieces(text).iter().map(|piece| chunk(&json!({"content": piece}), None)));
         }
         Answer::Tool { name, input } => chunks.push(chunk(&json!({"tool_calls": [call(name, input)]}), None)),
@@ -26,7 +26,7 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
 
 pub(super) fn whole(answer: &Answer) -> Value {
     let message = match answer {
-        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => {
+        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => {
             json!({"role": "assistant", "content": text})
         }
         Answer::Tool { name, input } => {
@@ -79,5 +79,11 @@ fn usage() -> Value {
 }
 
 fn finish_reason(answer: &Answer) -> &'static str {
-    if matches!(answer, Answer::Tool { .. }) { "tool_calls" } else { "stop" }
+    match answer {
+        Answer::Tool { .. } => "tool_calls",
+        Answer::Full(_) => "length",
+        Answer::Text(_) | Answer::Late(_) | Answer::Cut(_) | Answer::Refused(_) | Answer::Endless(_) => {
+            "stop"
+        }
+    }
 }

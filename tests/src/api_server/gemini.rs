@@ -30,7 +30,7 @@ pub(super) fn refusal(refusal: &Refusal) -> Value {
 
 fn parts(answer: &Answer) -> Vec<Value> {
     match answer {
-        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => {
+        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => {
             pieces(text).into_iter().map(|piece| json!({"text": piece})).collect()
         }
         Answer::Tool { name, input } => vec![json!({"functionCall": {"name": name, "args": input}})],

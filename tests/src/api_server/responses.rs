@@ -10,7 +10,7 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
     let mut events =
         vec![json!({"type": "response.created", "response": response("in_progress", Vec::new())})];
     events.push(json!({"type": "response.output_item.added", "output_index": 0, "item": item}));
-    if let Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) = answer {
+    if let Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) = answer {
         events.extend(pieces(text).into_iter().map(|piece| {
             json!({
                 "type": "response.output_text.delta",
@@ -42,7 +42,7 @@ fn item(answer: &Answer) -> Value {
             "name": name,
             "arguments": input.to_string(),
         }),
-        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) => message(text),
+        Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => message(text),
         Answer::Refused(_) | Answer::Endless(_) => message(""),
     }
 }

@@ -39,14 +39,16 @@ impl Wire {
     }
 
     /// Whether a request goes on with the conversation. Agents also ask for titles and the like; those requests offer
-    /// no tools and must not use up the script.
+    /// no tools and must not use up the script. Who has no tools and must fill in a form goes on all the same.
     pub(super) fn asks(self, request: &Request) -> bool {
         let about_reply = match self {
             Self::Anthropic => !request.path.contains("count_tokens"),
             Self::Responses | Self::Chat => true,
             Self::Gemini => request.path.contains("enerateContent"),
         };
-        about_reply && request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
+        let has_tools = request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        let has_form = request.body["response_format"]["json_schema"].is_object();
+        about_reply && (has_tools || has_form)
     }
 
     /// A reply as the events of a stream.

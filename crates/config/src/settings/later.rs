@@ -4,6 +4,8 @@ use super::tables::BUDGET;
 use crate::fields::{Field, Kind, Object};
 
 const TIME: Kind = Kind::Duration { zero: false };
+/// None at all is refused with the bounds that hold for it.
+const DEADLINE: Kind = Kind::Duration { zero: true };
 const CALLS: Kind = Kind::Integer { min: 1, max: 1000 };
 
 pub(super) static REVIEW: Object = Object {
@@ -15,7 +17,7 @@ pub(super) static REVIEW: Object = Object {
         Field::new("concurrency", Kind::Integer { min: 1, max: 64 })
             .default("4")
             .about("how many agents review at the same time"),
-        Field::new("timeout", TIME).default("\"600s\"").about("the deadline of one agent"),
+        Field::new("timeout", DEADLINE).default("\"600s\"").about("the deadline of one agent"),
         Field::new("max_turns", CALLS).default("30").about("model calls of one agent"),
         Field::new("fail_on", Kind::OneOf(&["critical", "important", "suggestion", "nitpick", "never"]))
             .default("\"important\"")
@@ -52,7 +54,7 @@ static REVIEW_AGENT: Object = Object {
         Field::new("enabled", Kind::Bool).about("whether it reviews"),
         Field::new("provider", Kind::Text).about("who answers for it"),
         Field::new("model", Kind::Text).about("with which model"),
-        Field::new("timeout", TIME).about("its deadline"),
+        Field::new("timeout", DEADLINE).about("its deadline"),
         Field::new("max_turns", CALLS).about("its model calls"),
     ],
 };

@@ -176,10 +176,10 @@ impl Loading<'_, '_> {
     fn check_bounds(&mut self, said: &Values) {
         const DAY: u64 = 24 * 3600 * 1000;
         for (key, setting) in said.iter() {
-            let length = duration_of(&setting.node).and_then(Result::ok).unwrap_or_default().0;
+            let Some(Ok(saihai_model::Millis(length))) = duration_of(&setting.node) else { continue };
             let is = |keys: &str| *key == DocumentPath::of_keys(keys);
             let review_timeout = key.key_at(0) == Some("review") && key.last_key() == Some("timeout");
-            let message = if review_timeout && length > DAY {
+            let message = if review_timeout && !(1_000..=DAY).contains(&length) {
                 format!("`{key}` must be between `1s` and `24h`")
             } else if is("work.every") && length < 15_000 {
                 format!("`{key}` must be at least `15s`")

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// The program that plays agent programs.
-const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
+pub(super) const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
 
 /// The warnings of a review.
 fn warnings(outcome: &Outcome) -> Vec<&str> {

@@ -1,6 +1,7 @@
 //! `saihai review`, through the program.
 
 mod again;
+mod cases;
 mod choosing;
 mod deciding;
 mod ending;
@@ -16,6 +17,7 @@ mod running;
 mod since;
 mod stopping;
 mod subjects;
+mod whole;
 mod within;
 
 use std::process::Command;

@@ -9,10 +9,10 @@ use saihai_tests::{Invocation, Terminal};
 
 use super::*;
 
-const CANARY: &str = "canary-token-0815";
+pub(super) const CANARY: &str = "canary-token-0815";
 
 /// What git says in a directory.
-fn said(directory: &Path, arguments: &[&str]) -> String {
+pub(super) fn said(directory: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
         .args(arguments)
@@ -26,7 +26,7 @@ fn said(directory: &Path, arguments: &[&str]) -> String {
 }
 
 /// A project whose remote has pull request 7, of which nothing is here yet; and the forge that knows of it.
-fn proposed(agents: &[(&str, &str)]) -> (Project, ForgeServer, String) {
+pub(super) fn proposed(agents: &[(&str, &str)]) -> (Project, ForgeServer, String) {
     let project = reviewed_by(agents);
     fs::remove_file(project.root().join("store.py")).expect("a file");
     let [remote, other] = ["remote.git", "other"].map(|name| project.root().join("..").join(name));
@@ -54,7 +54,7 @@ fn asked(project: &Project, server: &ForgeServer, replies: &str, arguments: &[&s
 }
 
 /// Everything a review must not leave behind.
-fn left(project: &Project) -> String {
+pub(super) fn left(project: &Project) -> String {
     let root = project.root();
     let worktrees = said(&root, &["worktree", "list", "--porcelain"]).matches("worktree ").count();
     format!("{}\n{}\n{worktrees}", said(&root, &["for-each-ref"]), said(&root, &["status", "--porcelain"]))

@@ -39,7 +39,7 @@ pub(super) struct AskingFlags {
     max_turns: Option<u32>,
 
     /// The most bytes of the change that one turn is shown (10000 or more) [default: 300000]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(10_000..))]
+    #[arg(long, value_name = "BYTES", value_parser = diff_bytes)]
     max_diff_bytes: Option<u64>,
 
     /// Into how many turns of one agent a larger change is split (1 to 100) [default: 1]
@@ -229,8 +229,16 @@ pub(super) fn options(asking: &AskingFlags, report: &ReportFlags) -> Result<Revi
 const SCRIPT: &str = "script";
 
 fn deadline(text: &str) -> Result<Millis, String> {
-    match values::duration(text)? {
-        length if length <= Millis::seconds(86_400) => Ok(length),
-        _ => Err("it must be between `1s` and `24h`".to_owned()),
+    match saihai_config::parse_duration(text) {
+        Ok(length) if (Millis::seconds(1)..=Millis::seconds(86_400)).contains(&length) => Ok(length),
+        Ok(_) => Err("it must be between `1s` and `24h`".to_owned()),
+        Err(bad) => Err(bad.to_string()),
+    }
+}
+
+fn diff_bytes(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(bytes @ 10_000..) => Ok(bytes),
+        _ => Err("it must be a whole number, at least 10000".to_owned()),
     }
 }

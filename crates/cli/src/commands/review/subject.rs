@@ -48,7 +48,12 @@ impl Wanted<'_> {
             (None, None) => Base::Found { remote: REMOTE.to_owned() },
         };
         let untracked = if self.no_untracked { Untracked::LeftOut } else { Untracked::Counted };
-        changes(&places.root, &base, untracked).map_err(refusal)
+        changes(&places.root, &base, untracked).map_err(|error| match (&base, &error) {
+            // Nobody typed it.
+            (Base::Usual(_), SubjectError::NoRevision(_)) => refusal(error)
+                .hint("`[review] base` names it: `saihai config review.base --explain` says in which file"),
+            _ => refusal(error),
+        })
     }
 
     /// what is said where the settings of the change itself name what it is compared with. Those it left said

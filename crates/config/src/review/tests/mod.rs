@@ -1,6 +1,7 @@
 //! Agents from their files to the choice between them.
 
 mod builtin;
+mod cases;
 mod files;
 mod loading;
 mod lowering;
