@@ -82,6 +82,9 @@ impl Delivering {
 
     pub(super) fn finalize(&self, deed: &Deed) -> Result<Outcome, Broken> {
         let (assignment, secrets) = (&self.assignment, &self.means.secrets);
+        if let Some(reason) = self.take_in(deed)? {
+            return Ok(Outcome::Waiting { reason });
+        }
         let finalized = if assignment.delivered.is_some() {
             self.means.repository.finalized(
                 &assignment.item(),

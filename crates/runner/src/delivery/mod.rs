@@ -13,6 +13,7 @@ mod past;
 mod placement;
 mod published;
 mod requests;
+mod reviewed;
 mod summary;
 
 pub use addresses::{Doubt, Set, doubt};

@@ -23,7 +23,7 @@ use crate::Deed;
 const LOOKS: u32 = 4;
 
 impl Delivering {
-    fn forge(&self) -> Result<(&Forge, &Destination), Broken> {
+    pub(super) fn forge(&self) -> Result<(&Forge, &Destination), Broken> {
         let forge = self.means.forge.as_ref().ok_or(Broken::Untold("the forge"))?;
         let destination = self.assignment.forge.as_ref().ok_or(Broken::Untold("the forge"))?;
         Ok((forge, destination))
@@ -92,6 +92,9 @@ impl Delivering {
         }
         if let Some(reason) = in_the_way(&request) {
             return Ok(Outcome::Waiting { reason });
+        }
+        if request.head_commit != commit {
+            return Arc::clone(self).head_moved(commit).await;
         }
         if request.mergeable_state.as_deref() == Some("dirty") {
             return Arc::clone(self).conflict(deed, request).await;

@@ -38,6 +38,7 @@ mod rescue;
 mod scratch;
 mod shared;
 mod snapshot;
+mod take_in;
 mod turnstile;
 mod withheld;
 mod worktree;
@@ -64,6 +65,7 @@ pub use problem::Problem;
 pub use push::{Pushed, Pushing, Token};
 pub use rescue::{Keep, Rescued};
 pub use shared::{Change, Shared};
+pub use take_in::TakingIn;
 pub use worktree::Worktree;
 
 use crate::git;

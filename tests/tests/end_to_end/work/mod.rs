@@ -17,6 +17,7 @@ mod own_tree;
 mod passing;
 mod refused;
 mod remotes;
+mod reviewed;
 mod stopped;
 mod told;
 mod unread;
