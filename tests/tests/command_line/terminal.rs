@@ -50,6 +50,19 @@ fn a_person_at_the_terminal_is_asked() {
     assert_eq!(code, Some(0));
 }
 
+// Nobody has seen the question yet.
+#[test]
+fn what_was_typed_before_a_question_does_not_answer_it() {
+    let project = project(ASK, ASKING);
+    let mut terminal = start(&project, &[]);
+    terminal.press("too early\n\u{4}half a line");
+    terminal.wait_for("your answer in one line");
+    terminal.press("to the left\n");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("answered by a person: to the left"), "{text}");
+}
+
 // K-4: leaving is no answer
 #[test]
 fn a_person_may_leave_a_gate_open() {

@@ -1,9 +1,11 @@
 //! Lines typed by a person.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::thread;
 
+use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TryRecvError;
 
 /// A line, or the end of what is typed.
 pub(crate) enum Typed {
@@ -18,7 +20,32 @@ pub(crate) struct Keyboard {
 }
 
 impl Keyboard {
-    pub(crate) fn open() -> io::Result<Self> {
+    /// Has a keyboard at hand for a question that is shown next. What was typed at a terminal until now answers nothing: nobody had
+    /// seen the question. What comes through a pipe was written for it.
+    pub(crate) fn before_asking(keyboard: &mut Option<Self>) {
+        if io::stdin().is_terminal() {
+            // Where that cannot be done the person still sees what was taken for an answer.
+            tcflush(io::stdin(), QueueSelector::IFlush).unwrap_or(());
+            let is_over = keyboard.as_mut().is_some_and(Self::forget);
+            keyboard.take_if(|_| is_over);
+        }
+        if keyboard.is_none() {
+            *keyboard = Self::open().ok();
+        }
+    }
+
+    /// Forgets what was read; whether nothing more will be.
+    fn forget(&mut self) -> bool {
+        loop {
+            match self.lines.try_recv() {
+                Ok(Typed::Line(_)) => {}
+                Ok(Typed::End) | Err(TryRecvError::Disconnected) => return true,
+                Err(TryRecvError::Empty) => return false,
+            }
+        }
+    }
+
+    fn open() -> io::Result<Self> {
         let (tell, lines) = mpsc::unbounded_channel();
         thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
             loop {

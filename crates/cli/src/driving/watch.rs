@@ -237,11 +237,9 @@ impl<'a> Watch<'a> {
 
     fn open(&mut self, gate: Gate) {
         self.take_frame_away();
+        Keyboard::before_asking(&mut self.keyboard);
         self.streams.err.send(&gate.ask());
         self.gate = Some(gate);
-        if self.keyboard.is_none() {
-            self.keyboard = Keyboard::open().ok();
-        }
     }
 
     /// Takes in what was typed; `true` where the person leaves the gate open.

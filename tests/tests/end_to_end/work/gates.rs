@@ -1,7 +1,7 @@
 //! Where a person is asked, and what becomes of their answer.
 
 use rustix::process::Signal;
-use saihai_tests::{Outcome, Project};
+use saihai_tests::{Outcome, Project, Terminal};
 
 use super::github::Scene;
 use super::{auto, branches, commit, git, git_in, outcomes, repository, work, writes};
@@ -254,4 +254,18 @@ fn what_follows_an_answer_is_not_said_to_have_died() {
     assert!(!format!("{resumed}").contains("died"), "{resumed}");
     let said = "`deliver/worktree` is done now; it may have been begun before (attempt 2)";
     assert!(resumed.stderr.contains(said), "{resumed}");
+}
+
+// I-41: only what is typed at a question answers it.
+#[test]
+fn what_was_typed_before_a_gate_is_shown_does_not_answer_it() {
+    let project = asked();
+    let mut terminal = Terminal::start(work(&project, &[]));
+    terminal.press("y\ny\ny\n");
+    terminal.wait_for("? #7 pre-loop");
+    terminal.press("n\n");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("#7     declined"), "{text}");
+    assert_eq!(branches(&project), ["main"]);
 }

@@ -15,15 +15,17 @@ use crate::time;
 impl Batch<'_> {
     /// Asks the next question, where nobody is being asked.
     pub(super) fn ask_next(&mut self) {
-        let Some(question) = self.questions.front() else { return };
         if self.questions.len() == 1 {
-            let text = question.ask();
-            self.take_frame_away();
-            self.streams.err.send(&text);
+            self.show_first();
         }
-        if self.keyboard.is_none() {
-            self.keyboard = Keyboard::open().ok();
-        }
+    }
+
+    /// Shows the first question, where there is one.
+    fn show_first(&mut self) {
+        let Some(text) = self.questions.front().map(Question::ask) else { return };
+        self.take_frame_away();
+        Keyboard::before_asking(&mut self.keyboard);
+        self.streams.err.send(&text);
     }
 
     pub(super) async fn typed(&mut self, typed: Keyed) -> Result<(), Error> {
@@ -75,11 +77,7 @@ impl Batch<'_> {
             self.standings.insert(question.number, Standing::Parked { until: Some(time::now()) });
             self.board.state(question.number, "answered");
         }
-        if let Some(question) = self.questions.front() {
-            let text = question.ask();
-            self.take_frame_away();
-            self.streams.err.send(&text);
-        }
+        self.show_first();
         self.say_held();
         Ok(())
     }
@@ -91,10 +89,7 @@ impl Batch<'_> {
         self.take_frame_away();
         self.streams.err.line("");
         self.streams.note(&format!("{}: nobody has answered in time", question.number));
-        if let Some(next) = self.questions.front() {
-            let text = next.ask();
-            self.streams.err.send(&text);
-        }
+        self.show_first();
         self.say_held();
     }
 
