@@ -17,6 +17,8 @@ pub(crate) mod exit {
     pub(crate) const INTERRUPTED: u8 = 3;
     /// A provider, a program or the disk could not serve.
     pub(crate) const UNAVAILABLE: u8 = 4;
+    /// A person has to do something first.
+    pub(crate) const WAITING: u8 = 6;
     /// A bug of ours.
     pub(crate) const BUG: u8 = 70;
 }

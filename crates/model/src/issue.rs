@@ -93,6 +93,9 @@ pub struct Issue {
     pub labels: Vec<String>,
     /// Whether it is still to be done.
     pub state: IssueState,
+    /// Somebody has opened it again after it was closed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reopened: bool,
     /// Higher first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: i64,

@@ -99,6 +99,7 @@ impl Reader<'_, '_> {
             depends_on,
             body: body.behind.filter(|_| named("title").is_none()).unwrap_or(body.text),
             author: None,
+            reopened: false,
         };
         Some(ReadIssue { issue, number_at })
     }

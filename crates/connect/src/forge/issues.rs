@@ -30,6 +30,8 @@ struct RawIssue {
     title: String,
     body: Option<String>,
     state: RawState,
+    /// How it came to that, where the server says so.
+    state_reason: Option<String>,
     #[serde(default)]
     labels: Vec<RawLabel>,
     user: Option<RawUser>,
@@ -172,6 +174,7 @@ impl RawIssue {
             definition: None,
             base: None,
             author: self.user.map(|user| user.login),
+            reopened: self.state_reason.as_deref() == Some("reopened"),
         })
     }
 }

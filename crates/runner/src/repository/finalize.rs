@@ -145,6 +145,15 @@ impl Repository {
         Ok(Finalized::Ready(Ready { commit: tip, tree, files }))
     }
 
+    /// Whether other repositories are among the files of a worktree, or in the place of its own `.git`.
+    pub fn embeds(&self, worktree: &Worktree, copied: &[String]) -> Result<bool, Error> {
+        if worktree.foreign_git().is_some() {
+            return Ok(true);
+        }
+        let Some(tip) = self.tip(&worktree.item.reference())? else { return Ok(false) };
+        Ok(!self.snapshot(worktree, &tip, copied, Files::Visible)?.embedded.is_empty())
+    }
+
     /// The tree of what a branch holds now, to be compared with the one a person has agreed to.
     pub fn tree_of(&self, branch: &str) -> Result<Option<String>, Error> {
         match self.tip(&format!("refs/heads/{branch}"))? {

@@ -35,6 +35,10 @@ impl Repository {
         }
         let theirs = self.fetch(url, &branch, token)?.commit;
         let Some(mine) = mine else {
+            // What was merged from it is part of the base: there is nothing to go on with.
+            if ours != Ours::ByTrailers && self.contains(&private, &base.commit, &theirs)? {
+                return Ok(None);
+            }
             let foreign = self.foreign_branch(item, base, ours, &theirs)?;
             if foreign.is_none() {
                 self.move_ref(&reference, &theirs, Seen::Absent)?;
@@ -50,5 +54,17 @@ impl Repository {
             return Ok(None);
         }
         Ok(Some(Refusal::Ahead { branch }))
+    }
+
+    /// Takes away a branch of which everything is part of its base, so that it begins there anew. One that is checked out stays.
+    pub fn begin_anew(&self, item: &Item, base: &Base) -> Result<(), Error> {
+        let reference = item.reference();
+        let Some(tip) = self.tip(&reference)? else { return Ok(()) };
+        let private = Private::make(self, None)?;
+        let is_merged = self.contains(&private, &base.commit, &tip)?;
+        if is_merged && self.checked_out(&item.branch())?.is_none() {
+            self.remove_ref(&reference, &tip)?;
+        }
+        Ok(())
     }
 }

@@ -20,6 +20,7 @@ mod remotes;
 mod reviewed;
 mod stopped;
 mod told;
+mod undone;
 mod unread;
 mod watching;
 mod whole;

@@ -23,13 +23,14 @@ pub(super) enum Before {
 
 impl Before {
     /// By the last run on an issue and what is asked for now.
-    pub(super) fn of(ground: &Ground, issue: &Issue, flags: &Work) -> Self {
+    pub(super) fn of(ground: &Ground, issue: &Issue, flags: &Work, reworked: bool) -> Self {
         let Ok(past) = ground.past(issue) else { return Self::Told };
         let Some(last) = past.into_iter().find(|past| past.delivers) else { return Self::Nothing };
         if goes_on(&last, ground) {
             return Self::GoesOn { finished: last.finished };
         }
-        let begins = (flags.retry && can_be_retried(&last)) || (flags.adopt && can_be_adopted(&last));
+        let begins =
+            reworked || (flags.retry && can_be_retried(&last)) || (flags.adopt && can_be_adopted(&last));
         if begins { Self::Nothing } else { Self::Told }
     }
 }

@@ -136,6 +136,11 @@ impl Ready {
         self.work.merge && self.handing(ground) != Handing::Push
     }
 
+    /// Whether it is handed over by a pull request.
+    pub(super) fn opens_requests(&self, ground: &Ground) -> bool {
+        matches!(self.handing(ground), Handing::PullRequest { .. })
+    }
+
     fn handing(&self, ground: &Ground) -> Handing {
         match (ground.forge, self.work.pull_request) {
             (ForgeKind::Local, _) => Handing::Branch,

@@ -1,7 +1,9 @@
 //! What the forge knows of the work on an issue that no journal here knows of.
 
 use saihai_config::ForgeKind;
-use saihai_connect::forge::{ForgeError, PullRequest, PullRequestState, is_marked};
+use saihai_connect::forge::{
+    ForgeError, PullRequest, PullRequestStanding, PullRequestState, is_marked, standing,
+};
 use saihai_model::{Issue, WorkOutcome};
 
 use super::ground::Ground;
@@ -22,6 +24,20 @@ pub(super) async fn pull_request(
     let all = patiently(|| github.pull_requests_of(&branch)).await?;
     let ours = all.into_iter().filter(|one| is_marked(&one.body, issue.number));
     Ok(ours.max_by_key(|one| one.number))
+}
+
+/// The pull request of a branch that a person has closed without merging it: nothing is handed over in its place (I-53).
+pub(super) async fn closed_by_person(
+    ground: &Ground,
+    branch: &str,
+    base: &str,
+) -> Result<Option<PullRequest>, ForgeError> {
+    let Some(github) = ground.github()? else { return Ok(None) };
+    let all = patiently(|| github.pull_requests_of(branch)).await?;
+    Ok(match standing(all, base)? {
+        PullRequestStanding::ClosedByPerson(closed) => Some(closed),
+        PullRequestStanding::None | PullRequestStanding::Open(_) | PullRequestStanding::Merged(_) => None,
+    })
 }
 
 /// A pull request that is told of.

@@ -5,28 +5,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use saihai::delivery::{Assignment, Came, Delivered, Deliverer, Destination, Forge, Means, Past, Placement};
-use saihai::repository::{Base, Following, Item, ItemLock, Ours, Refusal, Taken};
+use saihai::delivery::{Assignment, Came, Deliverer, Destination, Forge, Means, Past, Placement};
+use saihai::repository::{Base, Item, ItemLock, Lasts, Taken};
 use saihai::{Beginning, Clock, Control, Driver, Finish, Going, Observed, RunDirectory};
 use saihai_config::delivery::stage;
-use saihai_config::issues::{clean_title, task};
+use saihai_config::issues::task;
 use saihai_config::{CleanUp, Comments, ForgeKind};
 use saihai_connect::Surroundings;
-use saihai_connect::forge::{Github, PullRequestState};
+use saihai_connect::forge::Github;
 use saihai_model::{
-    Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, WorkOutcome, WorkReason,
-    Workflow,
+    Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, WorkOutcome, Workflow,
 };
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::again::{can_be_adopted, can_be_retried, goes_on};
 use super::definition::Ready;
 use super::ground::{Ground, refused_by_forge};
-use super::handed_over;
 use super::over::Over;
 use super::selection::patiently;
 use crate::driving::block_on;
-use crate::error::{Error, exit};
+use crate::error::{Error, Refusal, exit};
 use crate::issue::Tracker;
 use crate::outside;
 use crate::terminal::visible_line;
@@ -45,6 +43,8 @@ pub(super) struct Job {
     pub(super) batch: String,
     /// A run that failed or met a limit is not the last word.
     pub(super) retry: bool,
+    /// It was merged, and is worked on all the same.
+    pub(super) reworks: bool,
     /// A branch that is there is taken over, whoever made it.
     pub(super) adopt: bool,
     /// It was not tried in this invocation yet.
@@ -100,7 +100,23 @@ pub(super) fn work_on(job: Job, tell: &UnboundedSender<Told>) {
 fn outcome_of(error: &Error) -> WorkOutcome {
     match error {
         Error::Refused(refusal) if refusal.exit == exit::UNAVAILABLE => WorkOutcome::Provider,
+        Error::Refused(refusal) if refusal.exit == exit::WAITING => WorkOutcome::Waiting,
         Error::Refused(_) | Error::Said(_) | Error::ClosedPipe => WorkOutcome::Failed,
+    }
+}
+
+/// What git would not do before the run of an issue began. Nothing is lost by that, so it is tried again once git would (I-72).
+pub(super) fn not_begun(error: saihai::repository::Error) -> Error {
+    let lasts = error.lasts();
+    match super::ground::refused_by_git(error) {
+        Error::Refused(refusal) => Error::Refused(match lasts {
+            Lasts::AWhile => Refusal { exit: exit::UNAVAILABLE, ..refusal },
+            Lasts::UntilMended => {
+                Refusal { exit: exit::WAITING, message: format!("git: {}", refusal.message), ..refusal }
+            }
+            Lasts::ForGood => refusal,
+        }),
+        other @ (Error::Said(_) | Error::ClosedPipe) => other,
     }
 }
 
@@ -145,7 +161,7 @@ impl Job {
             Some(_) | None if self.is_stopped() => return Ok(Over::stopped()),
             Some(past) if !self.begins_again(&past) => self.merge(past, &lock, tell).await?,
             Some(_) | None if self.spent => return Ok(Over::told(WorkOutcome::Limited, "budget")),
-            Some(_) | None => match self.begin(&lock, known, tell).await? {
+            last => match self.begin(&lock, known, last.as_ref(), tell).await? {
                 Ok(driver) => driver,
                 Err(over) => return Ok(over),
             },
@@ -161,7 +177,7 @@ impl Job {
     /// Whether there is a new run, though there was one before.
     fn begins_again(&self, past: &Past) -> bool {
         let adopts = self.adopt && self.first && can_be_adopted(past);
-        adopts || (self.retry && can_be_retried(past))
+        adopts || self.reworks || (self.retry && can_be_retried(past))
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -172,7 +188,7 @@ impl Job {
     fn take(&self) -> Result<Result<Arc<ItemLock>, Over>, Error> {
         let item = as_item(&self.issue, &self.ready.work.branch_prefix);
         let taken = ItemLock::take(&self.ground.repository, &item, "", &Clock::system());
-        Ok(match taken.map_err(super::ground::refused_by_git)? {
+        Ok(match taken.map_err(not_begun)? {
             Taken::Ours(lock) => Ok(Arc::new(lock)),
             Taken::Elsewhere { process, run } => {
                 let who = process.map_or_else(String::new, |process| format!("process {process}"));
@@ -180,45 +196,6 @@ impl Job {
                 Err(Over::told(WorkOutcome::Elsewhere, format!("{who}{run}")))
             }
         })
-    }
-
-    async fn begin(
-        &self,
-        lock: &Arc<ItemLock>,
-        known: bool,
-        tell: &UnboundedSender<Told>,
-    ) -> Result<Result<Driver, Over>, Error> {
-        let ground = &self.ground;
-        let Ok(title) = clean_title(&self.issue.title) else {
-            return Ok(Err(Over::told(WorkOutcome::Failed, WorkReason::BlankTitle.word())));
-        };
-        let prefix = &self.ready.work.branch_prefix;
-        let mut delivered = None;
-        if !known && !self.retry {
-            let found = handed_over::pull_request(ground, &self.issue, prefix).await;
-            match found.map_err(|error| refused_by_forge(&error))? {
-                Some(found) if found.state == PullRequestState::Open && self.ready.merges(ground) => {
-                    delivered = Some(Delivered::default());
-                }
-                Some(found) => return Ok(Err(handed_over::told(&found, self.issue.number.branch(prefix)))),
-                None => {}
-            }
-        }
-        if !known && self.has_landed()? {
-            return Ok(Err(Over { acted: false, ..Over::told(WorkOutcome::Merged, "before") }));
-        }
-        let base = self.base()?;
-        if let Some(why) = self.lacking(&base)? {
-            return Ok(Err(Over::told(WorkOutcome::Waiting, why)));
-        }
-        if let Some(refusal) = self.follow(&base, known)? {
-            return Ok(Err(Over::told(WorkOutcome::Blocked, format!("not-ours: {refusal}"))));
-        }
-        // A branch that is there began where it began, whatever has been added to its base since.
-        let branch = self.issue.number.branch(prefix);
-        let base = ground.repository.forked(base, &branch).map_err(super::ground::refused_by_git)?;
-        let assignment = Assignment { delivered, ..self.assignment(title, base)? };
-        self.start(assignment, lock, known, tell).await.map(Ok)
     }
 
     /// A new run that does what is assigned.
@@ -268,19 +245,6 @@ impl Job {
         Ok(driver.reaching(Arc::new(deliverer)))
     }
 
-    /// Takes in what the server holds of the branch; why it cannot be worked on, if so.
-    fn follow(&self, base: &Base, known: bool) -> Result<Option<Refusal>, Error> {
-        let ground = &self.ground;
-        if ground.forge == ForgeKind::Local {
-            return Ok(None);
-        }
-        let (item, token) = (as_item(&self.issue, &self.ready.work.branch_prefix), ground.push_token());
-        let ours = Ours::by(self.adopt, known);
-        let url = ground.url()?;
-        let following = Following { item: &item, base, url: &url, token: token.as_ref(), ours };
-        ground.repository.follow(following).map_err(super::ground::refused_by_git)
-    }
-
     /// What is to be done: the issue, and what those say about it whom its settings trust.
     async fn task(&self, tell: &UnboundedSender<Told>) -> Result<String, Error> {
         let mut issue = self.issue.clone();
@@ -297,18 +261,6 @@ impl Job {
             tell.send(Told::Seen { number: issue.number, seen }).unwrap_or(());
         }
         Ok(task.text)
-    }
-
-    /// Where the branch begins: on the server as it is now, or here (I-13).
-    fn base(&self) -> Result<Base, Error> {
-        let ground = &self.ground;
-        let found = match ground.forge {
-            ForgeKind::Local => ground.repository.beginning(&self.base),
-            ForgeKind::Github => {
-                ground.repository.fetch(&ground.url()?, &self.base, ground.push_token().as_ref())
-            }
-        };
-        found.map_err(super::ground::refused_by_git)
     }
 
     pub(super) fn assignment(&self, title: String, base: Base) -> Result<Assignment, Error> {

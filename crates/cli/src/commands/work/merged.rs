@@ -8,7 +8,7 @@ use saihai_connect::forge::{PullRequest, PullRequestState, is_marked, marker};
 use saihai_model::{Issue, IssueNumber, WorkOutcome, WorkReason};
 
 use super::ground::{Ground, refused_by_forge, refused_by_git};
-use super::item::{Job, as_item};
+use super::item::{Job, as_item, not_begun};
 use super::selection::patiently;
 use crate::error::Error;
 
@@ -43,6 +43,22 @@ pub(super) async fn by_hand(ground: &Ground, issue: &Issue, last: &Past) -> Resu
     Ok(false)
 }
 
+/// Whether what was merged on this machine is not there any more: its branch was set back, or the one beside it was removed before
+/// anybody took it in.
+pub(super) fn is_undone(ground: &Ground, past: &Past) -> Result<bool, Error> {
+    let base = &past.assignment.base.branch;
+    let Some(commit) = finalized(past).filter(|_| past.assignment.forge.is_none()) else { return Ok(false) };
+    let tip = |branch: &str| ground.repository.tip(&format!("refs/heads/{branch}")).map_err(refused_by_git);
+    // Where there is no such branch nothing can be said of what it holds.
+    let Some(base_tip) = tip(base)? else { return Ok(false) };
+    for tip in [Some(base_tip), tip(&format!("saihai/merge/{base}"))?].into_iter().flatten() {
+        if ground.repository.holds(&tip, commit).map_err(refused_by_git)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Where the work of a run can be looked at that is handed over and waits to be merged.
 pub(super) fn waits(past: &Past) -> Option<String> {
     let came = past.came().map(|came| came.outcome);
@@ -68,7 +84,7 @@ impl Job {
         if self.ground.forge != ForgeKind::Local {
             return Ok(false);
         }
-        let landed = self.ground.repository.landed(&self.base).map_err(refused_by_git)?;
+        let landed = self.ground.repository.landed(&self.base).map_err(not_begun)?;
         Ok(landed.holds(&as_item(&self.issue, &self.ready.work.branch_prefix)))
     }
 
@@ -82,13 +98,17 @@ impl Job {
             // One that cannot be read shows nothing, neither this nor that; whether it is done was decided before.
             let Some(past) = runs.into_iter().flatten().find(|past| past.delivers) else { continue };
             let into = &past.assignment.base.branch;
-            let Some(commit) = finalized(&past).filter(|_| *into != base.branch) else { continue };
-            if !self.ground.repository.holds(&base.commit, commit).map_err(refused_by_git)? {
-                return Ok(Some(format!(
-                    "{}: {number} is merged into `{into}`, which is not part of `{}`; `--ignore-deps` does not look",
-                    WorkReason::Dependency.word(),
-                    base.branch
-                )));
+            // A forge may have made other commits of it, which only the forge knows to be its own.
+            let is_told = *into != base.branch || past.assignment.forge.is_none();
+            let Some(commit) = finalized(&past).filter(|_| is_told) else { continue };
+            if !self.ground.repository.holds(&base.commit, commit).map_err(not_begun)? {
+                let how = if *into == base.branch {
+                    format!("was merged into `{into}`, which does not hold it any more")
+                } else {
+                    format!("is merged into `{into}`, which is not part of `{}`", base.branch)
+                };
+                let word = WorkReason::Dependency.word();
+                return Ok(Some(format!("{word}: {number} {how}; `--ignore-deps` does not look")));
             }
         }
         Ok(None)

@@ -9,6 +9,7 @@ mod again;
 mod answer;
 mod base;
 mod batch;
+mod beginning;
 mod board;
 mod clean;
 mod definition;

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use saihai::delivery::{Assignment, Deliverer, Destination, Forge, Means, Past};
-use saihai::repository::{self, Base, ItemLock, Repository, Taken};
+use saihai::repository::{self, Base, Following, ItemLock, Ours, Repository, Taken};
 use saihai::{Clock, Outside};
 use saihai_config::delivery::stage;
 use saihai_config::issues::clean_title;
-use saihai_config::{ForgeKind, Settings};
+use saihai_config::{ForgeKind, Settings, WorkSettings};
 use saihai_connect::forge::{Access, Address, Github, find_token};
 use saihai_connect::{Connections, Surroundings};
-use saihai_model::{Issue, IssueSource, Workflow};
+use saihai_model::{Issue, IssueNumber, IssueSource, RepositoryName, Workflow};
 
 use super::address::insist_on_own;
 use super::ground::{access, insist_on_copies, refused_by_forge, refused_by_git};
+use super::item::as_item;
 use crate::commands::own_tree::open;
 use crate::error::Error;
 use crate::issue::Tracker;
@@ -38,7 +39,10 @@ pub(crate) async fn assigned(
     if issue.source == IssueSource::Github || work.forge == Some(ForgeKind::Github) {
         insist_on_own(&repository, &project.runs(), &work.remote, trusts)?;
     }
-    let base = begins_at(issue, project, settings, with, &repository).await?;
+    let (base, server) = begins_at(issue, project, settings, with, &repository).await?;
+    if let Some((url, token)) = &server {
+        take_in(issue, &base, (url, token), project, work, &repository)?;
+    }
     let base = repository.forked(base, &number.branch(&work.branch_prefix)).map_err(refused_by_git)?;
     insist_on_copies(&repository, work, Some(&base.commit), streams)?;
     ours::hide(&mut repository, project, settings).map_err(refused_by_git)?;
@@ -52,7 +56,7 @@ async fn begins_at(
     settings: &Settings,
     with: &Connections,
     repository: &Repository,
-) -> Result<Base, Error> {
+) -> Result<(Base, Option<(String, repository::Token)>), Error> {
     let work = &settings.work;
     let named = issue.base.clone().or_else(|| work.base.clone());
     let forge = work.forge.unwrap_or(match issue.source {
@@ -66,7 +70,7 @@ async fn begins_at(
             Error::usage("no branch is checked out, so it is not known where the work begins")
                 .hint("check a branch out, or write `base` into `[work]`")
         })?;
-        return repository.beginning(&base).map_err(refused_by_git);
+        return Ok((repository.beginning(&base).map_err(refused_by_git)?, None));
     };
     let remote = Remote::of_project(&project.places.root, &work.remote, with).await;
     let access = access(work, remote, with).await?;
@@ -79,7 +83,45 @@ async fn begins_at(
             about.default_branch
         }
     };
-    repository.fetch(&url, &base, Some(&token)).map_err(refused_by_git)
+    let base = repository.fetch(&url, &base, Some(&token)).map_err(refused_by_git)?;
+    Ok((base, Some((url, token))))
+}
+
+/// Takes in what the server holds of the branch of the issue, as `work` does: nothing is paid for what could not be pushed (I-34).
+fn take_in(
+    issue: &Issue,
+    base: &Base,
+    (url, token): (&str, &repository::Token),
+    project: &Project,
+    work: &WorkSettings,
+    repository: &Repository,
+) -> Result<(), Error> {
+    let item = as_item(issue, &work.branch_prefix);
+    // Who has the issue has its branch as well, and whoever comes next is told so.
+    if ItemLock::is_taken(repository, &item).map_err(refused_by_git)? {
+        return Ok(());
+    }
+    let known = is_known(project, issue.source, issue.number, None)?;
+    let ours = Ours::by(false, known);
+    let following = Following { item: &item, base, url, token: Some(token), ours };
+    match repository.follow(following).map_err(refused_by_git)? {
+        None => Ok(()),
+        Some(refusal) => {
+            Err(Error::usage(refusal.to_string()).hint("`--no-worktree` works in this directory"))
+        }
+    }
+}
+
+/// Whether a journal says that the branch of an issue is ours. A run that cannot be read shows nothing: the branch then counts by
+/// what stands on it.
+fn is_known(
+    project: &Project,
+    source: IssueSource,
+    number: IssueNumber,
+    home: Option<&RepositoryName>,
+) -> Result<bool, Error> {
+    let past = Past::of(&project.runs(), source, number, home)?;
+    Ok(past.iter().flatten().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some()))
 }
 
 /// Whoever does what a run on an issue asks for, having made sure that nobody else works on it. What is found of the forge's
@@ -120,9 +162,7 @@ pub(crate) async fn outside(
         // Only a definition that wants something of the issue minds.
         Err(_) => None,
     };
-    let known = Past::of(&project.runs(), assignment.source, number, assignment.home.as_ref())?;
-    // One that cannot be read shows nothing: the branch then counts by what stands on it.
-    let known = known.iter().flatten().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
+    let known = is_known(project, assignment.source, number, assignment.home.as_ref())?;
     let (runs, secrets, around) = (project.runs(), with.redactor().values(), Surroundings::of(with));
     let means = Means { repository, lock, forge, runs, secrets, around, beyond };
     Ok(Deliverer::new(assignment, means, known))

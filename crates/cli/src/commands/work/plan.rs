@@ -134,7 +134,9 @@ impl Planned {
     pub(super) fn find_all(&self, listing: &Listing, ground: &Ground, flags: &Work) -> Result<(), Error> {
         let mut found = BTreeSet::new();
         for (number, item) in &self.items {
-            let acts = |issue: &Issue| Before::of(ground, issue, flags) != Before::Told;
+            let acts = |issue: &Issue| {
+                Before::of(ground, issue, flags, listing.reworked.contains(&issue.number)) != Before::Told
+            };
             if listing.issues.get(number).is_some_and(acts) && found.insert(&item.definition) {
                 insist_on_providers(&item.ready.workflow, &ground.connections())?;
             }

@@ -169,6 +169,7 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
                 .is_some_and(|why| ["git: ", "forge: "].iter().any(|of| why.starts_with(of))) =>
         {
             hints.push("then the same command goes on with it".to_owned());
+            hints.push(format!("`saihai cancel {run}` gives it up"));
         }
         WorkOutcome::Cancelled | WorkOutcome::Provider => {
             hints.push("the same command goes on with it".to_owned())

@@ -48,6 +48,8 @@ pub(super) struct Listing {
     pub(super) over: Vec<(IssueNumber, WorkOutcome)>,
     /// Those that another clone has handed over: there is nothing to do about them here.
     pub(super) handed_over: BTreeSet<IssueNumber>,
+    /// Those that were merged and are worked on all the same.
+    pub(super) reworked: BTreeSet<IssueNumber>,
     /// Where that can be looked at which is handed over and not merged.
     pub(super) delivered: BTreeMap<IssueNumber, String>,
     pub(super) notes: Vec<String>,
@@ -94,11 +96,12 @@ impl Selection {
         };
         let selected = self.selected(&source, &mut listing).await?;
         let resolving = &self.resolving;
-        let retried = selected.iter().map(|issue| issue.number).filter(|_| self.retries).collect();
+        let asked = selected.iter().map(|issue| issue.number).collect();
+        let retries = self.retries;
         let (known, landed) = (BTreeMap::new(), BTreeMap::new());
         let base = self.base.as_ref();
         let mut looking =
-            Looking { ground, source: &source, resolving, retried, base, landed, listing, known };
+            Looking { ground, source: &source, resolving, asked, retries, base, landed, listing, known };
         for issue in &selected {
             looking.know(issue.number, Some(issue.clone())).await?;
         }
@@ -200,8 +203,10 @@ struct Looking<'a> {
     ground: &'a Ground,
     source: &'a Origin,
     resolving: &'a BTreeSet<IssueNumber>,
-    /// Those that are begun again, whatever a person has made of them.
-    retried: BTreeSet<IssueNumber>,
+    /// Those that were asked for.
+    asked: BTreeSet<IssueNumber>,
+    /// They are begun again, whatever a person has made of them.
+    retries: bool,
     /// The branch that work goes to, by a flag.
     base: Option<&'a String>,
     /// What our merges brought into branches, each looked at once.
@@ -269,8 +274,39 @@ impl Looking<'_> {
         }
     }
 
-    /// Whether it is done, and how (I-29).
+    fn is_retried(&self, issue: &Issue) -> bool {
+        self.retries && self.asked.contains(&issue.number)
+    }
+
+    /// Whether it is done, and how. What was merged is done again where somebody wants that and there is reason to.
     async fn over(&mut self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
+        let done = self.done(issue).await?;
+        if done != Some(WorkOutcome::Merged) || !self.asked.contains(&issue.number) {
+            return Ok(done);
+        }
+        let Some(why) = self.undone(issue)? else { return Ok(done) };
+        if self.retries {
+            self.listing.reworked.insert(issue.number);
+            return Ok(None);
+        }
+        self.listing.notes.push(format!("{} {why}; `--retry` works on it again", issue.number));
+        Ok(done)
+    }
+
+    /// Why an issue that was merged is to be looked at again, if so.
+    fn undone(&self, issue: &Issue) -> Result<Option<String>, Unlisted> {
+        if issue.reopened {
+            return Ok(Some("was opened again after it was merged".to_owned()));
+        }
+        let Ok(past) = self.ground.past(issue) else { return Ok(None) };
+        let Some(past) = past.into_iter().find(|past| past.delivers) else { return Ok(None) };
+        let base = &past.assignment.base.branch;
+        let is_undone = merged::is_undone(self.ground, &past)?;
+        Ok(is_undone.then(|| format!("was merged into `{base}`, which does not hold it any more")))
+    }
+
+    /// Whether it is done, and how (I-29).
+    async fn done(&mut self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
         if issue.state == IssueState::Closed {
             return Ok(Some(WorkOutcome::Closed));
         }
@@ -301,7 +337,7 @@ impl Looking<'_> {
                 | WorkOutcome::Blocked
                 | WorkOutcome::Conflict,
             ) => {
-                let is_retried = self.retried.contains(&issue.number);
+                let is_retried = self.is_retried(issue);
                 let merged = !is_retried && merged::by_hand(self.ground, issue, &past).await?;
                 Ok(merged.then_some(WorkOutcome::Merged))
             }

@@ -16,6 +16,7 @@ fn issue(labels: &[&str], definition: Option<&str>) -> Issue {
         definition: definition.map(str::to_owned),
         base: None,
         author: None,
+        reopened: false,
     }
 }
 

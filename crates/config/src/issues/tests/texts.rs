@@ -17,6 +17,7 @@ fn issue(source: IssueSource, title: &str, body: &str, labels: &[&str]) -> Issue
         definition: None,
         base: None,
         author: None,
+        reopened: false,
     }
 }
 

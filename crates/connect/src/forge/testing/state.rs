@@ -54,6 +54,8 @@ pub struct KeptIssue {
     pub labels: Vec<String>,
     /// Whether it is closed.
     pub closed: bool,
+    /// Whether it was opened again.
+    pub reopened: bool,
     /// Whether it is a pull request, as this forge counts them.
     pub is_pull_request: bool,
     /// What blocks it: repository and number.
@@ -230,6 +232,7 @@ impl ForgeState {
             "title": issue.title,
             "body": issue.body,
             "state": if issue.closed { "closed" } else { "open" },
+            "state_reason": issue.reopened.then_some("reopened"),
             "labels": labels,
             "user": {"login": "author"},
             "repository_url": "https://api.github.com/repos/me/tool",

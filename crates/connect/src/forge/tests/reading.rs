@@ -23,6 +23,7 @@ async fn an_issue_is_read_with_everything_that_is_used_of_it() {
         definition: None,
         base: None,
         author: Some("author".to_owned()),
+        reopened: false,
     };
     assert_eq!(github.issue(number(7)).await, Ok(expected));
 }

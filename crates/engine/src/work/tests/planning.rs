@@ -16,6 +16,7 @@ fn issue(name: u32, priority: i64) -> Issue {
         definition: None,
         base: None,
         author: None,
+        reopened: false,
     }
 }
 

@@ -77,6 +77,8 @@ pub(super) struct Batch<'a> {
     yes: BTreeSet<StageId>,
     /// Where that can be looked at which waits to be merged.
     delivered: BTreeMap<IssueNumber, String>,
+    /// Those that were merged and are worked on all the same.
+    reworked: BTreeSet<IssueNumber>,
     /// What issues said when they were begun.
     begun_with: BTreeMap<IssueNumber, String>,
     /// Issues whose text has changed since they failed.
@@ -150,6 +152,7 @@ impl<'a> Batch<'a> {
             can_ask,
             yes: BTreeSet::new(),
             delivered: BTreeMap::new(),
+            reworked: BTreeSet::new(),
             begun_with: BTreeMap::new(),
             again: BTreeSet::new(),
             tried: BTreeSet::new(),
@@ -223,8 +226,8 @@ impl<'a> Batch<'a> {
 
     /// Takes in what there is to do.
     fn take_in(&mut self, listing: Listing) {
-        let Listing { plan, issues, over, handed_over, delivered, .. } = listing;
-        self.delivered = delivered;
+        let Listing { plan, issues, over, handed_over, delivered, reworked, .. } = listing;
+        (self.delivered, self.reworked) = (delivered, reworked);
         for (number, outcome) in over {
             let is_news = !self.standings.contains_key(&number);
             if let Some(issue) = issues.get(&number).filter(|_| is_news) {
@@ -242,7 +245,7 @@ impl<'a> Batch<'a> {
             if !is_new {
                 continue;
             }
-            let before = Before::of(&self.ground, issue, self.flags);
+            let before = Before::of(&self.ground, issue, self.flags, self.reworked.contains(&item.number));
             if is_open && before != Before::Told && !self.is_elsewhere(issue) {
                 self.label(item.number, &[StatusLabel::Queued]);
             }
@@ -369,6 +372,7 @@ impl<'a> Batch<'a> {
             spent,
             batch: self.files.id.clone(),
             retry: (self.flags.retry && first) || self.again.remove(&number),
+            reworks: first && self.reworked.contains(&number),
             adopt: self.flags.adopt,
             first,
             follows_dependencies: self.selection.dependencies != Dependencies::Ignore,

@@ -1,0 +1,118 @@
+//! Beginning with an issue: where, with what is there of it, and whether there is any sense in it.
+
+use std::sync::Arc;
+
+use saihai::Driver;
+use saihai::delivery::{Assignment, Delivered, Past};
+use saihai::repository::{Base, Following, ItemLock, Ours, Refusal};
+use saihai_config::ForgeKind;
+use saihai_config::issues::clean_title;
+use saihai_connect::forge::PullRequestState;
+use saihai_model::{WorkOutcome, WorkReason};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::ground::refused_by_forge;
+use super::handed_over;
+use super::item::{Job, Told, as_item, not_begun};
+use super::over::Over;
+use crate::error::Error;
+
+/// What the reason begins with where another repository was among the files.
+const EMBEDDED: &str = "embedded-repository";
+
+impl Job {
+    pub(super) async fn begin(
+        &self,
+        lock: &Arc<ItemLock>,
+        known: bool,
+        last: Option<&Past>,
+        tell: &UnboundedSender<Told>,
+    ) -> Result<Result<Driver, Over>, Error> {
+        let ground = &self.ground;
+        let Ok(title) = clean_title(&self.issue.title) else {
+            return Ok(Err(Over::told(WorkOutcome::Failed, WorkReason::BlankTitle.word())));
+        };
+        let prefix = &self.ready.work.branch_prefix;
+        if let Some(over) = self.undeliverable(known, last).await? {
+            return Ok(Err(over));
+        }
+        let mut delivered = None;
+        if !known && !self.retry {
+            let found = handed_over::pull_request(ground, &self.issue, prefix).await;
+            match found.map_err(|error| refused_by_forge(&error))? {
+                Some(found) if found.state == PullRequestState::Open && self.ready.merges(ground) => {
+                    delivered = Some(Delivered::default());
+                }
+                Some(found) => return Ok(Err(handed_over::told(&found, self.issue.number.branch(prefix)))),
+                None => {}
+            }
+        }
+        if !known && !self.reworks && self.has_landed()? {
+            return Ok(Err(Over { acted: false, ..Over::told(WorkOutcome::Merged, "before") }));
+        }
+        let base = self.base()?;
+        if let Some(why) = self.lacking(&base)? {
+            return Ok(Err(Over::told(WorkOutcome::Waiting, why)));
+        }
+        if self.reworks {
+            let item = as_item(&self.issue, prefix);
+            ground.repository.begin_anew(&item, &base).map_err(not_begun)?;
+        }
+        if let Some(refusal) = self.follow(&base, known)? {
+            return Ok(Err(Over::told(WorkOutcome::Blocked, format!("not-ours: {refusal}"))));
+        }
+        // A branch that is there began where it began, whatever has been added to its base since.
+        let branch = self.issue.number.branch(prefix);
+        let base = ground.repository.forked(base, &branch).map_err(not_begun)?;
+        let assignment = Assignment { delivered, ..self.assignment(title, base)? };
+        self.start(assignment, lock, known, tell).await.map(Ok)
+    }
+
+    /// What is in the way of handing the work over before anything is paid for it, where an earlier run has found that out.
+    async fn undeliverable(&self, known: bool, last: Option<&Past>) -> Result<Option<Over>, Error> {
+        let (ground, work) = (&self.ground, &self.ready.work);
+        if let Some(came) = last.and_then(Past::came)
+            && came.reason.as_ref().is_some_and(|reason| reason.starts_with(EMBEDDED))
+        {
+            let item = as_item(&self.issue, &work.branch_prefix);
+            let found = ground.repository.worktree(&item, &work.worktree_root).map_err(not_begun)?;
+            let found = found.filter(|worktree| worktree.path().is_dir());
+            let embeds = found.map(|worktree| ground.repository.embeds(&worktree, &work.copy_files));
+            if embeds.transpose().map_err(not_begun)?.unwrap_or(false) {
+                return Ok(Some(Over { acted: false, past: last.cloned(), ..Over::came(came) }));
+            }
+        }
+        if (known || self.retry) && self.ready.opens_requests(ground) {
+            let branch = self.issue.number.branch(&work.branch_prefix);
+            let closed = handed_over::closed_by_person(ground, &branch, &self.base).await;
+            let closed = closed.map_err(|error| refused_by_forge(&error))?;
+            return Ok(closed.map(|found| handed_over::told(&found, branch)));
+        }
+        Ok(None)
+    }
+
+    /// Takes in what the server holds of the branch; why it cannot be worked on, if so.
+    fn follow(&self, base: &Base, known: bool) -> Result<Option<Refusal>, Error> {
+        let ground = &self.ground;
+        if ground.forge == ForgeKind::Local {
+            return Ok(None);
+        }
+        let (item, token) = (as_item(&self.issue, &self.ready.work.branch_prefix), ground.push_token());
+        let ours = Ours::by(self.adopt, known);
+        let url = ground.url()?;
+        let following = Following { item: &item, base, url: &url, token: token.as_ref(), ours };
+        ground.repository.follow(following).map_err(not_begun)
+    }
+
+    /// Where the branch begins: on the server as it is now, or here (I-13).
+    fn base(&self) -> Result<Base, Error> {
+        let ground = &self.ground;
+        let found = match ground.forge {
+            ForgeKind::Local => ground.repository.beginning(&self.base),
+            ForgeKind::Github => {
+                ground.repository.fetch(&ground.url()?, &self.base, ground.push_token().as_ref())
+            }
+        };
+        found.map_err(not_begun)
+    }
+}
