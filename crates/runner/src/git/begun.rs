@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::process::Stdio;
+use std::process::ChildStdout;
 
+use super::command::stream;
 use super::{Changed, Error, Git};
 
 /// How a file begins, and how large it is.
@@ -40,14 +41,11 @@ impl Git {
         let unreadable = || Error::Unreadable { command: "cat-file" };
         let size = self.say("cat-file", &["-s", object])?.trim().parse().map_err(|_| unreadable())?;
         let mut git = self.command("cat-file");
-        let git = git.args(["blob", object]).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = git.spawn().map_err(Error::Missing)?;
-        let mut bytes = Vec::new();
-        let out = child.stdout.take().expect("its output is a pipe");
-        let read = out.take(most as u64).read_to_end(&mut bytes);
-        // It has said enough, and would wait for ever for somebody to hear the rest.
-        drop((child.kill(), child.wait()));
-        read.map_err(|_| unreadable())?;
+        let read = |said: ChildStdout| {
+            let mut bytes = Vec::new();
+            said.take(most as u64).read_to_end(&mut bytes).map(|_| bytes)
+        };
+        let bytes = stream(git.args(["blob", object]), "cat-file", b"", read)?;
         Ok(Begun { bytes, size })
     }
 

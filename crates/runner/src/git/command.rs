@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use super::Error;
 pub use super::running::end_all;
-pub(crate) use super::running::{Seat, run};
+pub(crate) use super::running::{Seat, run, stream};
 
 /// The variables a person started us with; what git is told of them is decided here.
 #[derive(Clone)]

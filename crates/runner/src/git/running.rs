@@ -1,8 +1,8 @@
 //! Git while it runs: how long it may, and how it is ended.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -80,6 +80,47 @@ fn run_within(
     })
 }
 
+/// Runs git and has what it says read while it says it, as far as somebody wants to hear it; then it is ended.
+pub(crate) fn stream<T>(
+    git: &mut Command,
+    named: &'static str,
+    input: &[u8],
+    read: impl FnOnce(ChildStdout) -> io::Result<T>,
+) -> Result<T, Error> {
+    stream_within(git, named, input, read, LONGEST)
+}
+
+fn stream_within<T>(
+    git: &mut Command,
+    named: &'static str,
+    input: &[u8],
+    read: impl FnOnce(ChildStdout) -> io::Result<T>,
+    longest: Duration,
+) -> Result<T, Error> {
+    let _counted = Counted::new();
+    git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut child = git.spawn().map_err(Error::Missing)?;
+    let mut pipe = child.stdin.take().expect("its input is a pipe");
+    let said = child.stdout.take().expect("its output is a pipe");
+    let process = Pid::from_child(&child);
+    let watched = Watched { process, seat: Seat::Apart, until: Instant::now() + longest };
+    let (over, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || pipe.write_all(input).ok());
+        let watch = scope.spawn(move || watched.watch(&ended));
+        let found = read(said);
+        drop(over);
+        let why = watch.join().unwrap_or_default();
+        // Whatever it has not said yet is not needed. It may have ended by itself.
+        kill_process_group(process, Signal::KILL).unwrap_or(());
+        child.wait().map_err(Error::Missing)?;
+        match why {
+            Some(why) => Err(Error::Ended { command: named.to_owned(), why }),
+            None => found.map_err(|_| Error::Unreadable { command: named }),
+        }
+    })
+}
+
 /// One git that runs, as long as this is there.
 struct Counted;
 
@@ -132,6 +173,8 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     #[test]
@@ -141,6 +184,24 @@ mod tests {
         git.args(["-c", "sleep 600 & sleep 600 & wait"]);
         let error = run_within(&mut git, "status", None, Seat::Apart, Duration::ZERO).unwrap_err();
         assert_eq!(error.to_string(), "`git status` was ended: it took longer than an hour");
+    }
+
+    #[test]
+    fn a_git_that_is_listened_to_is_ended_as_well() {
+        let listened = |script: &str, input: &[u8], longest, most: u64| {
+            let mut git = Command::new("sh");
+            git.args(["-c", script]);
+            let read = |said: ChildStdout| {
+                let mut heard = String::new();
+                said.take(most).read_to_string(&mut heard).map(|_| heard)
+            };
+            stream_within(&mut git, "cat-file", input, read, longest).map_err(|error| error.to_string())
+        };
+        let late = listened("echo begun; sleep 600 & sleep 600", b"", Duration::ZERO, 100);
+        assert_eq!(late, Err("`git cat-file` was ended: it took longer than an hour".to_owned()));
+        assert_eq!(listened("cat", b"whole", LONGEST, 100), Ok("whole".to_owned()));
+        // More than fits into the pipes, and nobody listens to the end.
+        assert_eq!(listened("cat; sleep 600", &[b'x'; 1_000_000], LONGEST, 3), Ok("xxx".to_owned()));
     }
 
     #[test]

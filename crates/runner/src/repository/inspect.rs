@@ -1,9 +1,8 @@
 //! Looking through everything that would be delivered.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, Read, Write as _};
+use std::io::{BufReader, Read};
 use std::path::PathBuf;
-use std::process::Stdio;
 
 use memchr::memmem;
 
@@ -11,7 +10,7 @@ use super::copied::Copied;
 use super::private::Private;
 use super::{Base, Error, Problem, Repository, lists};
 use crate::git;
-use crate::git::command::output;
+use crate::git::command::{output, stream};
 
 /// More than this is refused: forges warn of it, and a history never loses it again.
 const LARGEST: u64 = 50_000_000;
@@ -167,19 +166,10 @@ fn first_with<'a>(
     texts: &[memmem::Finder<'_>],
 ) -> Result<Option<Object>, Error> {
     let mut git = private.command("cat-file");
-    git.arg("--batch").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = git.spawn().map_err(git::Error::Missing)?;
-    let mut pipe = child.stdin.take().expect("its input is a pipe");
-    let output = child.stdout.take().expect("its output is a pipe");
+    git.arg("--batch");
     let input: String = objects.map(|id| format!("{id}\n")).collect();
-    let found = std::thread::scope(|scope| {
-        scope.spawn(move || pipe.write_all(input.as_bytes()).ok());
-        search(BufReader::new(output), texts)
-    });
-    // Whatever it has not said yet is not needed, or was waited for.
-    child.kill().ok();
-    child.wait().map_err(git::Error::Missing)?;
-    found.map_err(|_| git::Error::Unreadable { command: "cat-file" }.into())
+    let read = |said| search(BufReader::new(said), texts);
+    Ok(stream(&mut git, "cat-file", input.as_bytes(), read)?)
 }
 
 fn search(
