@@ -81,6 +81,8 @@ impl Repository {
             if let Some(directory) = one.directory {
                 let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 files.push((format!("worktrees/{name}/config.worktree"), directory.join("config.worktree")));
+                // That it is there: what its configuration says came or went with it.
+                shared.add(format!("worktrees/{name}"), b"", false);
             }
         }
         for (name, path) in files {
@@ -125,7 +127,9 @@ impl Shared {
     /// What is not as it was.
     pub fn changes(&self, later: &Self) -> Vec<Change> {
         let names = self.0.keys().chain(later.0.keys().filter(|name| !self.0.contains_key(*name)));
-        let differs = names.filter(|name| self.0.get(*name) != later.0.get(*name));
+        let differs = names
+            .filter(|name| self.0.get(*name) != later.0.get(*name))
+            .filter(|name| !is_worktree(name) && !self.is_of_a_worktree(later, name));
         let mut changes: Vec<Change> = differs
             .map(|name| {
                 // What is gone may have kept something else from being started.
@@ -137,10 +141,29 @@ impl Shared {
         changes
     }
 
+    /// Whether something came with a worktree that was made, or went with one that was removed. Git gives a new one what
+    /// `config.worktree` of the repository says.
+    fn is_of_a_worktree(&self, later: &Self, name: &str) -> bool {
+        let Some((worktree, key)) = name.split_once("/config.worktree ").filter(|(of, _)| is_worktree(of))
+        else {
+            return false;
+        };
+        match (self.0.contains_key(worktree), later.0.contains_key(worktree)) {
+            (_, false) => true,
+            (false, true) => later.0.get(name) == self.0.get(&format!("config.worktree {key}")),
+            (true, true) => false,
+        }
+    }
+
     fn add(&mut self, name: String, bytes: &[u8], executes: bool) {
         let hash = Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         self.0.insert(name, Entry { hash, executes });
     }
+}
+
+/// Whether a name is that of a worktree, and not of something in it.
+fn is_worktree(name: &str) -> bool {
+    name.strip_prefix("worktrees/").is_some_and(|inner| !inner.contains('/'))
 }
 
 /// Whether git may start a program because of a key. What is not known to be harmless may.

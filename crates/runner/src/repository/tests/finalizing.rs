@@ -441,6 +441,32 @@ fn a_change_of_what_all_worktrees_share_is_seen() {
     assert_eq!(serde_json::from_str::<Shared>(&kept).unwrap(), before);
 }
 
+// I-38: with `--jobs` worktrees of other issues come and go meanwhile.
+#[test]
+fn what_git_gives_another_worktree_of_the_users_configuration_is_no_change() {
+    let scene = Scene::new();
+    scene.git(&["config", "extensions.worktreeConfig", "true"]);
+    scene.git(&["config", "--worktree", "core.fsmonitor", "mine"]);
+    let work = Work::on(scene);
+    let shared = || work.repository.shared().unwrap();
+    let alone = shared();
+    let other = work.scene.place(8);
+    let both = shared();
+    assert_eq!(git(other.path(), &["config", "--worktree", "core.fsmonitor"]), "mine");
+    assert_eq!(alone.changes(&both), []);
+    let named = |before: &Shared| {
+        before.changes(&shared()).into_iter().map(|change| (change.name, change.executes)).collect::<Vec<_>>()
+    };
+    git(other.path(), &["config", "--worktree", "core.fsmonitor", "evil"]);
+    let changed = [("worktrees/issue-8/config.worktree core.fsmonitor".to_owned(), true)];
+    assert_eq!((named(&alone), named(&both)), (changed.to_vec(), changed.to_vec()));
+    // What a worktree still has is taken from it by somebody; what it had goes with it.
+    fs::remove_file(work.scene.beside("repository/.git/worktrees/issue-8/config.worktree")).unwrap();
+    assert_eq!(named(&both), changed);
+    work.scene.git(&["worktree", "remove", ".worktrees/issue-8"]);
+    assert_eq!(named(&both), []);
+}
+
 // I-50: where the agent made a repository of its own out of the worktree itself, its commits are nowhere else.
 #[test]
 fn a_repository_in_the_place_of_the_worktrees_own_is_not_delivered_and_stays() {
