@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use saihai_config::{Area, Diagnostic, Diagnostics, Source as _, Trust};
+use saihai_config::{Area, Diagnostic, Diagnostics, DiskSource, Source as _, Trust};
 use saihai_model::Workflow;
 
 use crate::project::Project;
@@ -26,8 +26,9 @@ pub(crate) fn untrusted(project: &Project, workflow: &Workflow, trust_project: b
         else {
             continue;
         };
-        let content = project.source.read(program, LARGEST).ok();
-        let canonical = project.source.canonical(program).ok();
+        // Nothing of it is shown, and programs are often links: `node_modules/.bin`, `.venv/bin`.
+        let content = DiskSource.read(program, LARGEST).ok();
+        let canonical = DiskSource.canonical(program).ok();
         let trusted = canonical.zip(content).is_some_and(|(path, content)| trust.trusts(&path, &content));
         let own = program.starts_with(&project.places.root);
         if trusted && own {

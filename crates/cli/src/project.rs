@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use saihai::Runs;
+use saihai::{ProjectSource, Runs};
 use saihai_config::{
     Diagnostics, DiskSource, Language, Places, Settings, SettingsFrom, Source, Variables, project_root,
 };
@@ -13,8 +13,8 @@ use crate::terminal::Streams;
 
 /// Where we are.
 pub(crate) struct Project {
-    /// The files of this machine.
-    pub(crate) source: DiskSource,
+    /// The files of this machine, as far as those of the project may lead.
+    pub(crate) source: ProjectSource,
     /// The environment.
     pub(crate) variables: Variables,
     /// The directories a command works with.
@@ -28,18 +28,23 @@ impl Project {
             Error::usage(format!("the current directory cannot be used: {error}"))
                 .hint("change to one that exists")
         })?;
-        let source = DiskSource;
         let variables = Variables::new(
             std::env::vars_os()
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
         );
         let places = Places {
-            root: project_root(&source, &current),
+            root: project_root(&DiskSource, &current),
             user: variables.user_directory(),
             home: variables.home(),
             current,
         };
-        Ok(Self { source, variables, places })
+        Ok(Self::at(places, variables))
+    }
+
+    /// The project in these places.
+    pub(crate) fn at(places: Places, variables: Variables) -> Self {
+        let source = ProjectSource::new(places.root.clone(), places.user.clone());
+        Self { source, variables, places }
     }
 
     /// Its runs.

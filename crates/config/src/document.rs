@@ -142,10 +142,18 @@ pub fn cannot_read(error: &ReadError, name: &str, area: Area) -> Diagnostic {
     let slug = match error {
         ReadError::Missing => "missing-file",
         ReadError::TooLarge { .. } => "too-large",
-        ReadError::Directory | ReadError::Unreadable | ReadError::Other(_) => "bad-file",
+        ReadError::Directory
+        | ReadError::Unreadable
+        | ReadError::Outside { .. }
+        | ReadError::KeptOut { .. }
+        | ReadError::Other(_) => "bad-file",
     };
     let file = Arc::new(SourceFile::new(area, name, ""));
-    Location::whole(&file).error(slug, format!("cannot read {}: {error}", quoted(name)))
+    let diagnostic = Location::whole(&file).error(slug, format!("cannot read {}: {error}", quoted(name)));
+    match error.hint() {
+        Some(hint) => diagnostic.hint(hint),
+        None => diagnostic,
+    }
 }
 
 fn first_not_utf8(bytes: &[u8], text: &str) -> Option<Span> {

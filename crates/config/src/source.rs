@@ -76,9 +76,35 @@ pub enum ReadError {
         /// The most bytes allowed.
         limit: u64,
     },
+    /// A link of the project leads out of it.
+    #[error("it leads by a link out of the project, to `{}`", .to.display())]
+    Outside {
+        /// Where it leads to.
+        to: PathBuf,
+    },
+    /// A link of the project leads to what git keeps out of it: what it ignores, or its own files.
+    #[error("it leads by a link to `{}`, which git keeps out of the project", .to.display())]
+    KeptOut {
+        /// Where it leads to, from the root.
+        to: PathBuf,
+    },
     /// Anything else, in the words of the system.
     #[error("{0}")]
     Other(String),
+}
+
+impl ReadError {
+    /// What can be done about it, where that does not depend on what the file is for.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Outside { .. } | Self::KeptOut { .. } => {
+                Some("put the file itself here: a link could show what is not the project's")
+            }
+            Self::Missing | Self::Directory | Self::Unreadable | Self::TooLarge { .. } | Self::Other(_) => {
+                None
+            }
+        }
+    }
 }
 
 fn bytes(count: u64) -> String {

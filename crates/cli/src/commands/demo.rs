@@ -211,7 +211,7 @@ impl Repository {
         let (root, current) = (self.path.clone(), self.path.clone());
         let variables = Variables::new(std::iter::empty::<(String, String)>());
         let places = Places { current, root, user: None, home: None };
-        Project { source: saihai_config::DiskSource, variables, places }
+        Project::at(places, variables)
     }
 
     /// Runs git on it, whatever the person's git is told to do; what it says comes back.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use saihai_config::{
-    Diagnostics, FileKind, Options, Source as _, TRUST_FILE, Trust as Trusted, TrustRequest, find, load,
+    Diagnostics, DiskSource, FileKind, Options, Source as _, TRUST_FILE, Trust as Trusted, TrustRequest,
+    find, load,
 };
 use saihai_model::Workflow;
 use serde::Serialize;
@@ -162,8 +163,8 @@ fn is_settings(file: &Path) -> bool {
 
 /// A program as it is now.
 fn program(project: &Project, file: &Path) -> Option<TrustRequest> {
-    let content = project.source.read(file, own_programs::LARGEST).ok()?;
-    let path = project.source.canonical(file).ok()?;
+    let content = DiskSource.read(file, own_programs::LARGEST).ok()?;
+    let path = DiskSource.canonical(file).ok()?;
     Some(TrustRequest { path, content, keys: commands(project, file) })
 }
 

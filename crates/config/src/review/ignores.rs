@@ -22,8 +22,8 @@ pub fn load_ignores(source: &dyn Source, places: &Places, found: &mut Diagnostic
         Ok(bytes) => bytes,
         Err(error) => {
             let message = format!("cannot read {}: {error}", quoted(&name));
-            let error = Diagnostic::error(Area::Review.code("file"), message);
-            found.push(error.hint("it is a text file of at most 1 MiB"));
+            let hint = error.hint().unwrap_or("it is a text file of at most 1 MiB");
+            found.push(Diagnostic::error(Area::Review.code("file"), message).hint(hint));
             return Vec::new();
         }
     };

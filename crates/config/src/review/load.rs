@@ -168,20 +168,20 @@ impl Loading<'_> {
 
     fn read(&self, path: &Path, found: &mut Diagnostics) -> Option<Read> {
         let name = self.places.shown(path);
-        let refuse = |why: String| {
+        let refuse = |why: String, hint: Option<&str>| {
             let file = std::sync::Arc::new(SourceFile::new(Area::Review, name.as_str(), ""));
             let error = Location::whole(&file).error("file", format!("cannot read {}: {why}", quoted(&name)));
-            error.hint("a review agent is a readable text file, UTF-8, of at most 1 MiB")
+            error.hint(hint.unwrap_or("a review agent is a readable text file, UTF-8, of at most 1 MiB"))
         };
         let bytes = match self.source.read(path, LARGEST_FILE) {
             Ok(bytes) => bytes,
             Err(error) => {
-                found.push(refuse(error.to_string()));
+                found.push(refuse(error.to_string(), error.hint()));
                 return None;
             }
         };
         if let Err(error) = std::str::from_utf8(&bytes) {
-            found.push(refuse(format!("it is not UTF-8 (byte {})", error.valid_up_to() + 1)));
+            found.push(refuse(format!("it is not UTF-8 (byte {})", error.valid_up_to() + 1), None));
             return None;
         }
         if let Some(built_in) = builtin::unedited(&bytes) {

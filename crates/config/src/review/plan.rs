@@ -61,6 +61,9 @@ pub struct PlannedFile {
     /// It is what later reviews are compared with.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baseline: bool,
+    /// The root of the project, where it lies in there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
 }
 
 /// An agent that was considered.

@@ -3,15 +3,17 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use saihai_config::{DiskSource, FileKind, MemorySource, ReadError, Source};
+use saihai_config::{FileKind, MemorySource, ReadError, Source};
 
 use super::Error;
+use crate::ProjectSource;
 use crate::git::{Below, Committed, Followed, Git};
 
 /// The files of a project that decide about a review, as they are in a commit; all other files as they are.
 #[derive(Debug)]
 pub struct RevisionSource {
     files: MemorySource,
+    now: ProjectSource,
     decisive: Vec<PathBuf>,
 }
 
@@ -33,11 +35,12 @@ const LEADING: [&str; 6] = [
 const LINK: &str = "a link";
 
 impl RevisionSource {
-    /// As a revision has them.
+    /// As a revision has them, and all others as they are `now`.
     ///
     /// # Errors
     /// There is no repository, or no such revision.
-    pub fn of(root: &Path, revision: &str) -> Result<Self, Error> {
+    pub fn of(now: ProjectSource, revision: &str) -> Result<Self, Error> {
+        let root = now.root();
         let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
         let commit = git.commit(revision)?.ok_or_else(|| Error::NoRevision(revision.to_owned()))?;
         let elsewhere = |path: String, what| Error::Elsewhere { what, revision: revision.to_owned(), path };
@@ -63,7 +66,8 @@ impl RevisionSource {
                 Followed::Missing | Followed::Elsewhere => {}
             }
         }
-        Ok(Self { files, decisive: DECISIVE.iter().map(|path| root.join(path)).collect() })
+        let decisive = DECISIVE.iter().map(|path| root.join(path)).collect();
+        Ok(Self { files, now, decisive })
     }
 
     /// What a file of the project holds in a revision, by its path from the root. Nothing where there is none.
@@ -84,7 +88,7 @@ impl RevisionSource {
 
     fn at(&self, path: &Path) -> &dyn Source {
         let is_decisive = self.decisive.iter().any(|decisive| path.starts_with(decisive));
-        if is_decisive { &self.files } else { &DiskSource }
+        if is_decisive { &self.files } else { &self.now }
     }
 }
 

@@ -7,7 +7,12 @@ use std::path::Path;
 use saihai_model::Subject;
 
 use super::*;
+use crate::ProjectSource;
 use crate::testing::Repository;
+
+fn own(repository: &Repository) -> ProjectSource {
+    ProjectSource::new(repository.root().to_owned(), None)
+}
 
 fn found() -> Base {
     Base::Found { remote: "origin".into() }
@@ -120,7 +125,7 @@ fn a_tag_called_like_the_base_hides_nothing() {
     assert_eq!(refused("origin/trunk"), of_remote);
     let usual = seen(&Base::Usual("origin/trunk".into())).unwrap_err();
     assert_eq!(usual.to_string(), of_remote);
-    let source = RevisionSource::of(repository.root(), "origin/trunk").unwrap_err();
+    let source = RevisionSource::of(own(&repository), "origin/trunk").unwrap_err();
     assert_eq!(source.to_string(), of_remote);
     let git = crate::git::Git::open(repository.root()).unwrap().unwrap();
     assert_eq!(git.branch().unwrap().as_deref(), Some("topic"));
@@ -157,7 +162,7 @@ fn links_are_followed_inside_of_the_commit_that_decides() {
     link("../../lib/g.toml", ".saihai/agents/guard.toml");
     link("/nowhere", ".saihai/agents/notes");
     repository.commit("first").write("lib/g.toml", "name = 2\n");
-    let source = RevisionSource::of(repository.root(), "HEAD").unwrap();
+    let source = RevisionSource::of(own(&repository), "HEAD").unwrap();
     let read = |source: &RevisionSource| {
         saihai_config::Source::read(source, &repository.root().join(".saihai/agents/guard.toml"), 100)
     };
@@ -168,7 +173,7 @@ fn links_are_followed_inside_of_the_commit_that_decides() {
     assert!(matches!(file("lib").unwrap_err(), Error::Elsewhere { .. }));
     link("/etc/hostname", ".saihai/agents/out.toml");
     repository.commit("second");
-    let refused = RevisionSource::of(repository.root(), "HEAD").unwrap_err().to_string();
+    let refused = RevisionSource::of(own(&repository), "HEAD").unwrap_err().to_string();
     assert_eq!(
         refused,
         "`.saihai/agents/out.toml` is a link in `HEAD`: what it leads to is not read from there"
@@ -179,7 +184,7 @@ fn links_are_followed_inside_of_the_commit_that_decides() {
     repository.git(&["rm", "--quiet", "-r", "--cached", ".saihai"]);
     repository.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},.saihai")]);
     repository.git(&["commit", "--quiet", "--message", "third"]);
-    let refused = RevisionSource::of(repository.root(), "HEAD").unwrap_err().to_string();
+    let refused = RevisionSource::of(own(&repository), "HEAD").unwrap_err().to_string();
     assert_eq!(refused, "`.saihai` is a submodule in `HEAD`: what it leads to is not read from there");
 }
 

@@ -141,3 +141,77 @@ fn what_is_wrong_without_a_change_is_wrong_too() {
     let outcome = project.saihai(["review", "--provider", "nonsense"]).run().exits(2);
     assert!(outcome.stderr.contains("there is `claude`"), "{outcome}");
 }
+
+// a line that is wrong is shown, and a key is always wrong
+#[test]
+fn a_link_in_the_place_of_a_definition_shows_nobodys_keys() {
+    const KEY: &str = "aws_secret = hunter2";
+    let project = proposed(&[("a", "")]);
+    project.write(".gitignore", "script.yaml\n.env\n").write(".env", KEY);
+    let outside = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(outside.path(), KEY).expect("a file");
+    let targets = [outside.path().to_owned(), project.root().join(".env"), "/proc/self/environ".into()];
+    let places = [
+        (".saihai/agents/b.toml", "review/file"),
+        (".hachimoku/agents/b.toml", "review/file"),
+        (".saihai/review-ignore.toml", "review/file"),
+        (".takt/pieces/b.yaml", "piece/bad-file"),
+        (".saihai/config.toml", "settings/bad-file"),
+    ];
+    for (place, code) in places {
+        let link = project.root().join(place);
+        fs::create_dir_all(link.parent().expect("a directory")).expect("a directory");
+        let before = fs::read(&link).ok();
+        for target in &targets {
+            let _ = fs::remove_file(&link);
+            symlink(target, &link).expect("a link");
+            let checked = project.saihai(["check"]).run();
+            let named = project.saihai(["check", place]).run();
+            let shown = project.saihai(["list"]).run();
+            let reviewed = review(&project, &none("main/a"), &["--agent", "a"]);
+            let said = format!("{checked}{named}{shown}{reviewed}");
+            assert!(!said.contains("hunter2") && !said.contains("PATH="), "{said}");
+            let wrong = format!("error[{code}]: cannot read `{place}`: it leads by a link ");
+            assert!(said.contains(&wrong), "{place} -> {}\n{said}", target.display());
+            assert!(said.contains("put the file itself here"), "{said}");
+        }
+        fs::remove_file(&link).expect("a link");
+        before.into_iter().for_each(|content| fs::write(&link, content).expect("a file"));
+    }
+    // What is a file of the project stays one, by whatever name.
+    project.write("shared/b.toml", agent("b", ""));
+    symlink("../../shared/b.toml", project.root().join(".saihai/agents/b.toml")).expect("a link");
+    let told = report(&review(&project, &[none("main/a"), none("main/b")].concat(), &["--json"]).exits(0));
+    assert_eq!(statuses(&told), ["a success", "b success"]);
+}
+
+// a change may hold a link where reports are written
+#[test]
+fn a_report_is_not_written_through_a_link_of_the_project() {
+    let project = proposed(&[("a", "")]);
+    let outside = tempfile::tempdir().expect("a directory");
+    let victim = outside.path().join("authorized_keys");
+    fs::write(&victim, "mine").expect("a file");
+    symlink(&victim, project.root().join("report.json")).expect("a link");
+    symlink(outside.path().join("new"), project.root().join("new.json")).expect("a link");
+    symlink(outside.path(), project.root().join("out")).expect("a link");
+    project.write("sub/keep", "");
+    for (flag, file, link) in [
+        ("--out", "json=report.json", "report.json"),
+        ("--out", "md=sub/../report.json", "report.json"),
+        ("--out", "sarif=new.json", "new.json"),
+        ("--out", "json=out/authorized_keys", "out"),
+        ("--write-baseline", "report.json", "report.json"),
+    ] {
+        let outcome = review(&project, &none("main/a"), &[flag, file]).exits(2);
+        assert!(outcome.stderr.contains(&format!(": `{link}` is a link")), "{outcome}");
+    }
+    assert_eq!(project.runs(), [] as [String; 0], "nobody was asked");
+    assert_eq!(fs::read_to_string(&victim).expect("a file"), "mine");
+    assert_eq!(fs::read_dir(outside.path()).expect("a directory").count(), 1);
+    // Where a path outside of the project leads is for whoever named it.
+    let own = outside.path().join("own.json");
+    symlink(outside.path().join("real.json"), &own).expect("a link");
+    review(&project, &none("main/a"), &["--out", &format!("json={}", own.display())]).exits(0);
+    assert!(outside.path().join("real.json").is_file());
+}

@@ -95,7 +95,7 @@ impl Asking<'_> {
         let report = empty_report(self.subject, &plan);
         let said = Said { report: &report, language: self.settings.language };
         let files = self.report.files();
-        let files: Vec<_> = files.iter().map(|file| file.from(&self.project.places.current)).collect();
+        let files: Vec<_> = files.iter().map(|file| file.from(&self.project.places)).collect();
         match self.report.form() {
             Form::Md => {
                 files.iter().try_for_each(|file| said.write(file, streams))?;

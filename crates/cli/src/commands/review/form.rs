@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use saihai::review::{Report, to_github, to_json, to_markdown, to_sarif};
-use saihai_config::Language;
 use saihai_config::review::PlannedFile;
+use saihai_config::{Language, Places, plain};
 
 use super::painted::painted;
 use crate::error::Error;
@@ -33,23 +33,29 @@ pub(super) struct Written {
     file: PathBuf,
     /// It is what later reviews are compared with.
     is_baseline: bool,
+    /// The root of the project, where it lies in there.
+    root: Option<PathBuf>,
 }
 
 impl Written {
     /// What later reviews are compared with: one JSON object.
     pub(super) fn baseline(file: &Path) -> Self {
-        Self { form: Form::Json, file: file.to_owned(), is_baseline: true }
+        Self { form: Form::Json, file: file.to_owned(), is_baseline: true, root: None }
     }
 
     /// As it was planned when a review began. A form that nobody knows any more is what people read.
     pub(super) fn planned(planned: &PlannedFile) -> Self {
         let form = Form::named(&planned.format).unwrap_or(Form::Md);
-        Self { form, file: PathBuf::from(&planned.path), is_baseline: planned.baseline }
+        let root = planned.root.as_ref().map(PathBuf::from);
+        Self { form, file: PathBuf::from(&planned.path), is_baseline: planned.baseline, root }
     }
 
     /// With its whole path, for whoever is called elsewhere later.
-    pub(super) fn from(&self, current: &Path) -> Self {
-        Self { file: current.join(&self.file), ..self.clone() }
+    pub(super) fn from(&self, places: &Places) -> Self {
+        let file = places.current.join(&self.file);
+        let own = Some(plain(&file)).filter(|own| own.starts_with(&places.root));
+        let root = own.as_ref().map(|_| places.root.clone());
+        Self { file: own.unwrap_or(file), root, ..self.clone() }
     }
 
     /// The file.
@@ -59,6 +65,7 @@ impl Written {
 
     /// Refuses a file that could not be written, before anybody is asked and paid.
     pub(super) fn insist(&self) -> Result<(), Error> {
+        self.insist_on_no_link()?;
         let why = match self.file.parent() {
             _ if self.file.is_dir() => "it is a directory",
             Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
@@ -69,12 +76,24 @@ impl Written {
         Err(Error::usage(format!("the report cannot be written to `{}`: {why}", self.file.display())))
     }
 
+    /// Refuses to follow a link of the project: a change under review can hold one, and what lies behind it is whatever the
+    /// user may write to. Where a path outside of the project leads is the user's own business.
+    fn insist_on_no_link(&self) -> Result<(), Error> {
+        let Some(root) = &self.root else { return Ok(()) };
+        let below = self.file.ancestors().take_while(|place| place != root);
+        let Some(link) = below.filter(|place| place.is_symlink()).last() else { return Ok(()) };
+        let link = link.strip_prefix(root).unwrap_or(link).display();
+        let (file, hint) = (self.file.display(), "name a file that no link of the project leads to");
+        Err(Error::usage(format!("the report cannot be written to `{file}`: `{link}` is a link")).hint(hint))
+    }
+
     /// As it is planned.
     pub(super) fn plan(&self) -> PlannedFile {
         PlannedFile {
             format: self.form.name().to_owned(),
             path: self.file.display().to_string(),
             baseline: self.is_baseline,
+            root: self.root.as_ref().map(|root| root.display().to_string()),
         }
     }
 }
@@ -84,7 +103,7 @@ pub(super) fn written(text: &str) -> Result<Written, String> {
     let wrong = || "write FORM=FILE, where FORM is `md`, `json`, `sarif` or `github`".to_owned();
     let (form, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or_else(wrong)?;
     let form = Form::from_str(form, false).map_err(|_| wrong())?;
-    Ok(Written { form, file: file.into(), is_baseline: false })
+    Ok(Written { form, file: file.into(), is_baseline: false, root: None })
 }
 
 impl Form {
@@ -145,11 +164,13 @@ impl Said<'_> {
 
     /// Writes it to a file. What is no whole review is no baseline: what it does not speak of would be new the next time.
     pub(super) fn write(self, written: &Written, streams: &mut Streams) -> Result<(), Error> {
-        let Written { form, file, is_baseline } = written;
+        let Written { form, file, is_baseline, root: _ } = written;
         if let Some(why) = self.report.is_no_baseline().filter(|_| *is_baseline) {
             streams.warning(&format!("the baseline `{}` is not written: {why}", file.display()));
             return Ok(());
         }
+        // One may have been put there since.
+        written.insist_on_no_link()?;
         std::fs::write(file, form.of(self.report, self.language)).map_err(|error| {
             Error::unavailable(format!("cannot write the report to `{}`: {error}", file.display()))
         })

@@ -19,7 +19,7 @@ use std::path::Path;
 use clap::Args;
 use saihai::RevisionSource;
 use saihai_config::review::{LoadResult, Wish, check_agent, load, select};
-use saihai_config::{Diagnostic, Diagnostics, DiskSource, Settings, Severity, Source};
+use saihai_config::{Diagnostic, Diagnostics, Settings, Severity, Source};
 use saihai_model::{Subject, SubjectMode};
 
 use crate::commands::flags::RunFlags;
@@ -122,7 +122,7 @@ impl Review {
         let proposed =
             self.pr.map(|number| pull_request::fetch(number, &project, &settings, streams)).transpose()?;
         let files = self.report.files();
-        let files: Vec<_> = files.iter().map(|file| file.from(&project.places.current)).collect();
+        let files: Vec<_> = files.iter().map(|file| file.from(&project.places)).collect();
         files.iter().try_for_each(form::Written::insist)?;
         let own: Vec<String> =
             files.iter().flat_map(|file| subject::inside(&project.places, file.path())).collect();
@@ -189,9 +189,10 @@ impl Review {
     /// Where agents, settings and ignores are read from.
     fn source(&self, project: &Project) -> Result<Box<dyn Source>, Error> {
         match &self.asking.definitions_from {
-            None => Ok(Box::new(DiskSource)),
+            None => Ok(Box::new(project.source.clone())),
             Some(revision) => {
-                let source = RevisionSource::of(&project.places.root, revision).map_err(subject::refusal)?;
+                let source = RevisionSource::of(project.source.clone(), revision);
+                let source = source.map_err(subject::refusal)?;
                 Ok(Box::new(source))
             }
         }

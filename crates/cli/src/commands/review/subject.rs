@@ -62,7 +62,7 @@ impl Wanted<'_> {
         let ([], None, Some(usual)) = (self.what, self.base, self.usual) else { return Ok(None) };
         let parted = parted_from(&project.places.root, REMOTE).map_err(refusal)?;
         let Some((branch, commit)) = parted else { return Ok(None) };
-        let before = match RevisionSource::of(&project.places.root, &commit) {
+        let before = match RevisionSource::of(project.source.clone(), &commit) {
             Ok(source) => project.settings_from(&source, false, &mut Diagnostics::new()).review.base,
             Err(SubjectError::Elsewhere { .. }) => None,
             Err(error) => return Err(refusal(error)),

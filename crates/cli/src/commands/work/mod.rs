@@ -197,7 +197,7 @@ impl Work {
 
     async fn work(&self, ground: Ground, streams: &mut Streams) -> Result<u8, Error> {
         let mut selection = self.selection(&ground)?;
-        let mut planned = Planned::none();
+        let mut planned = Planned::none(&ground.project);
         // What is added because a definition says so may have a definition that says so as well.
         let mut listing = loop {
             let listing = self.listed(&selection, &ground, streams).await?;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use saihai::ProjectSource;
 use saihai_config::delivery::Wishes;
-use saihai_config::{DiskSource, ForgeKind, RememberedSource};
+use saihai_config::{ForgeKind, RememberedSource};
 use saihai_engine::work::Obstacle;
 use saihai_model::{Issue, IssueNumber, IssueSource, Usd};
 use serde::Serialize;
@@ -19,6 +20,7 @@ use super::selection::Listing;
 use crate::error::Error;
 use crate::json;
 use crate::prepared::insist_on_providers;
+use crate::project::Project;
 use crate::report::{budget_words, count};
 use crate::terminal::{Stream, Streams, Table, visible_line};
 
@@ -27,7 +29,7 @@ pub(super) struct Planned {
     pub(super) items: BTreeMap<IssueNumber, PlannedItem>,
     checked: Checked,
     /// The files of definitions as they were at the start, which count for everything that is begun later (I-76).
-    files: RememberedSource<DiskSource>,
+    files: RememberedSource<ProjectSource>,
 }
 
 /// How one of them is.
@@ -85,8 +87,9 @@ impl Planned {
     }
 
     /// Nothing yet.
-    pub(super) fn none() -> Self {
-        Self { items: BTreeMap::new(), checked: Checked::new(), files: RememberedSource::new(DiskSource) }
+    pub(super) fn none(project: &Project) -> Self {
+        let files = RememberedSource::new(project.source.clone());
+        Self { items: BTreeMap::new(), checked: Checked::new(), files }
     }
 
     /// Reads whatever definition may be asked for later. What is wrong with one is said to whoever needs it.

@@ -128,6 +128,7 @@ impl<'a> Batch<'a> {
         Ok(Self {
             files: Batches::new(&ground.project),
             labeller: Labeller::start(&ground),
+            planned: Planned::none(&ground.project),
             ground,
             flags,
             selection,
@@ -137,7 +138,6 @@ impl<'a> Batch<'a> {
             tell,
             hear,
             plan: Plan::default(),
-            planned: Planned::none(),
             issues: BTreeMap::new(),
             standings: BTreeMap::new(),
             paused: BTreeMap::new(),

@@ -1,0 +1,153 @@
+//! The files of this machine, as far as those of a project may lead.
+//!
+//! What is wrong with a file is shown with the line in question, and texts go into prompts. A change under review can hold a
+//! link just as well as a file, so a link of the project to a key would be a way to have it printed into the log of a CI, or
+//! sent to a model. Files of the project are therefore read only where the project ends: below its root, and not from what git
+//! keeps out of it. That is asked here and not in every reader, and git only where a link is. The user's own files are read
+//! wherever they lead: nobody else has put links there.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use saihai_config::{DiskSource, FileKind, ReadError, Source, plain};
+
+use crate::git::Git;
+
+/// The files of this machine; those of a project only as far as the project reaches.
+#[derive(Debug, Clone)]
+pub struct ProjectSource {
+    root: PathBuf,
+    user: Option<PathBuf>,
+}
+
+impl ProjectSource {
+    /// Of the project at `root`, for a user whose own files are in `user`.
+    pub fn new(root: PathBuf, user: Option<PathBuf>) -> Self {
+        Self { root, user }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Why what a path leads to is none of the project's files.
+    fn insist(&self, path: &Path) -> Result<(), ReadError> {
+        let written = plain(path);
+        let is_users = self.user.as_ref().is_some_and(|user| written.starts_with(user));
+        let Some(name) = written.strip_prefix(&self.root).ok().filter(|_| !is_users) else { return Ok(()) };
+        // Whoever reads what is not there says so.
+        let (Ok(root), Ok(real)) = (DiskSource.canonical(&self.root), DiskSource.canonical(&written)) else {
+            return Ok(());
+        };
+        match real.strip_prefix(&root) {
+            Ok(inside) if inside == name || self.shows(inside) => Ok(()),
+            Ok(inside) => Err(ReadError::KeptOut { to: inside.to_owned() }),
+            Err(_) => Err(ReadError::Outside { to: real }),
+        }
+    }
+
+    /// Whether git has a file among those of the project. Where it cannot say, it is not known to be one.
+    fn shows(&self, inside: &Path) -> bool {
+        match Git::open(&self.root) {
+            Ok(Some(git)) => git.shows(inside).unwrap_or(false),
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+}
+
+impl Source for ProjectSource {
+    fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+        self.insist(path)?;
+        DiskSource.read(path, limit)
+    }
+
+    fn kind(&self, path: &Path) -> Option<FileKind> {
+        DiskSource.kind(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, ReadError> {
+        DiskSource.list(path)
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError> {
+        DiskSource.canonical(path)
+    }
+
+    fn is_executable(&self, path: &Path) -> bool {
+        DiskSource.is_executable(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    fn git(root: &Path, arguments: &[&str]) {
+        let done = Command::new("git").current_dir(root).args(arguments).output().expect("git runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    #[test]
+    fn a_link_of_the_project_leads_to_its_own_files_only() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let home = directory.path().canonicalize().expect("it is there");
+        let (root, user) = (home.join("project"), home.join("user"));
+        for place in [&root, &user, &root.join("own")] {
+            std::fs::create_dir(place).expect("a directory");
+        }
+        for (file, text) in [
+            ("key", "outside"),
+            ("project/.env", "ignored"),
+            ("project/.gitignore", ".env\n"),
+            ("project/own/a.toml", "tracked"),
+            ("project/new.toml", "new"),
+        ] {
+            std::fs::write(home.join(file), text).expect("a file");
+        }
+        for (link, to) in [
+            ("project/outside.toml", "../key"),
+            ("project/ignored.toml", ".env"),
+            ("project/inside.toml", "own/a.toml"),
+            ("project/untracked.toml", "new.toml"),
+            ("project/git.toml", ".git/config"),
+            ("project/nowhere.toml", "gone"),
+            ("project/elsewhere", ".."),
+            ("user/config.toml", "../key"),
+        ] {
+            symlink(to, home.join(link)).expect("a link");
+        }
+        let source = ProjectSource::new(root.clone(), Some(user.clone()));
+        let read = |path: PathBuf| {
+            source
+                .read(&path, 99)
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                .map_err(|error| error.to_string().replace(home.to_str().expect("a name"), "~"))
+        };
+        // Without git, everything below the root is the project's.
+        assert_eq!(read(root.join("ignored.toml")), Ok("ignored".to_owned()));
+        git(&root, &["init", "--quiet"]);
+        git(&root, &["add", "own/a.toml"]);
+        let refused = |why: &str| Err(why.to_owned());
+        let ignored = "it leads by a link to `.env`, which git keeps out of the project";
+        for (path, expected) in [
+            ("own/a.toml", Ok("tracked".to_owned())),
+            (".env", Ok("ignored".to_owned())),
+            ("inside.toml", Ok("tracked".to_owned())),
+            ("untracked.toml", Ok("new".to_owned())),
+            ("outside.toml", refused("it leads by a link out of the project, to `~/key`")),
+            ("own/../outside.toml", refused("it leads by a link out of the project, to `~/key`")),
+            ("elsewhere/key", refused("it leads by a link out of the project, to `~/key`")),
+            ("ignored.toml", refused(ignored)),
+            ("git.toml", refused("it leads by a link to `.git/config`, which git keeps out of the project")),
+            ("nowhere.toml", refused("it does not exist")),
+        ] {
+            assert_eq!(read(root.join(path)), expected, "{path}");
+        }
+        assert_eq!(read(user.join("config.toml")), Ok("outside".to_owned()));
+        assert_eq!(read(home.join("key")), Ok("outside".to_owned()));
+    }
+}
