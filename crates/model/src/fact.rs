@@ -94,6 +94,10 @@ pub struct Start {
     pub patience: Millis,
     /// Where agents work.
     pub directory: String,
+    /// The commit that was checked out there; before the first one, the tree that holds nothing. Absent where nobody is
+    /// shown what has changed, where the directory is only made later, and without git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
     /// Where reports are saved.
     pub report_directory: String,
     /// Texts that prompts can show by name.

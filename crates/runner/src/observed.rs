@@ -55,6 +55,13 @@ pub enum Warning {
         /// Why.
         why: String,
     },
+    /// More has changed than a review agent is shown at once.
+    TooMuchChanged {
+        /// The files it is not shown, or not to their end.
+        files: Vec<String>,
+        /// The most bytes it is shown.
+        most: u64,
+    },
     /// A request in the inbox could not be read and was put aside.
     BadRequest {
         /// Its file.
@@ -83,6 +90,16 @@ impl fmt::Display for Warning {
             ),
             Self::UnsafeReport { file, why } => {
                 write!(f, "report `{file}` is not shown to the agent: {why}")
+            }
+            Self::TooMuchChanged { files, most } => {
+                let named: Vec<String> = files.iter().take(3).map(|file| format!("`{file}`")).collect();
+                let more = match files.len().saturating_sub(named.len()) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                write!(f, "a review agent is not shown all that has changed, only {most} bytes of it")?;
+                write!(f, "; not, or not to the end: {}{more}", named.join(", "))?;
+                write!(f, "; raise `max_diff_bytes` in `[review]`")
             }
             Self::BadRequest { path, why } => write!(f, "request `{path}` was not understood: {why}"),
             Self::Survivor { process } => {

@@ -324,7 +324,12 @@ impl Owned {
 
     /// What this run's drafts are rendered with.
     pub(crate) fn renderer<'a>(&'a self, blobs: &'a crate::blobs::Blobs) -> Renderer<'a> {
-        Renderer { blobs, directory: &self.start.directory, report_directory: &self.start.report_directory }
+        Renderer {
+            blobs,
+            directory: &self.start.directory,
+            head: self.start.head.as_deref(),
+            report_directory: &self.start.report_directory,
+        }
     }
 }
 

@@ -104,6 +104,7 @@ fn started(workflow: &Workflow, entering: &Entering<'_>) -> Start {
         rehearsal: true,
         patience: Millis(0),
         directory: entering.directory.display().to_string(),
+        head: None,
         report_directory: entering.report_directory.display().to_string(),
         subject: entering.subject.iter().map(|(name, value)| (name.clone(), told(value))).collect(),
         delivery: None,
@@ -133,6 +134,7 @@ fn render(request: Request, entering: &Entering<'_>) -> Option<Preview> {
     let renderer = Renderer {
         blobs: &blobs,
         directory: &entering.directory.display().to_string(),
+        head: None,
         report_directory: &entering.report_directory.display().to_string(),
     };
     let persona = request.persona.as_ref().map(|text| renderer.text(text)).transpose().ok()?;

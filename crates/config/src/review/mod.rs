@@ -42,7 +42,7 @@ pub(crate) use reviewer::Reviewer;
 pub use schema::OutputSchema;
 pub use select::{Considered, Selection, UnknownAgent, Why, WhyNot, Wish, select};
 pub use tables::{AGENT, IGNORE, IGNORES};
-pub use told::tell;
+pub use told::{Told, tell};
 
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,17 @@ use super::share::{Bounds, Share, Shown};
 use super::speech::{Speech, Words};
 use crate::Language;
 
+/// What has changed, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The words.
+    pub text: String,
+    /// Files that are not in it, or not to their end, because they are too much.
+    pub left_out: Vec<String>,
+}
+
 /// What has changed, in the words in which a review tells it.
-pub fn tell(changes: &Changes, subject: &Subject) -> String {
+pub fn tell(changes: &Changes, subject: &Subject) -> Told {
     let excluded: Vec<PathPattern> =
         changes.excluded.iter().filter_map(|pattern| PathPattern::new(pattern).ok()).collect();
     let files = subject.files.iter().filter(|file| !excluded.iter().any(|one| one.takes(&file.path)));
@@ -26,7 +35,8 @@ pub fn tell(changes: &Changes, subject: &Subject) -> String {
     };
     let mut texts = BTreeMap::new();
     let prompt = speech.prompt(&mut texts);
-    spelt_out(&prompt, &texts)
+    let left_out = share.left_out.iter().map(|file| file.path.clone()).collect();
+    Told { text: spelt_out(&prompt, &texts), left_out }
 }
 
 /// A prompt that shows nothing but fixed texts and these.
@@ -73,7 +83,9 @@ mod tests {
             most: 10_000,
             language: "en".into(),
         };
-        insta::assert_snapshot!(tell(&changes, &Subject { mode, files }), @"
+        let told = tell(&changes, &Subject { mode, files });
+        assert_eq!(told.left_out, [] as [String; 0]);
+        insta::assert_snapshot!(told.text, @"
         ## Review subject
 
         mode: diff
@@ -94,5 +106,21 @@ mod tests {
 
         - logo.png: binary
         ");
+    }
+
+    #[test]
+    fn what_is_too_much_is_named_to_the_agent_and_to_whoever_watches() {
+        let long = format!("diff --git a/b.rs b/b.rs\n@@ -1 +1 @@\n{}", "+let b = 1;\n".repeat(999));
+        let files = vec![file("a.rs", "diff --git a/a.rs b/a.rs\n+1\n", None), file("b.rs", &long, None)];
+        let changes = Changes {
+            base: None,
+            remote: "origin".into(),
+            excluded: vec![],
+            most: 500,
+            language: "en".into(),
+        };
+        let told = tell(&changes, &Subject { mode: SubjectMode::Files, files });
+        assert_eq!(told.left_out, ["b.rs"]);
+        assert!(told.text.ends_with("## Not included\n\n- b.rs: size"), "{}", told.text);
     }
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use saihai_connect::{Asked, Connections, Providers, Surroundings};
-use saihai_model::{CallId, Effect, Fact, Raise, Request, Start, Text};
+use saihai_model::{CallId, Effect, Fact, Part, Raise, Request, Stage, Start, Text, Variable};
 
 use super::meters::{self, Meters};
 use super::{Driver, Going};
 use crate::blobs::{Blobs, sha256};
 use crate::delivery::Placement;
+use crate::git::Git;
 use crate::history::{Check, History, Seen};
 use crate::inbox::Inbox;
 use crate::live::Live;
@@ -183,6 +184,7 @@ impl Beginning {
             rehearsal: self.rehearsal,
             patience: self.patience,
             directory: placed.as_ref().unwrap_or(&self.directory).display().to_string(),
+            head: self.shows_changes().then(|| head_of(placed.as_ref().unwrap_or(&self.directory))).flatten(),
             report_directory: reports.display().to_string(),
             subject: BTreeMap::new(),
             delivery: self.placement.as_ref().map(Placement::frozen),
@@ -191,6 +193,22 @@ impl Beginning {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             forked_from: None,
         }
+    }
+
+    /// Whether somebody is told what has changed, which is more than what has not been committed yet.
+    fn shows_changes(&self) -> bool {
+        let turns = self.workflow.stages.values().flat_map(Stage::turns);
+        let mut parts = turns.flat_map(|turn| &turn.prompt.sections).flat_map(|section| &section.body);
+        parts.any(|part| matches!(part, Part::Value(Variable::Changes(_), _)))
+    }
+}
+
+/// What is checked out in a directory. Whoever needs it is told why it cannot be known, when it is needed.
+fn head_of(directory: &Path) -> Option<String> {
+    let git = Git::open(directory).ok().flatten()?;
+    match git.commit("HEAD").ok()? {
+        Some(commit) => Some(commit),
+        None => git.empty_tree().ok(),
     }
 }
 

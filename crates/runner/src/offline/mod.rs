@@ -65,6 +65,7 @@ pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Er
     let renderer = Renderer {
         blobs: &blobs,
         directory: &history.start.directory,
+        head: history.start.head.as_deref(),
         report_directory: &history.start.report_directory,
     };
     let rendered = renderer.render(&gate.question).map_err(|failed| match failed {

@@ -218,6 +218,7 @@ fn started(seed: u64) -> Fact {
         // Waiting costs nothing here.
         patience: Millis(u64::MAX),
         directory: String::new(),
+        head: None,
         report_directory: String::new(),
         subject: BTreeMap::new(),
         delivery: None::<Json>,

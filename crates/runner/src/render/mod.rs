@@ -8,7 +8,7 @@ use saihai_model::{Changes, Draft, Form, Join, Splice, Text};
 use crate::Warning;
 use crate::blobs::Blobs;
 use crate::disk::{Beneath, Content};
-use crate::subject::{self, Base, Untracked};
+use crate::subject::{self, Base};
 
 /// What a draft is rendered with.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,8 @@ pub(crate) struct Renderer<'a> {
     pub(crate) blobs: &'a Blobs,
     /// Where the agent works.
     pub(crate) directory: &'a str,
+    /// The commit that was checked out there when the run began.
+    pub(crate) head: Option<&'a str>,
     /// Where reports are saved.
     pub(crate) report_directory: &'a str,
 }
@@ -83,20 +85,25 @@ impl Renderer<'_> {
                 }
                 Splice::ReportDirectory => body.push_str(self.report_directory),
                 Splice::WorkingDirectory => body.push_str(self.directory),
-                Splice::Changes(changes) => body.push_str(&self.changes(changes)?),
+                Splice::Changes(changes) => body.push_str(&self.changes(changes, warnings)?),
             }
         }
         Ok(body)
     }
 
     /// What has changed by now.
-    fn changes(&self, changes: &Changes) -> Result<String, Failed> {
+    fn changes(&self, changes: &Changes, warnings: &mut Vec<Warning>) -> Result<String, Failed> {
         let base = match &changes.base {
             Some(base) => Base::Usual(base.clone()),
             None => Base::Found { remote: changes.remote.clone() },
         };
-        let subject = subject::changes(Path::new(self.directory), &base, Untracked::Counted);
-        Ok(saihai_config::review::tell(changes, &subject.map_err(Failed::Changes)?))
+        let subject = subject::changes_since(Path::new(self.directory), &base, self.head);
+        let subject = subject.map_err(Failed::Changes)?;
+        let told = saihai_config::review::tell(changes, &subject);
+        if !told.left_out.is_empty() {
+            warnings.push(Warning::TooMuchChanged { files: told.left_out, most: changes.most });
+        }
+        Ok(told.text)
     }
 
     fn report(&self, file: &str, warnings: &mut Vec<Warning>) -> Result<Option<String>, Failed> {

@@ -12,7 +12,8 @@ fn render(draft: &Draft) -> Rendered {
     let blobs = Blobs::new(reports.join("blobs"), &Disk::new());
     std::fs::create_dir(blobs.directory()).unwrap();
     let report_directory = reports.display().to_string();
-    let renderer = Renderer { blobs: &blobs, directory: "/work", report_directory: &report_directory };
+    let renderer =
+        Renderer { blobs: &blobs, directory: "/work", head: None, report_directory: &report_directory };
     let mut rendered = renderer.render(draft).unwrap();
     rendered.text = rendered.text.replace(&report_directory, "REPORTS");
     rendered
@@ -99,7 +100,7 @@ fn of_a_huge_text_only_the_end_is_passed_on() {
     let directory = tempfile::tempdir().unwrap();
     let blobs = Blobs::new(directory.path().to_path_buf(), &Disk::new());
     let kept = blobs.keep(format!("{}END", "あ".repeat(2 * 1024 * 1024))).unwrap();
-    let renderer = Renderer { blobs: &blobs, directory: "", report_directory: "" };
+    let renderer = Renderer { blobs: &blobs, directory: "", head: None, report_directory: "" };
     let text = renderer.text(&kept).unwrap();
     assert!(text.len() <= 4 * 1024 * 1024 && text.len() > 4 * 1024 * 1024 - 4 && text.ends_with("あEND"));
 }
@@ -108,7 +109,7 @@ fn of_a_huge_text_only_the_end_is_passed_on() {
 fn a_missing_blob_fails_instead_of_leaving_a_gap() {
     let directory = tempfile::tempdir().unwrap();
     let blobs = Blobs::new(directory.path().to_path_buf(), &Disk::new());
-    let renderer = Renderer { blobs: &blobs, directory: "", report_directory: "" };
+    let renderer = Renderer { blobs: &blobs, directory: "", head: None, report_directory: "" };
     let text = Text::Blob { hash: "0".repeat(64), bytes: 1 };
     let draft = Draft { sections: vec![vec![Splice::Text(text, Form::Plain)]], join: Join::AsIs };
     assert!(matches!(renderer.render(&draft), Err(Failed::Blob { .. })));

@@ -36,13 +36,32 @@ pub enum Untracked {
 /// Everything that differs between the place where HEAD left its base and the files as they are: commits, staged and
 /// unstaged edits, and files that are new.
 pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject, Error> {
+    taken(root, base, untracked, None)
+}
+
+/// The same for a run that began at a commit. Where an agent committed onto the base itself, HEAD has not left it, and what
+/// differs from where the run began is all there is to see.
+pub(crate) fn changes_since(root: &Path, base: &Base, began: Option<&str>) -> Result<Subject, Error> {
+    taken(root, base, Untracked::Counted, began)
+}
+
+fn taken(root: &Path, base: &Base, untracked: Untracked, began: Option<&str>) -> Result<Subject, Error> {
     let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
     let head = git.commit("HEAD")?;
+    let empty = git.empty_tree()?;
     let (mode, tree) = match &head {
+        Some(_) if began == Some(&empty) => {
+            let (base, head) = ("the empty tree".to_owned(), head.clone());
+            (SubjectMode::Changes { base, merge_base: None, head, pull_request: None }, empty)
+        }
         Some(commit) => {
             let (base, revision) = named(&git, base)?;
             let of_base = git.commit(&revision)?.ok_or_else(|| Error::NoRevision(base.clone()))?;
             let parted = git.merge_base(&of_base, commit)?.ok_or_else(|| Error::NoMergeBase(base.clone()))?;
+            let parted = match began {
+                Some(began) if git.merge_base(began, &parted)?.as_deref() == Some(began) => began.to_owned(),
+                Some(_) | None => parted,
+            };
             let (merge_base, head) = (Some(parted.clone()), head.clone());
             (SubjectMode::Changes { base, merge_base, head, pull_request: None }, parted)
         }
@@ -52,7 +71,7 @@ pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject
             }
             let base = "the empty tree".to_owned();
             let mode = SubjectMode::Changes { base, merge_base: None, head: None, pull_request: None };
-            (mode, git.empty_tree()?)
+            (mode, empty)
         }
     };
     let mut files = files(&git, &[&tree])?;

@@ -9,6 +9,7 @@ mod text;
 use std::io;
 use std::path::PathBuf;
 
+pub(crate) use changes::changes_since;
 pub use changes::{Base, Untracked, changes, parted_from, proposed};
 pub use files::whole_files;
 pub(crate) use frozen::{FrozenSubject, whole};

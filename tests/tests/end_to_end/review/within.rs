@@ -92,3 +92,33 @@ fn the_built_in_piece_with_review_agents_is_rehearsed_on_all_paths_in_both_langu
         assert!(outcome.stdout.contains("every exit taken"), "{outcome}");
     }
 }
+
+// P-61: whoever commits onto the base itself leaves nothing that differs from it
+#[test]
+fn a_review_agent_sees_what_was_committed_since_the_run_began() {
+    let project = guarded();
+    project.write(".takt/pieces/until-clean.yaml", PIECE.replace("edit: true", "permission_mode: full"));
+    commit(&project);
+    let git = "argv: [git, -c, user.name=T, -c, user.email=t@example.com";
+    let saves = format!("runs: [{{{git}, add, late.py]}}, {{{git}, commit, --quiet, --message, late]}}]");
+    let writes = r#"writes: [{path: late.py, content: "late = 1\n"}]"#;
+    let replies = format!("  - {{for: work, text: '[STEP:0]', {writes}, {saves}}}\n{}", none("look"));
+    run(&project, &replies).exits(0);
+    let asked = facts(&project, "asked");
+    let seen = asked[1]["prompt"]["inline"].as_str().expect("a prompt");
+    assert!(seen.contains("base: main") && seen.contains("+late = 1"), "{seen}");
+    assert!(!seen.contains("db.execute"), "what was there before the run is no change of it: {seen}");
+}
+
+// P-61
+#[test]
+fn a_change_that_is_too_large_for_a_review_agent_is_told_of() {
+    let project = guarded();
+    project.write(".saihai/config.toml", "[review]\nmax_diff_bytes = 10000\n");
+    project.write("large.py", "x = 1\n".repeat(9_000));
+    let replies = format!("  - {{for: work, text: '[STEP:0]'}}\n{}", none("look"));
+    let outcome = run(&project, &replies).exits(0);
+    let told = "a review agent is not shown all that has changed, only 10000 bytes of it; not, or not to the end: \
+                `large.py`";
+    assert!(outcome.stderr.contains(told), "{outcome}");
+}

@@ -167,6 +167,7 @@ fn started() -> Start {
         rehearsal: false,
         patience: Millis(1),
         directory: "/".into(),
+        head: None,
         report_directory: "/r".into(),
         subject: [("diff".to_owned(), Text::from("x"))].into(),
         delivery: Some(json!({"branch": "b"})),

@@ -54,6 +54,7 @@ impl Sim {
             rehearsal: false,
             patience: Millis::seconds(60),
             directory: "/project".to_owned(),
+            head: None,
             report_directory: "/reports".to_owned(),
             subject: BTreeMap::new(),
             delivery: None,
