@@ -5,6 +5,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use super::AgentDefinition;
+use super::python::Room;
 use super::read::read;
 use crate::diagnostic::{Area, Diagnostics};
 use crate::document::{Document, Format};
@@ -75,7 +76,7 @@ impl BuiltIn {
         let mut found = Diagnostics::new();
         let text = self.text(language).as_bytes();
         let document = Document::parse(text, Format::Toml, self.name, Area::Review, &mut found);
-        let agent = document.and_then(|document| read(&document, &mut found));
+        let agent = document.and_then(|document| read(&document, &mut Room::default(), &mut found));
         agent.expect("a test reads every agent that comes with Saihai in both languages").definition
     }
 }

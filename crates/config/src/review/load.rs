@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
+use super::python::Room;
 use super::read::{ReadAgent, read};
 use super::{AgentDefinition, UnknownAgent, Wish, builtin};
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, Location, SourceFile, did_you_mean, list_of, quoted};
@@ -97,7 +98,7 @@ impl LoadResult {
 /// Reads every agent of a project and those that come with Saihai. A file that is wrong skips only itself; what is not
 /// even a directory of agents is an error.
 pub fn load(source: &dyn Source, places: &Places, language: Language) -> Result<LoadResult, Diagnostics> {
-    let mut loading = Loading { source, places, language, result: LoadResult::default(), own: Vec::new() };
+    let mut loading = Loading::new(source, places, language);
     let mut refused = Diagnostics::new();
     for directory in DIRECTORIES.map(|below| places.root.join(below)) {
         match loading.files(&directory) {
@@ -111,8 +112,7 @@ pub fn load(source: &dyn Source, places: &Places, language: Language) -> Result<
 
 /// Everything wrong with one agent's file, or worth knowing of it.
 pub fn check_agent(source: &dyn Source, places: &Places, path: &Path) -> Diagnostics {
-    let (language, own) = (Language::default(), Vec::new());
-    let mut loading = Loading { source, places, language, result: LoadResult::default(), own };
+    let mut loading = Loading::new(source, places, Language::default());
     loading.file(path.to_owned());
     let result = loading.finish();
     let mut all = result.remarks;
@@ -126,6 +126,8 @@ struct Loading<'a> {
     language: Language,
     result: LoadResult,
     own: Vec<(PathBuf, Read)>,
+    /// For the patterns of all files together.
+    room: Room,
 }
 
 /// What a file turned out to be.
@@ -134,7 +136,12 @@ enum Read {
     Copy(&'static builtin::BuiltIn),
 }
 
-impl Loading<'_> {
+impl<'a> Loading<'a> {
+    fn new(source: &'a dyn Source, places: &'a Places, language: Language) -> Self {
+        let (result, own, room) = (LoadResult::default(), Vec::new(), Room::default());
+        Self { source, places, language, result, own, room }
+    }
+
     /// The files of a directory that count as agents: exactly those that end in `.toml`.
     fn files(&self, directory: &Path) -> Result<Vec<PathBuf>, Box<Diagnostic>> {
         let refuse = |why: &str| {
@@ -166,7 +173,7 @@ impl Loading<'_> {
         self.own.extend(read.map(|read| (path, read)));
     }
 
-    fn read(&self, path: &Path, found: &mut Diagnostics) -> Option<Read> {
+    fn read(&mut self, path: &Path, found: &mut Diagnostics) -> Option<Read> {
         let name = self.places.shown(path);
         let refuse = |why: String, hint: Option<&str>| {
             let file = std::sync::Arc::new(SourceFile::new(Area::Review, name.as_str(), ""));
@@ -194,7 +201,7 @@ impl Loading<'_> {
             found.push(Location::whole(&document.file).note("no-effect", message));
             return None;
         }
-        read(&document, found).map(|agent| Read::Agent(Box::new(agent)))
+        read(&document, &mut self.room, found).map(|agent| Read::Agent(Box::new(agent)))
     }
 
     /// The agent that a file is about which cannot be used. Flags and settings may name it all the same.

@@ -4,7 +4,7 @@ use saihai_model::Millis;
 
 use super::glob::NamePattern;
 use super::path_pattern::PathPattern;
-use super::python::PythonRegex;
+use super::python::{BadPattern, PythonRegex, Room};
 use super::tables::{AGENT, APPLICABILITY};
 use super::{AgentDefinition, Applicability, OutputSchema, Phase, lint, tools};
 use crate::diagnostic::{Diagnostic, Diagnostics, Located, Location, did_you_mean, list_of, quoted};
@@ -18,12 +18,17 @@ pub(super) struct ReadAgent {
     pub(super) named: Location,
 }
 
-/// Reads an agent. Without one, errors were added.
-pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option<ReadAgent> {
+/// Reads an agent, whose patterns take their part of the room there is. Without one, errors were added and nothing is
+/// taken.
+pub(super) fn read(document: &Document, room: &mut Room, diagnostics: &mut Diagnostics) -> Option<ReadAgent> {
     let mut found = Diagnostics::new();
+    let mut left = room.clone();
     let agent = Fields::read_at_once(&document.cursor(), &AGENT, &mut found)
-        .and_then(|fields| Reader { fields: &fields, found: &mut found }.agent());
+        .and_then(|fields| Reader { fields: &fields, room: &mut left, found: &mut found }.agent());
     let agent = agent.filter(|_| !found.has_errors());
+    if agent.is_some() {
+        *room = left;
+    }
     diagnostics.append(found.into_iter().map(explained).collect());
     agent
 }
@@ -43,6 +48,7 @@ fn explained(diagnostic: Diagnostic) -> Diagnostic {
 
 struct Reader<'r, 'd> {
     fields: &'r Fields<'d>,
+    room: &'r mut Room,
     found: &'r mut Diagnostics,
 }
 
@@ -142,7 +148,7 @@ impl Reader<'_, '_> {
             always: fields.bool("always").is_some_and(|always| always.value),
             file_patterns: self
                 .each(&fields, "file_patterns", |pattern, _| Some(NamePattern::new(&pattern.value))),
-            content_patterns: self.each(&fields, "content_patterns", content_pattern),
+            content_patterns: self.content_patterns(&fields),
             path_patterns: self.each(&fields, "path_patterns", path_pattern),
             exclude_patterns: self.each(&fields, "exclude_patterns", path_pattern),
         };
@@ -151,6 +157,23 @@ impl Reader<'_, '_> {
             lint::patterns(&fields, &applicability, self.found);
         }
         applicability
+    }
+
+    /// Once there is no room left, the others are not tried: each would cost as much and say the same.
+    fn content_patterns(&mut self, fields: &Fields<'_>) -> Vec<PythonRegex> {
+        let mut patterns = Vec::new();
+        for pattern in fields.texts("content_patterns").unwrap_or_default() {
+            match PythonRegex::new(&pattern.value, self.room) {
+                Ok(regex) => patterns.push(regex),
+                Err(bad) => {
+                    self.found.push(refused(&pattern, &bad));
+                    if bad.is_full {
+                        break;
+                    }
+                }
+            }
+        }
+        patterns
     }
 
     fn each<T>(
@@ -164,18 +187,10 @@ impl Reader<'_, '_> {
     }
 }
 
-fn content_pattern(pattern: &Located<String>, found: &mut Diagnostics) -> Option<PythonRegex> {
-    match PythonRegex::new(&pattern.value) {
-        Ok(regex) => Some(regex),
-        Err(bad) => {
-            let message = format!("{} is no regular expression of Python: {bad}", quoted(&pattern.value));
-            let error = pattern.error("regex", message).label("refused");
-            found.push(
-                error.hint(bad.hint.unwrap_or("patterns are those of Python's `re` module, version 3.13")),
-            );
-            None
-        }
-    }
+fn refused(pattern: &Located<String>, bad: &BadPattern) -> Diagnostic {
+    let what = if bad.is_full { "cannot be used" } else { "is no regular expression of Python" };
+    let error = pattern.error("regex", format!("{} {what}: {bad}", quoted(&pattern.value))).label("refused");
+    error.hint(bad.hint.unwrap_or("patterns are those of Python's `re` module, version 3.13"))
 }
 
 pub(super) fn path_pattern(pattern: &Located<String>, found: &mut Diagnostics) -> Option<PathPattern> {

@@ -121,6 +121,6 @@ mod tests {
         };
         let told = tell(&changes, &Subject { mode: SubjectMode::Files, files });
         assert_eq!(told.left_out, ["b.rs"]);
-        assert!(told.text.ends_with("## Not included\n\n- b.rs: size"), "{}", told.text);
+        assert!(told.text.ends_with("## Not included\n\n- b.rs: too-large"), "{}", told.text);
     }
 }

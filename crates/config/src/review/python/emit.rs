@@ -18,6 +18,9 @@ pub(super) enum Way {
     Linear,
     /// With backtracking, for what cannot be said otherwise.
     Backtracking,
+    /// In linear time and without its meaning, to see how large it is: an engine with backtracking compiles an expression in
+    /// pieces, and limits each of them alone.
+    Size,
 }
 
 /// Which way an expression has to be searched for (R-25).
@@ -95,6 +98,7 @@ impl Emitter {
             Part::Any => self.out.push_str(if flags.dot_all { "(?s:.)" } else { r"[^\n]" }),
             Part::Class { negated, items } => self.class(*negated, items, flags),
             Part::At(anchor) => self.anchor(*anchor, flags),
+            Part::Back(_) if self.way == Way::Size => self.out.push_str("(?:)"),
             Part::Back(group) => {
                 let open = if flags.ignore_case { "(?i:" } else { "(?:" };
                 let number = self.numbers.get(group).copied().unwrap_or(0);
@@ -102,6 +106,11 @@ impl Emitter {
             }
             Part::Sequence(parts) => self.inside("(?:", parts, ""),
             Part::Either(parts) => self.inside("(?:", parts, "|"),
+            Part::Capture(_, inner) | Part::Atomic(inner) | Part::Look { inner, .. }
+                if self.way == Way::Size =>
+            {
+                self.inside("(?:", std::slice::from_ref(inner), "");
+            }
             Part::Capture(group, inner) => {
                 let open = if self.numbers.contains_key(group) { "(" } else { "(?:" };
                 self.inside(open, std::slice::from_ref(inner), "");
@@ -115,6 +124,11 @@ impl Emitter {
                     (false, true) => "(?<!",
                 };
                 self.inside(open, std::slice::from_ref(inner), "");
+            }
+            Part::Conditional { yes, no, .. } if self.way == Way::Size => {
+                self.around("(?:", yes, "|");
+                no.iter().for_each(|no| self.part(no));
+                self.out.push(')');
             }
             Part::Conditional { group, yes, no } => {
                 let number = self.numbers.get(group).copied().unwrap_or(0);
@@ -154,11 +168,11 @@ impl Emitter {
                 (1.., _) => self.part(inner),
                 (0, Greed::Lazy) => self.around("(?:|", inner, ")"),
                 (0, Greed::Greedy) => self.around("(?:", inner, "|)"),
-                (0, Greed::Possessive) => self.around("(?>", inner, "|)"),
+                (0, Greed::Possessive) => self.around(self.atomic(), inner, "|)"),
             };
         }
         if greed == Greed::Possessive {
-            self.out.push_str("(?>");
+            self.out.push_str(self.atomic());
         }
         self.inside("(?:", std::slice::from_ref(inner), "");
         match most {
@@ -171,6 +185,10 @@ impl Emitter {
             Greed::Lazy => self.out.push('?'),
             Greed::Possessive => self.out.push(')'),
         }
+    }
+
+    fn atomic(&self) -> &'static str {
+        if self.way == Way::Size { "(?:" } else { "(?>" }
     }
 
     fn literal(&mut self, one: char, flags: Flags) {
@@ -192,15 +210,16 @@ impl Emitter {
             (Anchor::LineStart | Anchor::Start, _) => r"\A".to_owned(),
             (Anchor::LineEnd, _) if flags.lines => "(?m:$)".to_owned(),
             // Nothing follows there, so the line feed may be taken.
-            (Anchor::LineEnd, Way::Linear) => r"(?:\n?\z)".to_owned(),
+            (Anchor::LineEnd, Way::Linear | Way::Size) => r"(?:\n?\z)".to_owned(),
             (Anchor::LineEnd, Way::Backtracking) => r"(?=\n?\z)".to_owned(),
             (Anchor::End, _) => r"\z".to_owned(),
-            (Anchor::Word, Way::Linear) if flags.ascii => r"(?-u:\b)".to_owned(),
+            (Anchor::Word, Way::Linear | Way::Size) if flags.ascii => r"(?-u:\b)".to_owned(),
             (Anchor::Word, _) if flags.ascii => {
                 format!("{}|(?<!{ASCII_WORD})(?={ASCII_WORD}))", words("=", "!"))
             }
             (Anchor::Word, _) => r"\b".to_owned(),
             (Anchor::NotWord, _) if self.empty_text => NEVER.to_owned(),
+            (Anchor::NotWord, Way::Size) => r"\B".to_owned(),
             (Anchor::NotWord, _) if flags.ascii => {
                 format!("{}|(?<!{ASCII_WORD})(?!{ASCII_WORD}))", words("=", "="))
             }

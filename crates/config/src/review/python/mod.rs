@@ -5,6 +5,7 @@ mod emit;
 mod flags;
 mod necessary;
 mod parser;
+mod room;
 mod rounds;
 mod width;
 
@@ -12,6 +13,8 @@ use std::fmt;
 
 use ast::{Anchor, Flagged, Part};
 use emit::Way;
+
+pub(crate) use room::Room;
 
 /// The longest pattern that is taken, in bytes.
 const LONGEST: usize = 8 * 1024;
@@ -61,11 +64,13 @@ pub(crate) struct BadPattern {
     pub(crate) why: String,
     /// What to write instead.
     pub(crate) hint: Option<&'static str>,
+    /// It is one, and there is no room left for it beside the others.
+    pub(crate) is_full: bool,
 }
 
 impl BadPattern {
     fn at(position: usize, why: impl Into<String>) -> Self {
-        Self { position, why: why.into(), hint: None }
+        Self { position, why: why.into(), hint: None, is_full: false }
     }
 
     fn hint(self, hint: &'static str) -> Self {
@@ -74,6 +79,17 @@ impl BadPattern {
 
     fn too_large() -> Self {
         Self::at(0, format!("too large: compiled it would take more than {} MiB", LARGEST >> 20))
+    }
+
+    fn too_large_together(all: usize) -> Self {
+        let why = format!(
+            "too large together: compiled, the agents' patterns would take more than {} MiB",
+            all >> 20
+        );
+        let full = Self { is_full: true, ..Self::at(0, why) };
+        full.hint(
+            "leave patterns out, or let repeats count less: `\\w{200}` takes 10 MiB, `\\w+` next to nothing",
+        )
     }
 }
 
@@ -84,8 +100,8 @@ impl fmt::Display for BadPattern {
 }
 
 impl PythonRegex {
-    /// Reads a pattern; what Python 3.13 does not take, or what is too large, is refused.
-    pub(crate) fn new(pattern: &str) -> Result<Self, BadPattern> {
+    /// Reads a pattern; what Python 3.13 does not take, or what is too large, alone or for the room there is, is refused.
+    pub(crate) fn new(pattern: &str, room: &mut Room) -> Result<Self, BadPattern> {
         if pattern.len() > LONGEST {
             return Err(BadPattern::at(0, format!("too large: the pattern is longer than {LONGEST} bytes")));
         }
@@ -97,13 +113,23 @@ impl PythonRegex {
             rounds::check(&whole)?;
         }
         let necessary = necessary::necessary(&whole).unwrap_or_default();
-        let compile = |empty_text| Engine::new(&emit::emit(&whole, way, empty_text), way, &necessary);
-        let matches_empty_text = compile(true)?.find("") != Found::Nowhere;
+        if way == Way::Backtracking {
+            room.take(&emit::emit(&whole, Way::Size, false))?;
+        }
+        let (expression, on_nothing) = (emit::emit(&whole, way, false), emit::emit(&whole, way, true));
+        let engine = Engine::new(&expression, way, &necessary, room)?;
+        // Most patterns say the same of nothing as of everything else, and compiling is what costs.
+        let matches_empty_text = match expression == on_nothing {
+            true => engine.find("") != Found::Nowhere,
+            false => {
+                Engine::new(&on_nothing, way, &necessary, &mut Room::default())?.find("") != Found::Nowhere
+            }
+        };
         let needs_line_mode = whole.any(&mut |part: &Flagged| {
             let anchor = matches!(part.part, Part::At(Anchor::LineStart | Anchor::LineEnd));
             anchor && !part.flags.lines
         });
-        Ok(Self { source: pattern.to_owned(), engine: compile(false)?, matches_empty_text, needs_line_mode })
+        Ok(Self { source: pattern.to_owned(), engine, matches_empty_text, needs_line_mode })
     }
 
     /// As it was written.
@@ -164,17 +190,12 @@ fn check_conditions(whole: &Flagged) -> Result<(), BadPattern> {
 }
 
 impl Engine {
-    fn new(expression: &str, way: Way, necessary: &[String]) -> Result<Self, BadPattern> {
+    fn new(expression: &str, way: Way, necessary: &[String], room: &mut Room) -> Result<Self, BadPattern> {
         match way {
-            Way::Linear => {
-                let linear = |expression: &str| {
-                    let mut builder = regex::RegexBuilder::new(expression);
-                    let built = builder.size_limit(LARGEST).nest_limit(4_000).build();
-                    built.map_err(|_| BadPattern::too_large())
-                };
+            Way::Linear | Way::Size => {
                 let texts: Vec<String> = necessary.iter().map(|text| regex::escape(text)).collect();
-                let necessary = (!texts.is_empty()).then(|| linear(&texts.join("|"))).transpose()?;
-                Ok(Self::Linear { regex: linear(expression)?, necessary })
+                let necessary = (!texts.is_empty()).then(|| room.take(&texts.join("|"))).transpose()?;
+                Ok(Self::Linear { regex: room.take(expression)?, necessary })
             }
             Way::Backtracking => {
                 let mut builder = fancy_regex::RegexBuilder::new(expression);

@@ -1,7 +1,7 @@
 use super::*;
 
 fn refused(pattern: &str, why: &str) {
-    match PythonRegex::new(pattern) {
+    match PythonRegex::new(pattern, &mut Room::default()) {
         Ok(_) => panic!("`{pattern}` was taken"),
         Err(bad) => assert_eq!(bad.to_string(), why, "{pattern}"),
     }
@@ -9,7 +9,8 @@ fn refused(pattern: &str, why: &str) {
 
 /// The texts in which it is found, and those in which it is not.
 fn check(pattern: &str, found: &[&str], not_found: &[&str]) {
-    let regex = PythonRegex::new(pattern).unwrap_or_else(|bad| panic!("`{pattern}`: {bad}"));
+    let regex =
+        PythonRegex::new(pattern, &mut Room::default()).unwrap_or_else(|bad| panic!("`{pattern}`: {bad}"));
     for text in found {
         assert!(matches!(regex.find(text), Found::At(_)), "`{pattern}` is not found in {text:?}");
     }
@@ -91,10 +92,10 @@ fn ends_possession_and_separators_are_pythons() {
 #[test]
 fn what_another_engine_would_take_or_refuse_is_decided_as_python_does() {
     for pattern in [r"\z", r"\p{L}", "x(?i)y", "a**", "(?<n>a)"] {
-        assert!(PythonRegex::new(pattern).is_err(), "{pattern}");
+        assert!(PythonRegex::new(pattern, &mut Room::default()).is_err(), "{pattern}");
     }
     for pattern in ["a{,2}", "x{", "[[a]", "[a&&b]"] {
-        assert!(PythonRegex::new(pattern).is_ok(), "{pattern}");
+        assert!(PythonRegex::new(pattern, &mut Room::default()).is_ok(), "{pattern}");
     }
 }
 
@@ -128,12 +129,12 @@ fn classes_and_anchors_are_pythons() {
 // R-25
 #[test]
 fn a_search_that_would_never_end_is_given_up() {
-    let regex = PythonRegex::new(r"^(?=(a+)+$)b").unwrap();
+    let regex = PythonRegex::new(r"^(?=(a+)+$)b", &mut Room::default()).unwrap();
     assert!(regex.backtracks());
-    let regex = PythonRegex::new(r"(a|aa)+(?=b)\1c").unwrap();
+    let regex = PythonRegex::new(r"(a|aa)+(?=b)\1c", &mut Room::default()).unwrap();
     assert_eq!(regex.find(&"a".repeat(60)), Found::Unknown);
     assert_eq!(regex.find(&"x".repeat(LONGEST_BACKTRACKED + 1)), Found::Unknown);
-    assert!(!PythonRegex::new(r"(a+)+$").unwrap().backtracks());
+    assert!(!PythonRegex::new(r"(a+)+$", &mut Room::default()).unwrap().backtracks());
 }
 
 // R-26
@@ -164,7 +165,7 @@ proptest::proptest! {
     // R-11: whatever is written there, there is an answer.
     #[test]
     fn no_pattern_breaks_the_reader(pattern in r"[ab\\(){}\[\]?*+^$|.,:=!<>PiLmsxua#0-9-]{0,24}", text in "[ab\n 1]{0,12}") {
-        if let Ok(regex) = PythonRegex::new(&pattern) {
+        if let Ok(regex) = PythonRegex::new(&pattern, &mut Room::default()) {
             let _ = regex.find(&text);
         }
     }
@@ -190,7 +191,7 @@ fn expressions() -> impl proptest::strategy::Strategy<Value = String> {
 proptest::proptest! {
     #[test]
     fn looking_for_necessary_texts_first_changes_nothing(pattern in expressions(), text in "[abAB\\- \n]{1,8}") {
-        let regex = PythonRegex::new(&pattern).unwrap();
+        let regex = PythonRegex::new(&pattern, &mut Room::default()).unwrap();
         let Engine::Linear { regex: alone, .. } = &regex.engine else { panic!("`{pattern}` goes back") };
         let expected = alone.find(&text).map_or(Found::Nowhere, |found| Found::At(found.start()));
         proptest::prop_assert_eq!(regex.find(&text), expected, "`{}` in {:?}", pattern, text);
@@ -210,4 +211,14 @@ fn an_expression_is_not_found_without_its_rarest_text() {
     check(r"(?i)try\(", &["("]);
     check(r"(?:a|b*)", &[]);
     check(r"\w+(?:ab)?", &[]);
+}
+
+// R-26: an engine with backtracking would take each of these pieces alone
+#[test]
+fn a_pattern_of_many_large_pieces_is_as_large_as_all_of_them() {
+    refused(&r"(?=\w{150})".repeat(9), "too large: compiled it would take more than 10 MiB at position 0");
+    refused(&r"(?>\w{150})".repeat(9), "too large: compiled it would take more than 10 MiB at position 0");
+    assert!(
+        PythonRegex::new(r"(?=\w{20})(?<!a)(b)?(?(1)c|d)\1?e++\B(?a:\b\B)$x", &mut Room::default()).is_ok()
+    );
 }

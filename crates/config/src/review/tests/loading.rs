@@ -278,3 +278,19 @@ fn whatever_a_file_is_its_neighbours_load() {
     �.toml: review/missing-key
     ");
 }
+
+// R-11, R-26: no single pattern is too large, and all of them are
+#[test]
+fn patterns_that_are_too_large_together_cost_only_the_agent_that_brings_them() {
+    let large: Vec<String> = (0..99).map(|count| format!(r"'\w{{180}}{count}'")).collect();
+    let large = agent("large", &format!("[applicability]\ncontent_patterns = [{}]\n", large.join(", ")));
+    let small = agent("small", "[applicability]\ncontent_patterns = ['\\w+']\n");
+    let result = loaded(&[("large.toml", &large), ("small.toml", &small)]);
+    assert!(names(&result).contains(&"small"), "what was refused takes no room");
+    assert_eq!(result.errors.len(), 1);
+    let told = errors(result);
+    assert_eq!(told.matches("error[review/regex]").count(), 1, "the others are not even tried: {told}");
+    let why =
+        "cannot be used: too large together: compiled, the agents' patterns would take more than 128 MiB";
+    assert!(told.contains(why), "{told}");
+}
