@@ -5,7 +5,7 @@ mod place;
 use saihai_model::{Subject, SubjectFile, SubjectMode};
 
 use super::python::{Found, LONGEST_BACKTRACKED, PythonRegex};
-use super::{Agent, Applicability};
+use super::{Agent, Applicability, share};
 use crate::diagnostic::quoted;
 use place::place;
 
@@ -84,6 +84,8 @@ pub enum WhyNot {
     NothingMatches,
     /// It has no patterns.
     NoPatterns,
+    /// It would be shown nothing: all that it is for is no text, or excluded.
+    NothingToRead,
     /// Only others were asked for.
     NotAsked,
     /// It was to be skipped.
@@ -109,15 +111,14 @@ impl Wish {
         if has(&self.skip) {
             return Err(WhyNot::Skipped);
         }
-        match (has(&self.only), self.only.is_empty()) {
-            (true, _) => return Ok(Why::Asked),
+        let why = match (has(&self.only), self.only.is_empty()) {
+            (true, _) => Why::Asked,
             (false, false) => return Err(WhyNot::NotAsked),
-            (false, true) => {}
-        }
-        if has(&self.disabled) {
-            return Err(WhyNot::Disabled);
-        }
-        why(&agent.definition.applicability, subject)
+            (false, true) if has(&self.disabled) => return Err(WhyNot::Disabled),
+            (false, true) => why(&agent.definition.applicability, subject)?,
+        };
+        // whoever is shown nothing finds nothing, and is paid for it.
+        if share::is_empty(&agent.definition, &why, subject) { Err(WhyNot::NothingToRead) } else { Ok(why) }
     }
 }
 
@@ -262,6 +263,7 @@ impl WhyNot {
     pub fn words(self) -> &'static str {
         match self {
             Self::NothingMatches => "none of its patterns matches",
+            Self::NothingToRead => "nothing that has changed is text for it: it is binary, or excluded",
             Self::NoPatterns => "it has no patterns and is not `always` for every change",
             Self::NotAsked => "only others were asked for",
             Self::Skipped => "`--skip` names it",

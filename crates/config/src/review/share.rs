@@ -1,6 +1,6 @@
 //! What an agent is shown of a subject.
 
-use saihai_model::{Subject, SubjectFile, SubjectMode};
+use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
 
 use super::plan::PlannedGap;
 use super::select::decides_by_content;
@@ -97,6 +97,22 @@ impl<'a> Shown<'a> {
     fn put(&mut self, file: &'a SubjectFile, text: &str) {
         self.files.push(file);
         self.text.push_str(text);
+    }
+}
+
+/// Whether there is nothing in a change that an agent could read. A file that is too large is something: it is text, and whoever
+/// has tools can look into it. Whoever is for files of a name is asked about them though they are binary: somebody wrote
+/// that.
+pub(super) fn is_empty(agent: &AgentDefinition, why: &Why, subject: &Subject) -> bool {
+    let applies = &agent.applicability;
+    let mut files = subject.files.iter().filter(|file| !applies.excludes(&file.path));
+    let is_for = |file: &SubjectFile| {
+        let is_text = matches!(file.left_out, None | Some(LeftOut::TooLarge));
+        is_text || (!applies.always && applies.takes_file(&file.path))
+    };
+    match why {
+        Why::Asked | Why::Always => !subject.files.is_empty() && !files.any(is_for),
+        Why::FileName { .. } | Why::Path { .. } | Why::Content { .. } | Why::Limit { .. } => false,
     }
 }
 

@@ -110,3 +110,21 @@ fn a_finding_fails_a_review_that_met_its_time_limit() {
     let project = reviewed_by(&[("a", ""), ("b", "")]);
     review(&project, &replies, &["--run-timeout", "2s"]).exits(5);
 }
+
+//
+#[test]
+fn whoever_would_be_shown_nothing_is_not_asked_and_the_report_says_why() {
+    let project =
+        reviewed_by(&[("a", ""), ("b", "[applicability]\nalways = true\nexclude_patterns = ['**']\n")]);
+    let told = report(&review(&project, &none("main/a"), &["--json"]).exits(0));
+    assert_eq!(statuses(&told), ["a success"]);
+    let said = review(&project, &none("main/a"), &["--no-cache"]).exits(0).stdout;
+    assert!(said.contains("nothing that has changed is text for it: it is binary, or excluded"), "{said}");
+    std::fs::remove_file(project.root().join("store.py")).expect("a file");
+    project.write("logo.png", b"\x89PNG\0");
+    let before = project.runs().len();
+    let outcome = review(&project, &none("main/a"), &["--json"]).exits(0);
+    assert!(outcome.stderr.contains("no agent applies"), "{outcome}");
+    assert_eq!(report(&outcome)["not_reviewed"][0]["file"], "logo.png");
+    assert_eq!(project.runs().len(), before, "nobody was asked");
+}

@@ -109,6 +109,7 @@ fn not_selected(not: WhyNot) -> &'static str {
     match not {
         WhyNot::NothingMatches => "nothing-matches",
         WhyNot::NoPatterns => "no-patterns",
+        WhyNot::NothingToRead => "nothing-to-read",
         WhyNot::NotAsked => "not-asked",
         WhyNot::Skipped => "skipped",
         WhyNot::Disabled => "disabled",

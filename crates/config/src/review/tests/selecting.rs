@@ -89,6 +89,37 @@ fn a_file_whose_content_is_left_out_counts_by_its_name_alone() {
     assert!(selection.agents[1].verdict.is_ok());
 }
 
+//
+#[test]
+fn who_would_be_shown_no_text_is_not_asked() {
+    let left_out = |why| SubjectFile { left_out: Some(why), ..file("logo.png", "") };
+    let subject = |files: Vec<SubjectFile>| Subject { mode: SubjectMode::Files, files };
+    let binary = subject(vec![left_out(LeftOut::Binary)]);
+    let large = subject(vec![left_out(LeftOut::TooLarge)]);
+    let text = subject(vec![file("a.py", "x")]);
+    let asked = Wish { only: vec!["x".into()], ..Wish::default() };
+    let check = |further: &str, subject: &Subject, wish: &Wish, expected: Result<Why, WhyNot>| {
+        let agents = agents(&[("x", further)]);
+        assert_eq!(select(&agents, subject, wish).agents[0].verdict, expected, "{further}");
+    };
+    let usual = Wish::default();
+    check("", &binary, &usual, Err(WhyNot::NothingToRead));
+    check("", &binary, &asked, Err(WhyNot::NothingToRead));
+    check(
+        "[applicability]\nalways = true\nfile_patterns = ['*']\n",
+        &binary,
+        &usual,
+        Err(WhyNot::NothingToRead),
+    );
+    check("[applicability]\nfile_patterns = ['*.png']\n", &binary, &asked, Ok(Why::Asked));
+    check("", &large, &usual, Ok(Why::Always));
+    check("", &text, &usual, Ok(Why::Always));
+    let excluded = "[applicability]\nalways = true\nexclude_patterns = ['**']\n";
+    check(excluded, &text, &usual, Err(WhyNot::NothingToRead));
+    check(excluded, &text, &asked, Err(WhyNot::NothingToRead));
+    check(excluded, &subject(vec![]), &usual, Ok(Why::Always));
+}
+
 // case 25
 #[test]
 fn a_search_that_takes_too_long_selects_the_agent_and_says_so() {
