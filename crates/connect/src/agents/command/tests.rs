@@ -105,6 +105,20 @@ fn what_a_program_prints_is_its_reply_without_one_line_end() {
     assert_snapshot!(text(" \n", "", 0), @"crashed: command ended without any reply (exit code 0)");
 }
 
+// C-52, C-71
+#[test]
+fn a_reply_of_one_line_that_is_too_long_is_passed_on_by_its_end() {
+    let long = format!("{}{{\"issues\": []}}\n", "x".repeat(5 << 20));
+    for output in [long.clone(), format!("first\n{long}"), long.repeat(3)] {
+        let said = Said { output: &output, complaints: "", code: 0 };
+        let reply = hear(&Command, &ask(), &settings(Protocol::Text, &[]), &said).answer.expect("a reply");
+        assert!(reply.text.len() < 4 << 20 && reply.text.len() > (4 << 20) - 9, "{}", reply.text.len());
+        assert!(reply.text.ends_with("x{\"issues\": []}"));
+        let warned = format!("only the end of a reply of {} bytes is passed on", output.len());
+        assert!(reply.warnings[0].starts_with(&warned), "{:?}", reply.warnings);
+    }
+}
+
 // C-71, Connections case 42
 #[test]
 fn exit_codes_have_classes() {

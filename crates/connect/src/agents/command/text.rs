@@ -22,11 +22,13 @@ impl Ears {
         Self { ask: ask.clone(), said: String::new(), left_off: 0 }
     }
 
-    /// Leaves off what stands too far before the end, up to the end of a line.
+    /// Leaves off what stands too far before the end, up to the end of a line. Of a last line that is too long by itself, the
+    /// end is kept.
     fn leave_off(&mut self) {
         let surplus = self.said.len().saturating_sub(LONGEST);
         let from = (surplus..).find(|at| self.said.is_char_boundary(*at)).unwrap_or_default();
-        let from = self.said[from..].find('\n').map_or(from, |at| from + at + 1);
+        let next = self.said[from..].find('\n').map(|at| from + at + 1);
+        let from = next.filter(|next| !self.said[*next..].trim().is_empty()).unwrap_or(from);
         self.left_off += from;
         self.said.drain(..from);
     }
