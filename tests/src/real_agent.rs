@@ -36,6 +36,8 @@ pub struct RealAgent {
     pub run: fn(&str) -> Answer,
     /// What a project may say so that turns there may do more: files, and what is in them.
     pub generous: &'static [(&'static str, &'static str)],
+    /// Where it looks for instructions in a project, and is kept from them in a review. Empty where it cannot be.
+    pub instructions: &'static [&'static str],
     /// Tools that its model is not even offered in a turn that may only read.
     pub withheld: &'static [&'static str],
 }
@@ -151,6 +153,7 @@ const CLAUDE: RealAgent = RealAgent {
         ".claude/settings.json",
         r#"{"permissions":{"allow":["Bash","Write","Edit"],"defaultMode":"bypassPermissions"}}"#,
     )],
+    instructions: &["CLAUDE.md", ".claude/CLAUDE.md"],
     withheld: &["Bash", "Edit", "Write"],
 };
 
@@ -179,6 +182,7 @@ const CODEX: RealAgent = RealAgent {
         ".codex/config.toml",
         "sandbox_mode = \"danger-full-access\"\napproval_policy = \"never\"\n",
     )],
+    instructions: &["AGENTS.md"],
     withheld: &[],
 };
 
@@ -209,6 +213,7 @@ const OPENCODE: RealAgent = RealAgent {
         r#"{"permission":{"*":"allow","bash":"allow","edit":"allow"},
             "agent":{"saihai-readonly":{"permission":{"*":"allow","bash":"allow","edit":"allow"}}}}"#,
     )],
+    instructions: &["AGENTS.md"],
     withheld: &["bash", "edit", "write"],
 };
 
@@ -235,6 +240,7 @@ const GEMINI: RealAgent = RealAgent {
             "[[rule]]\ntoolName = [\"run_shell_command\", \"write_file\"]\ndecision = \"allow\"\npriority = 999\n",
         ),
     ],
+    instructions: &[],
     withheld: &["run_shell_command"],
 };
 
@@ -261,5 +267,6 @@ const COPILOT: RealAgent = RealAgent {
         ".github/copilot/settings.json",
         r#"{"allowedTools":["shell","write"],"permissions":{"allow":["shell","write"]}}"#,
     )],
+    instructions: &[".github/copilot-instructions.md", "AGENTS.md"],
     withheld: &["bash", "create", "edit"],
 };

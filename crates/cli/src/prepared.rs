@@ -198,7 +198,7 @@ pub(crate) fn unsaved_reports(settings: &Settings) -> Diagnostics {
 }
 
 /// Everybody a workflow can ask.
-fn providers(workflow: &Workflow) -> BTreeSet<&ProviderName> {
+pub(crate) fn providers(workflow: &Workflow) -> BTreeSet<&ProviderName> {
     let turns = workflow.stages.values().flat_map(Stage::turns);
     let asked = turns.flat_map(|turn| {
         let judge = turn.reads.choice.as_ref().and_then(|choice| choice.question()?.provider.as_ref());

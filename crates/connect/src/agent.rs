@@ -5,6 +5,8 @@
 //! its deadlines, redacting its output and ending its whole process tree are the same for all of them and happen in
 //! `attempt`. So a vendor's flag, event name or status code stands in one file (C-2), and its tests need no process.
 
+use std::path::{Path, PathBuf};
+
 use saihai_model::{
     Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, ProviderKind, ProviderName,
     ProviderSettings,
@@ -52,6 +54,12 @@ pub(crate) trait Agent: Send + Sync {
     /// (C-67); `None` where none ever stays.
     fn going_on(&self, ask: &Ask, known: &Acquaintance) -> Option<(String, Box<dyn Listener>)> {
         let _ = (ask, known);
+        None
+    }
+
+    /// A file of a project that it runs when it starts there, whatever it is told.
+    fn code_of_project(&self, root: &Path) -> Option<PathBuf> {
+        let _ = root;
         None
     }
 

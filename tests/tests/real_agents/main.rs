@@ -121,6 +121,30 @@ fn opencode_is_never_given_the_variable_that_allows_everything() {
     cases::a_generous_variable(RealAgent::named("opencode"), "OPENCODE_PERMISSION", r#"{"*":"allow"}"#);
 }
 
+// R-69: what lies in a project may be a stranger's
+#[test]
+fn claude_is_told_nothing_by_a_project_that_it_reviews() {
+    cases::a_stranger(RealAgent::named("claude"));
+}
+
+// R-69
+#[test]
+fn codex_is_told_nothing_by_a_project_that_it_reviews() {
+    cases::a_stranger(RealAgent::named("codex"));
+}
+
+// R-69
+#[test]
+fn opencode_is_told_nothing_by_a_project_that_it_reviews() {
+    cases::a_stranger(RealAgent::named("opencode"));
+}
+
+// R-69
+#[test]
+fn copilot_is_told_nothing_by_a_project_that_it_reviews() {
+    cases::a_stranger(RealAgent::named("copilot"));
+}
+
 // C-32, C-34: what a subscription answers that is used up, in the headers of its interface.
 #[test]
 fn claude_parks_the_run_at_a_usage_limit_until_it_is_reset() {

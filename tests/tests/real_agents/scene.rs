@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use saihai_tests::{Answer, Invocation, RealAgent, Request, Surroundings};
@@ -64,6 +65,20 @@ impl Scene {
             call = call.env(name, value);
         }
         call
+    }
+
+    /// Makes the project a repository with all its files in one commit on `main`.
+    pub(crate) fn begin_repository(&self) {
+        let who = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"];
+        let steps: [&[&str]; 3] = [
+            &["init", "--quiet", "--initial-branch=main"],
+            &["add", "--all"],
+            &["commit", "--quiet", "-m", "all"],
+        ];
+        for step in steps {
+            let git = Command::new("git").args(who).args(step).current_dir(self.here.project.root()).status();
+            assert!(git.expect("git").success(), "git {step:?}");
+        }
     }
 
     /// A call that runs the piece.

@@ -10,6 +10,8 @@ mod messages;
 mod opencode;
 mod remote;
 
+use std::path::{Path, PathBuf};
+
 use saihai_model::ProviderKind;
 
 use crate::agent::Agent;
@@ -32,4 +34,9 @@ pub(crate) fn all() -> &'static [&'static dyn Agent] {
 /// The program of a kind.
 pub(crate) fn of(kind: ProviderKind) -> Option<&'static dyn Agent> {
     all().iter().copied().find(|agent| agent.profile().kind == kind)
+}
+
+/// A file of a project, by its path from the root, that the program of a kind runs when it starts there, whatever it is told.
+pub fn code_of_project(kind: ProviderKind, root: &Path) -> Option<PathBuf> {
+    of(kind)?.code_of_project(root)
 }

@@ -5,7 +5,10 @@
 //! it takes its most powerful one and says so on standard error only; therefore the agents are looked for before the
 //! first turn, and that complaint ends a turn at once.
 
+mod code;
+
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use saihai_model::{
     Ask, Failure, FailureClass, Json, Moment, Permission, Progress, ProviderAnswer, ProviderKind,
@@ -85,6 +88,10 @@ impl Agent for Opencode {
             cost: ToldCost::default(),
             trouble: None,
         })
+    }
+
+    fn code_of_project(&self, root: &Path) -> Option<PathBuf> {
+        code::of_project(root)
     }
 
     fn login(&self) -> Option<LoginProbe> {

@@ -215,3 +215,19 @@ fn a_report_is_not_written_through_a_link_of_the_project() {
     review(&project, &none("main/a"), &["--out", &format!("json={}", own.display())]).exits(0);
     assert!(outside.path().join("real.json").is_file());
 }
+
+//
+#[test]
+fn a_program_that_would_run_a_strangers_plugins_does_not_review_them() {
+    let project = proposed(&[("a", "")]);
+    project.write(".opencode/plugin/evil.js", "export const x = 1;\n");
+    let with = ["review", "--provider", "opencode", "--model", "x/y"];
+    let outcome = project.saihai([&with[..], &["--definitions-from", "main"]].concat()).run().exits(2);
+    let told = "`opencode` would run what `.opencode/plugin/evil.js` of the reviewed project says";
+    assert!(outcome.stderr.contains(told), "{outcome}");
+    // One's own plugins are one's own business; it is only not installed here.
+    let outcome = project.saihai(with).run().exits(4);
+    assert!(!outcome.stderr.contains("evil.js"), "{outcome}");
+    fs::remove_file(project.root().join(".opencode/plugin/evil.js")).expect("a file");
+    project.saihai([&with[..], &["--definitions-from", "main"]].concat()).run().exits(4);
+}

@@ -1,11 +1,13 @@
 //! A review that asks its agents: from what was selected to the report.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::Path;
 
 use saihai::review::{BASELINE, Report, empty_report, report_language, to_short_markdown};
 use saihai::{Beginning, Clock, Driver, Finish, RunDirectory, SUBJECT, frozen};
 use saihai_config::review::{LoadResult, LoweredReview, Plan, ReviewOptions, Reviewing, Selection, lower};
 use saihai_config::{Dialect, Settings, ValidatedDefinition};
+use saihai_connect::code_of_project;
 use saihai_model::{Hold, Script, Subject, Workflow};
 
 use super::baseline::Before;
@@ -15,9 +17,9 @@ use super::pull_request;
 use crate::driving::{Conclusion, Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
 use crate::forge_place::with_forge;
-use crate::prepared::{connections, unusable};
+use crate::prepared::{connections, providers, unusable};
 use crate::project::Project;
-use crate::terminal::Streams;
+use crate::terminal::{Streams, visible_line};
 use crate::{diagnostics, ours, script};
 
 /// A review that is about to be run.
@@ -50,6 +52,7 @@ impl Asking<'_> {
         }
         let runs = self.project.runs();
         let place = pull_request::Place::of(&self.project.places.root, self.options)?;
+        self.insist_on_no_code(&workflow, place.path())?;
         subject.insert(SUBJECT.to_owned(), frozen(place.path(), self.subject));
         let beginning = Beginning {
             workflow,
@@ -137,6 +140,25 @@ impl Asking<'_> {
             streams.warning(warning);
         }
         Ok(lowered)
+    }
+
+    /// a stranger's files are not run by whoever reviews them.
+    fn insist_on_no_code(&self, workflow: &Workflow, place: &Path) -> Result<(), Error> {
+        if self.options.checkout.is_none() && self.options.definitions_from.is_none() {
+            return Ok(());
+        }
+        for name in providers(workflow) {
+            let Some(kind) = self.settings.provider(name.as_str()).map(|provider| provider.kind) else {
+                continue;
+            };
+            if let Some(file) = code_of_project(kind, place) {
+                let file = visible_line(&file.to_string_lossy()).into_owned();
+                let message = format!("`{name}` would run what `{file}` of the reviewed project says");
+                let hint = "it cannot be kept from that: name another provider, `--provider claude`";
+                return Err(Error::usage(message).hint(hint));
+            }
+        }
+        Ok(())
     }
 
     fn before(&self) -> Before<'_> {
