@@ -146,6 +146,11 @@ mod tests {
         for path in ["src/**", "*.{rs,toml}", "[a-c].rs", "vendor/"] {
             assert_eq!(loaded(&text(path)).1, "", "{path}");
         }
+        for path in ["./src/a.rs", "/src/a.rs"] {
+            let (ignores, said) = loaded(&text(path));
+            assert!(ignores.is_empty() && said.contains("paths begin below the project's root"), "{said}");
+            assert!(said.contains("help: write `src/a.rs`"), "{said}");
+        }
         let (ignores, said) = loaded(&text("src/{a"));
         assert!(ignores.is_empty() && said.starts_with("error[review/glob]"), "{said}");
     }

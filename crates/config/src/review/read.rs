@@ -194,6 +194,14 @@ fn refused(pattern: &Located<String>, bad: &BadPattern) -> Diagnostic {
 }
 
 pub(super) fn path_pattern(pattern: &Located<String>, found: &mut Diagnostics) -> Option<PathPattern> {
+    // Such a one would take nothing, and whoever wrote it would not hear of it.
+    if let Some(rest) = ["./", "/"].iter().find_map(|begin| pattern.value.strip_prefix(begin)) {
+        let message =
+            format!("{} takes no path: paths begin below the project's root", quoted(&pattern.value));
+        let error = pattern.error("glob", message).label("refused");
+        found.push(error.hint(format!("write {}", quoted(rest))));
+        return None;
+    }
     match PathPattern::new(&pattern.value) {
         Ok(pattern) => Some(pattern),
         Err(why) => {

@@ -44,7 +44,7 @@ pub use day::Day;
 pub use finding::{Finding, Kind};
 pub use ignore::Ignore;
 pub use mode::Mode;
-pub use outcome::Outcome;
+pub use outcome::{Outcome, Stopped};
 pub use path_pattern::PathPattern;
 pub use payload::Payload;
 pub use policy::{FailOn, FailScope, Policy};

@@ -22,10 +22,19 @@ pub enum Outcome {
     Passed,
 }
 
+/// Why a review was not through when it was told about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// Somebody stopped it, or something outside of it failed.
+    FromOutside,
+    /// It met a limit or its budget.
+    AtLimit,
+}
+
 /// What decides how a review ends, beside its policy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Decisive<'a> {
-    pub(super) cancelled: bool,
+    pub(super) stopped: Option<Stopped>,
     pub(super) failing: usize,
     pub(super) results: &'a [AgentResult],
     pub(super) not_reviewed: &'a [NotReviewed],
@@ -37,9 +46,13 @@ impl Outcome {
         let delivered = |result: &AgentResult| result.status.has_delivered();
         let is_partial = found.not_reviewed.iter().any(|one| one.reason.is_a_gap())
             || found.results.iter().any(|result| result.status.is_unpaid());
-        if found.cancelled {
-            Self::Cancelled
-        } else if asked().count() > 0 && !asked().any(delivered) {
+        match found.stopped {
+            Some(Stopped::FromOutside) => return Self::Cancelled,
+            Some(Stopped::AtLimit) if found.failing == 0 => return Self::Incomplete,
+            Some(Stopped::AtLimit) => return Self::Failing,
+            None => {}
+        }
+        if asked().count() > 0 && !asked().any(delivered) {
             Self::NothingDelivered
         } else if found.failing > 0 {
             Self::Failing

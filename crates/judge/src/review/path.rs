@@ -30,7 +30,8 @@ fn inside(root: &str, path: &str) -> Option<String> {
         Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
         _ => path,
     };
-    let has_drive = relative.as_bytes().get(1) == Some(&b':');
+    // The drive of a system that has some; a colon alone is a letter of a name like any other.
+    let has_drive = matches!(relative.as_bytes(), [b'a'..=b'z' | b'A'..=b'Z', b':', b'/' | b'\\', ..]);
     if relative.starts_with('/') || has_drive {
         return None;
     }

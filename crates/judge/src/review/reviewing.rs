@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_model::Millis;
 
-use super::outcome::Decisive;
+use super::outcome::{Decisive, Stopped};
 use super::suppression::{Agents, Heeded, Suppressions};
 use super::{
     AgentResult, Anchor, Baseline, Code, Considered, Day, Excerpt, FailScope, Finding, Fixed, Ignore,
@@ -48,7 +48,7 @@ pub struct Review {
     /// How long it took.
     pub wall: Millis,
     /// It was stopped before it was through.
-    pub cancelled: bool,
+    pub stopped: Option<Stopped>,
 }
 
 impl Review {
@@ -85,7 +85,7 @@ impl Review {
         let fails = |one: &&Reported| one.counts && policy.fail_on.takes(one.finding.severity);
         let failing = parts.findings.iter().filter(fails).count();
         let decisive = Decisive {
-            cancelled: self.cancelled,
+            stopped: self.stopped,
             failing,
             results: &self.results,
             not_reviewed: &self.not_reviewed,

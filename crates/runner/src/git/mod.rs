@@ -206,6 +206,11 @@ impl Git {
         self.listed(&["--others"], &[])
     }
 
+    /// Paths of all files that git tracks.
+    pub(crate) fn tracked_paths(&self) -> Result<Vec<PathBuf>, Error> {
+        self.listed(&["--cached"], &[])
+    }
+
     /// Paths of all files below a directory that git does not ignore, also of those it would ignore and tracks.
     pub(crate) fn below(&self, directory: &str) -> Result<Vec<PathBuf>, Error> {
         self.listed(&["--cached", "--others"], &[directory])

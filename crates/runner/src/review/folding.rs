@@ -10,9 +10,9 @@ use saihai_config::Language;
 use saihai_config::review::{Plan, PlannedGap, PlannedIgnore};
 use saihai_judge::review::{
     AgentResult, Baseline, Code, Considered, Day, FailOn, FailScope, Ignore, LoadError, Mode, NotReviewed,
-    PathPattern, Policy, Report, Review, Source, Unread,
+    PathPattern, Policy, Report, Review, Source, Stopped, Unread,
 };
-use saihai_model::{Budget, Entry, Fact, Json, Millis, Moment, Subject, SubjectMode, Usd, Workflow};
+use saihai_model::{Budget, Entry, Fact, Hold, Json, Millis, Moment, Subject, SubjectMode, Usd, Workflow};
 
 use super::results::{Results, Unpaid};
 use crate::git::{self, Git};
@@ -67,23 +67,25 @@ pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, 
     Ok(None)
 }
 
-/// The report of a review that was stopped: of what is finished. Nothing for other runs.
+/// The report of a review that was stopped by this: of what is finished. Nothing for other runs.
 ///
 /// # Errors
 /// A run that cannot be read.
-pub fn report_so_far(directory: &RunDirectory) -> Result<Option<Report>, Error> {
+pub fn report_so_far(directory: &RunDirectory, by: Option<&Hold>) -> Result<Option<Report>, Error> {
     let workflow = directory.workflow()?;
     let Some(plan) = Plan::of(&workflow) else { return Ok(None) };
     let mut until = Moment::default();
     directory.read(&mut |record| until = record.at)?;
-    let end = End { at: until, cancelled: true };
+    let is_limited = matches!(by, Some(Hold::Limit(_) | Hold::Budget));
+    let stopped = if is_limited { Stopped::AtLimit } else { Stopped::FromOutside };
+    let end = End { at: until, stopped: Some(stopped) };
     fold(directory, &workflow, &plan, end).map(Some)
 }
 
 /// The report of a review in which there was nothing to do.
 pub fn empty_report(subject: &Subject, plan: &Plan) -> Report {
     let frozen = FrozenSubject { subject: subject.clone(), texts: BTreeMap::new() };
-    let end = End { at: Moment::default(), cancelled: false };
+    let end = End { at: Moment::default(), stopped: None };
     let (results, unpaid) = (Vec::new(), Vec::new());
     let parts = Parts { baseline: None, run: "", root: "", frozen: &frozen, plan, results, unpaid };
     review(parts, end, Millis(0)).report()
@@ -120,7 +122,7 @@ pub fn report_language(workflow: &Workflow) -> Language {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
     pub(crate) at: Moment,
-    pub(crate) cancelled: bool,
+    pub(crate) stopped: Option<Stopped>,
 }
 
 /// Saves a report in its run, for programs and for people.
@@ -234,7 +236,7 @@ fn review(parts: Parts<'_>, end: End, wall: Millis) -> Review {
         policy: policy(plan),
         today: day(end.at),
         wall,
-        cancelled: end.cancelled,
+        stopped: end.stopped,
     }
 }
 

@@ -98,10 +98,10 @@ fn problems(report: &Report) -> Vec<(Kind, String)> {
     let mut all = Vec::new();
     for result in report.results.iter().filter(|result| result.status != Status::Success) {
         let title = format!("{}: {}", result.agent, result.status.name());
-        all.push((
-            Kind::Warning,
-            command(Kind::Warning, &[], &title, &Words::of(Language::English).status(result)),
-        ));
+        let words = Words::of(Language::English);
+        let refused = result.refused.iter().map(|text| words.refused(text));
+        let text: Vec<String> = std::iter::once(words.status(result)).chain(refused).collect();
+        all.push((Kind::Warning, command(Kind::Warning, &[], &title, &text.join("\n"))));
     }
     for error in &report.load_errors {
         let file = format!("file={}", property(&error.file));

@@ -68,11 +68,20 @@ fn harmless(text: &str) -> String {
     text.replace("##[", "#\\#[")
 }
 
+/// What makes the line above a heading, or the head of a table.
+fn is_rule(line: &str) -> bool {
+    line.contains('-') && line.chars().all(|letter| "-:|".contains(letter) || letter.is_whitespace())
+}
+
 /// One line without headings, quotes, tables, fences and HTML.
 fn escaped(line: &str) -> String {
     let body = line.trim_start();
     let mut shown = line[..line.len() - body.len()].to_owned();
-    if body.starts_with(['#', '>', '|', '=']) || body.starts_with("```") || body.starts_with("~~~") {
+    if body.starts_with(['#', '>', '|', '='])
+        || body.starts_with("```")
+        || body.starts_with("~~~")
+        || is_rule(body)
+    {
         shown.push('\\');
     }
     // Where code ends is only certain while single backticks enclose it.
@@ -105,6 +114,8 @@ mod tests {
     #[test]
     fn an_agents_words_cannot_look_like_ours() {
         check("# All is well\n> quoted\n| a |", "\\# All is well\n\\> quoted\n\\| a |");
+        check("Review passed\n---\nb\n -\n- c", "Review passed\n\\---\nb\n \\-\n- c");
+        check("a | b\n:-- | --:", "a | b\n\\:-- | --:");
         check("a <script>x</script>", "a \\<script>x\\</script>");
         check("see `Vec<u8>` and 1 < 2", "see `Vec<u8>` and 1 < 2");
         check("open ` <b>", "open ` \\<b>");

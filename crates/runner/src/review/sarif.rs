@@ -242,15 +242,20 @@ fn notifications(report: &Report) -> Vec<Json> {
     let warnings = report.warnings.iter().map(|text| note("warning", text.clone()));
     let failed = report.results.iter().filter_map(|result| {
         let name = &result.agent;
+        let refused = result.refused.iter().map(|text| Words::of(Language::English).refused(text));
+        let refused: String = refused.map(|text| format!("\n{text}")).collect();
         Some(match &result.status {
             Status::Success => return None,
             Status::Truncated { reason } => {
-                note("warning", format!("{name}: only a part of an answer ({})", reason.name()))
+                let text = format!("{name}: only a part of an answer ({}){refused}", reason.name());
+                note("warning", text)
             }
             Status::Timeout { timeout_seconds } => {
                 note("error", format!("{name}: no answer within {timeout_seconds} s"))
             }
-            Status::Error { class, message, .. } => note("error", format!("{name}: {class}: {message}")),
+            Status::Error { class, message, .. } => {
+                note("error", format!("{name}: {class}: {message}{refused}"))
+            }
         })
     });
     let left = report.not_reviewed.iter().map(|one| {

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
 
 use super::Error;
 use super::text::{Content, LARGEST, LOOKED_AT, content, is_binary, of_bytes, without_content};
-use crate::git::{Branch, Changed, Git, Section, is_own};
+use crate::git::{self, Branch, Changed, Git, Section, is_own};
 
 /// What to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ fn taken(root: &Path, base: &Base, untracked: Untracked, began: Option<&str>) ->
             (mode, empty)
         }
     };
-    let mut files = files(&git, &[&tree])?;
+    let mut files = files(&git, &[&tree]).map_err(|error| explained(error, root, &git))?;
     if untracked == Untracked::Counted {
         for path in git.untracked()? {
             files.extend(new_file(root, &path)?);
@@ -111,6 +111,18 @@ pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Res
         pull_request: Some(number),
     };
     Ok(Subject { mode, files })
+}
+
+/// Names what git cannot compare: something else than a file in the place of one.
+fn explained(error: Error, root: &Path, git: &Git) -> Error {
+    let is_special = |path: &PathBuf| {
+        let kind = fs::symlink_metadata(root.join(path)).map(|metadata| metadata.file_type());
+        kind.is_ok_and(|kind| !(kind.is_file() || kind.is_dir() || kind.is_symlink()))
+    };
+    let tracked = git.tracked_paths().unwrap_or_default();
+    let special = tracked.into_iter().find(is_special);
+    let special = special.filter(|_| matches!(error, Error::Git(git::Error::Refused { .. })));
+    special.map_or(error, Error::NoFile)
 }
 
 /// What differs between these trees. Attributes are files of the project, so a change could call its own files binary, or

@@ -49,6 +49,9 @@ pub enum Error {
     /// Files that are not there.
     #[error("{} not exist", missing(.0))]
     Missing(Vec<String>),
+    /// Something else in the place of a file that git tracks.
+    #[error("`{}` is a pipe, a socket or a device, and git knows a file there", .0.display())]
+    NoFile(PathBuf),
     /// A file outside the project.
     #[error("`{0}` lies outside the project")]
     Outside(String),

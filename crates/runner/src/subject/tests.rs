@@ -422,3 +422,14 @@ fn a_deleted_file_and_one_behind_a_link_have_no_whole_text() {
         [None, None, None, Some("2\n".into())]
     );
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_named() {
+    let repository = Repository::new();
+    repository.write("a.py", "x = 1\n").commit("first");
+    fs::remove_file(repository.root().join("a.py")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(repository.root().join("a.py")).status().unwrap();
+    assert!(pipe.success());
+    let refused = changes(repository.root(), &Base::Named("HEAD".into()), Untracked::Counted).unwrap_err();
+    assert_eq!(refused.to_string(), "`a.py` is a pipe, a socket or a device, and git knows a file there");
+}

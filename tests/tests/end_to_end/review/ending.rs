@@ -108,7 +108,11 @@ fn a_finding_fails_a_review_that_met_its_time_limit() {
     }
     let replies = none("main/a") + "  - {for: main/b, hang: true}\n";
     let project = reviewed_by(&[("a", ""), ("b", "")]);
-    review(&project, &replies, &["--run-timeout", "2s"]).exits(5);
+    let arguments = ["--run-timeout", "2s", "--json", "--out", "sarif=r.sarif"];
+    let told = report(&review(&project, &replies, &arguments).exits(5));
+    assert_eq!(told["outcome"], "incomplete", "as the process ends");
+    let sarif: serde_json::Value = serde_json::from_str(&project.read("r.sarif")).expect("JSON");
+    assert_eq!(sarif["runs"][0]["invocations"][0]["exitCode"], 5);
 }
 
 //

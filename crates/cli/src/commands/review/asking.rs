@@ -226,6 +226,6 @@ fn report(directory: &RunDirectory, finish: &Finish) -> Result<Option<Report>, E
     let saved = if is_over { saihai::review::saved_report(directory)? } else { None };
     match saved {
         Some(report) => Ok(Some(report)),
-        None => Ok(saihai::review::report_so_far(directory)?),
+        None => Ok(saihai::review::report_so_far(directory, finish.hold.as_ref())?),
     }
 }

@@ -157,6 +157,7 @@ pub(super) fn refusal(error: SubjectError) -> Error {
     let message = sentence(&error);
     match error {
         SubjectError::Git(GitError::Missing(_) | GitError::Ended { .. }) => Error::unavailable(message),
+        SubjectError::NoFile(_) => Error::usage(message).hint("remove it, or put the file back: `git restore FILE`"),
         SubjectError::NoRepository(_) => Error::usage(message).hint("name files to review them whole"),
         SubjectError::NoRevision(_) => {
             Error::usage(message).hint("`git fetch` brings revisions of the remote")

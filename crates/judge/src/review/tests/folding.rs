@@ -172,7 +172,7 @@ fn the_exit_code_is_the_first_that_holds() {
         codes(|_| {}, &["suggestion", "nitpick"]),
         codes(|review| review.policy.fail_on = FailOn::At(Severity::Suggestion), &["suggestion"]),
         codes(|review| review.policy.fail_on = FailOn::Never, &["critical"]),
-        codes(|review| review.cancelled = true, &["critical"]),
+        codes(|review| review.stopped = Some(Stopped::FromOutside), &["critical"]),
         codes(|review| review.results.push(failed("b")), &["important"]),
         codes(|review| review.results.push(failed("b")), &[]),
         codes(
@@ -222,6 +222,14 @@ fn the_exit_code_is_the_first_that_holds() {
     5 Incomplete
     0 Passed
     ");
+}
+
+// R-53: as the process itself ends
+#[test]
+fn a_review_that_met_a_limit_is_not_whole_or_has_failed() {
+    let limited = |review: &mut Review| review.stopped = Some(Stopped::AtLimit);
+    assert_eq!(codes(limited, &[]), (Outcome::Incomplete, 5));
+    assert_eq!(codes(limited, &["critical"]), (Outcome::Failing, 1));
 }
 
 // R-53

@@ -56,7 +56,7 @@ pub(super) fn review(findings: Vec<Finding>) -> Review {
         policy: Policy::default(),
         today: Day::parse("2026-02-06").unwrap(),
         wall: Millis(1_000),
-        cancelled: false,
+        stopped: None,
     }
 }
 

@@ -15,6 +15,8 @@ fn paths_are_made_relative_to_the_root() {
     check("/home/me/p/src/a.rs", &["src/a.rs"]);
     check("src\\a.rs", &["src\\a.rs", "src/a.rs"]);
     check("b/src/a.rs", &["b/src/a.rs", "src/a.rs"]);
+    check("a:b.rs", &["a:b.rs"]);
+    check("1:/x.rs", &["1:/x.rs"]);
     for outside in
         ["../../x", "/etc/passwd", "/home/me/password", "a/../../x", "C:\\x", "", ".", "/home/me/p"]
     {

@@ -17,7 +17,7 @@ pub(super) fn report(owned: &Owned, call: CallId, settings: &Json) -> Result<Fac
             Failure::new(FailureClass::BadRequest, "what was planned for the review cannot be read");
         return Ok(Fact::Performed { call, outcome: Outcome::Failed(failure) });
     };
-    let end = End { at: owned.clock().now(), cancelled: false };
+    let end = End { at: owned.clock().now(), stopped: None };
     let report = fold(owned.directory(), owned.workflow(), &plan, end)?;
     if let Err((path, error)) = save(owned.directory(), &plan, &report) {
         return Ok(Fact::StorageFailed { call: Some(call), path, message: error.to_string() });

@@ -116,7 +116,7 @@ fn review() -> Review {
         policy: Policy { min_confidence: 20, ..Policy::default() },
         today: Day::parse("2026-02-06").unwrap(),
         wall: Millis(3_400),
-        cancelled: false,
+        stopped: None,
     }
 }
 

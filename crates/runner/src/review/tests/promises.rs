@@ -251,3 +251,20 @@ fn a_log_says_where_a_suppression_is_written() {
         assert_eq!(found, ["a inSource", "b external"], "{path}");
     }
 }
+
+// what could not be read of an answer may be the worst of it
+#[test]
+fn what_was_refused_of_an_answer_is_in_every_form() {
+    let mut report = report();
+    for result in &mut report.results {
+        if !matches!(result.status, Status::Success | Status::Timeout { .. }) {
+            result.refused = vec!["the owl is on fire".to_owned()];
+        }
+    }
+    let failed = report.results.iter().filter(|result| !result.refused.is_empty()).count();
+    assert!(failed > 1, "one that failed, and one that was cut off");
+    let markdown = to_markdown(&report, Language::English);
+    for form in [markdown, to_json(&report), to_sarif(&report), to_github(&report)] {
+        assert_eq!(form.matches("the owl is on fire").count(), failed, "{form}");
+    }
+}
