@@ -70,7 +70,7 @@ pub use git::{Environment, Error as GitError, Git, Tracked, end_all as end_all_g
 pub use journal::JOURNAL_SCHEMA;
 pub use live::{Glimpse, Glimpses};
 pub use observed::{Observed, Warning};
-pub use offline::{Given, Reached, answer, cancel, open_gate};
+pub use offline::{Given, Reached, answer, cancel, is_gate_closed, open_gate};
 pub use outside::{Deed, Outside, Performing};
 pub use preview::{Entering, Preview, preview};
 pub use project_source::ProjectSource;

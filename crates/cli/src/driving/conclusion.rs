@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use saihai::project::{Outcome, Spending, Transition, Transitions, Unmatched};
 use saihai::review::{Report, report_language, saved_report};
-use saihai::{RunDirectory, State, open_gate};
+use saihai::{Clock, RunDirectory, State, is_gate_closed, open_gate};
 use saihai_config::Language;
 use saihai_model::{By, Ending, Entry, Fact, Hold, Verdict, Wants, Workflow, exit_code};
 
@@ -19,12 +19,17 @@ use crate::{json, time};
 /// What is said of a run that was answered and that nobody drives.
 pub(crate) const READY: &str = "answered, ready to be resumed";
 
+/// What is said of a gate that nobody answered while it was time to.
+pub(crate) const LATE: &str = "the time to answer is over, which is a no";
+
 /// How a run stands, and what led there.
 pub(crate) struct Conclusion {
     pub(super) outcome: Outcome,
     state: State,
     pub(super) last: Option<Last>,
     gate: Option<Wants>,
+    /// Nobody has answered the gate in time that it waits at.
+    is_late: bool,
     most_iterations: Option<u32>,
     pub(super) reports: Vec<PathBuf>,
     pub(super) unexpected: Unexpected,
@@ -65,7 +70,8 @@ impl Conclusion {
         let reports = outcome.reports.iter().map(|file| report_directory.join(file)).collect();
         let last = transitions.finish().pop().map(|transition| Last::new(transition, &workflow));
         let waits = outcome.reason.as_deref() == Some("person");
-        let gate = if waits { Some(open_gate(directory)?.2) } else { None };
+        let is_late = waits && is_gate_closed(directory, &Clock::system())?;
+        let gate = if waits && !is_late { Some(open_gate(directory)?.2) } else { None };
         let state = directory.summary()?.state;
         let spending = if budgeted { Some(Spending::of(directory)?) } else { None };
         let (most_iterations, unexpected) = (names.most_iterations(), Unexpected::default());
@@ -75,6 +81,7 @@ impl Conclusion {
             state,
             last,
             gate,
+            is_late,
             most_iterations,
             reports,
             spending,
@@ -234,6 +241,7 @@ impl Conclusion {
                 format!("parked: {}", visible_line(&parked_words(hold, provider.as_ref(), time::now())))
             }
         };
+        let stands = if self.is_late { format!("{stands}; {LATE}") } else { stands };
         std::iter::once(stands).chain(last.map(|last| format!("last: {last}"))).collect()
     }
 

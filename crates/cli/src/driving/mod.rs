@@ -22,7 +22,7 @@ use crate::terminal::Streams;
 use unexpected::Unexpected;
 use watch::{Left, Seen, Watch};
 
-pub(crate) use conclusion::{Conclusion, READY, show_result};
+pub(crate) use conclusion::{Conclusion, LATE, READY, show_result};
 pub(crate) use keyboard::{Keyboard, Typed};
 pub(crate) use result_object::ResultObject;
 pub(crate) use signals::Signals;

@@ -80,6 +80,15 @@ pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Er
     Ok((gate.call, rendered.text.trim_end().to_owned(), gate.wants))
 }
 
+/// Whether the time to answer the open gate of a run is over: whoever goes on with the run takes that for a no.
+///
+/// # Errors
+/// The run is damaged.
+pub fn is_gate_closed(directory: &RunDirectory, clock: &Clock) -> Result<bool, Error> {
+    let history = History::read(directory, Check::Length, &mut |_| Ok(()))?;
+    Ok(history.run.gate_closes().is_some_and(|closes| closes <= clock.now()))
+}
+
 /// Answers the open gate.
 ///
 /// # Errors

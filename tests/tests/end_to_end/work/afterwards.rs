@@ -134,6 +134,8 @@ fn a_refusal_that_passes_costs_no_second_turn() {
     assert_eq!(outcomes(&outcome), ["#7 waiting"], "{outcome}");
     assert!(outcome.stdout.contains("was submitted too quickly"), "{outcome}");
     assert!(outcome.stdout.contains("#7: then the same command goes on with it"), "{outcome}");
+    let given_up = format!("#7: `saihai cancel {}` gives it up", scene.project.runs()[0]);
+    assert!(outcome.stdout.contains(&given_up), "{outcome}");
     assert_eq!(outcomes(&scene.work(&LABELLED).exits(0)), ["#7 pr-created"]);
     let asked = scene.project.journal().asked();
     assert_eq!(asked.values().sum::<usize>(), 1, "{asked:?}");

@@ -269,3 +269,24 @@ fn what_was_typed_before_a_gate_is_shown_does_not_answer_it() {
     assert!(text.contains("#7     declined"), "{text}");
     assert_eq!(branches(&project), ["main"]);
 }
+
+// What cannot be answered any more is not shown as a question.
+#[test]
+fn a_gate_whose_time_is_over_is_told_as_a_no_and_not_as_a_question() {
+    let project = asked();
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngate_timeout = \"2s\"\n");
+    let waits = work(&project, &[]).run().exits(6);
+    assert!(waits.stdout.contains("answer with `saihai answer "), "{waits}");
+    let run = project.runs()[0].clone();
+    let late = "the time to answer is over, which is a no";
+    let shown = (0..1_000).map(|_| project.saihai(["show", &run]).run().exits(0));
+    let shown = shown.into_iter().find(|shown| shown.stdout.contains(late)).expect("it passes");
+    assert!(
+        shown.stdout.contains(&format!("parked: waiting for a person at `deliver/pre-loop`; {late}\n")),
+        "{shown}"
+    );
+    assert_eq!(shown.stderr, format!("note: continue with `saihai resume {run}`\n"));
+    let refused = project.saihai(["answer", &run, "yes"]).run().exits(2);
+    assert!(!refused.stderr.contains("is answered"), "{refused}");
+    assert_eq!(outcomes(&work(&project, &[]).run().exits(3)), ["#7 declined"]);
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use saihai::delivery::{Came, Past};
-use saihai::{State, open_gate};
+use saihai::{Clock, State, is_gate_closed, open_gate};
 use saihai_config::delivery::stage;
 use saihai_config::issues::cut;
 use saihai_model::{Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::again::is_not_ours;
 use super::item::UNREAD;
 use super::over::Over;
-use crate::driving::Conclusion;
+use crate::driving::{Conclusion, LATE};
 use crate::json;
 use crate::terminal::{Stream, Table, visible_line};
 use crate::time;
@@ -122,8 +122,13 @@ impl ItemResult {
 
 /// What a person is asked at the gate that a run waits at (I-40).
 fn asks(past: &Past) -> Option<String> {
-    let at_gate = past.state.reason() == Some("person");
+    let at_gate = past.state.reason() == Some("person") && !is_late(past);
     at_gate.then(|| open_gate(&past.directory).ok()).flatten().map(|(_, text, _)| text)
+}
+
+/// Whether nobody has answered in time the gate that a run waits at.
+fn is_late(past: &Past) -> bool {
+    is_gate_closed(&past.directory, &Clock::system()).unwrap_or(false)
 }
 
 /// What a person can do now.
@@ -144,6 +149,9 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
     let at_gate = past.state.reason() == Some("person");
     match came.outcome {
         WorkOutcome::Blocked if adopted.is_some() => hints.extend(adopted),
+        WorkOutcome::Waiting if at_gate && is_late(past) => {
+            hints.push(format!("{LATE}; the same command goes on with that"));
+        }
         WorkOutcome::Waiting if at_gate => {
             hints.push(format!("answer with `saihai answer {run} yes` or `no`, then the same command again"));
         }

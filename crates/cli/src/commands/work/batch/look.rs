@@ -1,6 +1,8 @@
 //! When issues are looked for again.
 
-use saihai_model::{Millis, Moment};
+use std::collections::BTreeMap;
+
+use saihai_model::{IssueNumber, Millis, Moment};
 
 /// The longest pause between two looks at a source that does not answer.
 const LONGEST: Millis = Millis(15 * 60_000);
@@ -37,6 +39,28 @@ impl Look {
     }
 }
 
+/// Issues whose provider could not serve them: it is asked less and less often for each.
+#[derive(Default)]
+pub(super) struct Refusals(BTreeMap<IssueNumber, Look>);
+
+impl Refusals {
+    /// Whether the provider is asked again for an issue, at a look for issues; then it is not for a longer while.
+    pub(super) fn is_due(&mut self, number: IssueNumber, every: Millis, now: Moment) -> bool {
+        let first = Look { next: now, ..Look::every(every, now) };
+        let look = self.0.entry(number).or_insert(first);
+        let is_due = look.next <= now;
+        if is_due {
+            look.unanswered(now);
+        }
+        is_due
+    }
+
+    /// An issue was served, or something else came of it.
+    pub(super) fn forget(&mut self, number: IssueNumber) {
+        self.0.remove(&number);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +88,17 @@ mod tests {
         let mut slow = Look::every(Millis(3_600_000), Moment(0));
         slow.unanswered(Moment(0));
         assert_eq!(slow.next, Moment(3_600_000));
+    }
+
+    #[test]
+    fn a_provider_that_serves_an_issue_never_is_asked_less_and_less_often() {
+        let (every, mut refusals) = (Millis(60_000), Refusals::default());
+        let seven = IssueNumber::new(7).expect("a number");
+        let asked = |refusals: &mut Refusals| -> Vec<u64> {
+            (1..=60).filter(|minute| refusals.is_due(seven, every, Moment(minute * 60_000))).collect()
+        };
+        assert_eq!(asked(&mut refusals), [1, 3, 7, 15, 30, 45, 60]);
+        refusals.forget(seven);
+        assert_eq!(asked(&mut refusals)[..2], [1, 3], "it was served meanwhile");
     }
 }

@@ -82,10 +82,16 @@ impl Batch<'_> {
                     | WorkOutcome::Blocked
                     | WorkOutcome::Elsewhere
                     | WorkOutcome::Conflict
-                    | WorkOutcome::Provider
                     | WorkOutcome::Unknown,
                 )) => {
+                    self.refusals.forget(item.number);
                     self.standings.remove(&item.number);
+                }
+                // Who never serves is not asked at every look.
+                Some(Standing::Ended(WorkOutcome::Provider)) if !changed => {
+                    if self.refusals.is_due(item.number, self.ground.work.every, time::now()) {
+                        self.standings.remove(&item.number);
+                    }
                 }
                 Some(Standing::Ended(_)) if changed => {
                     self.standings.remove(&item.number);

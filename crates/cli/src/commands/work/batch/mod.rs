@@ -22,7 +22,7 @@ use saihai_model::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use self::look::Look;
+use self::look::{Look, Refusals};
 use super::Work;
 use super::again::Before;
 use super::answer::Question;
@@ -89,6 +89,7 @@ pub(super) struct Batch<'a> {
     /// Whoever has not begun yet need not.
     stopped: Arc<AtomicBool>,
     look: Option<Look>,
+    refusals: Refusals,
     /// The runs that were told of.
     begun: BTreeSet<String>,
     /// What is said once nobody is being asked.
@@ -159,6 +160,7 @@ impl<'a> Batch<'a> {
             interrupts: 0,
             stopped: Arc::default(),
             look,
+            refusals: Refusals::default(),
             begun: BTreeSet::new(),
             held: Vec::new(),
         })

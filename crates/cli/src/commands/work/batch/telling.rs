@@ -67,6 +67,7 @@ impl Batch<'_> {
                 self.take_frame_away();
                 self.streams.warning(&format!("{number}: {warning}"));
             }
+            Seen::Turn(cost) if cost.turns > 0 => self.refusals.forget(number),
             Seen::Stage(_) | Seen::Turn(_) => {}
         }
     }
