@@ -50,6 +50,7 @@ name = "guard"
 description = "Looks"
 model = "default"
 output_schema = "scored_issues"
+allowed_tools = ["file_read"]
 system_prompt = "You review."
 "#;
 
