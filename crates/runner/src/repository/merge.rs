@@ -154,7 +154,7 @@ impl Repository {
         {
             // The person has taken it in: it has served its purpose, unless somebody stands on it.
             if self.checked_out(&beside)?.is_none() {
-                self.remove_ref(&format!("refs/heads/{beside}"), tip)?;
+                self.remove_taken_in(&beside, tip)?;
             }
             return Ok(base);
         }
@@ -207,11 +207,20 @@ impl Repository {
                 return Ok(Err(Merged::CheckedOut { branch: beside, path }));
             }
             if self.contains(private, &base_tip, tip)? {
-                self.remove_ref(&format!("refs/heads/{beside}"), tip)?;
+                self.remove_taken_in(&beside, tip)?;
                 beside_tip = None;
             }
         }
         Ok(Ok(Targets { base: base.to_owned(), base_tip, beside, beside_tip }))
+    }
+
+    /// Removes the branch beside a base that holds it. Whoever works on another issue may just have done that, and whatever else is in the
+    /// way, the next one removes it.
+    fn remove_taken_in(&self, beside: &str, tip: &str) -> Result<(), Error> {
+        match self.remove_ref(&format!("refs/heads/{beside}"), tip) {
+            Ok(()) | Err(Error::Moved { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// What is merged into: the base with everything that waits beside it; or the files in which those two conflict.
@@ -261,8 +270,7 @@ impl Repository {
             Err(error) => return Err(error),
         }
         if let (Onto::Base, Some(tip)) = (&onto, &targets.beside_tip) {
-            // The base holds it now.
-            self.remove_ref(&beside, tip)?;
+            self.remove_taken_in(&targets.beside, tip)?;
         }
         Ok(Merged::Done { commit, onto })
     }

@@ -137,6 +137,23 @@ fn what_waits_beside_a_base_that_went_on_can_still_be_taken_over() {
     assert_eq!(scene.git(&["ls-tree", "--name-only", "main"]), "a.txt\nb.txt\nc.txt\nd.txt");
 }
 
+#[test]
+fn several_that_begin_at_once_where_merges_were_taken_in_all_begin_there() {
+    for _ in 0..5 {
+        let scene = Scene::new();
+        let work = branch(&scene, 7, "b.txt", "b\n");
+        done(merge(&scene, 7, &work, None));
+        scene.git(&["merge", "--quiet", "--ff-only", "saihai/merge/main"]);
+        let (repository, main) = (scene.repository(), scene.git(&["rev-parse", "main"]));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| assert_eq!(repository.beginning("main").unwrap().commit, main));
+            }
+        });
+        assert_eq!(scene.git(&["branch", "--list", "saihai/*"]), "");
+    }
+}
+
 // I-62
 #[test]
 fn what_waits_beside_a_base_lands_with_it_once_nobody_has_it_checked_out() {
