@@ -48,25 +48,28 @@ impl Baseline {
             let results = runs.iter().filter_map(|run| list(run, "results")).flatten();
             results.filter_map(|result| sarif_entry(&result)).collect()
         } else {
+            // What was suppressed or put aside never counted: it does so once nothing holds it back any more.
             let findings = list(value, "findings").ok_or(NotABaseline)?;
-            // What is suppressed or put aside was there too: it does not become new by being heard of again.
-            let aside = ["suppressed", "filtered"].into_iter().filter_map(|name| list(value, name)).flatten();
-            findings.into_iter().chain(aside).filter_map(|finding| own_entry(&finding)).collect()
+            findings.iter().filter_map(own_entry).collect()
         };
         Ok(Self { entries })
     }
 
     /// Marks what is new and what was there before, and says what is no more: a finding was there before where all that
-    /// is worst in it was. What nobody who knew it has `looked` for again, an agent in a file, is not known to be gone.
+    /// is worst in it was. What is put `aside` is what was there before only where no finding is. What nobody who knew it
+    /// has `looked` for again, an agent in a file, is not known to be gone.
     pub(super) fn compare(
         &self,
-        findings: &mut [Reported],
+        findings: Vec<&mut Reported>,
+        aside: Vec<&mut Reported>,
         code: &Code,
         looked: impl Fn(&str, Option<&str>) -> bool,
     ) -> Vec<Fixed> {
-        let known = self.entries.iter().map(|entry| entry.members.as_slice()).collect();
-        let matched = Matching::of(known, findings, code);
-        for (index, reported) in findings.iter_mut().enumerate() {
+        let known: Vec<&[Known]> = self.entries.iter().map(|entry| entry.members.as_slice()).collect();
+        let heard = findings.len();
+        let mut all: Vec<&mut Reported> = findings.into_iter().chain(aside).collect();
+        let matched = Matching::of(&known, &all, heard, code);
+        for (index, reported) in all.iter_mut().enumerate() {
             let worst = reported.members.iter().enumerate().filter(|(_, one)| reported.is_worst(one));
             let was_there = worst.map(|(member, _)| (index, member)).all(|one| matched.knows(one));
             reported.state = Some(if was_there { State::Persisting } else { State::New });
@@ -177,9 +180,10 @@ fn own_entry(value: &Json) -> Option<Entry> {
     entry.with(value.get("members"), text(value, "/fingerprint"))
 }
 
-/// A result of SARIF. One that says of itself that it is no more is none.
+/// A result of SARIF. One that says of itself that it is no more is none, nor is one that was suppressed.
 fn sarif_entry(value: &Json) -> Option<Entry> {
-    if text(value, "/baselineState").as_deref() == Some("absent") {
+    let is_suppressed = value.get("suppressions").and_then(Json::as_array).is_some_and(|all| !all.is_empty());
+    if is_suppressed || text(value, "/baselineState").as_deref() == Some("absent") {
         return None;
     }
     let members = value.pointer("/properties/members");
@@ -187,7 +191,9 @@ fn sarif_entry(value: &Json) -> Option<Entry> {
     if agents.is_empty() {
         agents.extend(text(value, "/ruleId"));
     }
-    let place = value.pointer("/locations/0/physicalLocation").unwrap_or(&Json::Null);
+    // A file that stands for a place nobody knows is none.
+    let is_known = value.pointer("/properties/placeIsKnown").and_then(Json::as_bool).unwrap_or(true);
+    let place = value.pointer("/locations/0/physicalLocation").filter(|_| is_known).unwrap_or(&Json::Null);
     let start = line(place, "/region/startLine");
     let entry = Entry {
         members: Vec::new(),

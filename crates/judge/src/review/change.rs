@@ -7,6 +7,8 @@ pub struct Change {
     hunks: Vec<(u32, u32)>,
     /// First and last line of each group of added lines.
     added: Vec<(u32, u32)>,
+    /// The lines before which others are taken away.
+    taken: Vec<u32>,
 }
 
 impl Change {
@@ -21,6 +23,9 @@ impl Change {
                 (old, line, new) = hunk;
                 if new > 0 {
                     change.hunks.push((line, line.saturating_add(new - 1)));
+                } else {
+                    // Of a hunk without new lines the one before it is named.
+                    line = line.saturating_add(1);
                 }
                 continue;
             }
@@ -30,7 +35,10 @@ impl Change {
                     line = line.saturating_add(1);
                     new = new.saturating_sub(1);
                 }
-                Some(b'-') => old = old.saturating_sub(1),
+                Some(b'-') => {
+                    change.taken.push(line);
+                    old = old.saturating_sub(1);
+                }
                 // "\ No newline at end of file" is no line of either.
                 Some(b'\\') => {}
                 _ => {
@@ -52,6 +60,11 @@ impl Change {
     /// Whether one of these lines is added.
     pub fn adds(&self, lines: (u32, u32)) -> bool {
         overlap(&self.added, lines)
+    }
+
+    /// Whether lines are taken away between the one before this and this one.
+    pub fn takes_before(&self, line: u32) -> bool {
+        self.taken.contains(&line)
     }
 
     /// Whether one of these lines is inside a hunk.

@@ -19,11 +19,32 @@ pub(super) fn before(code: &Code, finding: &Finding) -> Option<String> {
     code.previous(finding).map(|previous| named(code, finding, previous))
 }
 
+/// Whether the code of a finding also stands elsewhere in its file, where the change adds nothing: what had this name
+/// before the change may be that one.
+pub(super) fn stands_elsewhere(code: &Code, finding: &Finding) -> bool {
+    let (Some(file), Some((start, end))) = (finding.file.as_deref(), located(finding)) else { return false };
+    let Some(change) = code.get(file).and_then(|source| source.change.as_ref()) else { return false };
+    let own = squeezed(&code.lines(file, (start, end)));
+    let all = code.lines(file, (1, u32::MAX));
+    let size = (end - start) as usize + 1;
+    all.windows(size).zip(1..).any(|(lines, first)| {
+        first != start && !change.adds((first, first.saturating_add(end - start))) && squeezed(lines) == own
+    })
+}
+
+/// The lines that name a finding.
+fn located(finding: &Finding) -> Option<(u32, u32)> {
+    finding.lines().map(|(start, end)| (start, end.min(start.saturating_add(LINES - 1))))
+}
+
+/// Lines without their white space.
+fn squeezed(lines: &[&str]) -> String {
+    lines.iter().flat_map(|line| line.chars()).filter(|letter| !letter.is_whitespace()).collect()
+}
+
 fn named(code: &Code, finding: &Finding, called: &str) -> String {
     let file = finding.file.as_deref().unwrap_or_default();
-    let located = finding.lines().map(|(start, end)| (start, end.min(start.saturating_add(LINES - 1))));
-    let lines: String = located.map(|lines| code.lines(file, lines).concat()).unwrap_or_default();
-    let lines: String = lines.chars().filter(|letter| !letter.is_whitespace()).collect();
+    let lines = located(finding).map(|lines| squeezed(&code.lines(file, lines))).unwrap_or_default();
     // Empty lines are alike everywhere: the words say more.
     let what = if lines.is_empty() { words(&finding.message) } else { lines };
     let mut name = sha256(&["saihai/v1", &finding.agent, called, &what].join("\n"));

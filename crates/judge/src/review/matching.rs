@@ -44,9 +44,9 @@ enum Sureness {
 }
 
 impl Matching {
-    /// Puts `findings` beside the entries of before, each with its members; surest first, then worst first. A file that
-    /// the change renamed is the same file.
-    pub(super) fn of(entries: Vec<&[Known]>, findings: &[Reported], code: &Code) -> Self {
+    /// Puts findings beside the entries of before, each with its members: first those that are `heard` of, so many, and
+    /// of these and the rest the surest first, then the worst. A file that the change renamed is the same file.
+    pub(super) fn of(entries: &[&[Known]], findings: &[&mut Reported], heard: usize, code: &Code) -> Self {
         let mut all = Self::default();
         let today: Vec<(Now, Today<'_>)> = findings
             .iter()
@@ -56,10 +56,14 @@ impl Matching {
                 members.map(move |(member, one)| ((index, member), Today::new(one, code)))
             })
             .collect();
-        for sureness in [Sureness::Same, Sureness::LikeWords, Sureness::Name, Sureness::LikePlace] {
-            for (now, member) in &today {
-                if !all.known.contains(now) {
-                    all.take(*now, &entries, |known| member.is(known, sureness));
+        let first_aside = today.partition_point(|((index, _), _)| *index < heard);
+        let (heard_of, aside) = today.split_at(first_aside);
+        for part in [heard_of, aside] {
+            for sureness in [Sureness::Same, Sureness::LikeWords, Sureness::Name, Sureness::LikePlace] {
+                for (now, member) in part {
+                    if !all.known.contains(now) {
+                        all.take(*now, entries, |known| member.is(known, sureness));
+                    }
                 }
             }
         }

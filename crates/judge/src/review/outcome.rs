@@ -10,7 +10,7 @@ use super::{AgentResult, NotReviewed, Policy};
 pub enum Outcome {
     /// It was stopped.
     Cancelled,
-    /// Agents were asked and none gave an answer.
+    /// Agents were asked and none gave an answer, or none was asked that should have been.
     NothingDelivered,
     /// Something was found that is bad enough.
     Failing,
@@ -58,6 +58,9 @@ impl Outcome {
             Self::Failing
         } else if is_partial && !policy.allow_partial {
             Self::Incomplete
+        } else if !found.results.is_empty() && !found.results.iter().any(delivered) {
+            // Nobody minds what is left out; but a review that nobody made has not passed.
+            Self::NothingDelivered
         } else if policy.require_all && !found.results.iter().all(delivered) {
             Self::AgentFailed
         } else {

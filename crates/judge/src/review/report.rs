@@ -124,7 +124,7 @@ impl Unread {
     }
 
     /// Whether somebody could have wanted it to be looked at.
-    pub(super) fn is_a_gap(self) -> bool {
+    pub fn is_a_gap(self) -> bool {
         match self {
             Self::Size | Self::Budget => true,
             Self::Binary | Self::Submodule => false,

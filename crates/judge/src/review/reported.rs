@@ -24,6 +24,9 @@ pub struct Reported {
     /// The code it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Excerpt>,
+    /// A reviewed file it may be about, where its place is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perhaps: Option<String>,
     /// Everything that was said, by whom. The one that is shown comes first.
     pub members: Vec<Member>,
 }

@@ -56,28 +56,39 @@ impl Review {
     /// wants to hear of, and counts the rest.
     pub fn report(mut self) -> Report {
         self.sort();
-        let mut found = self.found();
-        let looked = |agent: &str, file: Option<&str>| self.has_looked(agent, file);
-        let compare = |baseline: &Baseline| baseline.compare(&mut found, &self.code, looked);
-        let fixed = self.baseline.as_ref().map(compare);
+        let found = self.found();
         let mut rules = Suppressions::new(&self.code, &self.ignores, self.today, self.heeded());
+        rules.assign(&found, &self.code);
         let (mut findings, mut suppressed, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
-        for mut reported in found {
+        for (index, reported) in found.into_iter().enumerate() {
             let confidence = reported.finding.confidence;
-            if let Some(aside) = rules.apply(&reported) {
+            if let Some(aside) = rules.apply(index, &reported) {
                 suppressed.push(aside);
             } else if confidence.is_some_and(|percent| percent < self.policy.min_confidence) {
                 filtered.push(reported);
             } else {
-                reported.counts = self.counts(&reported);
                 findings.push(reported);
             }
         }
         let warning = rules.warning();
         let notices = rules.notices(&self.code, &self.agents());
-        let fixed = fixed.unwrap_or_default();
         self.warnings.extend(warning);
-        self.conclude(Parts { findings, suppressed, filtered, fixed, notices })
+        let mut parts = Parts { findings, suppressed, filtered, fixed: Vec::new(), notices };
+        self.compare(&mut parts);
+        for reported in &mut parts.findings {
+            reported.counts = self.counts(reported);
+        }
+        self.conclude(parts)
+    }
+
+    /// Says what was there before, and what is no more. What is put aside today comes last: it takes from nothing that
+    /// is heard of the place it had in the baseline.
+    fn compare(&self, parts: &mut Parts) {
+        let Some(baseline) = &self.baseline else { return };
+        let looked = |agent: &str, file: Option<&str>| self.has_looked(agent, file);
+        let aside = parts.suppressed.iter_mut().map(|one| &mut one.reported).chain(&mut parts.filtered);
+        parts.fixed =
+            baseline.compare(parts.findings.iter_mut().collect(), aside.collect(), &self.code, looked);
     }
 
     fn conclude(self, parts: Parts) -> Report {
@@ -181,9 +192,27 @@ impl Review {
             state: None,
             counts: false,
             excerpt: excerpt(&self.code, &finding),
+            perhaps: self.perhaps(&finding),
             finding,
             members,
         })
+    }
+
+    /// A file it may be about, where its place is not known: the one that was named, if it was reviewed, else the first
+    /// that its agent was shown.
+    fn perhaps(&self, finding: &Finding) -> Option<String> {
+        if finding.file.is_some() {
+            return None;
+        }
+        let is_reviewed = |path: &str| self.code.get(path).is_some_and(|source| source.is_reviewed);
+        let claimed = finding.claimed.as_deref();
+        let parts =
+            claimed.into_iter().flat_map(|place| [Some(place), place.rsplit_once(':').map(|(file, _)| file)]);
+        let named = parts.flatten().find_map(|file| self.code.find(file)).filter(|path| is_reviewed(path));
+        let shown = self.shown.get(&finding.agent);
+        let mut files = self.code.files().filter(|(_, source)| source.is_reviewed).map(|(path, _)| path);
+        named
+            .or_else(|| files.find(|path| shown.is_none_or(|shown| shown.contains(*path))).map(str::to_owned))
     }
 
     fn member(&self, mut finding: Finding) -> Member {

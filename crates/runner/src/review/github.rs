@@ -1,7 +1,7 @@
 //! A report as annotations of a GitHub workflow.
 
 use saihai_config::Language;
-use saihai_judge::review::{Finding, NoticeLevel, Report, Severity, Status};
+use saihai_judge::review::{Finding, NotReviewed, NoticeLevel, Report, Severity, Status, Suppressed};
 
 use super::words::{Words, assessment};
 use crate::visible::visible_text;
@@ -39,10 +39,11 @@ impl Kind {
 
 /// One workflow command a line, worst first, at most ten of a kind; then how many more there are, and the outcome.
 pub fn to_github(report: &Report) -> String {
-    // Whatever is cut off behind them, the assessments are said once.
-    let mut all: Vec<(Kind, String)> = assessments(report).into_iter().collect();
+    // Whatever is cut off behind them: what is wrong with the review itself, and what was said of the whole.
+    let mut all: Vec<(Kind, String)> = problems(report);
+    all.extend(assessments(report));
     all.extend(findings(report));
-    all.extend(problems(report));
+    all.extend(notices(report));
     let mut lines = Vec::new();
     let mut rest = Vec::new();
     for kind in Kind::ALL {
@@ -93,32 +94,74 @@ fn place(finding: &Finding) -> Vec<String> {
     file.chain(lines).collect()
 }
 
-/// Agents that failed, definitions that were refused, suppressions that do nothing.
+/// What keeps a review from being what it seems to be, an annotation for each kind of it: what a person should know first,
+/// agents that failed, definitions that were refused, what the change itself suppresses, and what nobody was shown.
 fn problems(report: &Report) -> Vec<(Kind, String)> {
-    let mut all = Vec::new();
-    for result in report.results.iter().filter(|result| result.status != Status::Success) {
-        let title = format!("{}: {}", result.agent, result.status.name());
-        let words = Words::of(Language::English);
-        let refused = result.refused.iter().map(|text| words.refused(text));
-        let text: Vec<String> = std::iter::once(words.status(result)).chain(refused).collect();
-        all.push((Kind::Warning, command(Kind::Warning, &[], &title, &text.join("\n"))));
+    let words = Words::of(Language::English);
+    let failed = report.results.iter().filter(|result| result.status != Status::Success);
+    let failed = failed.map(|one| {
+        let status = format!("{}: {}: {}", one.agent, one.status.name(), words.status(one));
+        let refused = one.refused.iter().map(|text| words.refused(text));
+        std::iter::once(status).chain(refused).collect::<Vec<_>>().join("\n")
+    });
+    let refused = report.load_errors.iter().map(|error| format!("{}: {}", error.file, error.message));
+    let (by_change, others): (Vec<_>, Vec<_>) = report.suppressed.iter().partition(|one| one.added_by_change);
+    let left_out = |is_gap: bool| {
+        let all = report.not_reviewed.iter().filter(move |one| one.reason.is_a_gap() == is_gap);
+        all.map(left_out).collect::<Vec<_>>()
+    };
+    let all = [
+        (Kind::Warning, "about the review", report.warnings.clone()),
+        (Kind::Warning, "agents that failed", failed.collect()),
+        (Kind::Warning, "definitions refused", refused.collect()),
+        (Kind::Warning, "suppressed by this very change", by_change.into_iter().map(suppressed).collect()),
+        (Kind::Warning, "not reviewed", left_out(true)),
+        (Kind::Notice, "suppressed", others.into_iter().map(suppressed).collect()),
+        (Kind::Notice, "not reviewed", left_out(false)),
+    ];
+    let told = all.into_iter().filter(|(_, _, lines)| !lines.is_empty());
+    told.map(|(kind, title, lines)| (kind, command(kind, &[], &counted(title, lines.len()), &listed(&lines))))
+        .collect()
+}
+
+/// A title with the number of what it is about.
+fn counted(title: &str, count: usize) -> String {
+    format!("{title} ({count})")
+}
+
+/// One a line, and how many more there are.
+fn listed(lines: &[String]) -> String {
+    let mut text = lines[..lines.len().min(MOST)].join("\n");
+    if lines.len() > MOST {
+        text.push_str(&format!("\nand {} more", lines.len() - MOST));
     }
-    for error in &report.load_errors {
-        let file = format!("file={}", property(&error.file));
-        all.push((Kind::Warning, command(Kind::Warning, &[file], "definition refused", &error.message)));
-    }
-    for warning in &report.warnings {
-        all.push((Kind::Warning, command(Kind::Warning, &[], "about the review", warning)));
-    }
-    for notice in &report.notices {
+    text
+}
+
+fn suppressed(one: &Suppressed) -> String {
+    let finding = &one.reported.finding;
+    let place = finding.place().map(|place| format!(" {place}")).unwrap_or_default();
+    let agents = one.reported.agents().join(", ");
+    let (severity, message) = (finding.severity.name(), &finding.message);
+    format!("{severity}{place} {agents}: {message} (suppressed at {}: {})", one.by, one.reason)
+}
+
+fn left_out(one: &NotReviewed) -> String {
+    let agent = one.agent.as_deref().map(|agent| format!(" by {agent}")).unwrap_or_default();
+    format!("{}{agent}: {}", one.file, one.reason.name())
+}
+
+/// Suppressions that do nothing, each at its place.
+fn notices(report: &Report) -> Vec<(Kind, String)> {
+    let told = report.notices.iter().map(|notice| {
         let kind = match notice.level {
             NoticeLevel::Error | NoticeLevel::Warning => Kind::Warning,
             NoticeLevel::Note => Kind::Notice,
         };
         let place = [format!("file={}", property(&notice.file)), format!("line={}", notice.line)];
-        all.push((kind, command(kind, &place, "suppression", &notice.message)));
-    }
-    all
+        (kind, command(kind, &place, "suppression", &notice.message))
+    });
+    told.collect()
 }
 
 /// All of them in one annotation: they have no place, and there are only ten.

@@ -259,7 +259,10 @@ impl<'w> Asked<'w> {
                 stderr: failure.stderr.as_deref().map(str::to_owned),
             },
             None if !self.outputs.is_empty() => Status::error(Status::INVALID_OUTPUT, problems.join("; ")),
-            None if is_left => Status::error(Status::BUDGET, "it was not asked: the budget is used up"),
+            None if is_left => Status::error(
+                Status::BUDGET,
+                "it was not asked: what is left of the budget does not pay for it",
+            ),
             None => Status::failed(FailureClass::Cancelled, "the review was stopped before it had answered"),
         }
     }

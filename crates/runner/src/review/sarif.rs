@@ -1,11 +1,12 @@
 //! A report as a SARIF 2.1.0 log, for code scanning.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use saihai_config::Language;
 use saihai_config::review::IGNORE_FILE;
 use saihai_judge::review::{
-    Finding, Fixed, Member, NoticeLevel, Report, Reported, Severity, State, Status, Suppressed,
+    Finding, Member, NoticeLevel, Report, Reported, Severity, State, Status, Suppressed,
 };
 use saihai_model::Json;
 use serde_json::json;
@@ -37,6 +38,8 @@ pub fn to_sarif(report: &Report) -> String {
             "head": report.head,
             "outcome": report.outcome,
             "assessments": report.assessments,
+            "filtered": report.filtered,
+            "fixed": report.fixed,
             "selection": report.selection,
             "summary": report.summary,
         },
@@ -54,12 +57,10 @@ struct Rules(Vec<String>);
 
 impl Rules {
     fn of(report: &Report) -> Self {
-        let results = report.results.iter().map(|result| &result.agent);
-        let fixed = report.fixed.iter().flat_map(|one| &one.agents);
-        let mut names = Vec::new();
-        for name in results.chain(fixed) {
-            if !names.contains(name) {
-                names.push(name.clone());
+        let mut names: Vec<String> = Vec::new();
+        for result in &report.results {
+            if !names.contains(&result.agent) {
+                names.push(result.agent.clone());
             }
         }
         Self(names)
@@ -79,15 +80,26 @@ impl Rules {
     }
 }
 
+/// What was found, and what is suppressed. What is not certain enough and what is no more stands among the properties of
+/// the run: a scanner would take it for something that is to be mended.
 fn results(report: &Report, rules: &Rules) -> Vec<Json> {
-    let found = report.findings.iter().map(|one| result(one, rules, None));
-    let suppressed = report.suppressed.iter().map(|one| result(&one.reported, rules, Some(suppression(one))));
-    let filtered = report.filtered.iter().map(|one| {
-        let why = json!({"kind": "external", "justification": "not certain enough"});
-        result(one, rules, Some(why))
+    let found = report.findings.iter().map(|one| (one, None));
+    let suppressed = report.suppressed.iter().map(|one| (&one.reported, Some(suppression(one))));
+    let (mut places, mut counts) = (BTreeSet::new(), BTreeMap::<&str, u32>::new());
+    let results = found.chain(suppressed).map(|(one, suppression)| {
+        let mut result = result(one, rules, suppression);
+        let finding = &one.finding;
+        let count = counts.entry(&one.fingerprint).or_default();
+        *count += 1;
+        let place = finding.lines().map(|(start, _)| (&finding.agent, &finding.file, start));
+        // GitHub tells results of one rule apart by the first line they are about, unless this is written.
+        if place.is_none_or(|place| !places.insert(place)) {
+            let name = format!("{}:{count}", one.fingerprint);
+            result["partialFingerprints"]["primaryLocationLineHash"] = name.into();
+        }
+        result
     });
-    let fixed = report.fixed.iter().map(|one| absent(one, rules));
-    found.chain(suppressed).chain(filtered).chain(fixed).collect()
+    results.collect()
 }
 
 fn result(one: &Reported, rules: &Rules, suppression: Option<Json>) -> Json {
@@ -105,6 +117,7 @@ fn result(one: &Reported, rules: &Rules, suppression: Option<Json>) -> Json {
             "anchor": one.anchor,
             "votes": one.votes,
             "counts": one.counts,
+            "placeIsKnown": finding.file.is_some(),
             "message": finding.message,
             "suggestion": finding.suggestion,
             "claimed": finding.claimed,
@@ -130,23 +143,6 @@ fn member(member: &Member) -> Json {
         "confidence": finding.confidence,
         "place": finding.place(),
     })
-}
-
-/// A finding that is no more.
-fn absent(fixed: &Fixed, rules: &Rules) -> Json {
-    let agent = fixed.agents.first().map_or("saihai", String::as_str);
-    let lines = fixed.start_line.map(|start| (start, fixed.end_line.unwrap_or(start)));
-    let place = fixed.file.as_deref().map(|file| json!({"physicalLocation": physical(file, lines)}));
-    let mut result = json!({
-        "ruleId": agent,
-        "level": fixed.severity.map_or("note", level),
-        "message": {"text": fixed.message},
-        "locations": place.into_iter().collect::<Vec<Json>>(),
-        "partialFingerprints": {"saihaiFinding/v1": fixed.fingerprint},
-        "baselineState": "absent",
-    });
-    put(&mut result, "ruleIndex", rules.index(agent).map(Json::from));
-    result
 }
 
 /// What is known is written, and nothing for what is not: the format has no `null`.
@@ -191,11 +187,22 @@ fn text(one: &Reported) -> String {
         text.push_str("\nThe place that was named could not be found: ");
         text.push_str(claimed);
     }
+    if finding.file.is_none() {
+        text.push('\n');
+        text.push_str(NO_PLACE);
+    }
     text
 }
 
+/// What is said of a place that stands for one nobody knows.
+const NO_PLACE: &str = "No place is known for this: the file it is shown at is one that was reviewed.";
+
 fn locations(finding: &Finding, one: &Reported) -> Vec<Json> {
-    let Some(file) = finding.file.as_deref() else { return Vec::new() };
+    let Some(file) = finding.file.as_deref() else {
+        // Code scanning refuses a whole log for one result that has no location.
+        let place = physical(one.perhaps.as_deref().unwrap_or("."), None);
+        return vec![json!({"physicalLocation": place, "message": {"text": NO_PLACE}})];
+    };
     let mut place = physical(file, finding.lines());
     if let (Some(excerpt), true) = (&one.excerpt, place.get("region").is_some()) {
         place["region"]["snippet"] = json!({"text": excerpt.lines.join("\n")});

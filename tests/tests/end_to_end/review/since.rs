@@ -166,8 +166,8 @@ fn a_stranger_does_not_decide_what_is_heard_of_his_change() {
     let told = report(&review(&project, &at(&[1]), &["--json"]).exits(0));
     assert_eq!(told["suppressed"][0]["added_by_change"], true, "{told}");
     let told = report(&review(&project, &at(&[1]), &["--json", "--definitions-from", "main"]).exits(1));
-    let said = "1 finding counts although a comment suppresses it: with `--definitions-from`, comments that the \
-                change brings do not count, nor those about lines it brings";
+    let said = "1 finding counts although it is suppressed: with `--definitions-from`, comments that the change brings \
+                or moves do not count, nor do comments and fingerprints about lines it brings";
     let [none, one] = [serde_json::json!([]), serde_json::json!([said])];
     assert_eq!((&told["suppressed"], &told["warnings"]), (&none, &one), "{told}");
     // A comment that was there before still counts.

@@ -2,10 +2,13 @@
 
 mod comment;
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use self::comment::Comment;
-use super::{Anchor, Code, Day, Ignore, Member, Reported, Suppressed};
+use super::{Anchor, Code, Day, Ignore, Member, Reported, Severity, Suppressed, fingerprint};
 
 /// Something a person should know about a suppression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,8 +35,8 @@ pub enum NoticeLevel {
     Note,
 }
 
-/// Which comments in the code are gone by. The entries of the project's list always are: who does not trust a change does
-/// not read them from it.
+/// Which comments in the code are gone by. The entries of the project's list always are, but for names of findings on
+/// lines that a change brings which is not trusted: who does not trust it does not read the list from it either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heeded {
     /// All of them.
@@ -50,7 +53,7 @@ pub(super) struct Suppressions<'a> {
     rules: Vec<Rule<'a>>,
     notices: Vec<Notice>,
     heeded: Heeded,
-    /// How many findings are heard of because comments about them are not gone by.
+    /// How many findings are heard of because what suppresses them is not gone by.
     unheeded: usize,
 }
 
@@ -58,7 +61,13 @@ pub(super) struct Suppressions<'a> {
 struct Rule<'a> {
     what: What<'a>,
     added_by_change: bool,
+    /// It is a comment, and the change took away what stood below it.
+    is_moved: bool,
     used: bool,
+    /// The one finding that it names, where it names code.
+    assigned: Option<usize>,
+    /// How many findings of that name are heard of all the same.
+    others: usize,
 }
 
 #[derive(Debug)]
@@ -96,20 +105,47 @@ impl<'a> Suppressions<'a> {
         let is_of_change = self.heeded == Heeded::All || matches!(what, What::Comment(_));
         let change = code.get(file).and_then(|source| source.change.as_ref());
         let added_by_change = is_of_change && change.is_some_and(|change| change.adds(lines));
-        self.rules.push(Rule { what, added_by_change, used: false });
+        let below = lines.1.saturating_add(1);
+        let is_moved =
+            matches!(what, What::Comment(_)) && change.is_some_and(|change| change.takes_before(below));
+        self.rules.push(Rule { what, added_by_change, is_moved, used: false, assigned: None, others: 0 });
+    }
+
+    /// Gives every name of a finding to one that bears it. A name stands for code and not for what is said of it, so that
+    /// several may bear it: the code once more, or something else on the same line. Then the one that was there before
+    /// the change is meant, and the mildest: what is known hides nothing new, and a trifle nothing worse.
+    pub(super) fn assign(&mut self, found: &[Reported], code: &Code) {
+        let mut given = BTreeSet::new();
+        for rule in &mut self.rules {
+            let Some(name) = rule.what.name().map(str::to_owned) else { continue };
+            let free = found.iter().enumerate().filter(|(index, _)| !given.contains(&(name.clone(), *index)));
+            let bearers = free.filter_map(|(index, reported)| {
+                let member = reported.members.iter().find(|member| rule.what.takes(member))?;
+                let is_new = member.anchor == Anchor::Added;
+                // What a list names and stands unchanged elsewhere is the one that was known.
+                let is_listed = matches!(rule.what, What::Entry(_));
+                let is_another = is_listed && is_new && fingerprint::stands_elsewhere(code, &member.finding);
+                let severity: Severity = member.finding.severity;
+                (!is_another).then_some((is_new, Reverse(severity), index))
+            });
+            rule.assigned = bearers.min().map(|(_, _, index)| index);
+            given.extend(rule.assigned.map(|index| (name, index)));
+        }
     }
 
     /// The finding as a suppressed one, if it is one: a member of it is named than which none is worse, or each of them is
     /// taken by some rule. An agent that is not heard of does not silence the others that found the same, nor does a known
     /// trifle silence something worse that is like it.
-    pub(super) fn apply(&mut self, reported: &Reported) -> Option<Suppressed> {
+    ///
+    /// `place` is the finding's among all that were assigned.
+    pub(super) fn apply(&mut self, place: usize, reported: &Reported) -> Option<Suppressed> {
         let mut taken = vec![false; reported.members.len()];
         let mut named = None;
         let mut first = None;
         let mut is_unheeded = false;
         for (index, rule) in self.rules.iter_mut().enumerate() {
             for (member, taken) in reported.members.iter().zip(&mut taken) {
-                if !rule.what.takes(member) {
+                if !rule.what.takes(member) || !rule.means(place, member) {
                     continue;
                 }
                 rule.used = true;
@@ -118,14 +154,18 @@ impl<'a> Suppressions<'a> {
                     continue;
                 }
                 *taken = true;
-                first = first.or(Some(index));
-                let is_named = rule.what.is_by_name() && reported.is_worst(member);
-                named = named.or(is_named.then_some(index));
+                let by = (index, rule.is_by_change(member));
+                first = first.or(Some(by));
+                let is_named = rule.what.name().is_some() && reported.is_worst(member);
+                named = named.or(is_named.then_some(by));
             }
         }
         let all = first.filter(|_| taken.iter().all(|taken| *taken));
-        let Some(index) = named.or(all) else {
+        let Some((index, added_by_change)) = named.or(all) else {
             self.unheeded += usize::from(is_unheeded);
+            let takes = |rule: &Rule<'_>| reported.members.iter().any(|member| rule.what.takes(member));
+            let others = self.rules.iter_mut().filter(|rule| rule.what.name().is_some() && takes(rule));
+            others.filter(|rule| rule.assigned != Some(place)).for_each(|rule| rule.others += 1);
             return None;
         };
         let rule = &self.rules[index];
@@ -134,7 +174,7 @@ impl<'a> Suppressions<'a> {
             reported: reported.clone(),
             reason: rule.what.reason().to_owned(),
             by: format!("{file}:{line}"),
-            added_by_change: rule.added_by_change,
+            added_by_change,
         })
     }
 
@@ -142,12 +182,12 @@ impl<'a> Suppressions<'a> {
     pub(super) fn warning(&self) -> Option<String> {
         let what = match self.unheeded {
             0 => return None,
-            1 => "1 finding counts although a comment suppresses it".to_owned(),
-            several => format!("{several} findings count although comments suppress them"),
+            1 => "1 finding counts although it is suppressed".to_owned(),
+            several => format!("{several} findings count although they are suppressed"),
         };
         let why = match self.heeded {
             Heeded::All | Heeded::Unchanged => {
-                "comments that the change brings do not count, nor those about lines it brings"
+                "comments that the change brings or moves do not count, nor do comments and fingerprints about lines it brings"
             }
             Heeded::None => "comments in whole files do not count, since nothing tells which are new",
         };
@@ -158,7 +198,15 @@ impl<'a> Suppressions<'a> {
     /// that was reviewed, for an agent that gave an answer or does not even exist.
     pub(super) fn notices(self, code: &Code, agents: &Agents<'_>) -> Vec<Notice> {
         let mut notices = self.notices;
-        for rule in self.rules.iter().filter(|rule| !rule.used) {
+        for rule in self.rules.iter().filter(|rule| rule.others > 0) {
+            let (file, (line, _)) = rule.what.written();
+            let message = format!(
+                "the suppression is of one finding, and {} more of the same fingerprint count: each needs one of its own",
+                rule.others
+            );
+            notices.push(Notice::new(NoticeLevel::Note, file, line, message));
+        }
+        for rule in self.rules.iter().filter(|rule| !rule.used && rule.others == 0) {
             let reviewed = || code.files().filter(|(_, source)| source.is_reviewed).map(|(file, _)| file);
             let (file, (line, _)) = rule.what.written();
             let is_near = match &rule.what {
@@ -198,13 +246,28 @@ impl Agents<'_> {
 }
 
 impl Rule<'_> {
+    /// Whether a finding that it takes is the one it means. What is in no code is named by its words alone, and whatever
+    /// is said in the same words is the same.
+    fn means(&self, place: usize, member: &Member) -> bool {
+        self.what.name().is_none() || member.finding.lines().is_none() || self.assigned == Some(place)
+    }
+
     /// Whether it is gone by where this was found.
     fn is_heeded(&self, member: &Member, heeded: Heeded) -> bool {
+        let is_new = member.anchor == Anchor::Added;
         match (&self.what, heeded) {
-            (What::Entry(_), _) | (What::Comment(_), Heeded::All) => true,
-            (What::Comment(_), Heeded::Unchanged) => !self.added_by_change && member.anchor != Anchor::Added,
+            (_, Heeded::All) | (What::Entry(_), Heeded::None) => true,
+            (What::Entry(entry), Heeded::Unchanged) => entry.fingerprint.is_none() || !is_new,
+            (What::Comment(_), Heeded::Unchanged) => !self.is_by_change(member) && !is_new,
             (What::Comment(_), Heeded::None) => false,
         }
+    }
+
+    /// Whether it is the change that suppresses this: it brings the comment, or takes away what stood between the two.
+    fn is_by_change(&self, member: &Member) -> bool {
+        let (_, (line, _)) = self.what.written();
+        let is_below = member.finding.start_line.is_some_and(|start| start > line);
+        self.added_by_change || (self.is_moved && is_below)
     }
 }
 
@@ -233,11 +296,11 @@ impl What<'_> {
         }
     }
 
-    /// Whether it names the finding itself.
-    fn is_by_name(&self) -> bool {
+    /// The finding's own name, where it goes by that.
+    fn name(&self) -> Option<&str> {
         match self {
-            Self::Comment(comment) => comment.is_fingerprint(),
-            Self::Entry(entry) => entry.fingerprint.is_some(),
+            Self::Comment(comment) => Some(comment.name).filter(|_| comment.is_fingerprint()),
+            Self::Entry(entry) => entry.fingerprint.as_deref(),
         }
     }
 

@@ -198,6 +198,13 @@ fn the_exit_code_is_the_first_that_holds() {
             &[],
         ),
         codes(|review| review.results[0].status = Status::error(Status::BUDGET, "used up"), &[]),
+        codes(
+            |review| {
+                review.policy.allow_partial = true;
+                review.results[0].status = Status::error(Status::BUDGET, "used up");
+            },
+            &[],
+        ),
         codes(|review| review.results.clear(), &[]),
     ]
     .iter()
@@ -220,6 +227,7 @@ fn the_exit_code_is_the_first_that_holds() {
     0 Passed
     0 Passed
     5 Incomplete
+    4 NothingDelivered
     0 Passed
     ");
 }
@@ -324,6 +332,54 @@ fn only_what_is_new_counts() {
     ");
     let fixed: Vec<&str> = report.fixed.iter().map(|one| one.message.as_str()).collect();
     assert_eq!(fixed, ["gone"]);
+}
+
+// R-55, R-61: what never counted is not known
+#[test]
+fn what_was_put_aside_before_counts_once_nothing_holds_it_back() {
+    let unsure = |confidence: u8| {
+        let mut finding = finding("a", "critical", "src/a.rs:7", LEAK);
+        finding.confidence = Some(confidence);
+        finding
+    };
+    let mut before = review(vec![unsure(40)]);
+    before.policy.min_confidence = 50;
+    let before = serde_json::to_value(before.report()).unwrap();
+    let later = |confidence: u8| {
+        let mut review = review(vec![unsure(confidence)]);
+        review.policy.min_confidence = 50;
+        review.baseline = Some(Baseline::read(&before).unwrap());
+        review.report()
+    };
+    assert_snapshot!(told(&later(95).findings), @"critical src/a.rs:7 added by a: The handle is never closed when reading fails. new");
+    assert_eq!((later(40).outcome, later(40).fixed.len()), (Outcome::Passed, 0));
+}
+
+// What is put aside today takes the place in the baseline from nothing that is heard of, and is not fixed either
+#[test]
+fn what_is_put_aside_today_was_there_before_only_where_nothing_else_was() {
+    let two = |confidence: u8| {
+        let mut unsure = finding("a", "critical", "src/a.rs:7", "some other words");
+        unsure.confidence = Some(confidence);
+        vec![finding("a", "critical", "src/a.rs:7", LEAK), unsure]
+    };
+    let mut before = review(two(40));
+    before.policy.min_confidence = 50;
+    let before = Baseline::read(&serde_json::to_value(before.report()).unwrap()).unwrap();
+    let later = |findings: Vec<Finding>| {
+        let mut review = review(findings);
+        review.policy.min_confidence = 50;
+        review.baseline = Some(before.clone());
+        review.report()
+    };
+    let report = later(two(40));
+    assert_eq!((report.summary.failing, report.filtered.len(), report.fixed.len()), (0, 1, 0));
+    assert_eq!(later(two(90)).summary.failing, 1);
+    // The known one, less certain today.
+    let mut known = finding("a", "critical", "src/a.rs:7", LEAK);
+    known.confidence = Some(10);
+    let report = later(vec![known]);
+    assert_eq!((report.filtered[0].state, report.fixed.len()), (Some(State::Persisting), 0));
 }
 
 // R-61: what is known is a trifle; what is like it and worse is not known.

@@ -119,14 +119,14 @@ fn a_change_that_is_not_trusted_silences_nothing_it_brings() {
         suppressing("", findings.clone(), change)
     };
     assert_snapshot!(distrusted(Mode::Pr), @"
-    warning: 2 findings count although comments suppress them: with `--definitions-from`, comments that the change brings do not count, nor those about lines it brings
+    warning: 2 findings count although they are suppressed: with `--definitions-from`, comments that the change brings or moves do not count, nor do comments and fingerprints about lines it brings
     important x.py:4 added by a: some words
     important x.py:8 added by a: another
     suppressed by x.py:1: one - old
     suppressed by .saihai/review-ignore.toml:1: xyz - we know
     ");
     assert_snapshot!(distrusted(Mode::Files), @"
-    warning: 3 findings count although comments suppress them: with `--definitions-from`, comments in whole files do not count, since nothing tells which are new
+    warning: 3 findings count although they are suppressed: with `--definitions-from`, comments in whole files do not count, since nothing tells which are new
     important x.py:1 file by a: one
     important x.py:4 file by a: some words
     important x.py:8 file by a: another
@@ -217,4 +217,90 @@ fn a_named_trifle_does_not_silence_something_worse_that_is_like_it() {
     };
     assert_snapshot!(named("nitpick", "critical"), @"critical x.py:4 file by a+b: the same words of the same thing");
     assert_snapshot!(named("critical", "nitpick"), @"suppressed by .saihai/review-ignore.toml:1: the same words of the same thing - we know");
+}
+
+/// What is found in `x.py`, where the list names what `a` finds on this line.
+fn named_at(line: u32, text: &str, section: &str, findings: Vec<Finding>, distrusts: bool) -> String {
+    let source = || Source::changed(Some(text.to_owned()), section);
+    let mut known = review(vec![finding("a", "nitpick", &format!("x.py:{line}"), "known")]);
+    known.code = Code::new("").with("x.py", source());
+    let fingerprint = Some(known.report().findings[0].fingerprint.clone());
+    suppressing("", findings, |review| {
+        review.code = Code::new("").with("x.py", source());
+        review.ignores = vec![Ignore { fingerprint, ..ignore(None, None, None, 1) }];
+        review.policy.distrusts_change = distrusts;
+    })
+}
+
+// R-58, R-62: a fingerprint names code, which a change can write once more
+#[test]
+fn a_fingerprint_of_the_list_suppresses_what_was_there_and_not_a_copy_of_it() {
+    let text = "run(q)\n\n\n\n\nrun(q)\n";
+    let section = "@@ -1,2 +1,6 @@\n run(q)\n \n+\n+\n+\n+run(q)\n";
+    let both = vec![at("a", 1, "It leaks."), at("a", 6, "It leaks.")];
+    assert_snapshot!(named_at(1, text, section, both.clone(), false), @"
+    important x.py:6 added by a: It leaks.
+    suppressed by .saihai/review-ignore.toml:1: It leaks. - we know
+    note .saihai/review-ignore.toml:1 the suppression is of one finding, and 1 more of the same fingerprint count: each needs one of its own
+    ");
+    let copy = vec![at("a", 6, "It leaks.")];
+    assert_snapshot!(named_at(1, text, section, copy.clone(), false), @"
+    important x.py:6 added by a: It leaks.
+    note .saihai/review-ignore.toml:1 the suppression is of one finding, and 1 more of the same fingerprint count: each needs one of its own
+    ");
+    // Code that is only indented anew is what it was, for whoever trusts the change.
+    let (text, section) = ("    run(q)\n", "@@ -1 +1 @@\n-run(q)\n+    run(q)\n");
+    let moved = vec![at("a", 1, "It leaks.")];
+    assert_snapshot!(named_at(1, text, section, moved.clone(), false), @"suppressed by .saihai/review-ignore.toml:1: It leaks. - we know");
+    assert_snapshot!(named_at(1, text, section, moved, true), @"
+    warning: 1 finding counts although it is suppressed: with `--definitions-from`, comments that the change brings or moves do not count, nor do comments and fingerprints about lines it brings
+    important x.py:1 added by a: It leaks.
+    ");
+}
+
+// R-58, R-62: a fingerprint holds no words; of what bears it, it means the mildest
+#[test]
+fn the_fingerprint_of_a_trifle_silences_nothing_worse_on_its_line() {
+    let findings = vec![
+        finding("a", "critical", "x.py:1", "SQL injection"),
+        finding("a", "nitpick", "x.py:1", "Names are too short."),
+    ];
+    assert_snapshot!(named_at(1, "run(q)\n", "", findings.clone(), false), @"
+    critical x.py:1 file by a: SQL injection
+    suppressed by .saihai/review-ignore.toml:1: Names are too short. - we know
+    note .saihai/review-ignore.toml:1 the suppression is of one finding, and 1 more of the same fingerprint count: each needs one of its own
+    ");
+    // Each of two entries means one of them.
+    let twice = |review: &mut Review| {
+        let mut named = super::review(vec![at("a", 1, "x")]);
+        named.code = Code::new("").with("x.py", Source::whole("run(q)\n"));
+        let fingerprint = Some(named.report().findings[0].fingerprint.clone());
+        let entry = |line: u32| Ignore { fingerprint: fingerprint.clone(), ..ignore(None, None, None, line) };
+        review.ignores = vec![entry(1), entry(5)];
+    };
+    assert_snapshot!(suppressing("run(q)\n", findings, twice), @"
+    suppressed by .saihai/review-ignore.toml:5: SQL injection - we know
+    suppressed by .saihai/review-ignore.toml:1: Names are too short. - we know
+    ");
+}
+
+// R-62, R-69: what stood between a comment and a line may have been what the comment was about
+#[test]
+fn a_comment_that_comes_to_stand_above_another_line_is_the_changes_own() {
+    let text = "# saihai-ignore[a]: constant\nrun(q)\n";
+    let section = "@@ -1,3 +1,2 @@\n # saihai-ignore[a]: constant\n-assert_safe(q)\n run(q)\n";
+    let moved = |section: &str, distrusts: bool| {
+        suppressing("", vec![at("a", 2, "It leaks.")], |review| {
+            review.code = Code::new("").with("x.py", Source::changed(Some(text.to_owned()), section));
+            review.policy.distrusts_change = distrusts;
+        })
+    };
+    assert_snapshot!(moved(section, false), @"suppressed by x.py:1: It leaks. - constant (by this very change)");
+    assert_snapshot!(moved(section, true), @"
+    warning: 1 finding counts although it is suppressed: with `--definitions-from`, comments that the change brings or moves do not count, nor do comments and fingerprints about lines it brings
+    important x.py:2 context by a: It leaks.
+    ");
+    assert_snapshot!(moved("@@ -2 +1,0 @@\n-assert_safe(q)\n", true).lines().count(), @"2");
+    // What is taken away elsewhere moves nothing.
+    assert_snapshot!(moved("@@ -1,3 +1,2 @@\n # saihai-ignore[a]: constant\n run(q)\n-run()\n", true), @"suppressed by x.py:1: It leaks. - constant");
 }

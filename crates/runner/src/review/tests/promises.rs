@@ -1,7 +1,7 @@
 //! What holds of every form.
 
 use saihai_config::Language;
-use saihai_judge::review::{Baseline, Ignore, Report, Source, Status};
+use saihai_judge::review::{Baseline, Ignore, NotReviewed, Report, Source, Status, Unread};
 use saihai_model::Json;
 use serde_json::json;
 
@@ -82,6 +82,50 @@ fn a_log_is_what_the_published_schema_of_sarif_wants() {
         assert_eq!(errors, [""; 0]);
     }
     assert!(!validator.is_valid(&json!({ "version": "2.1.0" })), "the schema asks for something");
+}
+
+// R-51: code scanning refuses a whole log for one result without a location, and takes all results for open ones
+#[test]
+fn every_result_of_a_log_is_one_that_code_scanning_takes() {
+    let mut review = review();
+    let issues: Vec<Json> = [json!(null), json!({"file_path": "src/load.rs", "line_number": 5})]
+        .into_iter()
+        .flat_map(|place| ["Something is odd.", "Quite another matter"].map(|text| (text, place.clone())))
+        .map(|(text, place)| json!({"severity": "nitpick", "description": text, "location": place}))
+        .collect();
+    review.results.push(result("twice", Status::Success, &json!({ "issues": issues })));
+    let log: Json = serde_json::from_str(&to_sarif(&review.report())).unwrap();
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().unwrap();
+    let mut names = Vec::new();
+    for result in results {
+        let place = &result["locations"][0]["physicalLocation"];
+        assert!(place["artifactLocation"]["uri"].is_string(), "{result}");
+        assert_eq!(
+            result["properties"]["placeIsKnown"] == false,
+            result["locations"][0]["message"].is_object()
+        );
+        assert_ne!(result["baselineState"], "absent", "{result}");
+        // What its line does not tell from another of its rule is told by a name of ours.
+        let own = result["partialFingerprints"]["primaryLocationLineHash"].as_str();
+        let line = || format!("{} {}", place["artifactLocation"]["uri"], place["region"]["startLine"]);
+        assert!(own.is_some() || place["region"].is_object(), "{result}");
+        names.push(format!("{} {}", result["ruleId"], own.map_or_else(line, str::to_owned)));
+    }
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count, "{names:?}");
+    let texts = results.iter().map(|one| one["message"]["text"].as_str().unwrap());
+    assert!(
+        !texts.clone().any(|text| text.contains("too long") || text.contains("Gone since")),
+        "{results:?}"
+    );
+    let of_run = ["filtered", "fixed"].map(|name| run["properties"][name][0]["message"].clone());
+    assert_eq!(of_run, ["Perhaps too long.", "Gone since."]);
+    // The file that was named stands for a line it does not have.
+    let wrong = results.iter().find(|one| one["properties"]["claimed"] == "src/load.rs:9999").unwrap();
+    assert_eq!(wrong["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "src/load.rs");
 }
 
 // R-61: a log of a scanner is a baseline as good as a report.
@@ -198,6 +242,31 @@ fn github_always_shows_the_assessments() {
     let text = to_github(&review.report());
     assert!(text.contains("::notice title=assessments::a: overall_score 4/10\n"), "{text}");
     assert_eq!(text.lines().filter(|line| line.starts_with("::notice ")).count(), 10);
+}
+
+// R-52, R-62, R-64, R-69: however much is found, what is wrong with the review itself is told
+#[test]
+fn github_never_cuts_off_what_a_change_does_to_its_own_review() {
+    let mut review = review();
+    let issues: Vec<Json> = (0..13)
+        .map(|number| json!({"severity": "important", "description": format!("number {number}")}))
+        .collect();
+    review.results = vec![result("a", Status::Success, &json!({"issues": issues}))];
+    let style = json!({"issues": [{"severity": "critical", "description": "It leaks.",
+        "location": {"file_path": "src/load.rs", "line_number": 5}}]});
+    review.results.push(result("style", Status::Success, &style));
+    review.load_errors.clear();
+    let left_out =
+        |number: u32| NotReviewed { file: format!("{number}.py"), agent: None, reason: Unread::Size };
+    review.not_reviewed.extend((10..22).map(left_out));
+    let text = to_github(&review.report());
+    let lines: Vec<&str> = text.lines().take_while(|line| !line.contains("important")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    ::warning title=about the review (1)::the reviewed change touches `.saihai/config.toml`
+    ::warning title=suppressed by this very change (1)::critical src/load.rs:5 style: It leaks. (suppressed at src/load.rs:4: the name is from the format)
+    ::warning title=not reviewed (12)::10.py: size%0A11.py: size%0A12.py: size%0A13.py: size%0A14.py: size%0A15.py: size%0A16.py: size%0A17.py: size%0A18.py: size%0A19.py: size%0Aand 2 more
+    ");
+    assert!(text.contains("\n::notice title=not reviewed (1)::logo.png: binary\n"), "{text}");
 }
 
 // Two agents that say the same and advise something else are both heard
