@@ -66,7 +66,7 @@ pub use disk::{Disk, Operations};
 pub use driver::{Driver, Finish, Going};
 pub use error::Error;
 pub use fork::{Forked, fork};
-pub use git::{Environment, Error as GitError, Git, Tracked, end_all as end_all_git};
+pub use git::{Environment, Error as GitError, Git, Tracked, abandoned_checkouts, end_all as end_all_git};
 pub use journal::JOURNAL_SCHEMA;
 pub use live::{Glimpse, Glimpses};
 pub use observed::{Observed, Warning};

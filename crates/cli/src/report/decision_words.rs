@@ -119,7 +119,6 @@ pub(crate) fn verdict_words(stage: &StageId, verdict: &Verdict, names: &Names<'_
     text
 }
 
-/// The method of a verdict in the words of the result and of `explain`.
 /// Why a call is made again. Of what is done outside the journal does not say whether it was begun: whoever answered a gate
 /// without going on with the run has only decided on it.
 fn repeated_words(call: &CallId, attempt: u32, names: &Names<'_>) -> String {
@@ -128,10 +127,13 @@ fn repeated_words(call: &CallId, attempt: u32, names: &Names<'_>) -> String {
     if stage.is_some_and(|stage| matches!(stage.does, Activity::Action(_))) {
         format!("`{named}` is done now; it may have been begun before (attempt {attempt})")
     } else {
-        format!("`{named}` is asked again because its process died (attempt {attempt})")
+        format!(
+            "`{named}` is asked again: it had not answered when the run was stopped or its process died (attempt {attempt})"
+        )
     }
 }
 
+/// The method of a verdict in the words of the result and of `explain`.
 fn method(by: By) -> &'static str {
     match by {
         By::Only => "the only way",

@@ -81,13 +81,16 @@ impl BuiltIn {
     }
 }
 
-/// the agent that a file is a copy of, if nobody has edited it.
+/// the agent that a file is a copy of, if nobody has edited it. What says of itself that it is a copy and has a name
+/// of its own is none: it would vanish without a word.
 pub(super) fn unedited(bytes: &[u8]) -> Option<&'static BuiltIn> {
     let text = std::str::from_utf8(bytes).ok()?.replace("\r\n", "\n");
     let (first, rest) = text.split_once('\n')?;
     let (name, hash) = first.strip_prefix(MARK)?.split_once(" sha256=")?;
     let built_in = ALL.iter().find(|built_in| built_in.name == name)?;
-    (hash == digest(rest)).then_some(built_in)
+    let named = toml::from_str::<toml::Table>(rest).ok()?;
+    let is_named = named.get("name").and_then(toml::Value::as_str) == Some(name);
+    (is_named && hash == digest(rest)).then_some(built_in)
 }
 
 fn digest(text: &str) -> String {

@@ -48,6 +48,17 @@ fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Optio
         Some(text.value)
     };
     let [fingerprint, agent, path, reason] = ["fingerprint", "agent", "path", "reason"].map(&mut filled);
+    if let Some(name) = fields
+        .text("fingerprint")
+        .filter(|name| !name.value.trim().is_empty() && !is_fingerprint(&name.value))
+    {
+        let message = format!("{} is no fingerprint", quoted(&name.value));
+        let error = name.error("bad-value", message).label("not a fingerprint");
+        found.push(
+            error.hint("a fingerprint is 16 digits from `0` to `9` and `a` to `f`, as a report shows them"),
+        );
+        return None;
+    }
     let is_pattern = fields.text("path").is_none_or(|path| path_pattern(&path, found).is_some());
     if !["fingerprint", "agent", "path"].iter().any(|key| fields.has(key)) {
         let message = "a finding to ignore is named by `fingerprint`, `agent` or `path`";
@@ -74,6 +85,10 @@ fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Optio
         file: IGNORE_FILE.to_owned(),
         lines,
     })
+}
+
+fn is_fingerprint(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn is_day(text: &str) -> bool {
@@ -120,7 +135,7 @@ mod tests {
 
     #[test]
     fn entries_are_read_with_the_lines_they_stand_on() {
-        let text = "# why\n[[ignore]]\nfingerprint = \"a1\"\nreason = \"known\"\n\n[[ignore]]\nagent = \"a\"\npath = \"src/**\"\nreason = \"generated\"\nexpires = \"2026-12-31\"\n";
+        let text = "# why\n[[ignore]]\nfingerprint = \"00a1b2c3d4e5f607\"\nreason = \"known\"\n\n[[ignore]]\nagent = \"a\"\npath = \"src/**\"\nreason = \"generated\"\nexpires = \"2026-12-31\"\n";
         let (ignores, said) = loaded(text);
         assert_eq!(said, "");
         let told: Vec<String> = ignores
@@ -133,11 +148,19 @@ mod tests {
             })
             .collect();
         let expected = [
-            r#"Some("a1") None None known None (2, 5)"#,
+            r#"Some("00a1b2c3d4e5f607") None None known None (2, 5)"#,
             r#"None Some("a") Some("src/**") generated Some("2026-12-31") (6, 10)"#,
         ];
         assert_eq!(told, expected);
         assert_eq!(loaded(""), (Vec::new(), String::new()));
+    }
+
+    #[test]
+    fn a_fingerprint_is_written_as_a_report_shows_it() {
+        for wrong in ["xyz", "00A1B2C3D4E5F607", "00a1b2c3d4e5f60", "00a1b2c3d4e5f607 "] {
+            let (ignores, said) = loaded(&format!("[[ignore]]\nfingerprint = \"{wrong}\"\nreason = \"r\"\n"));
+            assert!(ignores.is_empty() && said.contains("is no fingerprint"), "{said}");
+        }
     }
 
     #[test]

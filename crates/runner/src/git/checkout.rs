@@ -1,8 +1,25 @@
 //! The files of a commit in a directory of their own, for as long as they are looked at.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::{Error, Git};
+
+/// The directories `KIND-COMMIT-PROCESS` below this one whose processes are gone.
+pub fn abandoned_checkouts(below: &Path, kind: &str) -> Vec<PathBuf> {
+    let is_abandoned = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let rest = name.strip_prefix(kind).and_then(|rest| rest.strip_prefix('-'));
+        let process = rest.and_then(|rest| rest.rsplit_once('-')?.1.parse().ok()).and_then(Pid::from_raw);
+        process.is_some_and(|process| test_kill_process(process) == Err(Errno::SRCH))
+    };
+    let entries = std::fs::read_dir(below).into_iter().flatten().filter_map(Result::ok);
+    let mut abandoned: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_abandoned).collect();
+    abandoned.sort();
+    abandoned
+}
 
 impl Git {
     /// Puts the files of a commit into a new directory, as a worktree without a branch.

@@ -29,6 +29,7 @@ use sha2::{Digest as _, Sha256};
 use self::filters::Setting;
 
 pub(crate) use changed::{Changed, Section};
+pub use checkout::abandoned_checkouts;
 pub use command::{Environment, end_all};
 pub(crate) use committed::{Below, Committed, Followed};
 pub(crate) use naming::Branch;

@@ -1,13 +1,14 @@
 //! Texts of others inside of Markdown of ours.
 //!
-//! An agent's words must not look like ours: headings, quotes, tables and HTML lose their meaning. Emphasis, marks of code
-//! and whole blocks of code stay, since agents write them for people.
+//! An agent's words must not look like ours: headings, quotes, tables and HTML lose their meaning. Nor may whoever looks at
+//! a report fetch what an agent names, so that an image becomes a link. Emphasis, marks of code and whole blocks of code
+//! stay, since agents write them for people.
 
 use crate::visible::{visible_line, visible_text};
 
 /// A text in one line.
 pub(super) fn line(text: &str) -> String {
-    escaped(&harmless(&visible_line(text)))
+    escaped(&harmless(&visible_line(text)), &mut Spans::Closed)
 }
 
 /// A text between marks of code, which take it as it is.
@@ -29,6 +30,7 @@ pub(super) fn lines(text: &str) -> Vec<String> {
     let all: Vec<&str> = text.lines().collect();
     let mut shown = Vec::with_capacity(all.len());
     let mut in_block = false;
+    let mut spans = Spans::Closed;
     for (index, one) in all.iter().enumerate() {
         let opens = || opens_block(one) && all[index + 1..].iter().any(|later| closes_block(later));
         if in_block {
@@ -38,7 +40,7 @@ pub(super) fn lines(text: &str) -> Vec<String> {
             in_block = true;
             shown.push((*one).to_owned());
         } else {
-            shown.push(escaped(one));
+            shown.push(escaped(one, &mut spans));
         }
     }
     shown
@@ -73,32 +75,59 @@ fn is_rule(line: &str) -> bool {
     line.contains('-') && line.chars().all(|letter| "-:|".contains(letter) || letter.is_whitespace())
 }
 
-/// One line without headings, quotes, tables, fences and HTML.
-fn escaped(line: &str) -> String {
-    let body = line.trim_start();
+/// Whether the lines before this one leave it open where code begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spans {
+    /// Every mark of code has its other one in the same line.
+    Closed,
+    /// One may be looking for its other one still.
+    Open,
+}
+
+/// One line without headings, quotes, tables, images, fences and HTML.
+fn escaped(line: &str, spans: &mut Spans) -> String {
+    let body = behind_markers(line);
     let mut shown = line[..line.len() - body.len()].to_owned();
-    if body.starts_with(['#', '>', '|', '='])
-        || body.starts_with("```")
-        || body.starts_with("~~~")
-        || is_rule(body)
-    {
+    let opens = ["#", ">", "|", "=", "```", "~~~"];
+    if opens.iter().any(|sign| body.starts_with(sign)) || is_rule(body) {
         shown.push('\\');
     }
-    // Where code ends is only certain while single backticks enclose it.
-    let has_spans = !body.contains("``");
-    let mut in_code = false;
+    // Where code ends is only certain while single backticks enclose it, each pair in one line.
+    let has_spans = *spans == Spans::Closed && !body.contains("``");
+    let (mut in_code, mut is_escaped) = (false, false);
     for (at, letter) in body.char_indices() {
         let rest = &body[at + letter.len_utf8()..];
-        if letter == '`' {
+        if letter == '`' && (in_code || !is_escaped) {
             in_code = has_spans && !in_code && rest.contains('`');
         }
         let is_tag = rest.starts_with(|next: char| next.is_ascii_alphabetic() || "/!?".contains(next));
-        if letter == '<' && is_tag && !in_code {
+        let is_image = letter == '!' && rest.starts_with('[');
+        if ((letter == '<' && is_tag) || is_image) && !in_code && !is_escaped {
             shown.push('\\');
         }
+        // What stands behind a backslash has lost its meaning already, and one of ours would give it back.
+        is_escaped = letter == '\\' && !is_escaped && !in_code;
         shown.push(letter);
     }
+    if body.matches('`').count() % 2 == 1 || body.contains("``") || body.contains("\\`") {
+        *spans = Spans::Open;
+    }
     shown
+}
+
+/// What stands in a line behind blanks and marks of lists: there, too, a heading is one.
+fn behind_markers(line: &str) -> &str {
+    let body = line.trim_start();
+    let digits = body.bytes().take_while(u8::is_ascii_digit).count();
+    let marker = match body[digits..].chars().next() {
+        Some('-' | '*' | '+') if digits == 0 => 1,
+        Some('.' | ')') if digits > 0 => digits + 1,
+        Some(_) | None => return body,
+    };
+    match &body[marker..] {
+        rest if rest.starts_with([' ', '\t']) => behind_markers(rest),
+        _ => body,
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +150,26 @@ mod tests {
         check("open ` <b>", "open ` \\<b>");
         check("`` ` <b> ``", "`` ` \\<b> ``");
         check("x ##[error]y", "x #\\#[error]y");
+        check("- # Review passed\n1. ## x\n* + > q", "- \\# Review passed\n1. \\## x\n* + \\> q");
+        check("a | b\n--- | ---\n1 | 2", "a | b\n\\--- | ---\n1 | 2");
+        check("a\n:-:", "a\n\\:-:");
+        check("- 1\n-1 *x* 3.5", "- 1\n-1 *x* 3.5");
+    }
+
+    // Nobody who looks at a report fetches what an agent names
+    #[test]
+    fn an_image_becomes_a_link() {
+        check("![x](https://host/?data)", "\\![x](https://host/?data)");
+        check("`![x](u)` wow![y][z] !", "`![x](u)` wow\\![y][z] !");
+    }
+
+    // A backslash of the agent's own takes nothing from ours, and a mark of code without its other one hides nothing
+    #[test]
+    fn what_is_escaped_already_is_not_given_back_its_meaning() {
+        check("\\<b> \\\\<b> \\![x](u)", "\\<b> \\\\\\<b> \\![x](u)");
+        check("\\` <b> `", "\\` \\<b> `");
+        check("a `\n` <b> `", "a `\n` \\<b> `");
+        check("a `b\\` <b>", "a `b\\` \\<b>");
     }
 
     // R-49

@@ -14,7 +14,11 @@ use crate::subject::whole;
 pub(crate) fn passed_on(agent: &str, reading: &Reading, root: &Path, language: Language) -> String {
     let words = Words::of(language);
     let output = reading.output.as_ref().unwrap_or(&Json::Null);
-    let Payload { findings, assessments, .. } = Payload::read(agent, &Json::Null, output);
+    let Payload { findings, assessments, mut refused, .. } = Payload::read(agent, &Json::Null, output);
+    if reading.output.is_none() {
+        refused = vec![reading.tail.trim().to_owned()];
+        refused.retain(|words| !words.is_empty());
+    }
     let mut findings: Vec<Finding> = findings.into_iter().map(|finding| placed(root, finding)).collect();
     findings.sort_by(|one, other| order(one).cmp(&order(other)));
     let mut paragraphs: Vec<String> = findings.iter().map(|finding| item(words, finding)).collect();
@@ -23,6 +27,7 @@ pub(crate) fn passed_on(agent: &str, reading: &Reading, root: &Path, language: L
     } else if paragraphs.is_empty() {
         paragraphs.push(words.nothing_found().to_owned());
     }
+    paragraphs.extend(refused.iter().map(|text| format!("- {}", line(&words.refused(text)))));
     let assessed: Vec<String> =
         assessments.iter().map(|one| format!("- {}", line(&assessment(one)))).collect();
     paragraphs.extend((!assessed.is_empty()).then(|| assessed.join("\n")));
@@ -77,11 +82,17 @@ mod tests {
     use super::*;
 
     fn said(output: Option<Json>, violations: &[&str], language: Language) -> String {
+        told(Reading { output, violations: texts(violations), ..Reading::default() }, language)
+    }
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|one| (*one).to_owned()).collect()
+    }
+
+    fn told(reading: Reading, language: Language) -> String {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("src")).unwrap();
         std::fs::write(directory.path().join("src/a.rs"), "one\ntwo\n").unwrap();
-        let violations = violations.iter().map(|one| (*one).to_owned()).collect();
-        let reading = Reading { output, violations, ..Reading::default() };
         passed_on("guard", &reading, directory.path(), language)
     }
 
@@ -115,6 +126,25 @@ mod tests {
 
         - guard: overall_score 4/10
         ");
+    }
+
+    // P-61, R-43: the words of what is no finding are passed on as well
+    #[test]
+    fn what_could_not_be_read_is_passed_on_in_its_own_words() {
+        let output = json!({"issues": [{"severity": "High", "description": "SQL injection"}]});
+        let why = "issues/0/severity: \"High\" is none of them";
+        insta::assert_snapshot!(said(Some(output), &[why], Language::English), @r#"
+        A part of the reply could not be read: issues/0/severity: "High" is none of them
+
+        - refused: {"description":"SQL injection","severity":"High"}
+        "#);
+        let tail = r#"{"issues": [{"severity": "critical"},]}"#.to_owned();
+        let broken = Reading { tail, violations: texts(&["trailing comma"]), ..Reading::default() };
+        insta::assert_snapshot!(told(broken, Language::English), @r#"
+        A part of the reply could not be read: trailing comma
+
+        - refused: {"issues": [{"severity": "critical"},]}
+        "#);
     }
 
     #[test]

@@ -55,6 +55,9 @@ pub enum Error {
     /// A file outside the project.
     #[error("`{0}` lies outside the project")]
     Outside(String),
+    /// Another repository, which is not looked into.
+    #[error("`{0}` is another repository")]
+    AnotherRepository(String),
     /// A file that cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Io {

@@ -433,3 +433,39 @@ fn a_pipe_in_the_place_of_a_file_is_named() {
     let refused = changes(repository.root(), &Base::Named("HEAD".into()), Untracked::Counted).unwrap_err();
     assert_eq!(refused.to_string(), "`a.py` is a pipe, a socket or a device, and git knows a file there");
 }
+
+// R-28: what git does not enter is told of, or refused where it was named
+#[test]
+fn other_repositories_among_whole_files_are_left_out_and_listed() {
+    let repository = Repository::new();
+    repository.write("k.py", "1\n").write("lib/a.py", "1\n").commit("first");
+    repository
+        .write("nested/b.py", "1\n")
+        .write("nested/src/b.py", "1\n")
+        .git(&["init", "--quiet", "nested"]);
+    let root = repository.root();
+    let whole = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        whole_files(root, root, &names)
+    };
+    let paths = |names: &[&str]| {
+        let files = whole(names).unwrap().files.into_iter();
+        let left_out = |why: saihai_model::LeftOut| format!(" [{}]", why.name());
+        files.map(|file| file.path + &file.left_out.map(left_out).unwrap_or_default()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&["."]), ["k.py", "lib/a.py", "nested [submodule]"]);
+    assert_eq!(paths(&["**/*.py"]), ["k.py", "lib/a.py", "nested [submodule]"]);
+    assert_eq!(paths(&["*.py"]), ["k.py"]);
+    assert_eq!(paths(&["lib"]), ["lib/a.py"]);
+    for named in ["nested", "nested/src"] {
+        let refused = whole(&[named]).unwrap_err().to_string();
+        assert_eq!(refused, "`nested` is another repository", "{named}");
+    }
+    // A submodule whose files were not fetched.
+    repository.git(&["-C", "nested", "add", "--all"]);
+    repository.git(&["-C", "nested", "commit", "--quiet", "--message", "inner"]).commit("second");
+    fs::remove_dir_all(root.join("nested")).unwrap();
+    fs::create_dir(root.join("nested")).unwrap();
+    assert_eq!(paths(&["."]), ["k.py", "lib/a.py", "nested [submodule]"]);
+    assert_eq!(whole(&["nested"]).unwrap_err().to_string(), "`nested` is another repository");
+}

@@ -82,6 +82,24 @@ fn a_pull_request_is_reviewed_at_its_head_and_nothing_of_it_stays() {
     assert!(!project.snapshot_contains(CANARY), "the token was kept");
 }
 
+// What was left behind by a process that was killed before its run began is nobody's
+#[test]
+fn a_review_removes_what_a_killed_one_left_behind() {
+    let (project, server, head) = proposed(&[("guard", "")]);
+    let before = left(&project);
+    said(&project.root(), &["fetch", "--quiet", "origin", "refs/pull/7/head"]);
+    let check_out = |process: u32| {
+        let directory = format!(".worktrees/review-{}-{process}", &head[..12]);
+        said(&project.root(), &["worktree", "add", "--quiet", "--detach", &directory, &head]);
+        project.root().join(directory)
+    };
+    let [gone, alive] = [999_999_999, std::process::id()].map(check_out);
+    asked(&project, &server, &none("main/guard"), &["--pr", "7"]).run().exits(0);
+    assert_eq!((gone.exists(), alive.exists()), (false, true));
+    said(&project.root(), &["worktree", "remove", "--force", &alive.display().to_string()]);
+    assert_eq!(left(&project), before);
+}
+
 // The last review of a pull request is its own, whatever was reviewed meanwhile
 #[test]
 fn a_pull_request_is_compared_with_its_own_last_review() {

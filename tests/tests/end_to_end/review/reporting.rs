@@ -69,8 +69,8 @@ fn programs_read_it_in_three_more_forms_and_files_take_any() {
     let (project, outcome) =
         printed(&["--format", "github", "--out", "json=r.json", "--out", "sarif=r.sarif"]);
     insta::assert_snapshot!(equal(&outcome.exits(1).stdout), @"
+    ::warning title=agents that failed (1)::b: error: failed (refused): no
     ::warning file=store.py,line=2,endLine=2,title=important%3A a::main/a found it
-    ::warning title=b%3A error::failed (refused): no
     ::notice title=assessments::a: overall_score 5/10
     Review failed - 1 finding (1 important), 1 failing; 1 of 2 agents answered; 0.0 s
     ");
@@ -134,5 +134,10 @@ fn a_report_that_cannot_be_written_is_refused_before_anybody_is_asked() {
     assert!(outcome.stderr.contains("its directory does not exist"), "{outcome}");
     let outcome = review(&project, &none("main/a"), &["--out", "json=.saihai"]).exits(2);
     assert!(outcome.stderr.contains("it is a directory"), "{outcome}");
+    for other in [["--out", "sarif=./x"], ["--write-baseline", "x"]] {
+        let arguments = [&["--out", "json=x"], &other[..]].concat();
+        let outcome = review(&project, &none("main/a"), &arguments).exits(2);
+        assert!(outcome.stderr.contains("two reports cannot be written to"), "{outcome}");
+    }
     assert_eq!(project.begun(), [""; 0]);
 }

@@ -90,6 +90,8 @@ fn what_is_no_baseline_is_refused_before_anybody_is_asked() {
       = help: `--write-baseline FILE` makes one
     ? 2
     ");
+    assert_eq!(check("./.saihai"), "error: `./.saihai` is no baseline: it is a directory\n? 2");
+    assert_eq!(check("/dev/null"), "error: `/dev/null` is no baseline: it is no ordinary file\n? 2");
     assert!(check("last").starts_with("error: there is no run yet in"));
     assert!(project.begun().is_empty());
 }

@@ -51,7 +51,7 @@ impl Asking<'_> {
             subject.insert(BASELINE.to_owned(), baseline);
         }
         let runs = self.project.runs();
-        let place = pull_request::Place::of(&self.project.places.root, self.options)?;
+        let place = pull_request::Place::of(self.project, self.options)?;
         self.insist_on_no_code(&workflow, place.path())?;
         subject.insert(SUBJECT.to_owned(), frozen(place.path(), self.subject));
         let beginning = Beginning {

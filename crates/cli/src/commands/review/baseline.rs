@@ -67,6 +67,10 @@ impl Before<'_> {
             let text = text.map_err(|error| Error::usage(format!("cannot read `{named}`: {error}")))?;
             return json(&text);
         }
+        if let (true, Ok(metadata)) = (looks_like_a_file(named), path.metadata()) {
+            let what = if metadata.is_dir() { "a directory" } else { "no ordinary file" };
+            return Err(Error::usage(format!("`{named}` is no baseline: it is {what}")));
+        }
         if looks_like_a_file(named) {
             return Err(Error::usage(format!("the file `{named}` does not exist"))
                 .hint("`--write-baseline FILE` makes one"));

@@ -98,6 +98,27 @@ impl Written {
     }
 }
 
+/// Refuses two reports for one file, whatever it is called: the second would take the place of the first.
+pub(super) fn insist_on_different(files: &[Written]) -> Result<(), Error> {
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for one in files {
+        // A file that is not there yet is known by its directory.
+        let parent = one.file.parent().and_then(|parent| parent.canonicalize().ok());
+        let named = parent.zip(one.file.file_name()).map(|(parent, name)| parent.join(name));
+        let real = one.file.canonicalize().ok().or(named).unwrap_or_else(|| one.file.clone());
+        // What takes everything and keeps nothing may do so twice.
+        let is_kept = real.metadata().map_or(true, |metadata| metadata.is_file());
+        if is_kept && seen.contains(&real) {
+            let message = format!("two reports cannot be written to `{}`", one.file.display());
+            return Err(
+                Error::usage(message).hint("`--out` and `--write-baseline` each want a file of their own")
+            );
+        }
+        seen.push(real);
+    }
+    Ok(())
+}
+
 /// Reads `--out`.
 pub(super) fn written(text: &str) -> Result<Written, String> {
     let wrong = || "write FORM=FILE, where FORM is `md`, `json`, `sarif` or `github`".to_owned();

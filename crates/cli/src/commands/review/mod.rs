@@ -124,6 +124,7 @@ impl Review {
         let files = self.report.files();
         let files: Vec<_> = files.iter().map(|file| file.from(&project.places)).collect();
         files.iter().try_for_each(form::Written::insist)?;
+        form::insist_on_different(&files)?;
         let own: Vec<String> =
             files.iter().flat_map(|file| subject::inside(&project.places, file.path())).collect();
         let baseline = self.report.baseline.iter();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use saihai::repository::Token;
-use saihai::{Git, GitError, RunDirectory, proposed};
+use saihai::{Git, GitError, RunDirectory, abandoned_checkouts, proposed};
 use saihai_config::review::{Plan, ReviewOptions};
 use saihai_config::{Settings, Use};
 use saihai_connect::forge::{Address, find_token};
@@ -58,6 +58,28 @@ pub(super) fn fetch(
     Ok(Proposed { subject, head: head.clone() })
 }
 
+/// Where such directories are made, and what their names begin with.
+const WORKTREES: &str = ".worktrees";
+const KIND: &str = "review";
+
+/// Removes the directories of reviews whose processes were killed before there was a run that knows of them. What cannot
+/// be removed is no reason not to review.
+fn sweep(project: &Project) {
+    let root = &project.places.root;
+    let mut abandoned = abandoned_checkouts(&root.join(WORKTREES), KIND);
+    if abandoned.is_empty() {
+        return;
+    }
+    let runs = project.runs();
+    let (Ok(Some(git)), Ok(listed)) = (open(root), runs.list()) else { return };
+    let starts = listed.iter().filter_map(|one| runs.find(&one.run).ok()?.start().ok());
+    let of_runs: Vec<PathBuf> = starts.map(|start| PathBuf::from(start.directory)).collect();
+    abandoned.retain(|directory| !of_runs.contains(directory));
+    for directory in abandoned {
+        drop(git.remove_checkout(&directory));
+    }
+}
+
 /// Where agents look: the project itself, or the files of the commit that is reviewed, put into a new directory. That is
 /// removed again, unless it is kept.
 #[derive(Debug)]
@@ -68,13 +90,14 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn of(root: &Path, options: &ReviewOptions) -> Result<Self, Error> {
-        let root = root.to_owned();
+    pub(super) fn of(project: &Project, options: &ReviewOptions) -> Result<Self, Error> {
+        let root = project.places.root.clone();
         let Some(commit) = &options.checkout else {
             return Ok(Self { path: root.clone(), root, is_removed: false });
         };
+        sweep(project);
         let short = commit.get(..12).unwrap_or(commit);
-        let path = root.join(".worktrees").join(format!("review-{short}-{}", std::process::id()));
+        let path = root.join(WORKTREES).join(format!("{KIND}-{short}-{}", std::process::id()));
         check_out(&root, commit, &path)?;
         Ok(Self { root, path, is_removed: true })
     }

@@ -165,6 +165,9 @@ pub(super) fn refusal(error: SubjectError) -> Error {
         SubjectError::Elsewhere { .. } => {
             Error::usage(message).hint("name a revision in which it is a file or a directory of its own")
         }
+        SubjectError::AnotherRepository(_) => {
+            Error::usage(message).hint("a submodule or a nested repository is reviewed from inside of it")
+        }
         SubjectError::NoBase => Error::usage(message).hint("say it: `saihai review --base REVISION`"),
         SubjectError::NoMergeBase(_) => {
             Error::usage(message).hint("a shallow clone lacks it: `git fetch --unshallow` brings the history")

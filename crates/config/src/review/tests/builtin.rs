@@ -161,6 +161,7 @@ fn a_copy_is_known_by_its_hash_whatever_its_line_ends() {
     assert!(unedited(text.replacen("review", "Review", 1).as_bytes()).is_none());
     assert!(unedited(built_in.text(Language::English).as_bytes()).is_none());
     assert!(unedited(text.replacen("code-reviewer sha", "nobody sha", 1).as_bytes()).is_none());
+    assert!(unedited(text.replacen("code-reviewer sha", "code-simplifier sha", 1).as_bytes()).is_none());
 }
 
 // What each of them is for selects it

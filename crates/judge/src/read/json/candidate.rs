@@ -106,7 +106,18 @@ pub(super) fn all<'a>(
             Err(_) => {}
         }
     }
+    if parsed.candidates.is_empty() && parsed.broken.is_empty() {
+        parsed.broken.extend(broken_outside(reply));
+    }
     parsed
+}
+
+/// Why the first thing outside of blocks that looks like an object is none.
+fn broken_outside(reply: &Reply<'_>) -> Option<String> {
+    let (line, text) = object::opened(reply)?;
+    let error = unambiguous::parse(text).err().filter(serde_json::Error::is_syntax)?;
+    let line = reply.number(line);
+    Some(format!("what begins on line {line} is no JSON: {}", excerpt::head(&error.to_string(), 200)))
 }
 
 impl Parsed<'_> {

@@ -33,6 +33,20 @@ pub(super) fn all<'a>(reply: &Reply<'a>) -> Vec<&'a str> {
     all
 }
 
+/// The first thing outside fences that looks like the beginning of an object, with all that follows it there, and its line.
+pub(super) fn opened<'a>(reply: &Reply<'a>) -> Option<(usize, &'a str)> {
+    let text = reply.page.text();
+    outside(reply).into_iter().find_map(|(from, to)| {
+        let braces = text[from..to].match_indices('{').map(|(at, _)| from + at);
+        let mut objects = braces.filter(|at| text[at + 1..to].trim_start().starts_with('"'));
+        let at = objects.find(|at| {
+            let line = reply.page.line_at(*at);
+            !reply.is_echo_in_context(line, line)
+        })?;
+        Some((reply.page.line_at(at), &text[at..to]))
+    })
+}
+
 /// What stands where a value was begun and never ended: in a block of JSON that was not closed, or behind everything else.
 pub(super) fn cut_off<'a>(reply: &Reply<'a>) -> Option<&'a str> {
     let (page, fences) = (&reply.page, reply.fences());

@@ -150,12 +150,26 @@ fn the_correction_learns_why_a_block_does_not_parse() {
     );
 }
 
+// R-43: an agent that does not write a block is told as much
+#[test]
+fn the_correction_learns_why_what_stands_outside_of_blocks_does_not_parse() {
+    let broken = r#"{"overall_score":1,"issues":[{"severity":"critical","description":"bad"},]}"#;
+    let why = "trailing comma at line 1 column 74";
+    let check = |text: &str, expected: &str| assert_eq!(shown(&read_items(text)), expected, "{text}");
+    check(broken, &format!("- no JSON object\n- what begins on line 1 is no JSON: {why}"));
+    check(
+        &format!("I looked at `{{x}}`.\n\nIt says: {broken}\nThat is all."),
+        &format!("- no JSON object\n- what begins on line 3 is no JSON: {why}"),
+    );
+}
+
 // T-92
 #[test]
 fn hostile_values_are_a_violation_and_no_panic() {
     let nothing = "- no JSON object";
     let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
-    check(&deep, nothing);
+    let broken = |why: &str| format!("{nothing}\n- what begins on line 1 is no JSON: {why}");
+    check(&deep, &broken("recursion limit exceeded at line 1 column 636"));
     check(&"[".repeat(100_000), nothing);
     check(
         &format!("```json\n{deep}\n```"),
@@ -163,9 +177,9 @@ fn hostile_values_are_a_violation_and_no_panic() {
             "{nothing}\n- the block that begins on line 1 is no JSON: recursion limit exceeded at line 1 column 636"
         ),
     );
-    check(r#"{"height":1,"note":"\ud800"}"#, nothing);
-    check(r#"{"height":NaN}"#, nothing);
-    check(r#"{"height":1e999}"#, nothing);
+    check(r#"{"height":1,"note":"\ud800"}"#, &broken("unexpected end of hex escape at line 1 column 27"));
+    check(r#"{"height":NaN}"#, &broken("expected value at line 1 column 11"));
+    check(r#"{"height":1e999}"#, &broken("number out of range at line 1 column 15"));
     check(r#"{"height":1} {"height":2} and so on"#, r#"{"height":2}"#);
     check("{\"height\":1}\u{0}", r#"{"height":1}"#);
     check("\u{feff}{\"height\":1}", r#"{"height":1}"#);

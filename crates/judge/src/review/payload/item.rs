@@ -109,7 +109,7 @@ impl<'a> Item<'a> {
 
     pub(super) fn confidence(&self, payload: &mut Payload) -> Option<u8> {
         let value = self.get("confidence")?;
-        let confidence = value.as_u64().filter(|percent| *percent <= 100);
+        let confidence = integer(value).filter(|percent| *percent <= 100);
         if confidence.is_none() {
             self.wrong("confidence", &format!("{} is no whole number from 0 to 100", shown(value)), payload);
         }
@@ -147,7 +147,7 @@ impl<'a> Item<'a> {
 
     fn line(&self, name: &str, least: u32, payload: &mut Payload) -> Option<u32> {
         let value = self.get(name)?;
-        let line = value.as_u64().and_then(|line| u32::try_from(line).ok()).filter(|line| *line >= least);
+        let line = integer(value).filter(|line| *line >= least);
         if line.is_none() {
             self.wrong(name, &format!("{} is no line number from {least} on", shown(value)), payload);
         }
@@ -166,6 +166,13 @@ impl<'a> Item<'a> {
 pub(super) fn no_severity(value: &Json) -> String {
     let names = Severity::ALL.map(|severity| format!("`{}`", severity.name()));
     format!("{} is none of {}", shown(value), names.join(", "))
+}
+
+/// A whole number, also where it is written with a point: JSON Schema makes no difference between `5` and `5.0`.
+fn integer(value: &Json) -> Option<u32> {
+    let written = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let with_point = || value.as_f64().filter(|number| number.fract() == 0.0)?.to_string().parse().ok();
+    written.or_else(with_point)
 }
 
 /// A value in a few words.

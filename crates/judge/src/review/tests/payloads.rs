@@ -307,3 +307,18 @@ fn two_replies_that_are_wrong_in_part_are_put_together() {
     refused: {"description":"unread too","severity":"High"}
     "#);
 }
+
+// `5.0` is an integer to JSON Schema, and no reason to ask and pay once more
+#[test]
+fn whole_numbers_may_be_written_with_a_point() {
+    let place = |line: Json, end: Json| json!({"file_path": "a", "line_number": line, "end_line": end});
+    let issue = |place: Json| json!({"severity": "nitpick", "description": "x", "location": place, "confidence": 90.0});
+    let reply = json!({"issues": [issue(place(json!(5.0), json!(7.0))), issue(place(json!(5.5), json!(null))), issue(place(json!(1e20), json!(null)))]});
+    assert_snapshot!(told(&Payload::read("a", &schema(&["issues"]), &reply)), @"
+    nitpick issue [a:5-7] x | confidence 90
+    nitpick issue [a] x | confidence 90 | claimed a:5.5
+    nitpick issue [a] x | confidence 90 | claimed a:1e+20
+    problem: issues/1/location/line_number: 5.5 is no line number from 1 on
+    problem: issues/2/location/line_number: 1e+20 is no line number from 1 on
+    ");
+}

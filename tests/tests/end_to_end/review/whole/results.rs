@@ -64,7 +64,7 @@ fn scripted_agents_end_in_every_way() {
     {"agent":"refused","assessments":0,"cached":false,"class":"auth","findings":0,"message":"not logged in","status":"error"}
     {"agent":"retried","assessments":0,"cached":false,"class":"transient","findings":0,"message":"out of order","status":"error"}
     {"agent":"sound","assessments":1,"cached":false,"cost_usd":0.25,"findings":1,"status":"success","usage":{"input":7,"output":2}}
-    {"agent":"unread","assessments":0,"cached":false,"class":"invalid_output","findings":0,"message":"no JSON object","status":"error"}
+    {"agent":"unread","assessments":0,"cached":false,"class":"invalid_output","findings":0,"message":"no JSON object","refused":["looks good"],"status":"error"}
     {"agent":"waits","assessments":0,"cached":false,"class":"rate_limited","findings":0,"message":"slow down","status":"error"}
     "#);
     let asked = project.journal().asked();
