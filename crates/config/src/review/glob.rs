@@ -134,30 +134,61 @@ fn end_of_set(characters: &[char], start: usize) -> Option<usize> {
     (first..characters.len()).find(|at| characters[*at] == ']')
 }
 
-fn set(inside: &[char]) -> Part {
-    match inside {
-        ['!', members @ ..] => Part::Of { ranges: ranges(members), negated: true },
-        members => Part::Of { ranges: ranges(members), negated: false },
-    }
+/// A letter of a set, or the hyphen between two that makes a range of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Letter {
+    Own(char),
+    Hyphen,
 }
 
-/// The members of a set. A hyphen makes a range of what stands beside it, unless it stands first, last or directly
-/// behind a range; a range that goes backwards holds nothing.
-fn ranges(members: &[char]) -> Vec<(char, char)> {
-    let mut found = Vec::new();
-    let mut rest = members;
-    // The first of what is left cannot be the hyphen; behind a range it is the range's end, and the next is not one either.
-    let mut passed = 1;
-    loop {
-        let hyphen = (passed..rest.len().saturating_sub(1)).find(|at| rest[*at] == '-');
-        let alone = &rest[passed - 1..hyphen.map_or(rest.len(), |at| at - 1)];
-        found.extend(alone.iter().map(|one| (*one, *one)));
-        let Some(at) = hyphen else { return found };
-        if rest[at - 1] <= rest[at + 1] {
-            found.push((rest[at - 1], rest[at + 1]));
+/// A set as Python reads it: in pieces between the hyphens that make ranges, out of which ranges that go backwards are taken
+/// first. What is left is what is read, so that a `!` which comes first only then negates all the same.
+fn set(inside: &[char]) -> Part {
+    let mut letters = Vec::new();
+    for (index, piece) in pieces(inside).into_iter().enumerate() {
+        letters.extend((index > 0).then_some(Letter::Hyphen));
+        letters.extend(piece.into_iter().map(Letter::Own));
+    }
+    let negated = letters.first() == Some(&Letter::Own('!'));
+    let mut rest = &letters[usize::from(negated)..];
+    let mut ranges = Vec::new();
+    while let [low, behind @ ..] = rest {
+        let (high, behind) = match behind {
+            [Letter::Hyphen, high, behind @ ..] => (high, behind),
+            behind => (low, behind),
+        };
+        ranges.push((low.written(), high.written()));
+        rest = behind;
+    }
+    Part::Of { ranges, negated }
+}
+
+/// The pieces of a set. A hyphen makes a range of what stands beside it, unless it stands first, last or directly behind a
+/// range; a range that goes backwards holds nothing, and its ends go with it.
+fn pieces(inside: &[char]) -> Vec<Vec<char>> {
+    let mut pieces: Vec<Vec<char>> = Vec::new();
+    let (mut start, mut from) = (0, 1 + usize::from(inside.first() == Some(&'!')));
+    while let Some(hyphen) = (from..inside.len().saturating_sub(1)).find(|at| inside[*at] == '-') {
+        pieces.push(inside[start..hyphen].to_vec());
+        (start, from) = (hyphen + 1, hyphen + 3);
+    }
+    pieces.push(inside[start..].to_vec());
+    for index in (1..pieces.len()).rev() {
+        if pieces[index - 1].last() > pieces[index].first() {
+            let behind = pieces.remove(index);
+            pieces[index - 1].pop();
+            pieces[index - 1].extend(behind.into_iter().skip(1));
         }
-        rest = &rest[at + 1..];
-        passed = 2;
+    }
+    pieces
+}
+
+impl Letter {
+    fn written(self) -> char {
+        match self {
+            Self::Own(letter) => letter,
+            Self::Hyphen => '-',
+        }
     }
 }
 
@@ -188,6 +219,11 @@ mod tests {
         check("[abc", &["[abc"], &["a"]);
         check("[]", &["[]"], &["]"]);
         check("[z-a]", &[], &["z", "a", "m", "-"]);
+        // What a range leaves behind that goes backwards is read once more: Python's `fnmatch` makes `[^a]` of the first.
+        check("[a-[!a]", &["e", "["], &["a"]);
+        check("[b-a!]", &["a", "-", "!"], &[]);
+        check("[b-a!-z]", &["a", "!"], &["-", "z"]);
+        check("[b-ac-d]", &["c", "d"], &["a", "b", "-"]);
         check("[!z-a]", &["z", "x"], &["", "xy"]);
         check("[a-c-e]", &["a", "b", "c", "-", "e"], &["d"]);
         check("[a-c--e]", &["a", "c", "-", "5", "e"], &["f", ","]);

@@ -193,6 +193,7 @@ impl Git {
             "--indent-heuristic",
             "--no-relative",
             "--no-abbrev",
+            "--full-index",
             "--submodule=short",
             // Looking whether one is dirty would run git by the configuration of that other repository.
             "--ignore-submodules=dirty",

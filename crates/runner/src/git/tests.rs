@@ -175,6 +175,7 @@ fn settings_of_diffs_change_nothing() {
         ("diff.suppressBlankEmpty", "true"),
         ("color.ui", "always"),
         ("core.quotePath", "false"),
+        ("core.abbrev", "12"),
     ];
     for (key, value) in settings {
         trap.repository.git(&["config", key, value]);
