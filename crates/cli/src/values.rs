@@ -15,6 +15,14 @@ pub(crate) fn issue(text: &str) -> Result<IssueNumber, String> {
     IssueNumber::parse(text).ok_or_else(|| "write the number of an issue, from 1 to 999999999".to_owned())
 }
 
+/// Reads the number of a pull request.
+pub(crate) fn pull_request(text: &str) -> Result<u64, String> {
+    match text.trim_start_matches('#').parse() {
+        Ok(number @ 1..) => Ok(number),
+        _ => Err("write the number of a pull request, from 1".to_owned()),
+    }
+}
+
 /// Reads the number of an event.
 pub(crate) fn event(text: &str) -> Result<u64, String> {
     match text.parse() {

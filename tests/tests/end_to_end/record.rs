@@ -1,6 +1,7 @@
 //! A finished run becomes a test that needs no model. C-75.
 
 use insta::assert_snapshot;
+use rustix::process::Signal;
 use saihai_tests::{Outcome, Project, story};
 
 use crate::support::{project, run};
@@ -312,4 +313,67 @@ fn a_run_that_is_not_over_has_nothing_to_be_expected() {
     let refused = project.saihai(["record", "last", "--out", "recorded.yaml"]).run().exits(2);
     assert!(refused.stderr.contains("is not over: it is parked"), "{refused}");
     assert!(!project.root().join("recorded.yaml").exists());
+}
+
+// What is refused says what to do, and doing it helps.
+#[test]
+fn who_records_too_early_or_too_much_is_told_what_to_do_instead() {
+    const ONE: &str =
+        "\nname: it\nmovements: [{name: plan, rules: [{condition: planned, next: COMPLETE}]}]\n";
+    let project = project(ONE, "  - {hang: true}\n  - {hang: true}\n  - {text: '[STEP:0]'}\n");
+    let refused = |code: i32| {
+        let outcome = project.saihai(["record", "last"]).run().exits(code);
+        outcome.stderr.replace(&project.runs()[0], "<run>")
+    };
+    let asked = |call: saihai_tests::Invocation| {
+        let mut live = call.start();
+        live.wait_for("\"asked\"");
+        live
+    };
+    let live = asked(project.saihai(["run", "it", "T", "--script", "script.yaml", "--json"]));
+    assert_snapshot!(refused(2), @"
+    error: run `<run>` is not over: it is running
+      = help: record it when it has ended
+    ");
+    live.signal(Signal::INT);
+    live.finish().exits(3);
+    assert_snapshot!(refused(2), @"
+    error: run `<run>` is not over: it is parked
+      = help: continue with `saihai resume <run>`
+    ");
+    let live = asked(project.saihai(["resume", "last", "--json"]));
+    live.signal(Signal::KILL);
+    live.finish();
+    assert_snapshot!(refused(2), @"
+    error: run `<run>` is not over: it is interrupted
+      = help: continue with `saihai resume <run>`
+    ");
+    project.saihai(["resume", &project.runs()[0]]).run().exits(0);
+    assert_eq!(refused(0), "");
+    let written = project.saihai(["record", "last", "--out", "again.yaml"]).run().exits(0);
+    assert_eq!(written.stderr, "note: play it with `saihai rehearse it --script again.yaml`\n");
+    project.saihai(["rehearse", "it", "--script", "again.yaml"]).run().exits(0);
+}
+
+#[test]
+fn what_no_script_can_play_or_hold_is_not_recorded() {
+    const ONE: &str =
+        "\nname: it\nmovements: [{name: plan, rules: [{condition: planned, next: COMPLETE}]}]\n";
+    let refused = |project: &Project| {
+        let outcome = project.saihai(["record", "last"]).run().exits(2);
+        outcome.stderr.replace(&project.runs()[0], "<run>")
+    };
+    let cancelled = project(ONE, "  - {fail: {class: auth, message: no}}\n");
+    run(&cancelled).exits(4);
+    cancelled.saihai(["cancel", "last"]).run().exits(0);
+    assert_snapshot!(refused(&cancelled), @"error: run `<run>` was cancelled from outside, which no script can play");
+    // A reply that is given twice is short to write, and not to record.
+    let two = "next: again}]}, {name: again, rules: [{condition: planned, next: COMPLETE}]}]";
+    let reply = format!("  - {{times: 2, text: '{} [STEP:0]'}}\n", "a".repeat(600_000));
+    let large = project(&ONE.replace("next: COMPLETE}]}]", two), &reply);
+    run(&large).exits(0);
+    assert_snapshot!(refused(&large), @"
+    error: the script would be of 1200516 bytes; at most 1048576 can be read
+      = help: record a shorter run
+    ");
 }

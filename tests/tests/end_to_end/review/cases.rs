@@ -338,3 +338,39 @@ fn a_model_that_is_typed_is_sent_the_default_is_not_and_settings_of_nobody_are_r
         "{outcome}"
     );
 }
+
+// A review has no worktree to work in; what is asked for and not there is refused by name.
+#[test]
+fn an_agent_that_is_run_by_its_file_takes_nothing_of_what_a_run_takes() {
+    let project = reviewed_by(&[("x", "")]);
+    project.write("script.yaml", format!("script: 1\nreplies:\n{}", none("main/x")));
+    let refused = |arguments: &[&str]| {
+        let all = [&["run", ".saihai/agents/x.toml", "--script", "script.yaml"], arguments].concat();
+        let outcome = project.saihai(all).run();
+        assert_eq!(outcome.code, Some(2), "{outcome}");
+        outcome.stderr
+    };
+    insta::assert_snapshot!(refused(&["--worktree"]), @"
+    error: `.saihai/agents/x.toml` is a review agent and takes no `--worktree`
+      = help: it reviews what has changed: `saihai review --help`
+    ");
+    for (arguments, what) in [
+        (&["--issue", "7"][..], "`--issue`"),
+        (&["--max-iterations", "3"], "`--max-iterations`"),
+        (&["--auto"], "`--auto`"),
+        (&["--set", "a=b"], "`--set`"),
+    ] {
+        let told = refused(arguments);
+        assert!(
+            told.starts_with(&format!(
+                "error: `.saihai/agents/x.toml` is a review agent and takes no {what}\n"
+            )),
+            "{told}"
+        );
+    }
+    assert_eq!(project.runs(), [""; 0]);
+    project
+        .saihai(["run", ".saihai/agents/x.toml", "--script", "script.yaml", "--no-worktree"])
+        .run()
+        .exits(0);
+}

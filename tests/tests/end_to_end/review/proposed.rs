@@ -209,3 +209,83 @@ fn a_pull_request_that_cannot_be_had_is_refused_by_what_is_missing() {
     check(asked(&nowhere, &server, &none("main/guard"), &["--pr", "7"]), 2, "is not in a git repository");
     assert_eq!(project.runs(), [""; 0]);
 }
+
+/// What a person is told, wherever the project is.
+fn words(project: &Project, outcome: &Outcome) -> String {
+    seen(outcome).replace(&project.root().display().to_string(), "<project>")
+}
+
+// A person can do what the refusal says.
+#[test]
+fn the_refusals_of_a_pull_request_say_what_is_missing_and_what_to_do() {
+    let (project, server, _) = proposed(&[("guard", "")]);
+    let ask = |arguments: &[&str]| asked(&project, &server, &none("main/guard"), arguments);
+    let told = |invocation: Invocation| words(&project, &invocation.run());
+    insta::assert_snapshot!(told(ask(&["--pr", "7"]).env("GITHUB_TOKEN", "")), @"
+    error: there is no token for `127.0.0.1`; set `GITHUB_TOKEN`, or log in with `gh auth login --hostname 127.0.0.1`
+    ? 2
+    ");
+    insta::assert_snapshot!(told(ask(&["--pr", "8"])), @"
+    error: pull request #8 was not found
+    ? 2
+    ");
+    insta::assert_snapshot!(told(ask(&["--pr", "x"])), @"
+    error: `x` does not fit `--pr`: write the number of a pull request, from 1
+    ? 2
+    ");
+    insta::assert_snapshot!(told(ask(&["--pr", "0"])), @"
+    error: `0` does not fit `--pr`: write the number of a pull request, from 1
+    ? 2
+    ");
+    insta::assert_snapshot!(told(ask(&["--pr", "7", "kept.py"])), @"
+    error: `--pr` and `BASE|FILES` exclude each other
+      = help: see `saihai review --help`
+    ? 2
+    ");
+    insta::assert_snapshot!(told(ask(&["--pr", "7", "--base", "main"])), @"
+    error: `--pr` and `--base` exclude each other
+      = help: see `saihai review --help`
+    ? 2
+    ");
+    insta::assert_snapshot!(told(ask(&["--pr", "7", "--no-untracked"])), @"
+    error: `--pr` and `--no-untracked` exclude each other
+      = help: see `saihai review --help`
+    ? 2
+    ");
+    server.goes_wrong("GET", "/repos/me/tool/pulls/7", Wrong::Status(401, "Bad credentials".to_owned()), 1);
+    insta::assert_snapshot!(told(ask(&["--pr", "7"])), @"
+    error: no rights for pull request #7: Bad credentials
+    ? 4
+    ");
+    server.goes_right();
+    server.goes_wrong("GET", "/repos/me/tool/pulls/7", Wrong::Status(403, "Forbidden".to_owned()), 1);
+    insta::assert_snapshot!(told(ask(&["--pr", "7"])), @"
+    error: no rights for pull request #7: Forbidden
+    ? 4
+    ");
+    server.goes_right();
+    insta::assert_snapshot!(told(ask(&["--pr", "7"]).env("GITHUB_API_URL", "http://127.0.0.1:9")), @"
+    error: pull request #7 failed for now: Connection refused (os error 111)
+    ? 4
+    ");
+    said(&project.root(), &["remote", "rename", "origin", "other"]);
+    insta::assert_snapshot!(told(ask(&["--pr", "7"])), @"
+    error: there is no remote `origin` to fetch from
+      = help: `git remote` lists those there are; `[work] remote` says which one is meant
+    ? 2
+    ");
+    let settings = project.read(".saihai/config.toml");
+    project.write(".saihai/config.toml", settings.replace("repo = \"me/tool\"\n", ""));
+    insta::assert_snapshot!(told(ask(&["--pr", "7"])), @r#"
+    error: it is not known which repository is meant
+      = help: write `repo = "OWNER/NAME"` into `[work]`
+    ? 2
+    "#);
+    let nowhere = Project::new(PROGRAM);
+    let outcome = asked(&nowhere, &server, &none("main/guard"), &["--pr", "7"]).run();
+    insta::assert_snapshot!(words(&nowhere, &outcome), @"
+    error: `<project>` is not in a git repository
+    ? 2
+    ");
+    assert_eq!((project.runs().len(), nowhere.runs().len()), (0, 0));
+}

@@ -39,7 +39,6 @@ fn facts(project: &Project, name: &str) -> Vec<serde_json::Value> {
     lines.map(|line| line["fact"][name].clone()).filter(|fact| !fact.is_null()).collect()
 }
 
-// P-61
 #[test]
 fn a_review_agent_sees_the_change_of_the_moment_and_its_findings_decide_what_follows() {
     let project = guarded();
@@ -121,4 +120,88 @@ fn a_change_that_is_too_large_for_a_review_agent_is_told_of() {
     let told = "a review agent is not shown all that has changed, only 10000 bytes of it; not, or not to the end: \
                 `large.py`";
     assert!(outcome.stderr.contains(told), "{outcome}");
+}
+
+/// The answers of the three agents of the built-in piece: each finds something of this severity.
+fn all_three(severity: &str) -> String {
+    let place = "location: {file_path: store.py, line_number: 2}";
+    let issue = |what: &str| format!("{{severity: {severity}, description: \"{what}\", {place}}}");
+    let lists = ["critical", "important", "suggestion", "nitpick"].map(|list| {
+        let held = if list == severity { issue("an error is lost") } else { String::new() };
+        format!("{list}_issues: [{held}]")
+    });
+    let gap = format!("{{file_path: store.py, line_number: 2, description: no test, priority: {severity}}}");
+    format!(
+        "  - {{for: review/code, structured: {{issues: [{}], overall_score: 5}}}}\n\
+         \x20 - {{for: review/failures, structured: {{{}}}}}\n\
+         \x20 - {{for: review/tests, structured: {{issues: [], coverage_gaps: [{gap}], risk_level: nitpick}}}}\n",
+        issue("it leaks"),
+        lists.join(", ")
+    )
+}
+
+/// What the frozen workflow of a run says of the three review agents.
+fn reviewers(project: &Project) -> Vec<String> {
+    let frozen = std::fs::read_to_string(project.run_directory().join("workflow.json")).expect("a workflow");
+    let workflow: serde_json::Value = serde_json::from_str(&frozen).expect("JSON");
+    let turns = workflow["stages"]["review"]["does"]["turns"]["turns"].as_array().expect("turns").clone();
+    let agents = ["code-reviewer", "silent-failure-hunter", "pr-test-analyzer"];
+    let told = turns.iter().zip(agents).map(|(turn, agent)| {
+        project.saihai(["eject", agent]).run().exits(0);
+        let file = project.read(&format!(".saihai/agents/{agent}.toml"));
+        let prompt =
+            file.split("system_prompt = \"\"\"\n").nth(1).and_then(|rest| rest.split("\"\"\"").next());
+        let prompt = serde_json::to_string(prompt.expect("a prompt").trim_end()).expect("JSON");
+        let persona = turn["persona"].to_string();
+        assert!(prompt.len() > 200 && persona.contains(prompt.trim_matches('"')), "{agent}: {persona}");
+        format!("{} {} {}", turn["id"], turn["permission"], turn["tools"])
+    });
+    told.collect()
+}
+
+// P-61, with what is refused beside it (`piece/tests/reviewers.rs`)
+#[test]
+fn the_built_in_piece_goes_on_by_what_its_review_agents_find() {
+    let implements = "  - {for: implement, text: 'Done. [STEP:0]', writes: [{path: store.py, content: \"def run(query):\\n    return db.execute(query)\\n\"}]}\n";
+    let fixes = "  - {for: fix, text: '# Fixes [STEP:0]', writes: [{path: store.py, content: \"def run(query):\\n    return db.bound(query)\\n\"}]}\n";
+    let run = |replies: &[&str]| {
+        let project = repository();
+        project.write(".gitignore", "script.yaml\n");
+        commit(&project);
+        project.write("script.yaml", format!("script: 1\nreplies:\n{}", replies.concat()));
+        project.saihai(["run", "specialists", "task", "--script", "script.yaml"]).run().exits(0);
+        project
+    };
+    // Nothing important: that is the end.
+    let project = run(&[implements, &all_three("suggestion")]);
+    assert_eq!(project.journal().path_taken(), ["implement", "review"]);
+    insta::assert_snapshot!(reviewers(&project).join("\n"), @r#"
+    "code" "read_only" ["read_file","list_files","grep","git_diff","git_log","git_show","git_blame"]
+    "failures" "read_only" ["read_file","list_files","grep","git_diff","git_log","git_show","git_blame"]
+    "tests" "read_only" ["read_file","list_files","grep","git_diff","git_log","git_show","git_blame"]
+    "#);
+
+    // Something important, or worse: it is fixed, and looked at again as it is then.
+    for severity in ["important", "critical"] {
+        let project = run(&[implements, &all_three(severity), fixes, &all_three("nitpick")]);
+        let journal = project.journal();
+        assert_eq!(journal.path_taken(), ["implement", "review", "fix", "review"], "{severity}");
+        let seen: Vec<String> = journal
+            .prompts()
+            .into_iter()
+            .filter(|(call, _)| call.starts_with("review."))
+            .map(|(_, text)| text)
+            .collect();
+        assert_eq!(seen.len(), 6);
+        let shows = |text: &String, line: &str| text.contains("base: main (") && text.contains(line);
+        assert!(seen[..3].iter().all(|text| shows(text, "+    return db.execute(query)\n")), "{}", seen[0]);
+        assert!(seen[3..].iter().all(|text| shows(text, "+    return db.bound(query)\n")), "{}", seen[3]);
+        let told = journal.prompt("fix");
+        for found in ["it leaks", "an error is lost", "no test"] {
+            let line = format!("- **{severity}** · `store.py:2`");
+            assert!(told.contains(&line) && told.contains(found), "{found}: {told}");
+        }
+        let explained = project.saihai(["explain", "last"]).run().exits(0).stdout;
+        assert!(explained.contains("findings"), "{explained}");
+    }
 }

@@ -1,5 +1,6 @@
 //! From issues to branches, merges and pull requests.
 
+mod abreast;
 mod actions;
 mod afterwards;
 mod again;
@@ -7,6 +8,7 @@ mod agents;
 mod apart;
 mod cases;
 mod clones;
+mod conflicts;
 mod forge;
 mod gates;
 mod github;
@@ -14,14 +16,18 @@ mod hats;
 mod local;
 mod merging;
 mod own_tree;
+mod owned;
 mod passing;
 mod refused;
 mod remotes;
+mod rescued;
 mod reviewed;
 mod stopped;
 mod told;
+mod twice;
 mod undone;
 mod unread;
+mod watched;
 mod watching;
 mod whole;
 

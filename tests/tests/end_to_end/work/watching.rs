@@ -1,29 +1,10 @@
 //! Looking for issues again and again, and people at a terminal.
 
 use rustix::process::Signal;
-use saihai_connect::forge::testing::Wrong;
 use saihai_tests::Terminal;
 
 use super::github::Scene;
 use super::{branches, commit, git, outcomes, repository, work, writes};
-
-// What is new is begun, what failed is not begun again.
-#[test]
-fn new_issues_are_found_and_failed_ones_are_left_alone() {
-    let replies = "  - {text: 'No. [STEP:1]', prompt: Bad}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n";
-    let scene = Scene::new(replies, |state| {
-        state.issue(1, "Bad", &["saihai"]);
-    });
-    let mut call = scene.call(&["--label", "saihai", "--watch", "--every", "15s"]).start();
-    call.wait_for_note("#1 failed");
-    scene.server.change(|state| {
-        state.issue(2, "Good", &["saihai"]);
-    });
-    call.wait_for_note("#2 pr-created");
-    call.signal(Signal::TERM);
-    let outcome = call.finish().exits(1);
-    assert_eq!(scene.project.runs().len(), 2, "{outcome}");
-}
 
 // What has begun goes on, though its issue is not listed any more.
 #[test]
@@ -196,35 +177,6 @@ fn a_definition_counts_as_it_was_at_the_start_and_a_wrong_one_is_said_once() {
     assert_eq!(outcome.stderr.matches("`nowhere`").count(), 1, "{outcome}");
     assert_eq!(outcome.stderr.matches("#2 failed").count(), 1, "{outcome}");
     assert_eq!(project.runs().len(), 5);
-}
-
-// I-76, with the tests above, that of the pauses, and that of a forge that need only say that nothing has changed
-#[test]
-fn watching_begins_what_became_free_or_was_changed_and_says_that_a_source_is_away() {
-    let replies = "  - {text: 'No. [STEP:1]', prompt: Bad}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
-    let scene = Scene::new(replies, |state| {
-        state.issue(1, "Bad", &["saihai"]);
-        state.issue(2, "Waits", &["saihai"]).body = "Depends on #3".to_owned();
-        state.issue(3, "In the way", &[]);
-    });
-    let mut call = scene.call(&["--label", "saihai", "--watch", "--every", "15s"]).start();
-    call.wait_for_note("#1 failed");
-    let away = Wrong::Status(401, "not now".to_owned());
-    scene.server.goes_wrong("GET", "/repos/me/tool/issues", away, usize::MAX);
-    call.wait_for_note("issues cannot be listed");
-    scene.server.goes_right();
-    // Settings are those of the start, also where they are broken meanwhile.
-    scene.project.write(".saihai/config.toml", "nonsense = true\n");
-    scene.server.change(|state| {
-        state.issues.get_mut(&1).expect("it").title = "Said more clearly".to_owned();
-        state.issues.get_mut(&3).expect("it").closed = true;
-    });
-    let notes = [call.wait_for_note("pr-created"), call.wait_for_note("pr-created")].concat();
-    assert!(notes.contains("#1 pr-created") && notes.contains("#2 pr-created"), "{notes}");
-    call.signal(Signal::TERM);
-    let outcome = call.finish().exits(3);
-    assert_eq!(outcome.stderr.matches("issues cannot be listed").count(), 1, "{outcome}");
-    assert_eq!(scene.project.runs().len(), 3);
 }
 
 // What goes on when it is asked for again goes on by itself here (I-64, I-72).

@@ -27,6 +27,7 @@ use crate::diagnostics;
 use crate::error::{Error, exit};
 use crate::project::Project;
 use crate::terminal::Streams;
+use crate::values;
 use asking::Asking;
 use flags::{AskingFlags, ReportFlags};
 use subject::Wanted;
@@ -54,7 +55,8 @@ pub(crate) struct Review {
     base: Option<String>,
 
     /// Review this pull request, as it is on the forge
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["what", "base", "no_untracked"])]
+    #[arg(long, value_name = "NUMBER", value_parser = values::pull_request)]
+    #[arg(conflicts_with_all = ["what", "base", "no_untracked"])]
     pr: Option<u64>,
 
     /// Leave out files that git does not track yet

@@ -50,7 +50,10 @@ pub(super) fn fetch(
     })?;
     let remote = &settings.work.remote;
     let url = git.remote_url(remote).map_err(failed)?;
-    let url = url.ok_or_else(|| Error::usage(format!("there is no remote `{remote}` to fetch from")))?;
+    let url = url.ok_or_else(|| {
+        let error = Error::usage(format!("there is no remote `{remote}` to fetch from"));
+        error.hint("`git remote` lists those there are; `[work] remote` says which one is meant")
+    })?;
     let references = [format!("refs/pull/{number}/head"), format!("refs/heads/{}", pull_request.base)];
     let tips = git.fetch(&url, &references, &token).map_err(failed)?;
     let [head, base] = tips.as_slice() else { return Err(Error::unavailable("git fetched something else")) };

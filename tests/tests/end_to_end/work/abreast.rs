@@ -1,0 +1,133 @@
+//! Several issues at the same time.
+
+use rustix::process::Signal;
+use saihai_tests::{Answer, ApiServer, Fault, Refusal};
+
+use super::github::Scene;
+use super::{auto, commit, outcomes, repository, work};
+
+// I-45
+#[test]
+fn issues_run_side_by_side_within_the_limit_and_none_is_harmed_by_another() {
+    at_most_so_many_run_at_once();
+    who_waits_holds_no_place();
+    a_failure_a_panic_and_a_kill_are_nobody_elses();
+    a_quota_pauses_what_is_yet_to_begin_on_that_provider_alone();
+}
+
+fn at_most_so_many_run_at_once() {
+    let project = repository("");
+    let log = project.home().join("log").display().to_string();
+    let commands = format!("echo + >> {log}; sleep 0.5; echo - >> {log}; echo x > f");
+    let reply =
+        format!("  - {{text: 'Done. [STEP:0]', times: '*', runs: [{{argv: [sh, -c, '{commands}']}}]}}\n");
+    project.write("script.yaml", format!("script: 1\nreplies:\n{reply}"));
+    for number in 1..=5 {
+        project.write(&format!(".saihai/issues/{number}.md"), format!("# Issue {number}\n"));
+    }
+    commit(&project);
+    auto(&project, &["--jobs", "2"]).exits(0);
+    let mut now = 0;
+    let log = project.read("../home/log");
+    let most = log.lines().map(|line| {
+        now += if line == "+" { 1 } else { -1 };
+        now
+    });
+    assert_eq!(most.max(), Some(2), "{log}");
+}
+
+fn who_waits_holds_no_place() {
+    let fails = |title: &str, failure: &str| format!("  - {{prompt: {title}, fail: {{{failure}}}}}\n");
+    let writes = |title: &str| {
+        format!("  - {{prompt: {title}, text: 'Done. [STEP:0]', writes: [{{path: {title}, content: x}}]}}\n")
+    };
+    let replies = [
+        writes("Merges"),
+        fails("Limited", "class: rate_limited, message: slow down, retry_after: 3600"),
+        fails("Parked", "class: auth, message: not logged in"),
+        writes("Last"),
+    ];
+    let scene = Scene::new(&replies.concat(), |state| {
+        for (number, title) in (1..).zip(["Merges", "Limited", "Parked", "Last"]) {
+            state.issue(number, title, &["saihai"]);
+        }
+        state.pending = true;
+    });
+    let mut call = scene.call(&["--label", "saihai", "--merge", "--jobs", "1"]).start();
+    // The first waits for its checks, the second for a moment, the third for a person; the last works all the same.
+    let asked = |scene: &Scene, number: u64| {
+        scene.server.state().pull_requests.values().any(|one| one.head == format!("feature/issue-{number}"))
+    };
+    while !asked(&scene, 4) {
+        std::thread::park_timeout(std::time::Duration::from_millis(50));
+    }
+    scene.server.change(|state| state.pending = false);
+    // The first line that speaks of merges says where results go.
+    let merged: String = (0..3).map(|_| call.wait_for_note("merged")).collect();
+    assert!(merged.contains("#1 merged") && merged.contains("#4 merged"), "{merged}");
+    call.signal(Signal::INT);
+    let outcome = call.finish().exits(4);
+    let rows = outcomes(&outcome);
+    assert_eq!(rows, ["#1 merged", "#2 provider", "#3 provider", "#4 merged"], "{outcome}");
+}
+
+fn a_failure_a_panic_and_a_kill_are_nobody_elses() {
+    let project = repository(
+        "  - {prompt: Fails, text: 'No. [STEP:1]'}\n  - {prompt: Dies, times: '*', fail: {class: crashed, message: killed}}\n  \
+         - {prompt: Hangs, hang: true}\n  - {text: 'Done. [STEP:0]', times: '*', writes: [{path: f, content: x}]}\n",
+    );
+    let titles = ["Fails", "Panics", "Dies", "Good", "Good too"];
+    for (number, title) in (1..).zip(titles) {
+        project.write(&format!(".saihai/issues/{number}.md"), format!("# {title}\n"));
+    }
+    commit(&project);
+    let call = work(&project, &["--auto", "--jobs", "5"]).fault(&Fault::panic("-issue-2/journal"));
+    let outcome = call.run().exits(70);
+    let expected = ["#1 failed", "#2 failed", "#3 provider", "#4 branch-ready", "#5 branch-ready"];
+    assert_eq!(outcomes(&outcome), expected, "{outcome}");
+    // The whole process is killed while one of them hangs: what the others came to is known afterwards.
+    project.write(".saihai/issues/6.md", "# Hangs\n").write(".saihai/issues/7.md", "# Good as well\n");
+    let mut call = work(&project, &["--auto", "--jobs", "2", "--issues", "6,7"]).start();
+    call.wait_for_note("#7 branch-ready");
+    call.signal(Signal::KILL);
+    call.finish();
+    let runs = project.runs().len();
+    let again = auto(&project, &["--issues", "4,5,7"]).exits(0);
+    assert_eq!(outcomes(&again), ["#4 branch-ready", "#5 branch-ready", "#7 branch-ready"]);
+    assert_eq!(project.runs().len(), runs, "nothing was done twice");
+}
+
+fn a_quota_pauses_what_is_yet_to_begin_on_that_provider_alone() {
+    let used_up = Refusal {
+        status: 429,
+        headers: Vec::new(),
+        code: Some("insufficient_quota".to_owned()),
+        message: "used up".to_owned(),
+    };
+    let poor = ApiServer::start(|_| [Answer::Refused(used_up)]);
+    let rich = ApiServer::start(|_| [Answer::text("Nothing to do. [STEP:0]")]);
+    let project = repository("");
+    for (name, provider) in [("poor", "openai"), ("rich", "anthropic")] {
+        let piece = super::PIECE.replace("name: it", &format!("name: {name}"));
+        let piece = piece.replace("edit: true", &format!("provider: {provider}"));
+        project.write(&format!(".saihai/pieces/{name}.yaml"), piece);
+    }
+    let settings = "[work]\ndefinition = \"poor\"\ndefinitions = { rich = \"rich\" }\n";
+    project.write(".saihai/config.toml", settings);
+    let own = format!(
+        "provider = \"openai\"\n[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n[providers.anthropic]\nmodel = \"m\"\nbase_url = \"{}\"\n",
+        poor.url(),
+        rich.url()
+    );
+    project.write("../home/.config/saihai/config.toml", own);
+    project.write(".saihai/issues/1.md", "# Used up\n").write(".saihai/issues/2.md", "# Must wait\n");
+    project.write(".saihai/issues/3.md", "---\nlabels: [rich]\n---\n# Of another\n");
+    commit(&project);
+    let call = project.saihai(["work", "--auto", "--jobs", "1"]).env("OPENAI_API_KEY", "sk-of-the-test");
+    let mut call = call.env("ANTHROPIC_API_KEY", "sk-of-the-test").start();
+    call.wait_for_note("#3 no-changes");
+    call.signal(Signal::INT);
+    let outcome = call.finish().exits(4);
+    assert!(!outcome.stderr.contains("#2 fix"), "{outcome}");
+    assert_eq!((poor.asked().len(), rich.asked().len(), project.runs().len()), (1, 1, 2), "{outcome}");
+}

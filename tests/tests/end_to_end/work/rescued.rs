@@ -1,0 +1,76 @@
+//! No state of a worktree is lost.
+
+use std::fs;
+
+use saihai_tests::Project;
+
+use super::{auto, commit, git, git_in, outcomes, repository};
+
+/// The next call plays this.
+fn plays(project: &Project, text: &str, commands: &str) {
+    let reply = format!("  - {{text: '{text}', runs: [{{argv: [sh, -c, '{commands}']}}]}}\n");
+    project.write("script.yaml", format!("script: 1\nreplies:\n{reply}"));
+}
+
+/// The ways back that were kept.
+fn kept(project: &Project) -> Vec<String> {
+    let said = git(project, &["for-each-ref", "--format=%(refname)", "refs/saihai/rescue"]);
+    said.lines().map(str::to_owned).collect()
+}
+
+// I-66
+#[test]
+fn the_full_state_of_a_worktree_is_kept_before_anything_is_done_to_it() {
+    let project = repository("");
+    project.write(".saihai/issues/7.md", "# Login fails\n").write(".gitignore", "script.yaml\n");
+    commit(&project);
+    let reference = |k: u32| format!("refs/saihai/rescue/issue-7/{k}");
+    // An agent leaves a commit, a staged file, an edit, a deletion and a new file, and fails.
+    let leaves = "echo own > own.txt; git add own.txt; git commit -qm own; echo staged > staged.txt; \
+                  git add staged.txt; echo edited > own.txt; rm kept.txt; echo half > half.txt";
+    plays(&project, "No. [STEP:1]", leaves);
+    auto(&project, &[]).exits(1);
+    assert_eq!(kept(&project), [""; 0], "it stands as it is");
+
+    // A new try uses it again, and its agent throws everything away.
+    plays(&project, "No. [STEP:1]", "git reset -q --hard main; git clean -qfd; echo second > second.txt");
+    let retried = auto(&project, &["--retry"]).exits(1);
+    assert!(retried.stdout.contains(&format!("`git worktree add DIR {}`", reference(1))), "{retried}");
+    git(&project, &["worktree", "add", "--quiet", "../rescued", &reference(1)]);
+    let rescued = project.root().join("../rescued");
+    let names = fs::read_dir(&rescued).expect("it").map(|entry| entry.expect("it").file_name());
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, [".git", ".gitignore", ".saihai", "half.txt", "own.txt", "staged.txt"]);
+    let read = |name: &str| fs::read_to_string(rescued.join(name)).expect("a file");
+    assert_eq!(["half.txt", "own.txt", "staged.txt"].map(read), ["half\n", "edited\n", "staged\n"]);
+    assert_eq!(git_in(&rescued, &["log", "-1", "--format=%s", "HEAD^"]), "own");
+
+    // And again: each has a number of its own.
+    plays(&project, "Done. [STEP:0]", "echo third > third.txt");
+    let retried = auto(&project, &["--retry", "--keep"]).exits(0);
+    assert_eq!(outcomes(&retried), ["#7 branch-ready"], "{retried}");
+    assert!(retried.stdout.contains(&format!("`git worktree add DIR {}`", reference(2))), "{retried}");
+    assert_eq!(git(&project, &["show", &format!("{}:second.txt", reference(2))]), "second");
+
+    // What is listed is skipped where somebody works on it, also where no forge can be asked.
+    let worktree = project.root().join(".worktrees/issue-7");
+    fs::write(worktree.join("later.txt"), "later\n").expect("a file");
+    let settings = "[work]\ndefinition = \"it\"\nsource = \"github\"\nrepo = \"me/tool\"\n";
+    project.write(".saihai/config.toml", settings);
+    let clean =
+        || project.saihai(["work", "--clean"]).env("GITHUB_API_URL", "http://127.0.0.1:9").run().exits(0);
+    let lock = fs::File::open(project.root().join(".git/saihai/issue-7.lock")).expect("its lock");
+    lock.lock().expect("it is free");
+    let skipped = clean().stdout;
+    assert!(skipped.starts_with("#7 ") && skipped.contains("it is being worked on"), "{skipped}");
+    assert!(worktree.join("later.txt").exists());
+    lock.unlock().expect("it is ours");
+    let removed = clean().stdout;
+    assert!(removed.contains(&format!("`git worktree add DIR {}`", reference(3))), "{removed}");
+    assert!(!worktree.exists());
+    assert_eq!(git(&project, &["show", &format!("{}:later.txt", reference(3))]), "later");
+    assert_eq!(kept(&project), [reference(1), reference(2), reference(3)], "none is ever removed");
+    assert_eq!(clean().stderr, "note: nothing is left over\n");
+    assert_eq!(kept(&project).len(), 3);
+}
