@@ -24,6 +24,7 @@ mod new_files;
 mod ours;
 mod outside;
 mod own_programs;
+mod person;
 mod prepared;
 mod program;
 mod project;

@@ -93,7 +93,7 @@ impl Letter {
         if !metadata.is_file() || metadata.len() > Inbox::MOST {
             return Err("it is not a letter".to_owned());
         }
-        let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+        let bytes = crate::regular::read(path).map_err(|error| error.to_string())?;
         serde_json::from_slice(&bytes).map_err(|error| error.to_string())
     }
 }

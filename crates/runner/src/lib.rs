@@ -41,6 +41,7 @@ mod owned;
 mod preview;
 pub mod project;
 mod project_source;
+mod regular;
 pub mod rehearse;
 mod render;
 mod reports;

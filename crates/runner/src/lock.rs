@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::{Disk, Error};
+use crate::{Disk, Error, regular};
 
 /// The ownership of a run. Its file is closed when a program is started, so no child keeps it.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Lock {
 
     /// Who has the run, if somebody has. Taking it for this moment keeps no one else out for longer than that.
     pub(crate) fn holder(path: &Path) -> io::Result<Option<Option<u32>>> {
-        let file = match File::open(path) {
+        let file = match regular::open_at(OpenOptions::new().read(true), path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -90,7 +90,7 @@ impl Drop for Lock {
 }
 
 fn open(path: &Path, disk: &Disk) -> Result<File, Error> {
-    let present = || OpenOptions::new().read(true).append(true).open(path);
+    let present = || regular::open_at(OpenOptions::new().read(true).append(true), path);
     let opened = match present() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match disk.create_new(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -194,6 +194,22 @@ mod tests {
         insta::assert_snapshot!(shown, @"lock-lost: `LOCK` was removed or replaced while run `a-run` was going on");
         let second = take(&path).unwrap();
         assert!(second.is_held() && !lock.is_held());
+    }
+
+    // I-46: neither whoever looks nor whoever takes it waits for the other end of a pipe.
+    #[test]
+    fn what_is_no_file_is_no_lock_and_nothing_is_waited_for() {
+        let (_directory, path) = place();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert_eq!(Lock::holder(&path).unwrap_err().to_string(), "it is not a file");
+        let shown = take(&path).unwrap_err().to_string().replace(&path.display().to_string(), "LOCK");
+        insta::assert_snapshot!(shown, @"cannot open `LOCK`: it is not a file");
+        // A link would never be the file that is locked.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(path.with_extension("elsewhere"), "").unwrap();
+        std::os::unix::fs::symlink(path.with_extension("elsewhere"), &path).unwrap();
+        assert!(Lock::holder(&path).is_err());
+        take(&path).unwrap_err();
     }
 
     // T-33

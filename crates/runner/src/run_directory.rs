@@ -7,7 +7,7 @@ use saihai_model::{Entry, Fact, Record, Script, Start, Text, Workflow};
 use crate::blobs::{Blobs, sha256};
 use crate::journal::Reader;
 use crate::lock::Lock;
-use crate::{Disk, Error, Glimpses, Summary, Warning};
+use crate::{Disk, Error, Glimpses, Summary, Warning, regular};
 
 /// One run on disk: `journal.ndjson`, `workflow.json`, `script.json`, `blobs/`, `lock`, `inbox/`, `scratch/` and, while
 /// it is driven, `live/`. To have this is to know where the run is, not to own it.
@@ -71,7 +71,7 @@ impl RunDirectory {
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        let bytes = regular::read(&path).map_err(Error::io("read", &path))?;
         serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&path, 1, &error.to_string()))
     }
 
@@ -147,7 +147,7 @@ impl RunDirectory {
     /// The frozen workflow, as its bytes are.
     pub(crate) fn workflow_bytes(&self) -> Result<Vec<u8>, Error> {
         let path = self.path.join(WORKFLOW);
-        std::fs::read(&path).map_err(Error::io("read", &path))
+        regular::read(&path).map_err(Error::io("read", &path))
     }
 
     /// The frozen workflow, if it is the one the run was started with.
@@ -181,7 +181,7 @@ impl RunDirectory {
     }
 
     fn line_naming(&self, hash: &str) -> Option<u64> {
-        let text = std::fs::read(self.journal()).ok()?;
+        let text = regular::read(&self.journal()).ok()?;
         let found = text.windows(hash.len()).position(|window| window == hash.as_bytes())?;
         Some(1 + text[..found].iter().filter(|byte| **byte == b'\n').count() as u64)
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::driving::block_on;
 use crate::error::{Error, exit};
 use crate::json;
+use crate::person;
 use crate::project::Project;
 use crate::task;
 use crate::terminal::{Streams, visible_line};
@@ -43,13 +44,9 @@ struct AnsweredObject<'a> {
 
 impl Answer {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
-        let directory = Project::find()?.runs().find(&self.run)?;
-        // I-43: a gate is there so that a person looks.
-        if let Some(turn) = directory.path().parent().and_then(saihai_connect::turn_above) {
-            let error =
-                Error::usage(format!("a gate is answered by a person, and this is the agent of `{turn}`"));
-            return Err(error.hint("answer it in a terminal of your own"));
-        }
+        let project = Project::find()?;
+        person::insist(&project, "a gate is answered by a person")?;
+        let directory = project.runs().find(&self.run)?;
         let (_, _, wants) = open_gate(&directory)?;
         let given = self.given(wants)?;
         let words = match &given {

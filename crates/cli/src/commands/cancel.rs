@@ -8,6 +8,7 @@ use super::review;
 use crate::driving::block_on;
 use crate::error::{Error, exit};
 use crate::json;
+use crate::person;
 use crate::project::Project;
 use crate::terminal::Streams;
 
@@ -33,7 +34,9 @@ struct CancelledObject<'a> {
 
 impl Cancel {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
-        let directory = Project::find()?.runs().find(&self.run)?;
+        let project = Project::find()?;
+        person::insist(&project, "a run is cancelled by a person")?;
+        let directory = project.runs().find(&self.run)?;
         let reached =
             block_on(async { Ok(saihai::cancel(&directory, "saihai cancel", Clock::system()).await?) })?;
         // A review that was parked has nobody any more who would take its files away.

@@ -15,6 +15,7 @@ use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
 use crate::forge_place::with_forge;
 use crate::own_programs;
+use crate::person;
 use crate::prepared::{connections, unusable};
 use crate::project::Project;
 use crate::report::count;
@@ -49,6 +50,7 @@ pub(crate) struct Resume {
 impl Resume {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
+        person::insist(&project, "a run is resumed by a person")?;
         let directory = project.runs().find(&self.run)?;
         let workflow = directory.workflow()?;
         let settings = project.settings(false, streams)?;

@@ -14,6 +14,7 @@ use crate::diagnostics;
 use crate::error::{Error, exit};
 use crate::json;
 use crate::own_programs;
+use crate::person;
 use crate::project::Project;
 use crate::terminal::{Streams, visible_line};
 
@@ -67,6 +68,9 @@ struct RevokedObject<'a> {
 
 impl Trust {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+        if !self.list {
+            person::insist_anywhere("what is trusted is said by a person")?;
+        }
         let project = Project::find()?;
         let mut found = Diagnostics::new();
         let trusted = Trusted::load(&project.source, project.places.user.as_deref(), &mut found);

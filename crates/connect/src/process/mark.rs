@@ -1,7 +1,7 @@
 //! By what a process is known to be ours, also when nobody remembers having started it.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use saihai_model::{Ask, CallId};
 
@@ -47,11 +47,19 @@ pub(super) fn run_marked(run_directory: &Path, environment: &[u8]) -> bool {
     has(environment, DIRECTORY, &written(run_directory))
 }
 
-/// The turn of one of these runs that an environment, as the kernel shows it, belongs to.
-pub(super) fn turn_in(runs: &Path, environment: &[u8]) -> Option<String> {
-    let directory = value(environment, DIRECTORY)?;
-    let is_one = Path::new(&directory).parent().is_some_and(|parent| written(parent) == written(runs));
-    value(environment, TURN).filter(|_| is_one)
+/// A turn that a process was started for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Which.
+    pub call: String,
+    /// Where its run is kept, among others.
+    pub runs: PathBuf,
+}
+
+/// The turn that an environment, as the kernel shows it, belongs to.
+pub(super) fn turn_in(environment: &[u8]) -> Option<Turn> {
+    let directory = PathBuf::from(value(environment, DIRECTORY)?);
+    Some(Turn { call: value(environment, TURN)?, runs: directory.parent()?.to_owned() })
 }
 
 fn value(environment: &[u8], name: &str) -> Option<String> {
@@ -85,8 +93,8 @@ mod tests {
         check(b"", false);
         assert!(run_marked(Path::new("/p"), b"SAIHAI_RUN_DIRECTORY=/p\0X=1"));
         let environment = b"X=1\0SAIHAI_TURN=a.1.1.1\0SAIHAI_RUN_DIRECTORY=/p/.saihai/runs/r\0";
-        assert_eq!(turn_in(Path::new("/p/.saihai/runs"), environment).as_deref(), Some("a.1.1.1"));
-        assert_eq!(turn_in(Path::new("/q/.saihai/runs"), environment), None);
-        assert_eq!(turn_in(Path::new("/p/.saihai/runs"), b"X=1"), None);
+        let turn = Turn { call: "a.1.1.1".into(), runs: "/p/.saihai/runs".into() };
+        assert_eq!(turn_in(environment), Some(turn));
+        assert_eq!(turn_in(b"X=1\0SAIHAI_TURN=a.1.1.1"), None);
     }
 }

@@ -21,9 +21,10 @@ pub(crate) use family::{Family, Start, Streams};
 pub(crate) use find::find;
 pub(crate) use grace::{Grace, Plea};
 pub(crate) use mark::Mark;
+pub use mark::Turn;
 pub(crate) use pipes::{Pipes, read};
 pub(crate) use run::{Ended, Error, Heard, Program, exchange, run};
-pub use sweep::{sweep, turn_above};
+pub use sweep::{sweep, turns_above};
 pub(crate) use wait::Status;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::mark::{Mark, run_marked, turn_in};
+use super::mark::{Mark, Turn, run_marked, turn_in};
 
 /// How long processes are given to be gone once they were ended.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
@@ -36,10 +36,10 @@ pub fn sweep(run_directory: &Path) -> Vec<u32> {
     })
 }
 
-/// The turn of one of these runs for which we were started: whoever asks is then an agent, or a program of one. Those who
-/// started us are looked at as well, so that an agent hides nothing by forgetting a variable.
-pub fn turn_above(runs: &Path) -> Option<String> {
-    ourselves(&all()).into_iter().find_map(|process| turn_in(runs, &environment(process)))
+/// The turns for which we were started: whoever asks is then an agent, or a program of one. Those who started us are looked
+/// at as well, so that an agent hides nothing by forgetting a variable.
+pub fn turns_above() -> Vec<Turn> {
+    ourselves(&all()).into_iter().filter_map(|process| turn_in(&environment(process))).collect()
 }
 
 /// Ends every descendant of a process and all that carries the mark, but not the process itself. Says which could not

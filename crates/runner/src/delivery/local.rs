@@ -26,7 +26,13 @@ const SHOWN: usize = 20;
 
 impl Delivering {
     pub(super) fn worktree(&self) -> Result<Outcome, Broken> {
-        let placed = self.place(self.ours)?;
+        let placed = match self.place(self.ours)? {
+            Placed::Continued(worktree) => match self.means.repository.off_its_branch(&worktree)? {
+                Some(refusal) => Placed::Refused(refusal),
+                None => Placed::Continued(worktree),
+            },
+            placed @ (Placed::Created(_) | Placed::Recreated(_) | Placed::Refused(_)) => placed,
+        };
         // After it: git itself writes configuration for a worktree of a sparse checkout.
         let shared = self.means.repository.shared()?;
         let rescued = match &placed {
@@ -69,8 +75,13 @@ impl Delivering {
     fn gone(&self) -> Result<Outcome, Broken> {
         let Assignment { branch, base, worktree, .. } = &self.assignment;
         let tip = self.means.repository.tip(&format!("refs/heads/{branch}"))?;
-        let gone =
-            format!("the worktree `{}` is gone, and with it what was not committed", worktree.display());
+        let at = worktree.display();
+        let gone = if worktree.is_dir() {
+            let what = format!("the entry of the worktree `{at}` in `.git/worktrees` is gone");
+            format!("{what}; its files are still there: `mv {at} DIR` keeps them and makes room")
+        } else {
+            format!("the worktree `{at}` is gone, and with it what was not committed")
+        };
         Ok(if tip.is_some_and(|tip| tip != base.commit) {
             let reason = format!("{gone}; go on, and it is made again from `{branch}`, which has commits");
             Outcome::Waiting { reason }

@@ -233,10 +233,38 @@ struct Driven {
 
 impl Driven {
     fn see(&mut self, at: Moment, entry: &Entry) {
-        let begins = matches!(entry, Entry::Fact(Fact::Started(_) | Fact::Resumed(_) | Fact::Answered(_)));
+        // The one before is dead at `Reopened`, and since when nobody knows.
+        let begins = matches!(
+            entry,
+            Entry::Fact(Fact::Started(_) | Fact::Reopened | Fact::Resumed(_) | Fact::Answered(_))
+        );
         if let Some(last) = self.last.filter(|_| !begins) {
             self.time = Millis(self.time.0.saturating_add(at.since(last).0));
         }
-        self.last = Some(at);
+        // Nobody drives it until it goes on, is answered or is given up.
+        let parked = matches!(entry, Entry::Decision(Decision::Parked { .. }));
+        self.last = (!parked).then_some(at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // K-35: nobody drives a run between the death of one process and the next, nor while it is parked.
+    #[test]
+    fn only_the_time_in_which_a_run_was_driven_counts() {
+        let mut driven = Driven::default();
+        let mut see = |at: u64, entry: Entry| {
+            driven.see(Moment(at), &entry);
+            driven.time
+        };
+        let something = || Entry::Fact(Fact::Woke);
+        see(1_000, something());
+        assert_eq!(see(3_000, something()), Millis(2_000));
+        assert_eq!(see(63_000, Entry::Fact(Fact::Reopened)), Millis(2_000));
+        assert_eq!(see(64_000, something()), Millis(3_000));
+        assert_eq!(see(65_000, Entry::Decision(Decision::Parked { hold: Hold::Budget })), Millis(4_000));
+        assert_eq!(see(99_000, Entry::Fact(Fact::Cancelled { by: "me".to_owned() })), Millis(4_000));
     }
 }

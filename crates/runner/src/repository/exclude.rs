@@ -10,6 +10,9 @@ use crate::Environment;
 /// The line before ours.
 const MARK: &str = "# Made by Saihai, which never looks at these itself:";
 
+/// What we put beside the files of an agent that runs us.
+pub(super) const OWN_RULES: &str = "/.saihai/runs/\n/.saihai/batches/\n/.saihai/cache/\n";
+
 impl Repository {
     /// Has git ignore directories of ours, the user's git from now on and ours at once.
     pub fn hide(&mut self, directories: &[PathBuf]) -> Result<(), Error> {
@@ -73,7 +76,7 @@ fn add(root: &Path, common: &Path, directories: &[&Path]) -> Result<(), Error> {
         addition.push_str(&rule);
         addition.push('\n');
     }
-    let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
+    let file = regular::open_at(std::fs::OpenOptions::new().append(true).create(true), &path);
     let written = file.and_then(|mut file| file.write_all(addition.as_bytes()));
     written.map_err(Error::file("write", &path))
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Error, Item, Repository};
+use super::{Error, Item, Repository, regular};
 use crate::lock::Lock;
 use crate::{Clock, Disk};
 
@@ -38,7 +38,8 @@ impl ItemLock {
         match Lock::take_with_note(&path, run, &note, &Disk::new()) {
             Ok(lock) => Ok(Taken::Ours(Self { lock, path })),
             Err(crate::Error::Owned { owner, .. }) => {
-                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                let text = regular::read(&path).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
                 let run = text.lines().nth(1).filter(|line| !line.is_empty()).map(str::to_owned);
                 Ok(Taken::Elsewhere { process: owner, run })
             }

@@ -33,7 +33,6 @@ mod problem;
 mod push;
 mod refs;
 mod registered;
-mod regular;
 mod rescue;
 mod scratch;
 mod shared;
@@ -70,6 +69,7 @@ pub use worktree::Worktree;
 
 use crate::git;
 use crate::git::command::{Environment, output};
+use crate::regular;
 use private::Private;
 
 /// A repository that Saihai works on.
@@ -162,6 +162,17 @@ impl Repository {
             .arg(command);
         git
     }
+}
+
+/// The git directory that all worktrees share with the repository that `root` is in.
+///
+/// # Errors
+/// There is none, or git cannot be asked.
+pub fn common_directory(root: &Path, environment: &Environment) -> Result<PathBuf, Error> {
+    pipes::refuse_at(root)?;
+    let said = discover(root, environment, &["--path-format=absolute", "--git-common-dir"])?;
+    let said = PathBuf::from(said);
+    Ok(said.canonicalize().unwrap_or(said))
 }
 
 /// The directory of everything of ours in a repository.

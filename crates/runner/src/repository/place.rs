@@ -92,10 +92,23 @@ pub enum Refusal {
         branch: String,
     },
     /// Something is where the worktree would be.
-    #[error("`{}` exists and is not a worktree of ours", .path.display())]
+    #[error("`{}` exists and is not a worktree of ours; move it away to make room", .path.display())]
     Occupied {
         /// Where.
         path: PathBuf,
+    },
+    /// Its worktree was left on another branch, or on none: what is done there would be delivered for nobody.
+    #[error(
+        "the worktree `{}` is on {}, not on `{branch}`; `git -C {} switch {branch}` puts it right",
+        .path.display(), .on.as_ref().map_or("no branch".to_owned(), |on| format!("`{on}`")), .path.display()
+    )]
+    OffItsBranch {
+        /// The worktree.
+        path: PathBuf,
+        /// Its branch.
+        branch: String,
+        /// Where it is instead.
+        on: Option<String>,
     },
     /// The branch is checked out in another place.
     #[error("branch `{branch}` is checked out in `{}`", .path.display())]
@@ -143,6 +156,17 @@ impl Repository {
             None => self.create(&placing, &path).map(Placed::Created),
             Some(tip) => self.recreate(&placing, &path, &tip).map(Placed::Recreated),
         }
+    }
+
+    /// Why nothing is begun in a worktree that was found again: it was left on another branch than its own.
+    pub fn off_its_branch(&self, worktree: &Worktree) -> Result<Option<Refusal>, Error> {
+        let item = &worktree.item;
+        let on = self.branch_of(&worktree.registered)?;
+        if on.as_deref() == Some(&item.reference()) {
+            return Ok(None);
+        }
+        let on = on.map(|on| on.strip_prefix("refs/heads/").unwrap_or(&on).to_owned());
+        Ok(Some(Refusal::OffItsBranch { path: worktree.path().to_owned(), branch: item.branch(), on }))
     }
 
     /// Makes the branch of an item again where it is gone, at a commit that was on it. Whether there is one now.

@@ -7,6 +7,7 @@ use super::private::Private;
 use super::refs::Seen;
 use super::snapshot::Files;
 use super::{Error, Item, Repository, Worktree, regular};
+use crate::git::command::output;
 
 /// A ref that holds everything of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,6 +149,23 @@ impl Repository {
         Ok(private)
     }
 
+    /// Where HEAD has been: on each line the commits before and after it moved, or only the one after it.
+    fn log_of(&self, worktree: &Worktree) -> Result<Vec<u8>, Error> {
+        if !self.common.join("reftable").is_dir() {
+            return Ok(regular::read(&worktree.directory().join("logs/HEAD")).unwrap_or_default());
+        }
+        // There the log is no file. The repository's own configuration could have git check signatures with any program.
+        let mut git = self.registry("log");
+        git.args(["--walk-reflogs", "--no-show-signature", "--format=%H", "--end-of-options"]);
+        git.arg(self.head_name(&worktree.registered));
+        match output(&mut git, "log") {
+            Ok(log) => Ok(log),
+            // There is no such HEAD, so it was nowhere.
+            Err(crate::git::Error::Refused { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Commits that HEAD has been at and that no ref holds.
     fn lost_commits(
         &self,
@@ -155,7 +173,7 @@ impl Repository {
         worktree: &Worktree,
         head: &str,
     ) -> Result<Vec<String>, Error> {
-        let log = regular::read(&worktree.directory().join("logs/HEAD")).unwrap_or_default();
+        let log = self.log_of(worktree)?;
         let log = String::from_utf8_lossy(&log);
         let been = log.lines().flat_map(|line| line.split(' ').take(2));
         let is_id = |id: &&str| id.len() == head.len() && id.bytes().all(|byte| byte.is_ascii_hexdigit());

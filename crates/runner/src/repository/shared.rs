@@ -1,4 +1,4 @@
-//! What all worktrees of a repository share and agents can change: configuration, hooks, attributes.
+//! What all worktrees of a repository share and agents can change: configuration, hooks, attributes, and rules of what is ignored.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -26,10 +26,12 @@ struct Entry {
 pub struct Change {
     /// `config core.fsmonitor`, `hooks/pre-commit`, `info/attributes`
     pub name: String,
-    /// Whether git may start a program because of it: then a person decides.
+    /// Whether git may start a program because of it, or hide work from now on: then a person decides.
     pub executes: bool,
 }
 
+/// The rules of what is ignored in every worktree.
+const EXCLUDE: &str = "info/exclude";
 /// Sections whose keys start nothing.
 const INERT_SECTIONS: [&str; 14] = [
     "user.",
@@ -92,6 +94,9 @@ impl Repository {
         if let Ok(attributes) = regular::read(&self.common.join("info/attributes")) {
             shared.add("info/attributes".to_owned(), &attributes, false);
         }
+        // What it names would be committed for no issue any more. None says the same as an empty one.
+        let exclude = regular::read(&self.common.join(EXCLUDE)).unwrap_or_default();
+        shared.add(EXCLUDE.to_owned(), &exclude, true);
         Ok(shared)
     }
 
@@ -126,7 +131,9 @@ impl Repository {
 impl Shared {
     /// What is not as it was.
     pub fn changes(&self, later: &Self) -> Vec<Change> {
-        let names = self.0.keys().chain(later.0.keys().filter(|name| !self.0.contains_key(*name)));
+        let is_new = |name: &&String| !self.0.contains_key(*name);
+        // It is always written down, but for what was begun before it was looked at.
+        let names = self.0.keys().chain(later.0.keys().filter(is_new).filter(|name| *name != EXCLUDE));
         let differs = names
             .filter(|name| self.0.get(*name) != later.0.get(*name))
             .filter(|name| !is_worktree(name) && !self.is_of_a_worktree(later, name));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::copied::Copied;
+use super::exclude::OWN_RULES;
 use super::momentary::{Kind, Momentary};
 use super::private::Private;
 use super::{Error, Repository, Worktree, lists};
@@ -109,12 +110,15 @@ impl Repository {
         Ok(lists::join(ignored.into_iter().filter(|path| !may_go.contains(*path))))
     }
 
-    /// Which paths the rules of a commit ignore.
+    /// Which paths the rules of a commit ignore, or are our own.
     fn ignored_by(&self, commit: &str, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
         let scratch = Momentary::make(self, Kind::Git)?;
         let files = scratch.path().join("files");
         std::fs::create_dir(&files).map_err(Error::file("make", &files))?;
         let private = Private::make(self, Some(&files))?;
+        // Rules that stand elsewhere were no agent's when this call began; whose they were before that nobody knows.
+        private.write("info/exclude", OWN_RULES.as_bytes())?;
+        private.write("own-exclude", b"")?;
         private.run("read-tree", [commit])?;
         let tracked = private.run("ls-files", ["-z"])?;
         let is_rules = |path: &&[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");

@@ -183,8 +183,11 @@ impl Runs {
             let entry = entry.map_err(Error::io("read", &self.directory))?;
             let Ok(id) = entry.file_name().into_string() else { continue };
             let journal = entry.path().join("journal.ndjson");
-            if !journal.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
-                continue;
+            // What stands in the place of one, such as a pipe, hides what was there: it counts, and cannot be read.
+            match journal.symlink_metadata() {
+                Err(_) => continue,
+                Ok(metadata) if metadata.is_file() && metadata.len() == 0 => continue,
+                Ok(_) => {}
             }
             let first = Reader::open(&journal).and_then(|mut reader| reader.next_records());
             let unborn = matches!(first, Ok(None));

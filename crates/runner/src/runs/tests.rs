@@ -126,6 +126,25 @@ async fn runs_say_how_they_stand_and_a_damaged_one_hides_no_other() {
     );
 }
 
+// I-71: a run whose journal somebody hid is still one, and nobody waits for the other end of a pipe.
+#[tokio::test(start_paused = true)]
+async fn a_pipe_in_the_place_of_a_journal_is_a_run_that_cannot_be_read() {
+    let project = Project::new();
+    let driver = project.start(plan_and_review(), script(&["a plan", "fine [STEP:0]"])).unwrap();
+    drive(driver, Going::default()).await.0.unwrap();
+    let pipe = |path: std::path::PathBuf| {
+        std::fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    };
+    pipe(project.last().path().join("lock"));
+    assert_eq!(states(&project.runs()), ["20260206-085600-make-it-so completed complete"]);
+    pipe(project.last().journal());
+    let listed = project.runs().list().unwrap();
+    let why = listed[0].summary.as_ref().unwrap_err().to_string();
+    assert!(why.ends_with("journal.ndjson`: it is not a file"), "{why}");
+    assert_eq!(project.runs().named("-make-it-so").unwrap().len(), 1);
+}
+
 // K-21
 #[tokio::test(start_paused = true)]
 async fn a_run_whose_process_died_is_interrupted() {

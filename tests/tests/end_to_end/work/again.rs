@@ -13,6 +13,7 @@ const SEEDS: u64 = 50;
 /// A crash somewhere in the work on an issue of a forge, then the same call until it is done: everything happened once.
 fn crashes(suite: u64) {
     let scene = Scene::new(&writes("f"), |state| {
+        state.closes = true;
         for number in 1..=SEEDS + 1 {
             state.issue(number, &format!("Issue {number}"), &["saihai"]);
         }

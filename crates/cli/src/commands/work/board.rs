@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use saihai_model::{Cost, IssueNumber, Millis, Moment};
 
-use super::item::Seen;
+use super::seen::Seen;
 use crate::terminal::{Table, cut, visible_line};
 use crate::time;
 
@@ -69,7 +69,7 @@ impl Board {
             Seen::Waiting(Some(until)) => {
                 row.state = format!("waits until {}", time::local_until(*until, time::now()));
             }
-            Seen::Waiting(None) | Seen::FirstTurn | Seen::Warning(_) => {}
+            Seen::Waiting(None) | Seen::FirstTurn | Seen::Exhausted(..) | Seen::Warning(_) => {}
         }
     }
 

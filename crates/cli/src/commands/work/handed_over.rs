@@ -1,14 +1,17 @@
 //! What the forge knows of the work on an issue that no journal here knows of.
 
+use saihai::delivery::{Came, Past};
 use saihai_config::ForgeKind;
 use saihai_connect::forge::{
     ForgeError, PullRequest, PullRequestStanding, PullRequestState, is_marked, standing,
 };
 use saihai_model::{Issue, WorkOutcome};
 
-use super::ground::Ground;
+use super::ground::{Ground, refused_by_forge};
+use super::item::Job;
 use super::over::Over;
 use super::selection::patiently;
+use crate::error::Error;
 
 /// The last pull request that Saihai made for an issue, from whichever clone: those of a CI keep no journals.
 pub(super) async fn pull_request(
@@ -52,8 +55,29 @@ pub(super) fn told(found: &PullRequest, branch: String) -> Over {
     let (outcome, why) = match found.state {
         PullRequestState::Open => (WorkOutcome::PrCreated, String::new()),
         PullRequestState::Merged => (WorkOutcome::Merged, String::new()),
-        PullRequestState::Closed => (WorkOutcome::Waiting, format!("closed by a person: {}", found.address)),
+        PullRequestState::Closed => (WorkOutcome::Waiting, closed_by_a_person(found)),
     };
     let opened = Some(Opened { address: found.address.clone(), branch });
     Over { acted: false, opened, ..Over::told(outcome, why) }
+}
+
+impl Job {
+    /// What came of a run, unless a person has closed its pull request since (I-53).
+    pub(super) async fn closed_since(&self, past: &Past, came: Came) -> Result<Came, Error> {
+        let is_open = came.outcome == WorkOutcome::PrCreated && past.assignment.forge.is_some();
+        let github = self.ground.github().map_err(|error| refused_by_forge(&error))?;
+        let Some(github) = github.filter(|_| is_open) else { return Ok(came) };
+        let all = patiently(|| github.pull_requests_of(&past.assignment.branch)).await;
+        let stands = all.and_then(|all| standing(all, &past.assignment.base.branch));
+        Ok(match stands.map_err(|error| refused_by_forge(&error))? {
+            PullRequestStanding::ClosedByPerson(found) => {
+                Came { outcome: WorkOutcome::Waiting, reason: Some(closed_by_a_person(&found)) }
+            }
+            PullRequestStanding::None | PullRequestStanding::Open(_) | PullRequestStanding::Merged(_) => came,
+        })
+    }
+}
+
+fn closed_by_a_person(found: &PullRequest) -> String {
+    format!("closed by a person: {}", found.address)
 }

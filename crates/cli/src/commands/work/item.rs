@@ -13,21 +13,19 @@ use saihai_config::issues::task;
 use saihai_config::{CleanUp, Comments, ForgeKind};
 use saihai_connect::Surroundings;
 use saihai_connect::forge::Github;
-use saihai_model::{
-    Budget, Cost, Decision, Entry, Fact, Issue, IssueNumber, IssueSource, Millis, WorkOutcome, Workflow,
-};
+use saihai_model::{Budget, Cost, Issue, IssueNumber, IssueSource, Millis, WorkOutcome, Workflow};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::again::{can_be_adopted, can_be_retried, goes_on};
 use super::definition::Ready;
 use super::ground::{Ground, refused_by_forge};
 use super::over::Over;
+use super::seen::{Hearing, Seen};
 use super::selection::patiently;
 use crate::driving::block_on;
 use crate::error::{Error, Refusal, exit};
 use crate::issue::Tracker;
 use crate::outside;
-use crate::terminal::visible_line;
 
 /// What is to be done with an issue now.
 pub(super) struct Job {
@@ -67,15 +65,6 @@ pub(super) enum Told {
     Over { number: IssueNumber, over: Box<Over> },
     /// Issues were listed again.
     Listed(Box<Result<super::selection::Listing, super::selection::Unlisted>>),
-}
-
-/// What has happened.
-pub(super) enum Seen {
-    Stage(String),
-    FirstTurn,
-    Turn(Cost),
-    Waiting(Option<saihai_model::Moment>),
-    Warning(String),
 }
 
 /// Works on an issue to its end or its next pause; what came of it is told.
@@ -156,6 +145,7 @@ impl Job {
             }
             Some(past) if !self.begins_again(&past) && !self.merges(&past) => {
                 let came = past.came().unwrap_or(Came { outcome: WorkOutcome::Waiting, reason: None });
+                let came = self.closed_since(&past, came).await?;
                 return Ok(Over { past: Some(past), acted: false, ..Over::came(came) });
             }
             Some(_) | None if self.is_stopped() => return Ok(Over::stopped()),
@@ -301,9 +291,9 @@ impl Job {
         let say = |told| tell.send(told).unwrap_or(());
         say(Told::Begun { number, run: directory.id().to_owned(), control: driver.control() });
         let going = Going { stay_at_gates: false, auto: self.ready.auto, when_told: true };
-        let mut asked = false;
+        let mut hearing = Hearing::default();
         let mut observer = |observed: Observed<'_>| {
-            for seen in seen(&observed, &mut asked) {
+            for seen in hearing.hear(&observed) {
                 say(Told::Seen { number, seen });
             }
         };
@@ -391,30 +381,4 @@ pub(super) fn source_of(issue: &Issue) -> saihai::repository::Source {
 
 fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
-}
-
-/// What of all that happens in a run is of interest beside its table.
-fn seen(observed: &Observed<'_>, asked: &mut bool) -> Vec<Seen> {
-    match observed {
-        Observed::Recorded(record) => match &record.entry {
-            Entry::Decision(Decision::Entered { stage, .. }) => vec![Seen::Stage(stage.to_string())],
-            Entry::Fact(Fact::Asked { .. }) if !*asked => {
-                *asked = true;
-                vec![Seen::FirstTurn]
-            }
-            Entry::Fact(Fact::Replied(reply)) => {
-                let (usd, tokens) = (reply.cost.unwrap_or_default(), reply.usage.tokens());
-                vec![Seen::Turn(Cost { usd, tokens, turns: 1 })]
-            }
-            Entry::Fact(Fact::Failed(failed)) => {
-                let (usd, tokens) = (failed.cost.unwrap_or_default(), failed.usage.tokens());
-                vec![Seen::Turn(Cost { usd, tokens, turns: 0 })]
-            }
-            Entry::Fact(Fact::Woke) => vec![Seen::Waiting(None)],
-            Entry::Fact(_) | Entry::Decision(_) => Vec::new(),
-        },
-        Observed::Waiting { until } => vec![Seen::Waiting(Some(*until))],
-        Observed::Warning(warning) => vec![Seen::Warning(visible_line(&warning.to_string()).into_owned())],
-        Observed::Progress { .. } | Observed::Gate { .. } => Vec::new(),
-    }
 }

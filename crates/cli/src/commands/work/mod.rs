@@ -23,8 +23,10 @@ mod merging;
 pub(crate) mod one;
 mod origins;
 mod over;
+mod overtaken;
 mod plan;
 mod result;
+mod seen;
 mod selection;
 mod summary_file;
 
@@ -43,7 +45,7 @@ use crate::driving::block_on;
 use crate::error::{Error, exit};
 use crate::project::Project;
 use crate::terminal::Streams;
-use crate::{diagnostics, values};
+use crate::{diagnostics, person, values};
 use batch::Batch;
 use ground::Ground;
 use plan::Planned;
@@ -184,6 +186,9 @@ fn every(text: &str) -> Result<Millis, String> {
 impl Work {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
+        if !self.list {
+            person::insist(&project, "`saihai work` is called by a person")?;
+        }
         let settings = project.settings(self.flags.trust_project, streams)?;
         if self.clean {
             let wanted = self.issues.as_ref().map(|Numbers(numbers)| numbers.as_slice());

@@ -9,16 +9,14 @@ use saihai::delivery::Past;
 use saihai::repository::Landed;
 use saihai_config::issues::{load_folder, mentioned};
 use saihai_config::{Diagnostics, ForgeKind};
-use saihai_connect::forge::{
-    ForgeError, Github, ProjectName, PullRequestStanding, PullRequestState, SkippedItem, standing,
-};
+use saihai_connect::forge::{ForgeError, Github, ProjectName, PullRequestState, SkippedItem};
 use saihai_engine::work::{Dependencies, Impossible, Item, Known, Order, Plan, order};
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, WorkOutcome};
 
 use super::base::BaseChoice;
 use super::ground::{Ground, refused_by_forge, refused_by_git};
 use super::item::as_item;
-use super::{handed_over, merged};
+use super::{handed_over, merged, overtaken};
 use crate::error::Error;
 use crate::terminal::visible_line;
 
@@ -94,7 +92,10 @@ impl Selection {
                 Origin::Github(Box::new(github), about.home)
             }
         };
-        let selected = self.selected(&source, &mut listing).await?;
+        let mut selected = self.selected(&source, &mut listing).await?;
+        if let (Origin::Github(github, _), None, None) = (&source, &self.numbers, &self.project) {
+            selected.extend(overtaken::closed(ground, github, &self.labels, &selected).await?);
+        }
         let resolving = &self.resolving;
         let asked = selected.iter().map(|issue| issue.number).collect();
         let retries = self.retries;
@@ -307,11 +308,17 @@ impl Looking<'_> {
 
     /// Whether it is done, and how (I-29).
     async fn done(&mut self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
+        let past = self.ground.past(issue);
         if issue.state == IssueState::Closed {
-            return Ok(Some(WorkOutcome::Closed));
+            let last = past.unwrap_or_default().into_iter().find(|past| past.delivers);
+            let goes_on = match last {
+                Some(past) => self.is_overtaken(issue, &past).await?,
+                None => false,
+            };
+            return Ok((!goes_on).then_some(WorkOutcome::Closed));
         }
         // What cannot be read shows nothing done; whoever works on the issue says so.
-        let Ok(past) = self.ground.past(issue) else { return Ok(None) };
+        let Ok(past) = past else { return Ok(None) };
         let Some(past) = past.into_iter().find(|past| past.delivers) else {
             if self.has_landed(issue)? {
                 return Ok(Some(WorkOutcome::Merged));
@@ -327,7 +334,10 @@ impl Looking<'_> {
         self.listing.delivered.extend(merged::waits(&past).map(|place| (issue.number, place)));
         match past.came().map(|came| came.outcome) {
             Some(done @ (WorkOutcome::Merged | WorkOutcome::NoChanges)) => Ok(Some(done)),
-            Some(WorkOutcome::PrCreated | WorkOutcome::Waiting) => self.merged_there(&past).await,
+            Some(WorkOutcome::Waiting) if self.is_overtaken(issue, &past).await? => Ok(None),
+            Some(WorkOutcome::PrCreated | WorkOutcome::Waiting) => {
+                Ok(overtaken::is_merged(self.ground, &past).await?.then_some(WorkOutcome::Merged))
+            }
             Some(WorkOutcome::BranchReady) => self.merged_here(&past),
             Some(
                 WorkOutcome::Declined
@@ -349,6 +359,11 @@ impl Looking<'_> {
         }
     }
 
+    /// Whether its run is to be brought to its end now: for those who depend on it, it is done already.
+    async fn is_overtaken(&self, issue: &Issue, past: &Past) -> Result<bool, Unlisted> {
+        Ok(self.asked.contains(&issue.number) && overtaken::is_overtaken(self.ground, past).await?)
+    }
+
     /// Whether a merge of ours has brought it into its base, though no journal here knows of that (I-70).
     fn has_landed(&mut self, issue: &Issue) -> Result<bool, Unlisted> {
         // Where nothing says what it goes to, nothing begins either, and that is said by whoever plans.
@@ -364,17 +379,6 @@ impl Looking<'_> {
             }
         };
         Ok(landed.holds(&as_item(issue, &self.ground.work.branch_prefix)))
-    }
-
-    /// Whether somebody has merged its pull request meanwhile.
-    async fn merged_there(&self, past: &Past) -> Result<Option<WorkOutcome>, Unlisted> {
-        if self.ground.forge != ForgeKind::Github {
-            return Ok(None);
-        }
-        let Some(github) = self.ground.github()? else { return Ok(None) };
-        let all = patiently(|| github.pull_requests_of(&past.assignment.branch)).await?;
-        let stands = standing(all, &past.assignment.base.branch)?;
-        Ok(matches!(stands, PullRequestStanding::Merged(_)).then_some(WorkOutcome::Merged))
     }
 
     /// Whether somebody has merged its branch meanwhile.

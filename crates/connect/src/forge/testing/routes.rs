@@ -245,6 +245,9 @@ fn merge(state: &mut ForgeState, body: &Value, number: &str) -> Answer {
     }
     let merged = state.merge_in_git(&kept.base, &head).unwrap_or_else(|| format!("merge-of-{head}"));
     let is_merged = KeptPullRequest { merged: true, closed: true, commit: head, ..kept };
+    if state.closes {
+        state.close_named_in(&is_merged.body);
+    }
     state.pull_requests.insert(number, is_merged);
     Answer::json(200, &json!({"merged": true, "sha": merged}))
 }

@@ -39,6 +39,8 @@ pub struct ForgeState {
     pub guarded: bool,
     /// Such a check has not ended yet.
     pub pending: bool,
+    /// Whether a merge closes the issues that its pull request says it closes, as on GitHub itself.
+    pub closes: bool,
     /// Whether new pull requests can be merged, as far as the forge knows.
     pub mergeable: Option<bool>,
 }
@@ -136,6 +138,7 @@ impl Default for ForgeState {
             comments: 0,
             forbidden_method: None,
             pending: false,
+            closes: false,
             mergeable: Some(true),
             git: None,
             all_green: false,
@@ -175,6 +178,16 @@ impl ForgeState {
         };
         self.pull_requests.insert(number, kept);
         self.pull_requests.get_mut(&number).expect("it was just put there")
+    }
+
+    /// Closes what a text says it closes.
+    pub fn close_named_in(&mut self, text: &str) {
+        let named = text.lines().filter_map(|line| line.strip_prefix("Closes #")?.parse::<u64>().ok());
+        for number in named {
+            if let Some(issue) = self.issues.get_mut(&number) {
+                issue.closed = true;
+            }
+        }
     }
 
     /// What a branch points to.

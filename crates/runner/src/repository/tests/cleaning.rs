@@ -106,6 +106,39 @@ fn what_an_agent_hid_by_rules_of_its_own_is_rescued_and_what_the_base_ignores_is
     ");
 }
 
+// I-65: an agent of an earlier call may have written the rules that stand outside the commit.
+#[test]
+fn what_only_rules_outside_the_base_hide_is_rescued_and_what_is_ours_is_not() {
+    let scene = Scene::new();
+    let own = fs::read_to_string(scene.beside("home/.gitconfig")).unwrap();
+    scene.write("home/.gitconfig", &format!("{own}[core]\n\texcludesFile = ~/own-rules\n"));
+    scene.write("home/own-rules", "*.own\n");
+    scene.write("repository/.git/info/exclude", "docs/plan.md\n/.saihai/runs/\n");
+    let work = Work::on(scene);
+    work.write("docs/plan.md", "paid for\n").write("x.own", "x\n").write(".saihai/runs/x/y", "ours\n");
+    assert_eq!(work.finalize(), Finalized::NoChanges);
+    assert_eq!(work.rescued(":docs/plan.md"), "paid for");
+    let listed = work.scene.git(&["ls-tree", "-r", "--name-only", "refs/saihai/rescue/issue-7/1"]);
+    assert_eq!(listed, "a.txt\ndocs/plan.md\nx.own");
+    // Ours alone is nothing that could be lost.
+    let nested = Work::new();
+    nested.write(".saihai/runs/x/y", "ours\n").write(".saihai/runs/.gitignore", "*\n");
+    assert_eq!(nested.clean_up(Some("refs/heads/main")), GONE);
+}
+
+// Where refs are kept in tables, so is the log of where HEAD has been.
+#[test]
+fn commits_that_no_branch_holds_are_rescued_also_where_refs_are_in_tables() {
+    let scene = Scene::new();
+    fs::remove_dir_all(scene.beside("repository/.git")).unwrap();
+    scene.git(&["init", "--quiet", "--initial-branch=main", "--ref-format=reftable"]);
+    scene.made.commit("first");
+    let work = Work::on(scene);
+    work.write("a.txt", "dropped\n").git(&["commit", "--quiet", "--all", "-m", "dropped"]);
+    work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    assert_eq!(work.rescued("^2:a.txt"), "dropped");
+}
+
 #[test]
 fn each_rescue_has_a_number_of_its_own() {
     let work = Work::new();

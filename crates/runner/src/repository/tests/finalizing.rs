@@ -415,6 +415,7 @@ fn a_change_of_what_all_worktrees_share_is_seen() {
     work.git(&["config", "extensions.worktreeConfig", "true"]);
     work.git(&["config", "--worktree", "alias.x", "!evil"]);
     work.scene.write("repository/.git/info/attributes", "* filter=x\n");
+    work.scene.write("repository/.git/info/exclude", "docs\n");
     work.scene.write("repository/.git/hooks/pre-commit", "#!/bin/sh\n");
     let asleep = before.changes(&work.repository.shared().unwrap());
     let hook = work.scene.beside("repository/.git/hooks/pre-commit");
@@ -430,6 +431,7 @@ fn a_change_of_what_all_worktrees_share_is_seen() {
     config user.name: false
     hooks/pre-commit: true
     info/attributes: false
+    info/exclude: true
     worktrees/issue-7/config.worktree alias.x: true
     ");
     let hook =
@@ -439,6 +441,11 @@ fn a_change_of_what_all_worktrees_share_is_seen() {
     let kept = serde_json::to_string(&before).unwrap();
     assert!(!kept.contains("T</"), "{kept}");
     assert_eq!(serde_json::from_str::<Shared>(&kept).unwrap(), before);
+    // Where it was begun before rules were looked at, nothing is said of them.
+    let mut older: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    older.as_object_mut().unwrap().remove("info/exclude").unwrap();
+    let older: Shared = serde_json::from_value(older).unwrap();
+    assert_eq!(older.changes(&before), []);
 }
 
 // I-38: with `--jobs` worktrees of other issues come and go meanwhile.

@@ -72,22 +72,22 @@ fn whatever_is_where_the_worktree_would_be_stays() {
     let scene = Scene::new();
     let path = scene.made.root().join(".worktrees/issue-7");
     write(&path.join("file"), "mine");
-    insta::assert_snapshot!(refusal(&scene, Ours::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours");
+    insta::assert_snapshot!(refusal(&scene, Ours::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours; move it away to make room");
     assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "mine");
     fs::remove_dir_all(&path).unwrap();
 
     write(&path, "a file");
-    insta::assert_snapshot!(refusal(&scene, Ours::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours");
+    insta::assert_snapshot!(refusal(&scene, Ours::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours; move it away to make room");
     assert_eq!(fs::read_to_string(&path).unwrap(), "a file");
     fs::remove_file(&path).unwrap();
 
     symlink(scene.beside("home"), &path).unwrap();
-    insta::assert_snapshot!(refusal(&scene, Ours::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours");
+    insta::assert_snapshot!(refusal(&scene, Ours::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours; move it away to make room");
     assert!(path.is_symlink());
     fs::remove_file(&path).unwrap();
 
     scene.git(&["worktree", "add", "--quiet", "-b", "mine", ".worktrees/issue-7"]);
-    insta::assert_snapshot!(refusal(&scene, Ours::ByTrailers), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours");
+    insta::assert_snapshot!(refusal(&scene, Ours::ByTrailers), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours; move it away to make room");
     assert_eq!(git(&path, &["branch", "--show-current"]), "mine");
     assert_eq!(scene.git(&["branch", "--list", "feature/*"]), "");
 }
@@ -343,4 +343,23 @@ fn twenty_worktrees_at_once_are_all_made_twenty_times() {
         assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 21);
         assert_eq!(scene.git(&["branch", "--list", "feature/*"]).lines().count(), 20);
     }
+}
+
+// I-47: what is begun there would be paid for and delivered for nobody.
+#[test]
+fn a_worktree_that_was_left_on_another_branch_says_so_and_how_to_put_it_right() {
+    let work = Work::new();
+    let off = || {
+        let refusal = work.repository.off_its_branch(&work.worktree).unwrap();
+        let root = work.scene.made.root().display().to_string();
+        refusal.map(|refusal| refusal.to_string().replace(&root, "ROOT"))
+    };
+    assert_eq!(off(), None);
+    work.git(&["switch", "--quiet", "--create", "mine"]);
+    insta::assert_snapshot!(off().unwrap(), @"the worktree `ROOT/.worktrees/issue-7` is on `mine`, not on `feature/issue-7`; `git -C ROOT/.worktrees/issue-7 switch feature/issue-7` puts it right");
+    work.git(&["switch", "--quiet", "--detach"]);
+    insta::assert_snapshot!(off().unwrap(), @"the worktree `ROOT/.worktrees/issue-7` is on no branch, not on `feature/issue-7`; `git -C ROOT/.worktrees/issue-7 switch feature/issue-7` puts it right");
+    // As it says.
+    work.git(&["switch", "--quiet", "feature/issue-7"]);
+    assert_eq!(off(), None);
 }

@@ -12,9 +12,10 @@ use saihai_model::{
 
 use super::Batch;
 use crate::commands::work::answer::Question;
-use crate::commands::work::item::{Seen, Told};
+use crate::commands::work::item::Told;
 use crate::commands::work::over::Over;
 use crate::commands::work::result::{self, ItemResult};
+use crate::commands::work::seen::Seen;
 use crate::commands::work::summary_file::show_in_actions;
 use crate::error::{Error, exit};
 use crate::terminal::visible_line;
@@ -59,6 +60,10 @@ impl Batch<'_> {
                     };
                 });
                 self.standings.insert(number, Standing::Parked { until: Some(*until) });
+            }
+            // Whoever begins now would only be refused as well (I-45).
+            Seen::Exhausted(provider, until) => {
+                self.paused.insert(provider.clone(), *until);
             }
             Seen::Waiting(None) => {
                 self.standings.insert(number, Standing::Running);

@@ -1,0 +1,69 @@
+//! Runs whose pull request was merged before they had come to their end: their process died in the middle of it, or a person was
+//! faster. The merge has closed the issue as well, yet comment, labels and worktree are still to be seen to (I-70, I-72).
+
+use saihai::delivery::Past;
+use saihai_config::ForgeKind;
+use saihai_connect::forge::{ForgeError, Github, PullRequestStanding, standing};
+use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, WorkOutcome};
+
+use super::ground::{Ground, refused_by_git};
+use super::selection::{Unlisted, patiently};
+use crate::error::Error;
+
+/// Whether a run is one of these. Nothing is asked of agents any more when it goes on.
+pub(super) async fn is_overtaken(ground: &Ground, past: &Past) -> Result<bool, Unlisted> {
+    let came = past.came().map(|came| came.outcome);
+    let goes_on =
+        matches!(came, None | Some(WorkOutcome::Waiting | WorkOutcome::Unknown | WorkOutcome::Provider));
+    let at_gate = past.state.reason() == Some("person");
+    if past.finished && goes_on && !at_gate { is_merged(ground, past).await } else { Ok(false) }
+}
+
+/// Whether the pull request of a run is merged, whoever did it.
+pub(super) async fn is_merged(ground: &Ground, past: &Past) -> Result<bool, Unlisted> {
+    if ground.forge != ForgeKind::Github {
+        return Ok(false);
+    }
+    let Some(github) = ground.github()? else { return Ok(false) };
+    let all = patiently(|| github.pull_requests_of(&past.assignment.branch)).await?;
+    Ok(matches!(standing(all, &past.assignment.base.branch)?, PullRequestStanding::Merged(_)))
+}
+
+/// Closed issues of such runs, which no list of open ones has. They are known by their worktrees, which are still there.
+pub(super) async fn closed(
+    ground: &Ground,
+    github: &Github,
+    labels: &[String],
+    listed: &[Issue],
+) -> Result<Vec<Issue>, Unlisted> {
+    let mut found = Vec::new();
+    for number in worked_on(ground)? {
+        if listed.iter().any(|issue| issue.number == number) {
+            continue;
+        }
+        let runs = Past::of(&ground.runs(), IssueSource::Github, number, ground.home());
+        let runs: Result<Vec<Past>, _> = runs.map_err(Error::from)?.into_iter().collect();
+        // One that cannot be read shows nothing.
+        let last = runs.unwrap_or_default().into_iter().find(|past| past.delivers);
+        let Some(past) = last else { continue };
+        if !is_overtaken(ground, &past).await? {
+            continue;
+        }
+        match patiently(|| github.issue(number)).await {
+            Ok(issue) => {
+                let is_meant = labels.iter().all(|label| issue.labels.contains(label));
+                found.extend(Some(issue).filter(|issue| is_meant && issue.state == IssueState::Closed));
+            }
+            Err(ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(found)
+}
+
+/// The issues that worktrees are called after.
+fn worked_on(ground: &Ground) -> Result<Vec<IssueNumber>, Error> {
+    let linked = ground.repository.linked().map_err(refused_by_git)?;
+    let names = linked.iter().filter_map(|path| path.file_name()?.to_str()?.strip_prefix("issue-"));
+    Ok(names.filter_map(IssueNumber::parse).collect())
+}

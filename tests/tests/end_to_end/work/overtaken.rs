@@ -1,0 +1,74 @@
+//! Pull requests that a person, or the forge, has brought to their end before our run had.
+
+use super::github::Scene;
+use super::{outcomes, writes};
+
+/// A run that waits for a review, and whose pull request a person has merged or closed since.
+fn waits(guarded: bool) -> Scene {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        (state.guarded, state.closes) = (guarded, true);
+        state.issue(7, "Login fails", &["saihai"]);
+    });
+    let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(6);
+    assert_eq!(outcomes(&outcome), ["#7 waiting"], "{outcome}");
+    scene
+}
+
+// I-70, I-72: the merge has closed the issue, and all that comes after it is still to be done, by whatever call.
+#[test]
+fn a_run_whose_pull_request_a_person_merged_is_brought_to_its_end() {
+    for call in [&["--issues", "7"][..], &["--label", "saihai"], &["--issues", "7", "--merge"]] {
+        let scene = waits(true);
+        scene.server.change(|state| {
+            let request = state.pull_requests.get_mut(&8).expect("it");
+            (request.merged, request.closed) = (true, true);
+            let body = request.body.clone();
+            state.close_named_in(&body);
+            assert!(state.issues[&7].closed);
+        });
+        let outcome = scene.work(call).exits(0);
+        assert_eq!(outcomes(&outcome), ["#7 merged"], "{outcome}");
+        let state = scene.server.state();
+        assert_eq!(state.issues[&7].comments.len(), 1, "{outcome}");
+        assert_eq!(state.issues[&7].labels, ["saihai", "saihai:completed", "saihai:merged"]);
+        assert!(!scene.project.root().join(".worktrees/issue-7").exists(), "{outcome}");
+        assert_eq!(scene.project.journal().facts("replied").count(), 1);
+        // And once it is over, there is nothing more to do.
+        let after = scene.work(&["--label", "saihai"]).exits(0);
+        assert!(after.stderr.contains("nothing to do"), "{after}");
+    }
+}
+
+// What a person closed without merging it is not gone on with.
+#[test]
+fn an_issue_that_a_person_closed_stays_closed() {
+    let scene = waits(true);
+    scene.server.change(|state| {
+        state.issues.get_mut(&7).expect("it").closed = true;
+        state.pull_requests.get_mut(&8).expect("it").closed = true;
+    });
+    assert_eq!(outcomes(&scene.work(&["--issues", "7"]).exits(0)), ["#7 closed"]);
+    let listed = scene.work(&["--label", "saihai"]).exits(0);
+    assert!(listed.stderr.contains("nothing to do"), "{listed}");
+}
+
+// I-53, case 32: also where the same clone asks again, and with the same words as anywhere else.
+#[test]
+fn a_pull_request_that_a_person_closed_is_waited_for_by_the_call_that_opened_it() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(7, "Login fails", &["saihai"]);
+    });
+    let call = |code: u8| scene.work(&["--label", "saihai"]).exits(code.into());
+    assert_eq!(outcomes(&call(0)), ["#7 pr-created"]);
+    let close = |closed: bool| {
+        scene.server.change(|state| state.pull_requests.get_mut(&8).expect("it").closed = closed);
+    };
+    close(true);
+    let outcome = call(6);
+    assert_eq!(outcomes(&outcome), ["#7 waiting"], "{outcome}");
+    let why = "closed by a person: https://github.com/me/tool/pull/8";
+    assert!(outcome.stdout.contains(why) && !outcome.stdout.contains("all done"), "{outcome}");
+    assert_eq!(scene.server.state().pull_requests.len(), 1);
+    close(false);
+    assert_eq!(outcomes(&call(0)), ["#7 pr-created"]);
+}
