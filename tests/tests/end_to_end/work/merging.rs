@@ -1,5 +1,7 @@
 //! Merging what was handed over before anybody wanted it merged.
 
+use std::time::Duration;
+
 use saihai_connect::forge::testing::ForgeState;
 use saihai_tests::{At, Fault, Journal, Project};
 
@@ -238,7 +240,8 @@ fn a_later_merge_happens_once_wherever_it_crashes() {
         }
     });
     scene.project.write("script.yaml", "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, 'basename $PWD > $(basename $PWD)']}]}\n");
-    scene.work(&ONE).exits(0);
+    // So many issues take their time on a busy machine.
+    scene.call(&ONE).patience(Duration::from_secs(300)).run().exits(0);
     let log = scene.project.home().join("operations.log");
     let last = (SEEDS + 1).to_string();
     scene.call(&["--issues", &last, "--merge"]).fault(&Fault::note(&log)).run().exits(0);
