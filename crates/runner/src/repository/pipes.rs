@@ -17,12 +17,18 @@ impl Repository {
     pub(super) fn refuse_pipes(&self, files: Option<&Path>) -> Result<(), Error> {
         let mut pipes = in_repository(&self.common);
         if let Some(files) = files {
-            walk(
-                files,
-                |path| path.file_name().is_some_and(|name| RULES.iter().any(|rules| name == *rules)),
-                &mut pipes,
-            );
+            walk(files, |_| true, is_rules, &mut pipes);
         }
+        refuse(pipes)
+    }
+
+    /// Makes sure that git waits for no pipe among the files of the user's checkout. What lies in other repositories there, worktrees
+    /// among them, git does not read for it.
+    pub(super) fn refuse_pipes_in_checkout(&self) -> Result<(), Error> {
+        let mut pipes = Vec::new();
+        let is_ours =
+            |inner: &Path| !inner.ends_with(".git") && inner.join(".git").symlink_metadata().is_err();
+        walk(&self.root, is_ours, is_rules, &mut pipes);
         refuse(pipes)
     }
 }
@@ -57,24 +63,35 @@ fn in_repository(common: &Path) -> Vec<PathBuf> {
         pipes.extend(entries.map(|entry| entry.path()).filter(|path| is_pipe(path)));
     }
     for directory in DEEP {
-        walk(&common.join(directory), |_| true, &mut pipes);
+        walk(&common.join(directory), |_| true, |_| true, &mut pipes);
     }
     pipes
 }
 
 /// Looks through a directory and all below it. Links are not gone through: git does not either.
-fn walk(top: &Path, counts: impl Fn(&Path) -> bool, pipes: &mut Vec<PathBuf>) {
+fn walk(
+    top: &Path,
+    enters: impl Fn(&Path) -> bool,
+    counts: impl Fn(&Path) -> bool,
+    pipes: &mut Vec<PathBuf>,
+) {
     let mut directories = vec![top.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             let (path, kind) = (entry.path(), entry.file_type());
             if kind.is_ok_and(|kind| kind.is_dir()) {
-                directories.push(path);
+                if enters(&path) {
+                    directories.push(path);
+                }
             } else if counts(&path) && is_pipe(&path) {
                 pipes.push(path);
             }
         }
     }
+}
+
+fn is_rules(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| RULES.iter().any(|rules| name == *rules))
 }
 
 /// Whether it is a pipe, or leads to one.

@@ -24,6 +24,7 @@ impl Repository {
         if sizes.is_empty() {
             return Ok(None);
         }
+        self.refuse_pipes_in_checkout()?;
         let private = Private::make(self, Some(&self.root))?;
         private.run("read-tree", [base])?;
         // What lies in a directory that is ignored as a whole comes from tools, and there may be any number of it.

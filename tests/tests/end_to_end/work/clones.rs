@@ -54,7 +54,22 @@ fn an_open_pull_request_of_another_clone_is_not_paid_for_again() {
     scene.server.change(|state| state.pull_requests.get_mut(&8).expect("it").closed = true);
     let closed = scene.work(&ONE).exits(6);
     assert!(closed.stdout.contains("closed by a person"), "{closed}");
+    let retried = scene.work(&[&ONE[..], &["--retry"]].concat()).exits(6);
+    assert!(retried.stdout.contains("closed by a person"), "{retried}");
     assert_eq!(turns(&scene), 0);
+}
+
+// I-53: the same branch, the same pull request.
+#[test]
+fn an_open_pull_request_of_another_clone_is_worked_on_once_more_where_a_person_says_so() {
+    let scene = scene();
+    scene.work(&ONE).exits(0);
+    let first = scene.remote(&["rev-parse", "feature/issue-7"]);
+    forget(&scene);
+    scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("second.txt")));
+    assert_eq!(outcomes(&scene.work(&[&ONE[..], &["--retry"]].concat()).exits(0)), ["#7 pr-created"]);
+    assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), first);
+    assert_eq!(scene.server.state().pull_requests.len(), 1);
 }
 
 // I-29: an issue that stays open though its pull request is merged, as where that went to another branch.

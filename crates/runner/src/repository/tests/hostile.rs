@@ -336,7 +336,10 @@ fn a_pipe_where_git_reads_is_named_and_not_waited_for() {
         "logs/refs/heads/feature/issue-7",
     ];
     let shared = shared.map(|name| common.join(name));
-    for path in inside.iter().chain(&shared) {
+    // In the user's own checkout, whose rules say what is only theirs.
+    work.scene.made.write("doc/n", "1\n");
+    let beside = [".gitignore", "doc/.gitignore"].map(|name| work.scene.made.root().join(name));
+    for path in inside.iter().chain(&beside).chain(&shared) {
         let was_there = fs::rename(path, work.scene.beside("aside")).is_ok();
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success(), "{}", path.display());
         let said = format!("a pipe is in the place of a file that git reads: `{}`", path.display());
