@@ -28,6 +28,7 @@ fn main() -> Result<ExitCode> {
         // A process of its own for what is measured by its peak size.
         ["live-runs", count] => return memory::live_runs(count.parse()?).map(|()| ExitCode::SUCCESS),
         ["large-reply", bytes] => return large::large_reply(bytes.parse()?).map(|()| ExitCode::SUCCESS),
+        ["selecting"] => return selection::selecting().map(|()| ExitCode::SUCCESS),
         ["--only", law] => Some(*law),
         _ => bail!("usage: cargo xtask bench [--only LAW]"),
     };

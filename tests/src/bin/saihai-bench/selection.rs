@@ -11,7 +11,7 @@ use saihai_model::{Subject, SubjectFile, SubjectMode};
 use serde_json::{Value, json};
 
 use crate::law::Law;
-use crate::numbers::{median, processor_time};
+use crate::numbers::{median, peak_size, processor_time};
 
 const FILES: usize = 10_000;
 /// Bytes of one file's part of the diff.
@@ -36,9 +36,7 @@ print(json.dumps({"seconds": time.process_time() - begun, "selected": sorted(sel
 "#;
 
 pub(crate) fn measure() -> Result<Vec<Law>> {
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
-    let loaded = load(&MemorySource::default(), &places, Language::English);
-    let agents = loaded.map_err(|_| anyhow::anyhow!("the built-in agents"))?.agents;
+    let agents = built_in()?;
     let subject = subject(FILES);
     let twice = doubled(&agents, &subject);
     let mut measured = Vec::new();
@@ -56,7 +54,35 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
     let bytes: usize = subject.files.iter().map(|file| file.text.len()).sum();
     let raw = format!("{FILES} files, {} MB; {} selected; {python}", bytes / 1_000_000, selected.len());
     let what = "processor time of selecting among the built-in review agents";
-    Ok(vec![Law { id: "T-106", what, limit: 100.0, unit: "ms", measured, raw }, twice])
+    Ok(vec![Law { id: "T-106", what, limit: 100.0, unit: "ms", measured, raw }, twice, grown()?])
+}
+
+/// What selecting adds to the size of a process that holds the change. A copy for an agent would be all of it again.
+fn grown() -> Result<Law> {
+    let output =
+        Command::new(std::env::current_exe()?).arg("selecting").output().context("this program again")?;
+    ensure!(output.status.success(), "`selecting` failed: {}", String::from_utf8_lossy(&output.stderr));
+    let grown: f64 = String::from_utf8(output.stdout)?.trim().parse()?;
+    let what = "what selecting adds to the peak size of a process that holds the change";
+    let raw = format!("{FILES} files, {} MB, ten times the built-in agents", FILES * EACH / 1_000_000);
+    Ok(Law { id: "T-106", what, limit: 8.0, unit: "MB", measured: vec![grown / 1e6], raw })
+}
+
+/// Selects among ten times the built-in agents in a process of its own, and prints what that added to its peak size.
+pub(crate) fn selecting() -> Result<()> {
+    let agents = built_in()?;
+    let many: Vec<Agent> = (0..10).flat_map(|_| agents.iter().cloned()).collect();
+    let subject = subject(FILES);
+    let before = peak_size("self")?;
+    selection(&many, &subject);
+    println!("{}", peak_size("self")? - before);
+    Ok(())
+}
+
+fn built_in() -> Result<Vec<Agent>> {
+    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let loaded = load(&MemorySource::default(), &places, Language::English);
+    Ok(loaded.map_err(|_| anyhow::anyhow!("the built-in agents"))?.agents)
 }
 
 /// What twice the change costs, against the change itself, in turn.
