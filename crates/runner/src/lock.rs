@@ -4,8 +4,13 @@ use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::{Disk, Error, regular};
+
+/// How often a lock is tried for that somebody has for a moment only, and what is waited in between: two seconds at most.
+const TRIES: u32 = 1_000;
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// The ownership of a run. Its file is closed when a program is started, so no child keeps it.
 #[derive(Debug)]
@@ -23,13 +28,14 @@ impl Lock {
 
     /// As [`Lock::take`], leaving some lines for those who are refused.
     pub(crate) fn take_with_note(path: &Path, run: &str, note: &str, disk: &Disk) -> Result<Self, Error> {
-        loop {
+        for _ in 0..TRIES {
             let file = open(path, disk)?;
             match file.try_lock() {
                 Ok(()) => {}
                 // Somebody who only looks keeps it for a moment, and shares it.
                 Err(TryLockError::WouldBlock) if file.try_lock_shared().is_ok() => {
-                    std::thread::yield_now();
+                    drop(file);
+                    std::thread::sleep(PAUSE);
                     continue;
                 }
                 Err(TryLockError::WouldBlock) => {
@@ -44,6 +50,8 @@ impl Lock {
                 return Ok(lock);
             }
         }
+        // Whoever keeps looking, or replaces it again and again, is none of us.
+        Err(Error::Owned { run: run.to_owned(), owner: None })
     }
 
     /// Who has the run, if somebody has. Taking it for this moment keeps no one else out for longer than that.
@@ -121,6 +129,19 @@ mod tests {
 
     fn take(path: &Path) -> Result<Lock, Error> {
         Lock::take(path, "a-run", &Disk::new())
+    }
+
+    // An agent can leave a process behind that holds it so.
+    #[test]
+    fn whoever_shares_a_lock_for_good_is_not_waited_for() {
+        let (_directory, path) = place();
+        drop(take(&path).unwrap());
+        let looking = File::open(&path).unwrap();
+        looking.lock_shared().unwrap();
+        let refusal = take(&path).unwrap_err();
+        assert_eq!(refusal.to_string(), "AlreadyStarted: run `a-run` is owned by another process");
+        drop(looking);
+        take(&path).unwrap();
     }
 
     // T-30
