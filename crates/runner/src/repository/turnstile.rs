@@ -1,10 +1,17 @@
 //! What must be done by one process at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::{Error, Repository, own_directory};
+
+/// Longer than many worktrees take that are made one after the other. Whoever holds it for longer is none of us: an agent can
+/// leave a process behind that does.
+const PATIENCE: Duration = Duration::from_secs(300);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A lock that is held for a moment.
 #[derive(Debug)]
@@ -20,14 +27,21 @@ impl Turnstile {
 
     /// The same in a repository of which only the directory is known.
     pub(super) fn at(common: &Path) -> Result<Self, Error> {
-        let path = own_directory(common)?.join("worktrees.lock");
-        loop {
-            let file = open(&path)?;
-            file.lock().map_err(Error::file("lock", &path))?;
-            if is_same(&file, &path) {
-                return Ok(Self { _file: file });
+        Self::waited_for(&own_directory(common)?.join("worktrees.lock"), PATIENCE)
+    }
+
+    fn waited_for(path: &Path, patience: Duration) -> Result<Self, Error> {
+        let begun = Instant::now();
+        while begun.elapsed() < patience {
+            let file = open(path)?;
+            match file.try_lock() {
+                Ok(()) if is_same(&file, path) => return Ok(Self { _file: file }),
+                Ok(()) | Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                Err(TryLockError::Error(source)) => return Err(Error::file("lock", path)(source)),
             }
         }
+        let why = format!("another process has held it for {} s", patience.as_secs());
+        Err(Error::file("lock", path)(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
 
     /// The one for merging into a branch; nothing where somebody is at it.
@@ -58,5 +72,22 @@ fn is_same(file: &File, path: &Path) -> bool {
     match (file.metadata(), path.symlink_metadata()) {
         (Ok(ours), Ok(theirs)) => ours.dev() == theirs.dev() && ours.ino() == theirs.ino(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_held_for_good_is_not_waited_for_for_good() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("worktrees.lock");
+        let held = Turnstile::waited_for(&path, PATIENCE).unwrap();
+        let refused = Turnstile::waited_for(&path, Duration::from_millis(50)).unwrap_err();
+        let expected = format!("cannot lock `{}`: another process has held it for 0 s", path.display());
+        assert_eq!(refused.to_string(), expected);
+        drop(held);
+        Turnstile::waited_for(&path, PATIENCE).unwrap();
     }
 }
