@@ -107,8 +107,10 @@ async fn an_error_inside_of_a_stream_is_the_failure() {
 // C-32: nobody listens there.
 #[tokio::test]
 async fn a_server_that_is_not_there_is_transient() {
-    let url = Server::start(Vec::new()).await.url();
-    // The server is gone, and its port with it.
+    // A port that is taken and not listened at: one that was given back could be somebody else's at once.
+    let taken = tokio::net::TcpSocket::new_v4().unwrap();
+    taken.bind(std::net::SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let url = format!("http://{}", taken.local_addr().unwrap());
     let world = World::new(Openai);
     let turn = world.service(&url).ask(world.ask());
     let said = shown(&turn.answer(&|_| {}, tokio_util::sync::CancellationToken::new()).await);
