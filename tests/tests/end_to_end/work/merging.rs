@@ -34,6 +34,7 @@ fn a_branch_is_merged_when_that_is_wanted_later_and_only_once() {
     std::fs::write(project.root().join(".worktrees/issue-7/mine.txt"), "mine\n").expect("a file");
     let outcome = auto(&project, &["--merge"]).exits(0);
     assert_eq!(outcomes(&outcome), ["#7 merged"], "{outcome}");
+    assert!(outcome.stdout.contains("#7     merged   -       feature/issue-7"), "{outcome}");
     assert_eq!(git(&project, &["ls-tree", "--name-only", "main", "fixed.txt", "mine.txt"]), "fixed.txt");
     let rescued = git(&project, &["show", "refs/saihai/rescue/issue-7/1:mine.txt"]);
     assert_eq!(rescued, "mine", "{outcome}");

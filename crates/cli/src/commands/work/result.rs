@@ -100,7 +100,7 @@ impl ItemResult {
             reason: over.came.reason.clone(),
             run: past.map(|past| past.directory.id().to_owned()),
             branch: past
-                .filter(|past| past.deeds.has(stage::WORKTREE))
+                .filter(|past| past.deeds.has(stage::WORKTREE) || past.assignment.delivered.is_some())
                 .map(|past| past.assignment.branch.clone())
                 .or_else(|| over.opened.as_ref().map(|opened| opened.branch.clone())),
             pull_request: text(stage::PULL_REQUEST, "url")
