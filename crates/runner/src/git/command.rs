@@ -92,6 +92,9 @@ pub(crate) fn feed(git: &mut Command, named: &str, input: &[u8]) -> Result<Vec<u
     judge(run(git, named, Some(input), Seat::Apart)?, named)
 }
 
+/// What is said of one that refused without a word.
+pub(crate) const SILENT: &str = "it did not say why";
+
 /// What a git that has ended printed, or complained of.
 pub(crate) fn judge(output: Output, named: &str) -> Result<Vec<u8>, Error> {
     if output.status.success() {
@@ -101,6 +104,6 @@ pub(crate) fn judge(output: Output, named: &str) -> Result<Vec<u8>, Error> {
     // Progress may stand before the complaint.
     let is_complaint = |line: &&str| line.starts_with("fatal: ") || line.starts_with("error: ");
     let first = || said.lines().find(|line| !line.trim().is_empty());
-    let said = said.lines().find(is_complaint).or_else(first).unwrap_or("it did not say why");
+    let said = said.lines().find(is_complaint).or_else(first).unwrap_or(SILENT);
     Err(Error::Refused { command: named.to_owned(), said: said.trim().to_owned() })
 }

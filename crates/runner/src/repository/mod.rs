@@ -68,7 +68,7 @@ pub use take_in::TakingIn;
 pub use worktree::Worktree;
 
 use crate::git;
-use crate::git::command::{Environment, output};
+use crate::git::command::{Environment, SILENT, output};
 use crate::regular;
 use private::Private;
 
@@ -104,8 +104,11 @@ impl Repository {
         }
         let common = PathBuf::from(said(&["--path-format=absolute", "--git-common-dir"])?);
         let own = PathBuf::from(said(&["--absolute-git-dir"])?);
-        if said(&["--verify", "--quiet", "HEAD^{commit}"]).is_err() {
-            return Err(Error::NoCommit);
+        match said(&["--verify", "--quiet", "HEAD^{commit}"]) {
+            Ok(_) => {}
+            // It has nothing to say where there is none; of broken refs it has.
+            Err(git::Error::Refused { said, .. }) if said == SILENT => return Err(Error::NoCommit),
+            Err(error) => return Err(error.into()),
         }
         let lock = own.join("index.lock");
         if lock.symlink_metadata().is_ok() {

@@ -47,10 +47,7 @@ impl Kind {
 impl Momentary {
     /// An empty one but for its owner's mark, outside the repository it is for.
     pub(super) fn make(repository: &Repository, kind: Kind) -> Result<Self, Error> {
-        let place = std::env::temp_dir();
-        if place.starts_with(&repository.root) {
-            return Err(Error::TemporaryInside { path: place });
-        }
+        let place = outside(&repository.root, std::env::temp_dir())?;
         let directory = tempfile::Builder::new()
             .prefix(kind.prefix())
             .permissions(Permissions::from_mode(0o700))
@@ -64,6 +61,13 @@ impl Momentary {
     pub(super) fn path(&self) -> &Path {
         self.directory.path()
     }
+}
+
+/// The directory for temporary files with its whole path; none in the repository, by whatever way it leads there.
+fn outside(root: &Path, place: PathBuf) -> Result<PathBuf, Error> {
+    let place = std::path::absolute(&place).map_err(Error::file("find", &place))?;
+    let real = place.canonicalize().unwrap_or_else(|_| place.clone());
+    if real.starts_with(root) { Err(Error::TemporaryInside { path: place }) } else { Ok(place) }
 }
 
 /// The mark has its name only once it is locked: nobody finds it without a lock while its owner lives.
@@ -122,5 +126,27 @@ impl Repository {
             }
             Ok(()) | Err(_) => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_into_the_repository_is_inside_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().canonicalize().unwrap();
+        let (root, link) = (home.join("project"), home.join("link"));
+        std::fs::create_dir_all(root.join("tmp")).unwrap();
+        std::os::unix::fs::symlink(&root, &link).unwrap();
+        for inside in [root.join("tmp"), link.join("tmp")] {
+            assert!(matches!(outside(&root, inside), Err(Error::TemporaryInside { .. })));
+        }
+        assert_eq!(outside(&root, home.clone()).unwrap(), home);
+        // Where no way begins at the root of the machine, it begins where we are.
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(outside(&root, PathBuf::from(".")).unwrap(), here);
+        assert!(matches!(outside(&here, PathBuf::from("src")), Err(Error::TemporaryInside { .. })));
     }
 }

@@ -47,6 +47,15 @@ fn a_repository_without_a_commit_is_refused() {
     ");
 }
 
+#[test]
+fn broken_refs_are_not_taken_for_a_beginning() {
+    let scene = Scene::new();
+    scene.git(&["pack-refs", "--all"]);
+    scene.write("repository/.git/packed-refs", "broken\n");
+    let said = refused(scene.open(), &scene);
+    assert!(said.contains("packed-refs") && !said.contains("no commit yet"), "{said}");
+}
+
 // I-39
 #[test]
 fn a_user_without_a_name_is_refused() {
