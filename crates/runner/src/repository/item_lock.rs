@@ -43,6 +43,7 @@ impl ItemLock {
                 let run = text.lines().nth(1).filter(|line| !line.is_empty()).map(str::to_owned);
                 Ok(Taken::Elsewhere { process: owner, run })
             }
+            Err(crate::Error::Io { source, .. }) => Err(Error::File { action: "lock", path, source }),
             Err(error) => {
                 Err(Error::File { action: "lock", path, source: std::io::Error::other(error.to_string()) })
             }

@@ -298,6 +298,9 @@ fn a_run_on_an_issue_works_in_the_worktree_of_the_issue_and_delivers_nothing() {
     assert!(!project.root().join("fixed.txt").exists());
     let at = |name: &str| git(&project, &["rev-parse", name]);
     assert_eq!(at("feature/issue-7"), at("main"), "nothing is committed");
+    let (cleaned, run) = (project.saihai(["work", "--clean"]).run().exits(0), &project.runs()[0]);
+    let kept = format!("kept: run `{run}` hands nothing over, so its files are yours");
+    assert!(cleaned.stdout.contains(&kept), "{cleaned}");
     // Work goes on with what is there.
     let outcome = auto(&project, &[]).exits(0);
     assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);

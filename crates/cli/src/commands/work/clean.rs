@@ -122,8 +122,15 @@ fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Optio
         Taken::Ours(lock) => lock,
         Taken::Elsewhere { .. } => return told(false, "kept: it is being worked on".to_owned()),
     };
+    let last = past.first().map(|last| last.directory.id().to_owned());
     let Some(past) = past.into_iter().find(|past| past.delivers) else {
-        return told(false, "kept: no run of ours knows of it".to_owned());
+        return told(
+            false,
+            match last {
+                Some(run) => format!("kept: run `{run}` hands nothing over, so its files are yours"),
+                None => "kept: no run of ours knows of it".to_owned(),
+            },
+        );
     };
     // What a person has merged after a conflict need not be handed over any more.
     let commit = past.deeds.text(stage::FINALIZE, "commit");
