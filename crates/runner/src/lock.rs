@@ -28,8 +28,15 @@ impl Lock {
 
     /// As [`Lock::take`], leaving some lines for those who are refused.
     pub(crate) fn take_with_note(path: &Path, run: &str, note: &str, disk: &Disk) -> Result<Self, Error> {
+        let lock = Self::take_opened(path, run, || open(path, disk))?;
+        lock.sign(note, disk).map_err(Error::io("write", path))?;
+        Ok(lock)
+    }
+
+    /// Takes what `open` finds, and opens anew where that is another file by then or somebody just looks at it.
+    fn take_opened(path: &Path, run: &str, open: impl Fn() -> Result<File, Error>) -> Result<Self, Error> {
         for _ in 0..TRIES {
-            let file = open(path, disk)?;
+            let file = open()?;
             match file.try_lock() {
                 Ok(()) => {}
                 // Somebody who only looks keeps it for a moment, and shares it.
@@ -46,7 +53,6 @@ impl Lock {
             let lock = Self { file, path: path.to_path_buf(), run: run.to_owned() };
             // Between opening and locking the file may have been replaced; then the lock is on nothing.
             if lock.is_held() {
-                lock.sign(note, disk).map_err(Error::io("write", path))?;
                 return Ok(lock);
             }
         }
@@ -215,6 +221,45 @@ mod tests {
         insta::assert_snapshot!(shown, @"lock-lost: `LOCK` was removed or replaced while run `a-run` was going on");
         let second = take(&path).unwrap();
         assert!(second.is_held() && !lock.is_held());
+    }
+
+    // I-32: two who each lock a file of their own would both own the run.
+    #[test]
+    fn a_file_that_is_replaced_before_it_is_locked_is_let_go_and_the_new_one_is_taken() {
+        let (_directory, path) = place();
+        let opened = std::cell::Cell::new(0);
+        let lock = Lock::take_opened(&path, "a-run", || {
+            let file = open(&path, &Disk::new())?;
+            opened.set(opened.get() + 1);
+            match opened.get() {
+                1 => std::fs::remove_file(&path).unwrap(),
+                2 => {
+                    std::fs::write(path.with_extension("new"), "").unwrap();
+                    std::fs::rename(path.with_extension("new"), &path).unwrap();
+                }
+                _ => {}
+            }
+            Ok(file)
+        })
+        .unwrap();
+        assert_eq!(opened.get(), 3);
+        assert!(lock.is_held());
+        take(&path).unwrap_err();
+    }
+
+    // I-32: nor is it tried for ever.
+    #[test]
+    fn a_file_that_is_replaced_each_time_is_taken_for_owned() {
+        let (_directory, path) = place();
+        let refusal = Lock::take_opened(&path, "a-run", || {
+            let file = open(&path, &Disk::new())?;
+            std::fs::remove_file(&path).unwrap();
+            Ok(file)
+        });
+        assert_eq!(
+            refusal.unwrap_err().to_string(),
+            "AlreadyStarted: run `a-run` is owned by another process"
+        );
     }
 
     // I-46: neither whoever looks nor whoever takes it waits for the other end of a pipe.

@@ -26,8 +26,8 @@ fn is_free(project: &Project) -> bool {
     File::open(project.root().join(LOCK)).expect("a lock").try_lock().is_ok()
 }
 
-// I-32. That a file is replaced between being opened and being locked cannot be timed from outside; what comes of it then is the
-// same as of one that is replaced later.
+// I-32. That a file is replaced between being opened and being locked cannot be timed from outside: the runner's own tests of the
+// lock show it.
 #[test]
 fn an_issue_is_locked_from_before_the_first_effect_to_the_end_of_its_delivery() {
     nothing_is_done_where_another_has_it_whatever_its_file_says();
