@@ -18,6 +18,16 @@ pub enum Moment {
     After,
 }
 
+impl Moment {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::Half => "half",
+            Self::After => "after",
+        }
+    }
+}
+
 /// An operation of the disk, as the program notes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct At {
@@ -35,12 +45,12 @@ impl Fault {
 
     /// The process kills itself at an operation.
     pub fn kill(moment: Moment, number: u64) -> Self {
-        let when = match moment {
-            Moment::Before => "before",
-            Moment::Half => "half",
-            Moment::After => "after",
-        };
-        Self(format!("kill-{when}={number}"))
+        Self(format!("kill-{}={number}", moment.name()))
+    }
+
+    /// The process kills itself at the first write of a text, in which there is no comma.
+    pub fn kill_at(moment: Moment, text: &str) -> Self {
+        Self(format!("kill-{}=write:{text}", moment.name()))
     }
 
     /// One operation fails: `ENOSPC`, `EDQUOT`, `EIO`, `EFBIG`, `short`.

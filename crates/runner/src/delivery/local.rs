@@ -198,7 +198,10 @@ impl Delivering {
         Ok(match self.means.repository.push(pushing, &self.means.lock)? {
             Pushed::Done | Pushed::Already => done("pushed", [("pushed", json!(commit))]),
             Pushed::Rejected { said } => done("push-rejected", [("why", json!(said))]),
-            Pushed::Unknown { said } => {
+            // What agents were paid for is not lost to a server that is away for a while.
+            Pushed::Unanswered { said } => failed(class_of(&said), &said),
+            Pushed::Unread { said } if !deed.look_up => failed(class_of(&said), &said),
+            Pushed::Unread { said } | Pushed::Unknown { said } => {
                 let reason = format!("unknown: whether `{}` was pushed: {said}", self.assignment.branch);
                 Outcome::Waiting { reason }
             }
@@ -380,6 +383,21 @@ pub(super) fn agreed(deed: &Deed) -> Result<(&str, &str), Broken> {
 }
 
 /// What a person is shown of a commit (I-40).
+/// Of what class it is that git could not speak with a server. Only a person mends missing rights.
+fn class_of(said: &str) -> FailureClass {
+    const RIGHTS: [&str; 7] = [
+        "Authentication failed",
+        "Permission denied",
+        "could not read Username",
+        "could not read Password",
+        "error: 401",
+        "error: 403",
+        "not found",
+    ];
+    let is_about_rights = RIGHTS.iter().any(|words| said.contains(words));
+    if is_about_rights { FailureClass::Auth } else { FailureClass::Transient }
+}
+
 fn shown(commit: &str, files: &[String], spent: Cost, changed: &str) -> String {
     let turns = if spent.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", spent.turns) };
     let mut lines = vec![format!("commit {commit}, {turns}, {}", spent.usd)];

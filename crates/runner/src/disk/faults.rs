@@ -5,6 +5,7 @@
 //! | part | what happens |
 //! |---|---|
 //! | `kill-before=K`, `kill-half=K`, `kill-after=K` | the process kills itself at its K-th operation, from 1 |
+//! | the same with `write:TEXT` for `K` | at the first write of that text |
 //! | `fail=K:ENOSPC` | the K-th operation fails (`ENOSPC EDQUOT EIO EFBIG`, or `short` for a write cut in half) |
 //! | `fail-from=K:ENOSPC` | so does every later one |
 //! | `panic=TEXT` | the code panics, once, before the first operation on a path with this text |
@@ -28,6 +29,15 @@ pub(crate) enum Moment {
     After,
 }
 
+/// At which operation the process dies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Deadly {
+    /// This one, from 1.
+    Number(u64),
+    /// The first write of this text.
+    Writing(String),
+}
+
 /// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Errno {
@@ -42,7 +52,7 @@ pub(crate) enum Errno {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     /// The process dies at this operation.
-    pub(crate) die: Option<(u64, Moment)>,
+    pub(crate) die: Option<(Deadly, Moment)>,
     /// This operation fails.
     pub(crate) fail: Option<(u64, Errno)>,
     /// So does every later one.
@@ -131,7 +141,7 @@ impl Faults {
         path: &Path,
         act: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {
-        match self.fate(kind, path) {
+        match self.fate(kind, path, &[]) {
             Fate::Live => act(),
             Fate::Fail(errno) => Err(errno.error()),
             Fate::Die(Moment::Before | Moment::Half) => Err(self.die()),
@@ -149,7 +159,7 @@ impl Faults {
         mut act: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         let half = &bytes[..bytes.len() / 2];
-        let fate = self.fate(Kind::Write, path);
+        let fate = self.fate(Kind::Write, path, bytes);
         #[cfg(test)]
         if let Some(step) =
             self.plan.tape.as_ref().and_then(|tape| tape.lock().expect("no test panics with it").pop())
@@ -175,7 +185,7 @@ impl Faults {
         }
     }
 
-    fn fate(&self, kind: Kind, path: &Path) -> Fate {
+    fn fate(&self, kind: Kind, path: &Path, bytes: &[u8]) -> Fate {
         let number = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if self.dead.load(Ordering::Relaxed) {
             return Fate::Fail(Errno::Io);
@@ -187,8 +197,8 @@ impl Faults {
         assert!(!is_bug || self.panicked.swap(true, Ordering::Relaxed), "a panic was planned here");
         #[cfg(test)]
         self.record(Step { kind, path: path.to_path_buf(), bytes: Vec::new() });
-        match (self.plan.die, self.plan.fail) {
-            (Some((at, moment)), _) if at == number => Fate::Die(moment),
+        match (&self.plan.die, self.plan.fail) {
+            (Some((at, moment)), _) if at.is(number, bytes) => Fate::Die(*moment),
             (_, Some((at, errno))) if at == number || (self.plan.for_ever && number > at) => {
                 Fate::Fail(errno)
             }
@@ -223,6 +233,22 @@ fn note(log: &Path, number: u64, kind: Kind, path: &Path) {
     }
 }
 
+impl Deadly {
+    fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix("write:") {
+            Some(text) => Some(Self::Writing(text.to_owned())),
+            None => text.parse().ok().map(Self::Number),
+        }
+    }
+
+    fn is(&self, number: u64, bytes: &[u8]) -> bool {
+        match self {
+            Self::Number(at) => *at == number,
+            Self::Writing(text) => memchr::memmem::find(bytes, text.as_bytes()).is_some(),
+        }
+    }
+}
+
 impl Plan {
     /// Reads a plan; nothing for what cannot be read.
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -230,9 +256,9 @@ impl Plan {
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             match key {
-                "kill-before" => plan.die = Some((value.parse().ok()?, Moment::Before)),
-                "kill-half" => plan.die = Some((value.parse().ok()?, Moment::Half)),
-                "kill-after" => plan.die = Some((value.parse().ok()?, Moment::After)),
+                "kill-before" => plan.die = Some((Deadly::parse(value)?, Moment::Before)),
+                "kill-half" => plan.die = Some((Deadly::parse(value)?, Moment::Half)),
+                "kill-after" => plan.die = Some((Deadly::parse(value)?, Moment::After)),
                 "fail" | "fail-from" => {
                     let (number, errno) = value.split_once(':')?;
                     plan.fail = Some((number.parse().ok()?, Errno::parse(errno)?));

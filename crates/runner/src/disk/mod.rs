@@ -22,7 +22,7 @@ use faults::Faults;
 use no_faults::Faults;
 
 #[cfg(test)]
-pub(crate) use faults::{Errno, Moment as Death, Plan, Step, Tape};
+pub(crate) use faults::{Deadly, Errno, Moment as Death, Plan, Step, Tape};
 
 /// The one way to the disk for journals, blobs, locks, run directories and reports. Cheap to clone; all clones count
 /// together.

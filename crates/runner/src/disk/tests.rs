@@ -18,7 +18,8 @@ fn a_replaced_file_is_the_old_one_or_the_new_one_wherever_the_process_dies() {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("file");
             std::fs::write(&path, "old").unwrap();
-            let disk = Disk::failing(Plan { die: Some((operation, moment)), ..Plan::default() });
+            let disk =
+                Disk::failing(Plan { die: Some((Deadly::Number(operation), moment)), ..Plan::default() });
             let done = disk.replace(&path, b"new and longer");
             let now = std::fs::read_to_string(&path).unwrap();
             assert!(done.is_err(), "operation {operation}");
@@ -70,9 +71,11 @@ fn a_short_write_leaves_half_of_its_bytes() {
 #[test]
 fn plans_are_read_from_text_and_nonsense_is_none() {
     let plan = Plan::parse("kill-half=7, fail-from=3:EIO,no-sync,log=/tmp/x").unwrap();
-    assert_eq!(plan.die, Some((7, Death::Half)));
+    assert_eq!(plan.die, Some((Deadly::Number(7), Death::Half)));
     assert_eq!((plan.fail, plan.for_ever, plan.no_sync), (Some((3, Errno::Io)), true, true));
     assert_eq!(plan.log.as_deref(), Some(Path::new("/tmp/x")));
+    let plan = Plan::parse("kill-after=write:\"called\"").unwrap();
+    assert_eq!(plan.die, Some((Deadly::Writing("\"called\"".to_owned()), Death::After)));
     assert!(Plan::parse("").is_some());
     for nonsense in ["kill", "kill-before=x", "fail=3", "fail=3:ENOENT", "sync"] {
         assert!(Plan::parse(nonsense).is_none(), "{nonsense}");

@@ -13,7 +13,7 @@ mod committed;
 mod fetch;
 mod filters;
 mod naming;
-mod running;
+pub(crate) mod running;
 mod tracked;
 
 use std::collections::BTreeSet;

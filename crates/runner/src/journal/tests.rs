@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use saihai_model::{CallId, Decision, Entry, Fact, Moment, Record};
 
 use super::{Journal, Reader, Torn};
-use crate::disk::{Death, Errno, Plan};
+use crate::disk::{Deadly, Death, Errno, Plan};
 use crate::{Disk, Error};
 
 fn call(n: u32) -> CallId {
@@ -267,7 +267,7 @@ proptest! {
     ) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.ndjson");
-        let disk = Disk::failing(Plan { die: Some((operation, moment)), ..Plan::default() });
+        let disk = Disk::failing(Plan { die: Some((Deadly::Number(operation), moment)), ..Plan::default() });
         let mut acknowledged = Vec::new();
         if let Ok(mut journal) = Journal::create(&path, &disk) {
             for batch in batches(&sizes) {

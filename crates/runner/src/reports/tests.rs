@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::disk::{Death, Errno, Plan};
+use crate::disk::{Deadly, Death, Errno, Plan};
 
 /// A report directory and blobs, and replies whose reports are saved there.
 struct Desk {
@@ -110,7 +110,8 @@ fn saving_again_after_dying_anywhere_loses_neither_version() {
     let mut died = 0;
     for operation in 1.. {
         for moment in [Death::Before, Death::Half, Death::After] {
-            let disk = Disk::failing(Plan { die: Some((operation, moment)), ..Plan::default() });
+            let disk =
+                Disk::failing(Plan { die: Some((Deadly::Number(operation), moment)), ..Plan::default() });
             let mut desk = Desk::on(disk);
             std::fs::write(desk.report("plan.md"), "the agent's").unwrap();
             let first = desk.try_save("the block", How::Clue, "plan.md");

@@ -1,12 +1,13 @@
 //! Pushing a branch.
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use super::private::Private;
 use super::{Error, ItemLock, Repository};
 use crate::git;
-use crate::git::command::{configure, output};
+use crate::git::command::{configure, judge, output};
+use crate::git::running::{Seat, run};
 
 /// What is pushed, and where.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +77,17 @@ pub enum Pushed {
         /// Why.
         said: String,
     },
-    /// Nobody can say whether the remote has it.
+    /// The remote could not be asked what it has, and nothing was pushed now.
+    Unread {
+        /// Why.
+        said: String,
+    },
+    /// The remote said nothing of it, and has it not.
+    Unanswered {
+        /// What git said.
+        said: String,
+    },
+    /// It was pushed, and nobody can say whether the remote has it.
     Unknown {
         /// Why.
         said: String,
@@ -91,7 +102,7 @@ impl Repository {
         let server = Remote { url: pushing.url, token: pushing.token };
         let remote = match server.tip(&private, &reference)? {
             Ok(remote) => remote,
-            Err(said) => return Ok(Pushed::Unknown { said }),
+            Err(said) => return Ok(Pushed::Unread { said }),
         };
         match &remote {
             Some(remote) if remote == pushing.commit => return Ok(Pushed::Already),
@@ -106,18 +117,16 @@ impl Repository {
         let seen = format!("--force-with-lease={reference}:{}", remote.unwrap_or_default());
         let refspec = format!("{}:{reference}", pushing.commit);
         let flags = ["--porcelain", "--no-verify", "--no-signed", &seen, "--", pushing.url, &refspec];
-        match server.speak(&private, "push", &flags) {
-            Ok(_) => Ok(Pushed::Done),
-            Err(git::Error::Refused { said, .. }) => {
-                // It may have arrived, though nobody could say so.
-                Ok(match server.tip(&private, &reference)? {
-                    Ok(Some(remote)) if remote == pushing.commit => Pushed::Done,
-                    Ok(_) => Pushed::Rejected { said },
-                    Err(said) => Pushed::Unknown { said },
-                })
-            }
-            Err(error) => Err(error.into()),
-        }
+        let pushed = run(&mut server.command(&private, "push", &flags), "push", None, Seat::Apart)?;
+        let refusal = refusal(&pushed);
+        let Err(git::Error::Refused { said, .. }) = judge(pushed, "push") else { return Ok(Pushed::Done) };
+        // It may have arrived, though nobody could say so.
+        Ok(match (server.tip(&private, &reference)?, refusal) {
+            (Ok(Some(remote)), _) if remote == pushing.commit => Pushed::Done,
+            (Ok(_), Some(said)) => Pushed::Rejected { said },
+            (Ok(_), None) => Pushed::Unanswered { said },
+            (Err(said), _) => Pushed::Unknown { said },
+        })
     }
 
     /// Whether a commit is here, and another one or before it.
@@ -135,6 +144,20 @@ impl Repository {
     }
 }
 
+/// Why the branch was not taken, in the words of whoever did not take it; nothing where the other side went away before it said.
+fn refusal(pushed: &Output) -> Option<String> {
+    let (said, beside) = (String::from_utf8_lossy(&pushed.stdout), String::from_utf8_lossy(&pushed.stderr));
+    // `!`, what was to go where, and `[rejected] (why)`.
+    let line = said.lines().find_map(|line| line.strip_prefix("!\t"))?;
+    let why = line.split_once('\t').map_or(line, |(_, why)| why);
+    if why.starts_with("[remote failure]") {
+        return None;
+    }
+    let words = beside.lines().filter_map(|line| line.strip_prefix("remote: ")).map(str::trim);
+    let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
+    Some(if words.is_empty() { why.to_owned() } else { format!("{why}: {}", words.join(" ")) })
+}
+
 /// A server, and what it is shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Remote<'a> {
@@ -150,11 +173,16 @@ impl Remote<'_> {
         command: &str,
         arguments: &[&str],
     ) -> Result<Vec<u8>, git::Error> {
+        output(&mut self.command(private, command, arguments), command)
+    }
+
+    fn command(self, private: &Private<'_>, command: &str, arguments: &[&str]) -> Command {
         let mut git = private.command(command);
         if let Some(token) = self.token {
             token.lend(&mut git, self.url);
         }
-        output(git.args(arguments), command)
+        git.args(arguments);
+        git
     }
 
     /// Where a ref is there, or why that cannot be told.

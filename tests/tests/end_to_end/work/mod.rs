@@ -16,6 +16,7 @@ mod hats;
 mod hidden;
 mod local;
 mod merging;
+mod once;
 mod overtaken;
 mod own_tree;
 mod owned;

@@ -70,6 +70,11 @@ impl ForgeServer {
         lock(&self.shared).faults.push(fault);
     }
 
+    /// How many requests are still to go wrong.
+    pub fn is_to_go_wrong(&self) -> usize {
+        lock(&self.shared).faults.iter().map(|fault| fault.times).sum()
+    }
+
     /// Nothing goes wrong any more.
     pub fn goes_right(&self) {
         lock(&self.shared).faults.clear();
@@ -182,7 +187,9 @@ fn perform(stream: &mut TcpStream, wrong: Option<Wrong>, answer: Option<Answer>)
     let whole = answer.unwrap_or_else(Answer::not_found);
     let instead = match wrong {
         None => whole,
-        Some(Wrong::Status(status, message)) => Answer::refusal(status, &message),
+        Some(Wrong::Status(status, message) | Wrong::StatusAfter(status, message)) => {
+            Answer::refusal(status, &message)
+        }
         Some(Wrong::RateLimit { reset }) => Answer::refusal(403, "API rate limit exceeded")
             .with("x-ratelimit-remaining", "0")
             .with("x-ratelimit-reset", reset.to_string()),

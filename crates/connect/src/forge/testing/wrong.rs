@@ -5,6 +5,8 @@
 pub enum Wrong {
     /// This status and message, and nothing is done.
     Status(u16, String),
+    /// It is done, and the answer is this status and message all the same.
+    StatusAfter(u16, String),
     /// The rate limit is reached, until this second since 1970.
     RateLimit {
         /// When it is over.

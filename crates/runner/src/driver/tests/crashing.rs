@@ -7,7 +7,7 @@ use saihai_model::{
     ScriptReply, ScriptTarget, ScriptWrite, Variable, Wants, Workflow,
 };
 
-use crate::disk::{Death, Plan};
+use crate::disk::{Deadly, Death, Plan};
 use crate::testing::{
     Project, choosing, fixed, gate, go_on, reporting, script, shown, stage, turn, value, watch, workflow,
 };
@@ -192,7 +192,10 @@ async fn t10_dying_at_any_operation_and_resuming_ends_as_if_nothing_had_happened
         let halves = if kind == "Write" { &[Death::Half][..] } else { &[] };
         for moment in [Death::Before, Death::After].iter().chain(halves).copied() {
             let case = format!("dead {moment:?} operation {operation}");
-            let mut project = Project::on(quick(Plan { die: Some((operation, moment)), ..Plan::default() }));
+            let mut project = Project::on(quick(Plan {
+                die: Some((Deadly::Number(operation), moment)),
+                ..Plan::default()
+            }));
             let (_, acknowledged) = live(&project).await;
             project.disk = quick(Plan::default());
             let (finish, _) = live(&project).await;

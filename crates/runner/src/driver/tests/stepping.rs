@@ -6,7 +6,7 @@ use saihai_connect::Connections;
 use saihai_model::{Ending, Entry, Fact, Record, Script, ScriptTarget};
 
 use super::crashing::quick;
-use crate::disk::{Death, Plan};
+use crate::disk::{Deadly, Death, Plan};
 use crate::project::RunResult;
 use crate::testing::{BEGINNING, Project, drive, go_on, tailor, tailors_replies};
 use crate::{Beginning, Clock, Driver, Error, Finish, Going};
@@ -116,7 +116,10 @@ async fn dying_at_any_operation_of_a_steps_run_asks_only_what_is_missing_again()
     for operation in 1..=operations as u64 {
         for moment in [Death::Before, Death::After] {
             let case = format!("dead {moment:?} operation {operation}");
-            let mut project = Project::on(quick(Plan { die: Some((operation, moment)), ..Plan::default() }));
+            let mut project = Project::on(quick(Plan {
+                die: Some((Deadly::Number(operation), moment)),
+                ..Plan::default()
+            }));
             drop(live(&project).await);
             let before = project.runs().find("last").map(|_| project.records()).unwrap_or_default();
             project.disk = quick(Plan::default());

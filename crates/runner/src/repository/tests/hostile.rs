@@ -294,7 +294,7 @@ fn an_address_that_names_a_program_is_not_pushed_to() {
     {
         let pushing = Pushing { url: &url, branch: "feature/issue-7", commit: &commit, token: None };
         let pushed = work.repository.push(pushing, &work.lock).unwrap();
-        assert!(matches!(pushed, Pushed::Unknown { .. }), "{url}: {pushed:?}");
+        assert!(matches!(pushed, Pushed::Unread { .. }), "{url}: {pushed:?}");
     }
     assert_eq!(fs::read_dir(traces).unwrap().count(), 0);
 }

@@ -89,7 +89,31 @@ fn where_nobody_can_tell_nothing_is_pushed() {
     let commit = remote.work.ready().commit;
     fs::rename(remote.work.scene.beside("remote.git"), remote.work.scene.beside("gone.git")).unwrap();
     let pushed = remote.push(&commit);
-    assert!(matches!(&pushed, Pushed::Unknown { .. }), "{pushed:?}");
+    assert!(matches!(&pushed, Pushed::Unread { .. }), "{pushed:?}");
+}
+
+// I-51: only what the server itself refuses is rejected, and in its own words.
+#[test]
+fn a_server_that_goes_away_has_rejected_nothing() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let remote = Remote::new();
+    let commit = remote.work.ready().commit;
+    let hook = |name: &str, text: &str| {
+        let path = remote.work.scene.beside("remote.git/hooks").join(name);
+        write(&path, &format!("#!/bin/sh\n{text}\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    hook("pre-receive", "kill -9 $PPID");
+    let away = Pushed::Unanswered { said: "fatal: the remote end hung up unexpectedly".to_owned() };
+    assert_eq!(remote.push(&commit), away);
+    hook("pre-receive", "echo 'not before ten'; exit 1");
+    let refused = "[remote rejected] (pre-receive hook declined): not before ten".to_owned();
+    assert_eq!(remote.push(&commit), Pushed::Rejected { said: refused });
+    assert_eq!(remote.tip(), "");
+    // It has it, whatever became of the one who took it.
+    hook("pre-receive", "exit 0");
+    hook("reference-transaction", "test \"$1\" = committed || exit 0\nkill -9 $PPID");
+    assert_eq!(remote.push(&commit), Pushed::Done);
 }
 
 #[test]
