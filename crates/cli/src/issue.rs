@@ -141,8 +141,8 @@ pub(crate) async fn task_of(
     let task = said.map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
     if task.left_out > 0 {
         streams.note(&format!(
-            "the text of issue {number} is too long: its last {} characters are left out",
-            task.left_out
+            "the text of issue {number} is too long: {} at its end left out",
+            crate::report::count(task.left_out as u64, "character")
         ));
     }
     Ok(Some((task.text, issue)))

@@ -185,8 +185,9 @@ fn evidence_words(
             let instead =
                 overrode.as_ref().map(|label| format!(", instead of `{}`", visible_line(label.as_str())));
             format!(
-                "monitor {monitor}: {} seen {count} times{}",
+                "monitor {monitor}: {} seen {}{}",
                 visible_line(&cycle.join(" → ")),
+                crate::report::count(u64::from(*count), "time"),
                 instead.unwrap_or_default()
             )
         }

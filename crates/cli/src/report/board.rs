@@ -2,7 +2,7 @@
 
 use saihai_model::{CallId, Decision, Entry, Fact, Millis, Moment, Progress, Record, Usage, Usd};
 
-use super::{Names, cost, grouped};
+use super::{Names, cost, count};
 use crate::terminal::{cut, pad, visible_line, width};
 use crate::time;
 
@@ -116,7 +116,7 @@ impl Board {
         }
         parts.push(time::stopwatch(elapsed));
         if self.tokens > 0 {
-            parts.push(format!("{} tokens", grouped(self.tokens)));
+            parts.push(count(self.tokens, "token"));
         }
         parts.extend(cost(self.cost));
         parts.join("  ")
@@ -218,7 +218,7 @@ impl Call {
             State::Waiting { until } => format!("waits {}", time::stopwatch(until.since(now))),
             State::Done { took, tokens: 0 } => format!("replied in {}", time::length(took)),
             State::Done { took, tokens } => {
-                format!("replied in {}, {} tokens", time::length(took), grouped(tokens))
+                format!("replied in {}, {}", time::length(took), count(tokens, "token"))
             }
             State::Failed { class } => format!("failed ({class})"),
         };

@@ -62,7 +62,7 @@ fn reply(replied: &Replied, names: &Names<'_>) -> Vec<Line> {
     facts.extend(tokens(&replied.usage));
     facts.extend(cost(replied.cost));
     if replied.denied > 0 {
-        facts.push(format!("denied {} times", replied.denied));
+        facts.push(format!("denied {}", count(u64::from(replied.denied), "time")));
     }
     let is_work = names.purpose(&replied.call) != Some(Purpose::Question);
     if let Some(tag) = &replied.reading.tag {
@@ -183,8 +183,8 @@ fn resumed(raise: &Raise) -> String {
     raised.extend(raise.rounds.map(|rounds| format!("max_iterations {rounds}")));
     raised.extend(raise.runtime.map(|time| format!("run_timeout {}", time::length(time))));
     raised.extend(raise.budget.usd.map(|usd| format!("budget {usd}")));
-    raised.extend(raise.budget.tokens.map(|tokens| format!("budget {} tokens", grouped(tokens))));
-    raised.extend(raise.budget.turns.map(|turns| format!("budget {turns} turns")));
+    raised.extend(raise.budget.tokens.map(|tokens| format!("budget {}", count(tokens, "token"))));
+    raised.extend(raise.budget.turns.map(|turns| format!("budget {}", count(turns, "turn"))));
     raised.extend(raise.budget.time.map(|time| format!("budget {}", time::length(time))));
     if raised.is_empty() { "resumed".to_owned() } else { format!("resumed with {}", raised.join(", ")) }
 }

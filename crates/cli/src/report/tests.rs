@@ -252,7 +252,7 @@ fn failures_retries_and_limits_are_told_with_their_numbers() {
         Entry::Fact(Fact::Reopened),
         Entry::Fact(Fact::Resumed(Raise {
             rounds: Some(20),
-            budget: saihai_model::Budget { usd: Some(Usd(5_000_000)), ..Default::default() },
+            budget: saihai_model::Budget { usd: Some(Usd(5_000_000)), turns: Some(1), ..Default::default() },
             runtime: None,
             patience: Millis(0),
             now: false,
@@ -266,7 +266,7 @@ fn failures_retries_and_limits_are_told_with_their_numbers() {
     Step    `verify/レビュー` is tried again, attempt 2, in 5 s, by `codex`, in a new session
     Head    parked: limit `max_iterations` reached
     Detail  another process has taken the run over
-    Step    resumed with max_iterations 20, budget $5.0000
+    Step    resumed with max_iterations 20, budget $5.0000, budget 1 turn
     Detail  entered `plan` (visit 1)
     Head    iteration 13 of 20: `plan`
     Head    failed (no_match)

@@ -50,9 +50,10 @@ pub(crate) fn exhausted_words(stage: &StageId, topic: &Topic, instead: Option<&S
 
 /// What a monitor has seen (H-49, H-51).
 pub(crate) fn alarm_words(monitor: usize, count: u32, workflow: &Workflow) -> String {
+    let times = super::count(u64::from(count), "time");
     match workflow.monitors.get(monitor).map(|monitor| &monitor.watches) {
-        Some(Watch::Silent { .. }) => format!("nothing was reported {count} times in a row"),
-        Some(Watch::Same { .. }) => format!("exactly the same was said {count} times in a row"),
+        Some(Watch::Silent { .. }) => format!("nothing was reported {times} in a row"),
+        Some(Watch::Same { .. }) => format!("exactly the same was said {times} in a row"),
         Some(Watch::Cycle { .. } | Watch::SelfEntries { .. }) | None => {
             format!("monitor {monitor} fired at {count}")
         }

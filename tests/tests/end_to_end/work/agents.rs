@@ -41,7 +41,7 @@ fn a_very_long_issue_is_cut_for_the_agent() {
     project.write(".saihai/issues/7.md", format!("# Long\n\n{}", "word ".repeat(60_000)));
     commit(&project);
     let outcome = auto(&project, &[]).exits(0);
-    assert!(outcome.stderr.contains("warning: #7: 199999 characters of its text are left out"), "{outcome}");
+    assert!(outcome.stderr.contains("warning: #7: 199,999 characters of its text left out"), "{outcome}");
     let prompt = project.journal().prompt("fix");
     assert!(prompt.contains("[The text of this issue goes on for "), "{}", prompt.len());
 }

@@ -76,7 +76,7 @@ fn a_text_that_is_too_long_is_cut_for_the_agent_and_kept_whole() {
         state.issue(7, "Long", &["saihai"]).body = body;
     });
     let outcome = scene.work(&LABELLED).exits(0);
-    assert!(outcome.stderr.contains("warning: #7: 200000 characters of its text are left out"), "{outcome}");
+    assert!(outcome.stderr.contains("warning: #7: 200,000 characters of its text left out"), "{outcome}");
     let prompt = scene.project.journal().prompt("fix");
     assert!(prompt.contains("[The text of this issue goes on for 200000 more characters.]"), "no note");
     assert!(!prompt.contains("last-words-4711"), "it was cut");

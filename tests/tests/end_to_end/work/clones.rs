@@ -85,6 +85,61 @@ fn a_merged_pull_request_of_another_clone_is_done_and_what_depends_on_it_goes_on
     let outcome = scene.work(&ONE).exits(0);
     assert_eq!(outcomes(&outcome), ["#9 no-changes", "#7 merged"], "{outcome}");
     assert!(outcome.stderr.contains("#7 merged (before)"), "{outcome}");
+    let row = outcome.stdout.lines().find(|line| line.starts_with("#7")).expect("its row");
+    assert!(row.contains(" feature/issue-7 ") && row.contains("https://github.com/me/tool/pull/8"), "{row}");
+    let told = scene.work(&["--issues", "7", "--json"]).exits(0).json();
+    assert_eq!(told[0]["pull_request"], "https://github.com/me/tool/pull/8");
+    assert_eq!((&told[0]["outcome"], &told[0]["branch"]), (&"merged".into(), &"feature/issue-7".into()));
+}
+
+/// With a pull request of ours that goes to `other`, and of which this clone knows nothing.
+fn for_another_base() -> Scene {
+    let scene = scene();
+    scene.remote(&["branch", "other", "main"]);
+    scene.work(&[&ONE[..], &["--base", "other"]].concat()).exits(0);
+    assert_eq!(scene.server.state().pull_requests[&8].base, "other");
+    forget(&scene);
+    scene
+}
+
+// I-70: what was merged into another branch is not part of this one.
+#[test]
+fn a_pull_request_that_was_merged_into_another_base_is_not_done() {
+    let scene = for_another_base();
+    scene.work(&[&ONE[..], &["--base", "other", "--merge"]].concat()).exits(0);
+    scene.remote(&["branch", "-D", "feature/issue-7"]);
+    forget(&scene);
+    scene.server.change(|state| state.issues.get_mut(&7).expect("it").closed = false);
+    let there = scene.work(&[&ONE[..], &["--base", "other"]].concat()).exits(0);
+    assert!(there.stderr.contains("#7 merged (before)"), "{there}");
+    let here = scene.work(&ONE).exits(0);
+    assert_eq!(outcomes(&here), ["#7 pr-created"], "{here}");
+    let requests = scene.server.state().pull_requests;
+    let bases: Vec<&str> = requests.values().map(|request| request.base.as_str()).collect();
+    assert_eq!(bases, ["other", "main"]);
+}
+
+// I-70: nor is an open one used again, and whoever pushed to its branch would change it.
+#[test]
+fn an_open_pull_request_to_another_base_waits_for_a_person() {
+    let scene = for_another_base();
+    let waits = scene.work(&ONE).exits(6);
+    assert_eq!(outcomes(&waits), ["#7 waiting"], "{waits}");
+    let told = "its open pull request https://github.com/me/tool/pull/8 goes to `other`, not to `main`; \
+                `--base other` goes on with that one, `--retry` works on it for `main` as well";
+    assert!(waits.stdout.contains(told), "{waits}");
+    assert_eq!((turns(&scene), scene.server.state().pull_requests.len()), (0, 1));
+    // Nor is it merged by a call that is about another branch.
+    scene.work(&[&ONE[..], &["--merge"]].concat()).exits(6);
+    assert!(!scene.server.state().pull_requests[&8].merged);
+    let there = scene.work(&[&ONE[..], &["--base", "other"]].concat()).exits(0);
+    assert_eq!(outcomes(&there), ["#7 pr-created"], "{there}");
+    scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("second.txt")));
+    let retried = scene.work(&[&ONE[..], &["--retry"]].concat()).exits(0);
+    assert_eq!(outcomes(&retried), ["#7 pr-created"], "{retried}");
+    let requests = scene.server.state().pull_requests;
+    let bases: Vec<&str> = requests.values().map(|request| request.base.as_str()).collect();
+    assert_eq!(bases, ["other", "main"]);
 }
 
 // I-34: the trailers of its commits show whose a branch is.

@@ -105,6 +105,14 @@ fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depend
     super::git(&scene.project, &["commit", "--quiet", "--allow-empty", "--message", "by hand"]);
     let by_hand = super::git(&scene.project, &["rev-parse", "HEAD"]);
     merged(10, &by_hand);
+    // One that went to another branch is none of this one's (I-70).
+    let goes_to = |base: &str| {
+        let base = base.to_owned();
+        scene.server.change(|state| state.pull_requests.get_mut(&10).expect("it").base = base);
+    };
+    goes_to("other");
+    assert_eq!(outcomes(&scene.work(&["--label", "saihai"]).exits(1)), ["#7 failed", "#8 blocked"]);
+    goes_to("main");
     scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("two.txt")));
     let after = scene.work(&["--label", "saihai"]).exits(0);
     assert_eq!(outcomes(&after), ["#8 pr-created", "#7 merged"], "{after}");

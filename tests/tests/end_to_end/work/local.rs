@@ -60,6 +60,7 @@ fn what_an_agent_left_is_committed_by_the_user_and_summed_up_in_a_file() {
         page.starts_with("# #7 Login fails\n\nbranch-ready: branch `feature/issue-7` from `main`"),
         "{page}"
     );
+    assert!(page.contains(&format!(", run `{run}`, 1 turn, ")), "{page}");
     assert!(!project.root().join(".worktrees/issue-7").exists(), "what is delivered is cleaned up");
 }
 

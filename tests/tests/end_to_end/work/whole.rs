@@ -126,7 +126,7 @@ fn titles_are_cut_where_they_go_and_a_blank_one_fails_before_the_start() {
     let outcome = scene.work(&["--label", "saihai"]).exits(1);
     assert_eq!(outcomes(&outcome), ["#7 failed", "#8 pr-created"]);
     assert!(outcome.stdout.contains("blank-title"), "{outcome}");
-    assert!(outcome.stderr.contains("warning: #8: 1 characters of its text are left out"), "{outcome}");
+    assert!(outcome.stderr.contains("warning: #8: 1 character of its text left out"), "{outcome}");
     let subject = scene.remote(&["log", "-1", "--format=%s", "feature/issue-8"]);
     let title = &scene.server.state().pull_requests[&9].title;
     assert!(subject.starts_with("a b 長い 長い") && title.starts_with("a b 長い 長い"), "{subject} {title}");

@@ -38,12 +38,19 @@ impl Job {
         }
         let mut delivered = None;
         if !known && !self.retry {
-            let found = handed_over::pull_request(ground, &self.issue, prefix).await;
+            let found = handed_over::pull_request(ground, &self.issue, prefix, &self.base).await;
             match found.map_err(|error| refused_by_forge(&error))? {
-                Some(found) if found.state == PullRequestState::Open && self.ready.merges(ground) => {
+                Some(found)
+                    if found.state == PullRequestState::Open
+                        && found.base == self.base
+                        && self.ready.merges(ground) =>
+                {
                     delivered = Some(Delivered::default());
                 }
-                Some(found) => return Ok(Err(handed_over::told(&found, self.issue.number.branch(prefix)))),
+                Some(found) => {
+                    let branch = self.issue.number.branch(prefix);
+                    return Ok(Err(handed_over::told(&found, branch, &self.base)));
+                }
                 None => {}
             }
         }
@@ -86,7 +93,7 @@ impl Job {
             let branch = self.issue.number.branch(&work.branch_prefix);
             let closed = handed_over::closed_by_person(ground, &branch, &self.base).await;
             let closed = closed.map_err(|error| refused_by_forge(&error))?;
-            return Ok(closed.map(|found| handed_over::told(&found, branch)));
+            return Ok(closed.map(|found| handed_over::told(&found, branch, &self.base)));
         }
         Ok(None)
     }

@@ -13,11 +13,13 @@ use super::over::Over;
 use super::selection::patiently;
 use crate::error::Error;
 
-/// The last pull request that Saihai made for an issue, from whichever clone: those of a CI keep no journals.
+/// The pull request that Saihai made for an issue, from whichever clone: those of a CI keep no journals. It is the open or else the
+/// last one to its base (I-70). One that is open to another branch is told of as well, because whatever is pushed becomes part of it.
 pub(super) async fn pull_request(
     ground: &Ground,
     issue: &Issue,
     branch_prefix: &str,
+    base: &str,
 ) -> Result<Option<PullRequest>, ForgeError> {
     if ground.forge != ForgeKind::Github {
         return Ok(None);
@@ -26,7 +28,9 @@ pub(super) async fn pull_request(
     let branch = issue.number.branch(branch_prefix);
     let all = patiently(|| github.pull_requests_of(&branch)).await?;
     let ours = all.into_iter().filter(|one| is_marked(&one.body, issue.number));
-    Ok(ours.max_by_key(|one| one.number))
+    let is_open = |one: &PullRequest| one.state == PullRequestState::Open;
+    let told = ours.filter(|one| one.base == base || is_open(one));
+    Ok(told.max_by_key(|one| (one.base == base, is_open(one), one.number)))
 }
 
 /// The pull request of a branch that a person has closed without merging it: nothing is handed over in its place (I-53).
@@ -50,14 +54,21 @@ pub(super) struct Opened {
     pub(super) branch: String,
 }
 
-/// What is said of an issue that has one already, of this branch (I-53, I-72).
-pub(super) fn told(found: &PullRequest, branch: String) -> Over {
+impl Opened {
+    pub(super) fn new(found: &PullRequest, branch: String) -> Self {
+        Self { address: found.address.clone(), branch }
+    }
+}
+
+/// What is said of an issue for `base` that has one already, of this branch (I-53, I-72).
+pub(super) fn told(found: &PullRequest, branch: String, base: &str) -> Over {
     let (outcome, why) = match found.state {
+        PullRequestState::Open if found.base != base => (WorkOutcome::Waiting, goes_elsewhere(found, base)),
         PullRequestState::Open => (WorkOutcome::PrCreated, String::new()),
         PullRequestState::Merged => (WorkOutcome::Merged, String::new()),
         PullRequestState::Closed => (WorkOutcome::Waiting, closed_by_a_person(found)),
     };
-    let opened = Some(Opened { address: found.address.clone(), branch });
+    let opened = Some(Opened::new(found, branch));
     Over { acted: false, opened, ..Over::told(outcome, why) }
 }
 
@@ -76,6 +87,14 @@ impl Job {
             PullRequestStanding::None | PullRequestStanding::Open(_) | PullRequestStanding::Merged(_) => came,
         })
     }
+}
+
+fn goes_elsewhere(found: &PullRequest, base: &str) -> String {
+    let PullRequest { address, base: other, .. } = found;
+    format!(
+        "its open pull request {address} goes to `{other}`, not to `{base}`; `--base {other}` goes on with that one, \
+         `--retry` works on it for `{base}` as well"
+    )
 }
 
 fn closed_by_a_person(found: &PullRequest) -> String {

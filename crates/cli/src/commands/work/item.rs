@@ -26,6 +26,7 @@ use crate::driving::block_on;
 use crate::error::{Error, Refusal, exit};
 use crate::issue::Tracker;
 use crate::outside;
+use crate::report::count;
 
 /// What is to be done with an issue now.
 pub(super) struct Job {
@@ -247,7 +248,8 @@ impl Job {
         }
         let task = task(&issue).map_err(|blank| Error::usage(blank.to_string()))?;
         if task.left_out > 0 {
-            let seen = Seen::Warning(format!("{} characters of its text are left out", task.left_out));
+            let seen =
+                Seen::Warning(format!("{} of its text left out", count(task.left_out as u64, "character")));
             tell.send(Told::Seen { number: issue.number, seen }).unwrap_or(());
         }
         Ok(task.text)

@@ -26,8 +26,8 @@ pub(super) async fn by_hand(ground: &Ground, issue: &Issue, last: &Past) -> Resu
     let Some(github) = github else { return Ok(false) };
     let all = patiently(|| github.pull_requests_of(branch)).await;
     let all = all.map_err(|error| refused_by_forge(&error))?;
-    let merged: Vec<PullRequest> =
-        all.into_iter().filter(|one| one.state == PullRequestState::Merged).collect();
+    let is_there = |one: &PullRequest| one.state == PullRequestState::Merged && one.base == base.branch;
+    let merged: Vec<PullRequest> = all.into_iter().filter(is_there).collect();
     if merged.is_empty() {
         return Ok(false);
     }

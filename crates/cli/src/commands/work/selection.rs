@@ -15,6 +15,7 @@ use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, WorkOutcome};
 
 use super::base::BaseChoice;
 use super::ground::{Ground, refused_by_forge, refused_by_git};
+use super::handed_over::Opened;
 use super::item::as_item;
 use super::{handed_over, merged, overtaken};
 use crate::error::Error;
@@ -45,7 +46,7 @@ pub(super) struct Listing {
     /// Those that were asked for and are done already, and what came of them.
     pub(super) over: Vec<(IssueNumber, WorkOutcome)>,
     /// Those that another clone has handed over: there is nothing to do about them here.
-    pub(super) handed_over: BTreeSet<IssueNumber>,
+    pub(super) handed_over: BTreeMap<IssueNumber, Opened>,
     /// Those that were merged and are worked on all the same.
     pub(super) reworked: BTreeSet<IssueNumber>,
     /// Where that can be looked at which is handed over and not merged.
@@ -323,13 +324,7 @@ impl Looking<'_> {
             if self.has_landed(issue)? {
                 return Ok(Some(WorkOutcome::Merged));
             }
-            let prefix = &self.ground.work.branch_prefix;
-            let found = handed_over::pull_request(self.ground, issue, prefix).await?;
-            self.listing.handed_over.extend(found.as_ref().map(|_| issue.number));
-            let open = found.as_ref().filter(|found| found.state == PullRequestState::Open);
-            self.listing.delivered.extend(open.map(|open| (issue.number, open.address.clone())));
-            let merged = found.filter(|found| found.state == PullRequestState::Merged);
-            return Ok(merged.map(|_| WorkOutcome::Merged));
+            return self.handed_over(issue).await;
         };
         self.listing.delivered.extend(merged::waits(&past).map(|place| (issue.number, place)));
         match past.came().map(|came| came.outcome) {
@@ -357,6 +352,21 @@ impl Looking<'_> {
             )
             | None => Ok(None),
         }
+    }
+
+    /// The same of an issue that no journal here knows of: what the forge says (I-70).
+    async fn handed_over(&mut self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
+        // Where nothing says what it goes to, nothing begins either, and that is said by whoever plans.
+        let Ok(base) = BaseChoice::of(issue, self.ground, self.base) else { return Ok(None) };
+        let prefix = &self.ground.work.branch_prefix;
+        let found = handed_over::pull_request(self.ground, issue, prefix, &base.branch).await?;
+        let Some(found) = found else { return Ok(None) };
+        let opened = Opened::new(&found, issue.number.branch(prefix));
+        self.listing.handed_over.insert(issue.number, opened);
+        if found.base == base.branch && found.state == PullRequestState::Open {
+            self.listing.delivered.insert(issue.number, found.address);
+        }
+        Ok((found.state == PullRequestState::Merged).then_some(WorkOutcome::Merged))
     }
 
     /// Whether its run is to be brought to its end now: for those who depend on it, it is done already.

@@ -8,6 +8,7 @@ use saihai_config::issues::{inert, inert_excerpt};
 
 use super::result::{self, ItemResult};
 use crate::project::Project;
+use crate::report::count;
 use crate::time;
 
 /// The directory of an invocation. Nothing depends on it.
@@ -60,7 +61,7 @@ fn page(past: &Past, result: &ItemResult) -> String {
     let assignment = &past.assignment;
     let reason = result.reason.as_deref().map(|reason| format!(" ({})", inert(reason))).unwrap_or_default();
     let mut text = format!(
-        "# {} {}\n\n{}{reason}: branch `{}` from `{}` at {}, run `{}`, {} turns, {}\n",
+        "# {} {}\n\n{}{reason}: branch `{}` from `{}` at {}, run `{}`, {}, {}\n",
         result.issue,
         inert(&assignment.title),
         result.outcome,
@@ -68,7 +69,7 @@ fn page(past: &Past, result: &ItemResult) -> String {
         assignment.base.branch,
         assignment.base.commit,
         past.directory.id(),
-        result.turns,
+        count(result.turns, "turn"),
         result.cost.usd,
     );
     if let Some(keys) = result::changed(past) {

@@ -235,7 +235,8 @@ impl<'a> Batch<'a> {
             if let Some(issue) = issues.get(&number).filter(|_| is_news) {
                 let title = issue.title.clone();
                 self.issues.insert(number, issue.clone());
-                self.collect(number, &title, &self.before(issue, outcome));
+                let opened = handed_over.get(&number).cloned();
+                self.collect(number, &title, &Over { opened, ..self.before(issue, outcome) });
             }
         }
         for item in &plan.items {
@@ -243,7 +244,7 @@ impl<'a> Batch<'a> {
             let is_new = !self.issues.contains_key(&item.number);
             self.board.add(item.number, &issue.title);
             let is_open =
-                item.obstacle.is_none() && (self.flags.retry || !handed_over.contains(&item.number));
+                item.obstacle.is_none() && (self.flags.retry || !handed_over.contains_key(&item.number));
             if !is_new {
                 continue;
             }
