@@ -205,7 +205,8 @@ impl Run {
         insist_on_providers(&prepared.workflow, &with)?;
         let looks = prepared.workflow.completion.actions().iter().any(|one| one.does == Action::IssueState);
         let closed = if looks { Closed::IsLookedAt } else { Closed::IsDone };
-        block_on(issue::task_of(number, closed, project, settings, &with, streams))
+        let wanted = issue::Wanted { number, closed, trusts: self.flags.trust_project };
+        block_on(issue::task_of(wanted, project, settings, &with, streams))
     }
 
     fn needs_task(&self) -> Error {

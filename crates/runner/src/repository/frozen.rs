@@ -7,8 +7,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::regular;
-use super::{Error, Repository};
+use super::{Error, Repository, discover, pipes, regular};
 use crate::git;
 use crate::git::command::{Environment, output};
 
@@ -77,6 +76,25 @@ const ACTIONS: [&str; 2] = ["github-actions[bot]", "41898282+github-actions[bot]
 const CONFIGURATION_VARIABLES: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
 
 impl Frozen {
+    /// What the repository that `root` is in says now, or nothing where it is in none. Of the repository nothing more is asked for:
+    /// whoever only wants to know an address needs neither a commit nor a name.
+    ///
+    /// # Errors
+    /// What git says cannot be had.
+    pub fn at(root: &Path, environment: &Environment) -> Result<Option<Self>, Error> {
+        pipes::refuse_at(root)?;
+        let said = |arguments: &[&str]| discover(root, environment, arguments);
+        let bare = match said(&["--is-bare-repository"]) {
+            Ok(bare) => bare == "true",
+            Err(git::Error::Refused { said, .. }) if said.contains("not a git repository") => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let top = if bare { root.to_owned() } else { PathBuf::from(said(&["--show-toplevel"])?) };
+        let common = PathBuf::from(said(&["--path-format=absolute", "--git-common-dir"])?);
+        let format = said(&["--show-object-format"])?.to_string_lossy().into_owned();
+        Self::read(&top, &common, environment, format).map(Some)
+    }
+
     pub(super) fn read(
         root: &Path,
         common: &Path,

@@ -74,13 +74,18 @@ fn an_address_that_an_agent_set_and_a_person_declined_is_pushed_to_by_no_later_c
             let refused = scene.work(&[&BOTH[..], trusting].concat()).exits(2);
             assert_eq!(refused.stderr, expected(""));
         }
-        let call = scene.project.saihai(["run", "it", "--issue", "8", "--script", "script.yaml"]);
+        // Nor is anything read there: an issue is an instruction to an agent.
         scene.project.write(
             ".saihai/config.toml",
             "[work]\ndefinition = \"it\"\nrepo = \"me/tool\"\nsource = \"github\"\n",
         );
-        let call = call.env("GITHUB_API_URL", scene.server.url()).env("GITHUB_TOKEN", "canary-token-4711");
-        assert_eq!(call.run().exits(2).stderr, expected(""));
+        let asked = scene.server.requests().len();
+        for place in [&[][..], &["--no-worktree"]] {
+            let words = [&["run", "it", "--issue", "8", "--script", "script.yaml"], place].concat();
+            let call = scene.project.saihai(words).env("GITHUB_API_URL", scene.server.url());
+            assert_eq!(call.env("GITHUB_TOKEN", "canary-token-4711").run().exits(2).stderr, expected(""));
+        }
+        assert_eq!(scene.server.requests().len(), asked);
         assert_eq!((pushed(&evil).as_str(), scene.project.runs().len()), ("", 1));
         // As it is told.
         let words: Vec<&str> = put_back.split(' ').skip(1).collect();

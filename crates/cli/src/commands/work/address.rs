@@ -2,7 +2,7 @@
 
 use saihai::Runs;
 use saihai::delivery::{Destination, Doubt, Set, doubt};
-use saihai::repository::Repository;
+use saihai::repository::Frozen;
 
 use crate::error::Error;
 use crate::terminal::visible_line;
@@ -10,12 +10,11 @@ use crate::terminal::visible_line;
 /// Refuses an address of a remote that an agent of an earlier call has set, or may have. `trusts`: the person says that what nobody
 /// knows is theirs.
 pub(crate) fn insist_on_own(
-    repository: &Repository,
+    frozen: &Frozen,
     runs: &Runs,
     remote: &str,
     trusts: bool,
 ) -> Result<(), Error> {
-    let frozen = repository.frozen();
     let Some(now) = frozen.remote_url(remote).map(Destination::address) else { return Ok(()) };
     let Some(Doubt { run, was, set }) = doubt(runs, remote, &now)? else { return Ok(()) };
     let (when, who) = match set {

@@ -87,7 +87,7 @@ impl Ground {
             Repository::open(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
         let needs_forge = source == IssueSource::Github || forge == ForgeKind::Github;
         if needs_forge {
-            insist_on_own(&repository, &project.runs(), &work.remote, flags.flags.trust_project)?;
+            insist_on_own(repository.frozen(), &project.runs(), &work.remote, flags.flags.trust_project)?;
         }
         let access = if needs_forge { Some(access(&work, remote, &with).await?) } else { None };
         let mut ground = Self {

@@ -36,8 +36,9 @@ pub(crate) async fn assigned(
     let mut repository = open(project)?;
     let title =
         clean_title(&issue.title).map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
-    if issue.source == IssueSource::Github || work.forge == Some(ForgeKind::Github) {
-        insist_on_own(&repository, &project.runs(), &work.remote, trusts)?;
+    // For an issue of GitHub it was looked at before the issue was.
+    if issue.source == IssueSource::Folder && work.forge == Some(ForgeKind::Github) {
+        insist_on_own(repository.frozen(), &project.runs(), &work.remote, trusts)?;
     }
     let (base, server) = begins_at(issue, project, settings, with, &repository).await?;
     if let Some((url, token)) = &server {
