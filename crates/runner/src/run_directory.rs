@@ -177,7 +177,22 @@ impl RunDirectory {
     }
 
     pub(crate) fn unborn(&self) -> Error {
-        damaged(&self.journal(), 1, "the run never began: its first append was not finished")
+        let why = if self.is_emptied() {
+            "it is empty and was not: what the run has done is not known"
+        } else {
+            "the run never began: its first append was not finished"
+        };
+        damaged(&self.journal(), 1, why)
+    }
+
+    /// Whether the journal is empty, and something was done to it after it was made. Making it is the last thing that is done in
+    /// the directory before the first append, so that one which never had any is not younger than its directory.
+    pub(crate) fn is_emptied(&self) -> bool {
+        let Ok(journal) = self.journal().symlink_metadata() else { return false };
+        let made = self.path.metadata().and_then(|directory| directory.modified()).ok();
+        let changed = journal.modified().ok();
+        let is_empty = journal.is_file() && journal.len() == 0;
+        is_empty && changed.zip(made).is_some_and(|(changed, made)| changed > made)
     }
 
     fn line_naming(&self, hash: &str) -> Option<u64> {

@@ -1,11 +1,11 @@
 //! `saihai runs`.
 
 use clap::Args;
-use saihai::{Listed, State, Summary};
-use saihai_model::Usd;
+use saihai::{Clock, Listed, RunDirectory, State, Summary, is_gate_closed};
+use saihai_model::{Hold, Usd};
 use serde::Serialize;
 
-use crate::driving::READY;
+use crate::driving::{LATE, READY};
 use crate::error::{Error, exit};
 use crate::project::Project;
 use crate::report::parked_words;
@@ -51,13 +51,20 @@ struct RunObject<'a> {
     rehearsal: bool,
 }
 
+/// A run that can be read.
+struct Shown {
+    run: String,
+    directory: RunDirectory,
+    summary: Summary,
+}
+
 impl Runs {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let all = Project::find()?.runs().list()?;
         let mut readable = Vec::new();
-        for Listed { run, summary } in all {
+        for Listed { run, directory, summary } in all {
             match summary {
-                Ok(summary) if self.wants(&summary) => readable.push((run, summary)),
+                Ok(summary) if self.wants(&summary) => readable.push(Shown { run, directory, summary }),
                 Ok(_) => {}
                 Err(error) => {
                     streams.warning(&format!("run `{run}` is left out: {}", crate::error::sentence(&error)))
@@ -65,7 +72,7 @@ impl Runs {
             }
         }
         if self.json {
-            for (run, summary) in &readable {
+            for Shown { run, summary, .. } in &readable {
                 json::line(&mut streams.out, "run", object(run, summary))?;
             }
         } else if readable.is_empty() {
@@ -101,10 +108,15 @@ fn object<'a>(run: &'a str, summary: &'a Summary) -> RunObject<'a> {
     }
 }
 
-fn table(runs: &[(String, Summary)]) -> Table {
+fn table(runs: &[Shown]) -> Table {
     let mut table = Table::new(&["RUN", "DEFINITION", "STARTED", "TURNS", "COST", "STATE"]);
-    for (run, summary) in runs {
+    for Shown { run, directory, summary } in runs {
         let mut state = state_words(&summary.state);
+        // Nobody need hurry to answer it.
+        let at_gate = matches!(summary.state, State::Parked { hold: Hold::Person(_), .. });
+        if at_gate && is_gate_closed(directory, &Clock::system()).unwrap_or(false) {
+            state.push_str(&format!("; {LATE}"));
+        }
         if summary.rehearsal {
             state.push_str(", rehearsal");
         }

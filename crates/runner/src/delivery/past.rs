@@ -92,11 +92,8 @@ impl Past {
         issue: IssueNumber,
         home: Option<&RepositoryName>,
     ) -> Result<Vec<Result<Self, Error>>, Error> {
-        // Issues of one number in two repositories are two issues.
-        let is_meant = |assignment: &Assignment| {
-            let elsewhere = home.zip(assignment.home.as_ref()).is_some_and(|(home, of)| home != of);
-            assignment.source == source && assignment.issue == issue && !elsewhere
-        };
+        let is_meant =
+            |assignment: &Assignment| assignment.issue == issue && is_from(assignment, source, home);
         let slug = format!("-{}", issue.slug());
         let mut found = Vec::new();
         for directory in runs.named(&slug)? {
@@ -116,6 +113,33 @@ impl Past {
         Ok(found)
     }
 
+    /// The last run that delivers anything of each issue that is `wanted`, in the order of their numbers. One that cannot be read
+    /// shows nothing, nor does any before it.
+    ///
+    /// # Errors
+    /// The directory of runs cannot be read.
+    pub fn last_of_each(
+        runs: &Runs,
+        source: IssueSource,
+        home: Option<&RepositoryName>,
+        wanted: impl Fn(IssueNumber) -> bool,
+    ) -> Result<Vec<Self>, Error> {
+        let mut last: BTreeMap<IssueNumber, Option<Self>> = BTreeMap::new();
+        for directory in runs.named("")? {
+            let number = number_in(directory.id()).filter(|number| wanted(*number));
+            let Some(number) = number.filter(|number| !last.contains_key(number)) else { continue };
+            match Self::read(&directory) {
+                Ok(Some(past)) if past.delivers && is_from(&past.assignment, source, home) => {
+                    // An id can look as if it were of another issue.
+                    last.entry(past.assignment.issue).or_insert(Some(past));
+                }
+                Ok(_) => {}
+                Err(_) => drop(last.insert(number, None)),
+            }
+        }
+        Ok(last.into_values().flatten().filter(|past| wanted(past.assignment.issue)).collect())
+    }
+
     /// The run, if it is one on an issue.
     ///
     /// # Errors
@@ -123,7 +147,9 @@ impl Past {
     pub fn read(directory: &RunDirectory) -> Result<Option<Self>, Error> {
         let (mut assignment, mut deeds, mut cost) = (None, Deeds::default(), Cost::default());
         let (mut driven, mut wrong, mut finished) = (Driven::default(), None, false);
+        let mut begun = false;
         directory.read(&mut |record| {
+            begun = true;
             driven.see(record.at, &record.entry);
             match &record.entry {
                 Entry::Fact(Fact::Started(start)) => assignment = Placement::of(start),
@@ -148,6 +174,9 @@ impl Past {
                 Entry::Fact(_) | Entry::Decision(_) => {}
             }
         })?;
+        if !begun {
+            return Err(directory.unborn());
+        }
         let Some(Placement::Issue(assignment)) = assignment else { return Ok(None) };
         let delivers = directory.workflow()?.stages.contains_key(&StageId::from(stage::FINALIZE));
         let state = directory.summary()?.state;
@@ -224,6 +253,18 @@ impl Past {
     }
 }
 
+/// Whether an issue comes from there. Issues of one number in two repositories are two issues.
+fn is_from(assignment: &Assignment, source: IssueSource, home: Option<&RepositoryName>) -> bool {
+    let elsewhere = home.zip(assignment.home.as_ref()).is_some_and(|(home, of)| home != of);
+    assignment.source == source && !elsewhere
+}
+
+/// The issue that a run is called after: `20260206-085600-issue-7`, or with a number behind it.
+fn number_in(id: &str) -> Option<IssueNumber> {
+    let (_, behind) = id.rsplit_once("-issue-")?;
+    IssueNumber::parse(behind.split('-').next()?)
+}
+
 /// How long a run was driven: from each beginning to the last that was heard of it.
 #[derive(Default)]
 struct Driven {
@@ -250,6 +291,19 @@ impl Driven {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_id_of_a_run_names_its_issue() {
+        let check = |id: &str, expected: Option<u32>| {
+            assert_eq!(number_in(id).map(IssueNumber::get), expected, "{id}");
+        };
+        check("20260206-085600-issue-7", Some(7));
+        check("20260206-085600-issue-7-2", Some(7));
+        check("20260206-085600-issue-71", Some(71));
+        check("20260206-085600-issue-", None);
+        check("20260206-085600-issue-x7", None);
+        check("20260206-085600-make-it-so", None);
+    }
 
     // K-35: nobody drives a run between the death of one process and the next, nor while it is parked.
     #[test]

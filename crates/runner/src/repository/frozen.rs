@@ -86,7 +86,9 @@ impl Frozen {
         let said = |arguments: &[&str]| discover(root, environment, arguments);
         let bare = match said(&["--is-bare-repository"]) {
             Ok(bare) => bare == "true",
-            Err(git::Error::Refused { said, .. }) if said.contains("not a git repository") => return Ok(None),
+            Err(git::Error::Refused { said, .. }) if said.contains("not a git repository") => {
+                return Ok(None);
+            }
             Err(error) => return Err(error.into()),
         };
         let top = if bare { root.to_owned() } else { PathBuf::from(said(&["--show-toplevel"])?) };

@@ -22,6 +22,8 @@ pub struct Runs {
 pub struct Listed {
     /// Its id.
     pub run: String,
+    /// Where it is.
+    pub directory: RunDirectory,
     /// What it is; a damaged run says why and hides no other.
     pub summary: Result<Summary, Error>,
 }
@@ -58,7 +60,7 @@ impl Runs {
         let found = self.found()?;
         let listed = found.into_iter().map(|found| {
             let directory = RunDirectory::new(&self.directory, found.id, &self.disk);
-            Listed { run: directory.id().to_owned(), summary: directory.summary() }
+            Listed { run: directory.id().to_owned(), summary: directory.summary(), directory }
         });
         Ok(listed.collect())
     }
@@ -91,17 +93,42 @@ impl Runs {
         }
     }
 
-    /// Those whose id ends with a name, or with that and a number, the newest first.
+    /// Those whose id ends with a name, or with that and a number, the newest first. Whatever never began is none of them, but one
+    /// whose journal was emptied is: it had begun.
     ///
     /// # Errors
     /// The directory cannot be read.
     pub fn named(&self, name: &str) -> Result<Vec<RunDirectory>, Error> {
+        let all = self.directories_named(name)?.into_iter();
+        Ok(all
+            .filter(|(directory, unborn)| !unborn || directory.is_emptied())
+            .map(|(found, _)| found)
+            .collect())
+    }
+
+    /// Of those whose id ends like that, the ones that never began: their process died as it made them. Nothing was asked of
+    /// anybody for them.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn unborn(&self, name: &str) -> Result<Vec<RunDirectory>, Error> {
+        let all = self.directories_named(name)?.into_iter();
+        Ok(all
+            .filter(|(directory, unborn)| *unborn && !directory.is_emptied())
+            .map(|(found, _)| found)
+            .collect())
+    }
+
+    fn directories_named(&self, name: &str) -> Result<Vec<(RunDirectory, bool)>, Error> {
         let is_meant = |id: &str| {
             let plain = id.rsplit_once('-').filter(|(_, end)| end.bytes().all(|byte| byte.is_ascii_digit()));
             id.ends_with(name) || plain.is_some_and(|(plain, _)| plain.ends_with(name))
         };
-        let found = self.found()?.into_iter().filter(|found| !found.unborn && is_meant(&found.id));
-        Ok(found.map(|found| self.directory_of(found)).collect())
+        let found = self.found()?.into_iter().filter(|found| is_meant(&found.id));
+        Ok(found
+            .map(|found| (found.unborn, self.directory_of(found)))
+            .map(|(unborn, at)| (at, unborn))
+            .collect())
     }
 
     /// Makes the directory of a new run and its report directory under one name nobody has.
@@ -167,11 +194,16 @@ impl Runs {
         }
     }
 
+    fn is_owned(&self, id: &str) -> bool {
+        RunDirectory::new(&self.directory, id.to_owned(), &self.disk).owner().is_some()
+    }
+
     fn directory_of(&self, found: Found) -> RunDirectory {
         RunDirectory::new(&self.directory, found.id, &self.disk)
     }
 
-    /// Every run, newest first. A directory without a journal is none: its process died while making it.
+    /// Every run, newest first. A directory without a journal is none: its process died while making it. Nor is one whose journal
+    /// is still empty because its process is about to write it.
     fn found(&self) -> Result<Vec<Found>, Error> {
         let entries = match std::fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -186,7 +218,7 @@ impl Runs {
             // What stands in the place of one, such as a pipe, hides what was there: it counts, and cannot be read.
             match journal.symlink_metadata() {
                 Err(_) => continue,
-                Ok(metadata) if metadata.is_file() && metadata.len() == 0 => continue,
+                Ok(metadata) if metadata.is_file() && metadata.len() == 0 && self.is_owned(&id) => continue,
                 Ok(_) => {}
             }
             let first = Reader::open(&journal).and_then(|mut reader| reader.next_records());

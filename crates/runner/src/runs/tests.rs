@@ -91,6 +91,39 @@ async fn a_run_is_found_by_its_id_a_unique_beginning_or_last() {
     check("../runs", "there is no run `../runs`");
 }
 
+// An empty journal is what a process leaves that died as it began, and what somebody leaves who empties one.
+#[test]
+fn a_journal_that_was_emptied_hides_no_run_and_one_that_was_always_empty_is_none() {
+    let project = Project::new();
+    let runs = project.runs();
+    let make = |name: &str| {
+        let (run, _) = runs.create(name, BEGINNING, &project.path("reports")).unwrap();
+        std::fs::File::create_new(run.journal()).unwrap();
+        run
+    };
+    make("issue-7");
+    let emptied = make("issue-8");
+    let journal = std::fs::File::options().write(true).open(emptied.journal()).unwrap();
+    let later = emptied.path().metadata().unwrap().modified().unwrap() + std::time::Duration::from_secs(1);
+    journal.set_modified(later).unwrap();
+    let names = |found: Result<Vec<RunDirectory>, Error>| -> Vec<String> {
+        found.unwrap().iter().map(|run| run.id().to_owned()).collect()
+    };
+    assert_eq!(names(runs.named("")), ["20260206-085600-issue-8"]);
+    assert_eq!(names(runs.unborn("")), ["20260206-085600-issue-7"]);
+    assert_eq!(
+        states(&runs),
+        [
+            "20260206-085600-issue-8 journal.ndjson`:1: it is empty and was not: what the run has done is not known",
+            "20260206-085600-issue-7 journal.ndjson`:1: the run never began: its first append was not finished",
+        ]
+    );
+    // Nobody can say so of one that somebody is about to write.
+    let lock = emptied.lock().unwrap();
+    assert_eq!(names(runs.named("")), [""; 0]);
+    drop(lock);
+}
+
 // K-21
 #[tokio::test(start_paused = true)]
 async fn runs_say_how_they_stand_and_a_damaged_one_hides_no_other() {

@@ -1,5 +1,7 @@
 //! Several issues at the same time.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use rustix::process::Signal;
 use saihai_tests::{Answer, ApiServer, Fault, Refusal};
 
@@ -13,6 +15,7 @@ fn issues_run_side_by_side_within_the_limit_and_none_is_harmed_by_another() {
     who_waits_holds_no_place();
     a_failure_a_panic_and_a_kill_are_nobody_elses();
     a_quota_pauses_what_is_yet_to_begin_on_that_provider_alone();
+    a_quota_that_is_sat_out_pauses_it_as_well();
 }
 
 fn at_most_so_many_run_at_once() {
@@ -97,14 +100,70 @@ fn a_failure_a_panic_and_a_kill_are_nobody_elses() {
     assert_eq!(project.runs().len(), runs, "nothing was done twice");
 }
 
-fn a_quota_pauses_what_is_yet_to_begin_on_that_provider_alone() {
-    let used_up = Refusal {
+/// A quota that is used up, for so many seconds if that is known.
+fn used_up(seconds: Option<u64>) -> Answer {
+    Answer::Refused(Refusal {
         status: 429,
-        headers: Vec::new(),
+        headers: seconds.into_iter().map(|seconds| ("retry-after", seconds.to_string())).collect(),
         code: Some("insufficient_quota".to_owned()),
         message: "used up".to_owned(),
+    })
+}
+
+/// A short quota: the run that met it waits in its process and holds no place, and nobody else is asked for the same provider
+/// meanwhile.
+fn a_quota_that_is_sat_out_pauses_it_as_well() {
+    const WAIT: u64 = 8;
+    let done = Answer::text("Nothing to do. [STEP:0]");
+    let poor = ApiServer::start(|_| [used_up(Some(WAIT)), done]);
+    let project = repository("");
+    let go = project.home().join("go");
+    // Whoever is rich works until it is told to stop, so that only one place of two is free.
+    let agent = project.home().join("agent");
+    let waits = format!("while ! test -e {}; do sleep 0.05; done", go.display());
+    std::fs::write(&agent, format!("#!/bin/sh\ncat > /dev/null\n{waits}\necho '[STEP:0]'\n")).expect("it");
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    for (name, provider) in [("poor", "openai"), ("rich", "mine")] {
+        let piece = super::PIECE.replace("name: it", &format!("name: {name}"));
+        let piece = piece.replace("edit: true", &format!("provider: {provider}"));
+        project.write(&format!(".saihai/pieces/{name}.yaml"), piece);
+    }
+    let settings = "[work]\ndefinition = \"poor\"\ndefinitions = { rich = \"rich\" }\n";
+    project.write(".saihai/config.toml", settings);
+    let own = format!(
+        "provider = \"openai\"\n[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n[providers.mine]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\"]\n",
+        poor.url(),
+        agent.display()
+    );
+    project.write("../home/.config/saihai/config.toml", own);
+    let rich = "---\nlabels: [rich]\n---\n# Rich\n";
+    for (number, text) in [(1, "# Meets it\n"), (2, rich), (3, "# Must wait\n"), (4, rich)] {
+        project.write(&format!(".saihai/issues/{number}.md"), text);
+    }
+    commit(&project);
+    let call = project.saihai(["work", "--auto", "--jobs", "2"]).env("OPENAI_API_KEY", "sk-of-the-test");
+    let mut call = call.start();
+    call.wait_for_note("#4 fix");
+    assert_eq!(poor.asked().len(), 1);
+    std::fs::write(go, "").expect("it is written");
+    let outcome = call.finish().exits(0);
+    let rows = ["#1 no-changes", "#2 no-changes", "#3 no-changes", "#4 no-changes"];
+    assert_eq!(outcomes(&outcome), rows, "{outcome}");
+    assert_eq!(poor.asked().len(), 3, "{outcome}");
+    let said = |part: &str| outcome.stderr.find(part).unwrap_or_else(|| panic!("{part}: {outcome}"));
+    assert!(said("#4 fix") < said("#3 run"), "{outcome}");
+    // Not a moment before the quota is there again.
+    let begun = |number: u64| {
+        let run = project.runs().into_iter().find(|run| run.ends_with(&format!("-issue-{number}")));
+        let stamp = run.expect("a run")[..15].replace('-', "T");
+        stamp.parse::<jiff::civil::DateTime>().expect("a moment")
     };
-    let poor = ApiServer::start(|_| [Answer::Refused(used_up)]);
+    let later = begun(3).since(begun(1)).expect("a length").get_seconds();
+    assert!(later >= i64::try_from(WAIT).expect("a number"), "{later} s: {outcome}");
+}
+
+fn a_quota_pauses_what_is_yet_to_begin_on_that_provider_alone() {
+    let poor = ApiServer::start(|_| [used_up(None)]);
     let rich = ApiServer::start(|_| [Answer::text("Nothing to do. [STEP:0]")]);
     let project = repository("");
     for (name, provider) in [("poor", "openai"), ("rich", "anthropic")] {

@@ -141,6 +141,42 @@ fn a_board_is_worked_off_and_what_is_none_of_our_issues_is_listed_as_skipped() {
     }
 }
 
+// I-30, where a board says what is selected: what it does not list is not selected, and so is what it lists under another status.
+#[test]
+fn what_is_not_of_the_board_is_in_the_way_of_what_depends_on_it_until_it_is_closed() {
+    let reply = "  - {text: 'Done. [STEP:0]', times: '*', writes: [{path: f, content: x}]}\n";
+    let scene = Scene::new(reply, |state| {
+        state.issue(5, "Not on the board", &[]);
+        state.issue(6, "Under another status", &[]);
+        seven(state);
+        state.issues.get_mut(&7).expect("it").body = "Depends on #5".to_owned();
+        state.issue(8, "Another", &[]).body = "Blocked by: #6".to_owned();
+        state.issue(9, "Free", &[]);
+        let here = |number| BoardItem::Issue("me/tool".to_owned(), number);
+        let status = |word: &str| Some(word.to_owned());
+        let items = [(6, "Later"), (7, "Todo"), (8, "Todo"), (9, "Todo")];
+        let items = items.map(|(number, word)| (here(number), status(word)));
+        state.boards.insert(("me".to_owned(), 5), Board(items.to_vec()));
+    });
+    let board = ["--project", "me/5", "--project-status", "Todo"];
+    let outcome = scene.work(&board).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 blocked", "#8 blocked", "#9 pr-created"], "{outcome}");
+    for (number, of) in [(7, 5), (8, 6)] {
+        let why = format!(
+            "#{number}: dependency: #{of} is open; `--resolve-deps` works on it as well, `--ignore-deps` does not look"
+        );
+        assert!(outcome.stdout.contains(&why), "{why}: {outcome}");
+    }
+    assert_eq!(scene.project.runs().len(), 1);
+    scene.server.change(|state| state.issues.get_mut(&5).expect("it").closed = true);
+    let closed = scene.work(&board).exits(1);
+    assert_eq!(outcomes(&closed), ["#7 pr-created", "#8 blocked", "#9 pr-created"], "{closed}");
+    let both = scene.work(&[&board[..], &["--resolve-deps"]].concat()).exits(6);
+    assert_eq!(outcomes(&both), ["#7 pr-created", "#6 pr-created", "#8 waiting", "#9 pr-created"], "{both}");
+    let all = scene.work(&[&board[..], &["--ignore-deps"]].concat()).exits(0);
+    assert_eq!(outcomes(&all), ["#7 pr-created", "#8 pr-created", "#9 pr-created"], "{all}");
+}
+
 // `comments`: given to the agent only where they are asked for, and only those of people whom the repository trusts.
 #[test]
 fn comments_reach_the_agent_only_if_asked_for_and_only_from_those_who_are_trusted() {

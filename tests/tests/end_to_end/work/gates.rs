@@ -286,6 +286,11 @@ fn a_gate_whose_time_is_over_is_told_as_a_no_and_not_as_a_question() {
         "{shown}"
     );
     assert_eq!(shown.stderr, format!("note: continue with `saihai resume {run}`\n"));
+    let listed = project.saihai(["runs"]).run().exits(0);
+    assert!(
+        listed.stdout.ends_with(&format!("parked: waiting for a person at `deliver/pre-loop`; {late}\n")),
+        "{listed}"
+    );
     let refused = project.saihai(["answer", &run, "yes"]).run().exits(2);
     assert!(!refused.stderr.contains("is answered"), "{refused}");
     assert_eq!(outcomes(&work(&project, &[]).run().exits(3)), ["#7 declined"]);

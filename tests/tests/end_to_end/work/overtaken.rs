@@ -39,6 +39,30 @@ fn a_run_whose_pull_request_a_person_merged_is_brought_to_its_end() {
     }
 }
 
+// A list of open issues does not have it, and its worktree may be gone as well: its journal knows of it.
+#[test]
+fn a_run_whose_pull_request_was_merged_is_found_by_its_journal() {
+    let scene = waits(true);
+    scene.server.change(|state| {
+        let request = state.pull_requests.get_mut(&8).expect("it");
+        (request.merged, request.closed) = (true, true);
+        let body = request.body.clone();
+        state.close_named_in(&body);
+        state.issue(9, "Another", &["else"]);
+    });
+    super::git(&scene.project, &["worktree", "remove", "--force", ".worktrees/issue-7"]);
+    let elsewhere = scene.work(&["--label", "else", "--list"]).exits(0);
+    assert!(!elsewhere.stdout.contains("#7"), "{elsewhere}");
+    let outcome = scene.work(&["--label", "saihai"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 merged"], "{outcome}");
+    let state = scene.server.state();
+    assert_eq!(state.issues[&7].comments.len(), 1, "{outcome}");
+    assert_eq!(state.issues[&7].labels, ["saihai", "saihai:completed", "saihai:merged"]);
+    assert_eq!(scene.project.journal().facts("replied").count(), 1);
+    let after = scene.work(&["--label", "saihai"]).exits(0);
+    assert!(after.stderr.contains("nothing to do"), "{after}");
+}
+
 // What a person closed without merging it is not gone on with.
 #[test]
 fn an_issue_that_a_person_closed_stays_closed() {

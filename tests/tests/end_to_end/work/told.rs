@@ -218,5 +218,45 @@ fn the_budget_of_an_issue_counts_its_earlier_runs() {
     }
     let outcome = auto(&project, &["--retry"]).exits(5);
     assert_eq!(outcomes(&outcome), ["#7 limited"]);
-    assert_eq!(project.runs().len(), 3);
+    assert_eq!(project.runs().len(), 2, "a third could ask nobody");
+    let raise = "raise `budget_per_issue` of `[work]` (2 turns, with all its runs), then `saihai work --retry` begins again";
+    assert!(outcome.stdout.contains(&format!("#7: {raise}\n")), "{outcome}");
+    project.write(".saihai/config.toml", settings.replace('2', "3"));
+    assert_eq!(outcomes(&auto(&project, &["--retry"]).exits(1)), ["#7 failed"]);
+}
+
+// I-72: also where it was the budget, and where nothing would come of what helps against other limits.
+#[test]
+fn who_spent_a_budget_is_told_which_one_to_raise_and_how() {
+    let piece = |project: &Project| {
+        let text = std::fs::read_to_string(project.root().join(".saihai/pieces/it.yaml")).expect("a piece");
+        project.write(".saihai/pieces/it.yaml", text.replace("max_iterations: 1", "max_iterations: 9"));
+    };
+    let hints = |outcome: &Outcome| -> Vec<String> {
+        let of = outcome.stdout.lines().filter_map(|line| line.strip_prefix("#7: "));
+        of.filter(|hint| !hint.starts_with("its files")).map(str::to_owned).collect()
+    };
+    // What this call may cost: the next one may cost as much again.
+    let project = limited();
+    piece(&project);
+    let met = auto(&project, &["--budget", "turns=1"]).exits(5);
+    let run = project.runs()[0].clone();
+    let resume = format!("`saihai resume {run} --budget BUDGET` goes on with it; in all it had 1 turn");
+    assert_eq!(hints(&met), [resume.as_str(), "`saihai work --retry` begins again"]);
+    // What the issue may cost: a new run could ask nobody.
+    let project = limited();
+    piece(&project);
+    let settings = "[work]\ndefinition = \"it\"\n[work.budget_per_issue]\nturns = 1\n";
+    project.write(".saihai/config.toml", settings);
+    let met = auto(&project, &[]).exits(5);
+    let run = project.runs()[0].clone();
+    let resume = format!("`saihai resume {run} --budget BUDGET` goes on with it; in all it had 1 turn");
+    let raise = "raise `budget_per_issue` of `[work]` (1 turn, with all its runs), then `saihai work --retry` begins again";
+    for outcome in [&met, &auto(&project, &[]).exits(5)] {
+        assert_eq!(hints(outcome), [resume.as_str(), raise]);
+    }
+    assert_eq!(hints(&auto(&project, &["--retry"]).exits(5)), [raise]);
+    assert_eq!(project.runs().len(), 1);
+    project.saihai(["resume", &run, "--budget", "turns=2", "--auto"]).run().exits(0);
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
 }

@@ -9,12 +9,7 @@ use crate::terminal::visible_line;
 
 /// Refuses an address of a remote that an agent of an earlier call has set, or may have. `trusts`: the person says that what nobody
 /// knows is theirs.
-pub(crate) fn insist_on_own(
-    frozen: &Frozen,
-    runs: &Runs,
-    remote: &str,
-    trusts: bool,
-) -> Result<(), Error> {
+pub(crate) fn insist_on_own(frozen: &Frozen, runs: &Runs, remote: &str, trusts: bool) -> Result<(), Error> {
     let Some(now) = frozen.remote_url(remote).map(Destination::address) else { return Ok(()) };
     let Some(Doubt { run, was, set }) = doubt(runs, remote, &now)? else { return Ok(()) };
     let (when, who) = match set {

@@ -9,7 +9,7 @@ use saihai_config::issues::{SourcesAtHand, choose_source};
 use saihai_config::{ForgeKind, Settings, Use, WorkSettings};
 use saihai_connect::Connections;
 use saihai_connect::forge::{Access, Address, ForgeError, Github, Token, find_token};
-use saihai_model::{Issue, IssueSource, MergeMethod, RepositoryName};
+use saihai_model::{Budget, Cost, Issue, IssueSource, MergeMethod, Millis, RepositoryName};
 
 use super::Work;
 use super::address::insist_on_own;
@@ -130,6 +130,18 @@ impl Ground {
     /// and handed something over.
     pub(crate) fn past(&self, issue: &Issue) -> Result<Vec<Past>, saihai::Error> {
         Past::of(&self.runs(), issue.source, issue.number, self.home())?.into_iter().collect()
+    }
+
+    /// What may still be spent on one issue, after all that its runs have cost.
+    pub(crate) fn left_for(&self, issue: &Issue) -> Result<Budget, saihai::Error> {
+        let whole = &self.work.budget_per_issue;
+        if whole.is_unlimited() {
+            return Ok(Budget::default());
+        }
+        let past = self.past(issue)?;
+        let spent = past.iter().fold(Cost::default(), |sum, past| sum.plus(past.cost));
+        let driven = past.iter().fold(0, |sum, past| past.time.0.saturating_add(sum));
+        Ok(whole.less(spent, Millis(driven)))
     }
 
     /// How agents are reached.

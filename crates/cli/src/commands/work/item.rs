@@ -13,7 +13,7 @@ use saihai_config::issues::task;
 use saihai_config::{CleanUp, Comments, ForgeKind};
 use saihai_connect::Surroundings;
 use saihai_connect::forge::Github;
-use saihai_model::{Budget, Cost, Issue, IssueNumber, IssueSource, Millis, WorkOutcome, Workflow};
+use saihai_model::{Budget, Issue, IssueNumber, IssueSource, WorkOutcome, Workflow};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::again::{can_be_adopted, can_be_retried, goes_on};
@@ -152,6 +152,10 @@ impl Job {
             Some(_) | None if self.is_stopped() => return Ok(Over::stopped()),
             Some(past) if !self.begins_again(&past) => self.merge(past, &lock, tell).await?,
             Some(_) | None if self.spent => return Ok(Over::told(WorkOutcome::Limited, "budget")),
+            // A run that may ask nobody would only be one more.
+            Some(_) | None if self.ground.left_for(&self.issue)?.is_spent() => {
+                return Ok(Over::told(WorkOutcome::Limited, PER_ISSUE));
+            }
             last => match self.begin(&lock, known, last.as_ref(), tell).await? {
                 Ok(driver) => driver,
                 Err(over) => return Ok(over),
@@ -205,13 +209,7 @@ impl Job {
             Some(_) => self.ready.merging(&about, ground)?,
             None => self.ready.around(&about, ground)?,
         };
-        let mut own = around.limits.budget.clone();
-        if !ground.work.budget_per_issue.is_unlimited() {
-            let past = ground.past(&self.issue)?;
-            let spent = past.iter().fold(Cost::default(), |sum, past| sum.plus(past.cost));
-            let driven = past.iter().fold(0, |sum, past| past.time.0.saturating_add(sum));
-            own = own.and(&ground.work.budget_per_issue.less(spent, Millis(driven)));
-        }
+        let own = around.limits.budget.and(&ground.left_for(&self.issue)?);
         let workflow = Ready::limited(around, &own.and(&self.budget))?;
         let assignment = Assignment { own_budget: Some(own), ..assignment };
         let deliverer = deliverer(ground, &workflow, assignment.clone(), lock, known)?;
@@ -318,6 +316,9 @@ fn over(directory: &RunDirectory, finish: Finish, lock: Arc<ItemLock>) -> Over {
         came.unwrap_or(Came { outcome: WorkOutcome::Cancelled, reason: Some("interrupted".to_owned()) });
     Over { past, finish: Some(finish), lock: Some(lock), ..Over::came(came) }
 }
+
+/// Why nothing is begun about an issue whose runs have cost all that it may.
+pub(super) const PER_ISSUE: &str = "budget_per_issue";
 
 /// Why nothing is done about an issue whose past is not known.
 pub(super) const UNREAD: &str = "a run of it cannot be read";

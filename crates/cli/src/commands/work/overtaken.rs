@@ -6,7 +6,7 @@ use saihai_config::ForgeKind;
 use saihai_connect::forge::{ForgeError, Github, PullRequestStanding, standing};
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, WorkOutcome};
 
-use super::ground::{Ground, refused_by_git};
+use super::ground::Ground;
 use super::selection::{Unlisted, patiently};
 use crate::error::Error;
 
@@ -29,26 +29,21 @@ pub(super) async fn is_merged(ground: &Ground, past: &Past) -> Result<bool, Unli
     Ok(matches!(standing(all, &past.assignment.base.branch)?, PullRequestStanding::Merged(_)))
 }
 
-/// Closed issues of such runs, which no list of open ones has. They are known by their worktrees, which are still there.
+/// Closed issues of such runs, which no list of open ones has: journals know of them.
 pub(super) async fn closed(
     ground: &Ground,
     github: &Github,
     labels: &[String],
     listed: &[Issue],
 ) -> Result<Vec<Issue>, Unlisted> {
+    let is_unlisted = |number: IssueNumber| !listed.iter().any(|issue| issue.number == number);
+    let last = Past::last_of_each(&ground.runs(), IssueSource::Github, ground.home(), is_unlisted);
     let mut found = Vec::new();
-    for number in worked_on(ground)? {
-        if listed.iter().any(|issue| issue.number == number) {
-            continue;
-        }
-        let runs = Past::of(&ground.runs(), IssueSource::Github, number, ground.home());
-        let runs: Result<Vec<Past>, _> = runs.map_err(Error::from)?.into_iter().collect();
-        // One that cannot be read shows nothing.
-        let last = runs.unwrap_or_default().into_iter().find(|past| past.delivers);
-        let Some(past) = last else { continue };
+    for past in last.map_err(Error::from)? {
         if !is_overtaken(ground, &past).await? {
             continue;
         }
+        let number = past.assignment.issue;
         match patiently(|| github.issue(number)).await {
             Ok(issue) => {
                 let is_meant = labels.iter().all(|label| issue.labels.contains(label));
@@ -59,11 +54,4 @@ pub(super) async fn closed(
         }
     }
     Ok(found)
-}
-
-/// The issues that worktrees are called after.
-fn worked_on(ground: &Ground) -> Result<Vec<IssueNumber>, Error> {
-    let linked = ground.repository.linked().map_err(refused_by_git)?;
-    let names = linked.iter().filter_map(|path| path.file_name()?.to_str()?.strip_prefix("issue-"));
-    Ok(names.filter_map(IssueNumber::parse).collect())
 }

@@ -7,7 +7,7 @@ use saihai::delivery::{Came, Past};
 use saihai::{Clock, State, is_gate_closed, open_gate};
 use saihai_config::delivery::stage;
 use saihai_config::issues::cut;
-use saihai_model::{Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
+use saihai_model::{Budget, Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
 use serde::Serialize;
 
 use super::again::is_not_ours;
@@ -15,6 +15,7 @@ use super::item::UNREAD;
 use super::over::Over;
 use crate::driving::{Conclusion, LATE};
 use crate::json;
+use crate::report::budget_words;
 use crate::terminal::{Stream, Table, visible_line};
 use crate::time;
 
@@ -85,8 +86,8 @@ impl ItemResult {
         self.pull_request.clone().or_else(|| self.branch.clone())
     }
 
-    /// What came of an issue.
-    pub(super) fn new(issue: IssueNumber, title: &str, over: &Over) -> Self {
+    /// What came of an issue. `allowed`: what it may cost with all its runs, where they have cost that.
+    pub(super) fn new(issue: IssueNumber, title: &str, over: &Over, allowed: Option<&Budget>) -> Self {
         let past = over.past.as_ref();
         let text =
             |stage: &str, key: &str| past.and_then(|past| past.deeds.text(stage, key)).map(str::to_owned);
@@ -110,7 +111,7 @@ impl ItemResult {
             cost_usd: cost.usd.dollars(),
             time_ms: time.0,
             asks: past.and_then(asks),
-            hints: hints(&over.came, past),
+            hints: hints(&over.came, past, allowed),
             exit: if over.panicked { 70 } else { outcome.exit_code() },
             way: text(stage::MERGE, "hint"),
             word: outcome,
@@ -132,18 +133,10 @@ fn is_late(past: &Past) -> bool {
 }
 
 /// What a person can do now.
-fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
+fn hints(came: &Came, past: Option<&Past>, allowed: Option<&Budget>) -> Vec<String> {
     let adopted =
         is_not_ours(came.reason.as_deref()).then(|| "`saihai work --adopt` takes it over".to_owned());
-    let Some(past) = past else {
-        let met = came.outcome == WorkOutcome::Limited;
-        let met = met.then(|| "`saihai work` with more `--budget` begins it".to_owned());
-        let unread = came.reason.as_deref().is_some_and(|why| why.starts_with(UNREAD));
-        let unread = unread.then(|| {
-            "put it right, or move its directory out of `.saihai/runs` to begin anew; until then nothing is begun".to_owned()
-        });
-        return adopted.into_iter().chain(met).chain(unread).collect();
-    };
+    let Some(past) = past else { return adopted.into_iter().chain(without_run(came, allowed)).collect() };
     let run = past.directory.id();
     let mut hints = Vec::new();
     let at_gate = past.state.reason() == Some("person");
@@ -156,9 +149,8 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
             hints.push(format!("answer with `saihai answer {run} yes` or `no`, then the same command again"));
         }
         WorkOutcome::Limited => {
-            let resume = Conclusion::of(&past.directory).ok().and_then(|run| run.resume_command());
-            hints.extend(resume.map(|command| format!("`{command}` goes on with it")));
-            hints.push("`saihai work --retry` begins again".to_owned());
+            hints.extend(Conclusion::of(&past.directory).ok().and_then(|run| raised(&run)));
+            hints.push(allowed.map_or_else(|| "`saihai work --retry` begins again".to_owned(), raise_first));
         }
         WorkOutcome::Cancelled if matches!(past.state, State::Ended { .. }) => {
             hints.push("`saihai work --retry` begins again".to_owned());
@@ -212,6 +204,33 @@ fn hints(came: &Came, past: Option<&Past>) -> Vec<String> {
     }));
     hints.extend(past.deeds.text(stage::CLEAN_UP, "kept").map(|why| format!("the worktree stays: {why}")));
     hints
+}
+
+/// What a person can do about an issue that has no run, or none that can be read.
+fn without_run(came: &Came, allowed: Option<&Budget>) -> Option<String> {
+    if came.outcome == WorkOutcome::Limited {
+        let more = || "`saihai work` with more `--budget` begins it".to_owned();
+        return Some(allowed.map_or_else(more, raise_first));
+    }
+    let unread = came.reason.as_deref().is_some_and(|why| why.starts_with(UNREAD));
+    unread.then(|| {
+        "put it right, or move its directory out of `.saihai/runs` to begin anew; until then nothing is begun".to_owned()
+    })
+}
+
+/// How a run that met a limit goes on, and what it had of what it must have more of.
+fn raised(run: &Conclusion) -> Option<String> {
+    let command = run.resume_command()?;
+    let had = run.spending().filter(|_| command.contains("--budget"));
+    let had = had.and_then(|spending| budget_words(&spending.budget));
+    let had = had.map(|had| format!("; in all it had {had}")).unwrap_or_default();
+    Some(format!("`{command}` goes on with it{had}"))
+}
+
+/// What comes before a new run on an issue that may cost no more.
+fn raise_first(allowed: &Budget) -> String {
+    let had = budget_words(allowed).map(|had| format!(" ({had}, with all its runs)")).unwrap_or_default();
+    format!("raise `budget_per_issue` of `[work]`{had}, then `saihai work --retry` begins again")
 }
 
 /// What of the repository's configuration, hooks and attributes changed during a run, by name (I-38).

@@ -173,7 +173,7 @@ impl Batch<'_> {
 
     /// Keeps what came of an issue, and says it.
     pub(super) fn collect(&mut self, number: IssueNumber, title: &str, over: &Over) {
-        let mut result = ItemResult::new(number, title, over);
+        let mut result = ItemResult::new(number, title, over, self.spent_whole(number, over));
         result.hints.splice(0..0, self.to_take_in(over));
         self.standings.insert(number, Standing::Ended(over.came.outcome));
         self.board.state(number, result.outcome);
@@ -197,6 +197,13 @@ impl Batch<'_> {
             // Where nobody reads it any more the files still have it.
             result::write_item(&result, &mut self.streams.out).unwrap_or(());
         }
+    }
+
+    /// What an issue may cost with all its runs, where it met a limit and they have cost that.
+    fn spent_whole(&self, number: IssueNumber, over: &Over) -> Option<&Budget> {
+        let issue = self.issues.get(&number).filter(|_| over.came.outcome == WorkOutcome::Limited)?;
+        let is_spent = self.ground.left_for(issue).is_ok_and(|left| left.is_spent());
+        is_spent.then_some(&self.ground.work.budget_per_issue)
     }
 
     /// What a person does before merging by hand what conflicts here: it conflicts with all that waits beside the base.
