@@ -7,6 +7,7 @@ mod again;
 mod agents;
 mod apart;
 mod cases;
+mod certain;
 mod clones;
 mod conflicts;
 mod forge;

@@ -1,0 +1,181 @@
+//! What nobody can say, what people do meanwhile, and what is all done: nothing is done again, and nothing wrong is taken for ours.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use saihai_connect::forge::testing::{ForgeState, KeptComment, Wrong};
+use saihai_tests::{Fault, Moment, Outcome};
+
+use super::github::Scene;
+use super::{outcomes, writes};
+
+fn seven(state: &mut ForgeState) {
+    state.closes = true;
+    state.issue(7, "Login fails", &["saihai"]);
+}
+
+fn labelled(scene: &Scene) -> Outcome {
+    scene.work(&["--issues", "7", "--merge"])
+}
+
+/// Has the program die where the result of a stage is about to be written, so that nobody knows of it.
+fn dies_after(scene: &Scene, stage: &str) {
+    let result = format!("\"performed\":{{\"call\":{{\"stage\":\"deliver/{stage}\"");
+    let fault = Fault::kill_at(Moment::Before, &result);
+    let killed = scene.call(&["--issues", "7", "--merge"]).fault(&fault).run();
+    assert_eq!(killed.code, None, "{stage}: {killed}");
+}
+
+/// The changes asked for so far, but for labels: those are set to what they should be as often as one likes.
+fn changes(scene: &Scene) -> Vec<String> {
+    scene.server.writes().into_iter().filter(|line| !line.contains("/labels")).collect()
+}
+
+// The marks that stand in comments and pull requests name the run.
+fn mark(scene: &Scene) -> String {
+    format!("<!-- saihai:issue=7 run={} -->", scene.project.runs()[0])
+}
+
+#[test]
+fn t41_where_the_lookup_fails_or_is_ambiguous_nothing_is_done_and_that_is_said() {
+    let pulls = "/repos/me/tool/pulls";
+    let looks = [
+        ("pull-request", pulls, "whether a pull request of `feature/issue-7` was opened is not known"),
+        ("merge", "/repos/me/tool/pulls/8", "whether pull request #8 was merged is not known"),
+        ("comment", "/repos/me/tool/issues/7/comments", "whether #7 was told of it is not known"),
+    ];
+    for (stage, path, said) in looks {
+        let scene = Scene::new(&writes("f"), seven);
+        // Whoever merges closes; then it is reported as what it is. Here only the answer is missing.
+        scene.server.change(|state| state.closes = false);
+        dies_after(&scene, stage);
+        let (before, main) = (changes(&scene), scene.remote(&["rev-parse", "main"]));
+        scene.server.goes_wrong("GET", path, Wrong::Status(502, "bad gateway".to_owned()), 1_000);
+        let unknown = labelled(&scene).exits(1);
+        assert_eq!(outcomes(&unknown), ["#7 unknown"], "{stage}: {unknown}");
+        assert!(unknown.stdout.contains(said), "{stage}: {unknown}");
+        assert_eq!(
+            (changes(&scene), scene.remote(&["rev-parse", "main"])),
+            (before, main),
+            "{stage}: {unknown}"
+        );
+        scene.server.goes_right();
+        assert_eq!(outcomes(&labelled(&scene).exits(0)), ["#7 merged"], "{stage}");
+        let state = scene.server.state();
+        assert_eq!((state.pull_requests.len(), state.issues[&7].comments.len()), (1, 1), "{stage}");
+    }
+    // Two that could be meant.
+    let scene = Scene::new(&writes("f"), |state| {
+        seven(state);
+        state.pull_request(3, "feature/issue-7", "0000");
+        state.pull_request(4, "feature/issue-7", "0000");
+    });
+    assert_eq!(outcomes(&labelled(&scene).exits(1)), ["#7 unknown"]);
+    assert_eq!(changes(&scene), [""; 0]);
+}
+
+// What the server has of a branch is asked of git.
+#[test]
+fn t41_where_nobody_can_say_what_was_pushed_nothing_is_pushed_again() {
+    let scene = Scene::new(&writes("f"), seven);
+    dies_after(&scene, "push");
+    let home = scene.project.home();
+    let program = "#!/bin/sh\nfor last; do :; done\ncase \"$*\" in *ls-remote*feature/issue-7) echo 'fatal: nobody is there' >&2; exit 128;; *' push '*) touch pushed;; esac\nexec /usr/bin/env PATH=/usr/bin:/bin git \"$@\"\n";
+    scene.project.write("../home/bin/git", program);
+    std::fs::set_permissions(home.join("bin/git"), std::fs::Permissions::from_mode(0o755))
+        .expect("a program");
+    let path = format!("{}:/usr/bin:/bin", home.join("bin").display());
+    let unknown = scene.call(&["--issues", "7", "--merge"]).env("PATH", path).run().exits(1);
+    assert_eq!(outcomes(&unknown), ["#7 unknown"], "{unknown}");
+    assert!(
+        unknown.stdout.contains("whether `feature/issue-7` was pushed: fatal: nobody is there"),
+        "{unknown}"
+    );
+    assert_eq!(changes(&scene), [""; 0]);
+    assert_eq!(outcomes(&labelled(&scene).exits(0)), ["#7 merged"]);
+}
+
+#[test]
+fn t43_what_people_did_meanwhile_is_respected_and_never_taken_for_ours() {
+    // A person has opened one from our branch before us: it is used, and what they wrote stays.
+    let open = Scene::new(&writes("f"), |state| {
+        seven(state);
+        state.pull_request(3, "feature/issue-7", "0000").body = "A person's words.".to_owned();
+    });
+    assert_eq!(outcomes(&labelled(&open).exits(0)), ["#7 merged"]);
+    let state = open.server.state();
+    assert_eq!(state.pull_requests.keys().copied().collect::<Vec<u64>>(), [3]);
+    let body = &state.pull_requests[&3].body;
+    assert!(body.starts_with("A person's words.") && body.contains(&mark(&open)), "{body}");
+    // One of a fork's branch of that name is another's.
+    let fork = Scene::new(&writes("f"), |state| {
+        seven(state);
+        let foreign = state.pull_request(3, "feature/issue-7", "0000");
+        foreign.head_repository = Some("other/tool".to_owned());
+        foreign.body = "Theirs.".to_owned();
+    });
+    assert_eq!(outcomes(&labelled(&fork).exits(0)), ["#7 merged"]);
+    let state = fork.server.state();
+    assert_eq!((state.pull_requests[&3].body.as_str(), state.pull_requests[&3].merged), ("Theirs.", false));
+    assert!(state.pull_requests[&8].merged);
+    // One that a person closed stays closed, and one that a person merged is done.
+    for merges in [false, true] {
+        let scene = Scene::new(&writes("f"), seven);
+        dies_after(&scene, "pull-request");
+        let tip = scene.remote(&["rev-parse", "feature/issue-7"]);
+        if merges {
+            scene.remote(&["update-ref", "refs/heads/main", &tip]);
+        }
+        scene.server.change(|state| {
+            let request = state.pull_requests.get_mut(&8).expect("ours");
+            (request.closed, request.merged) = (true, merges);
+            request.commit = tip;
+        });
+        let before = changes(&scene);
+        let (code, outcome) = if merges { (0, "#7 merged") } else { (6, "#7 waiting") };
+        let ended = labelled(&scene).exits(code);
+        assert_eq!(outcomes(&ended), [outcome], "{ended}");
+        assert_eq!(scene.server.state().pull_requests.len(), 1, "{ended}");
+        assert_eq!(changes(&scene), before, "{ended}");
+    }
+}
+
+#[test]
+fn t43_a_mark_in_a_strangers_comment_is_not_ours() {
+    let scene = Scene::new(&writes("f"), seven);
+    let intent = "\"called\":{\"call\":{\"stage\":\"deliver/comment\"";
+    let fault = Fault::kill_at(Moment::After, intent);
+    assert_eq!(scene.call(&["--issues", "7"]).fault(&fault).run().code, None);
+    let body = format!("I am the bot.\n\n{}", mark(&scene));
+    let comment =
+        KeptComment { id: 900, author: "stranger".to_owned(), association: "NONE".to_owned(), body };
+    scene.server.change(|state| state.issues.get_mut(&7).expect("it").comments.push(comment));
+    assert_eq!(outcomes(&scene.work(&["--issues", "7"]).exits(0)), ["#7 pr-created"]);
+    let state = scene.server.state();
+    let authors: Vec<&str> = state.issues[&7].comments.iter().map(|one| one.author.as_str()).collect();
+    assert_eq!(authors, ["stranger", "saihai-bot"]);
+}
+
+#[test]
+fn t44_ten_times_after_everything_is_done_nothing_is_written() {
+    for (flags, outcome) in
+        [(&["--merge"][..], "merged"), (&[], "pr-created"), (&["--no-pr"], "branch-ready")]
+    {
+        let scene = Scene::new(&writes("f"), |state| {
+            seven(state);
+            // One that stays open as it was merged, and one whose agent changes nothing.
+            state.closes = false;
+            state.issue(8, "Nothing", &["saihai"]);
+        });
+        let script = "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]', prompt: Login, writes: [{path: f, content: x}]}\n  - {text: 'Nothing to do. [STEP:0]'}\n";
+        scene.project.write("script.yaml", script);
+        let call = || scene.work(&[&["--label", "saihai"], flags].concat());
+        let expected = [format!("#7 {outcome}"), "#8 no-changes".to_owned()];
+        assert_eq!(outcomes(&call().exits(0)), expected);
+        let (before, refs) = (scene.server.writes(), scene.remote(&["for-each-ref"]));
+        for _ in 0..10 {
+            call().exits(0);
+        }
+        assert_eq!((scene.server.writes(), scene.remote(&["for-each-ref"])), (before, refs), "{outcome}");
+        assert_eq!(scene.project.runs().len(), 2, "{outcome}");
+    }
+}
