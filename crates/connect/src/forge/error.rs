@@ -149,13 +149,17 @@ fn is_rate_limit(answer: &GitHubError) -> bool {
     used_up || header(answer, "retry-after").is_some() || answer.message.to_lowercase().contains("rate limit")
 }
 
-/// When it can be asked again: after so many seconds, or at a time of its own.
+/// A limit lasts an hour at most; whatever a forge says beyond that is looked at again then.
+const LONGEST: Duration = Duration::from_secs(3_600);
+
+/// When it can be asked again: after so many seconds, or at a time of its own. A time that is past says nothing.
 fn until(answer: &GitHubError, now: SystemTime) -> Option<Moment> {
     let seconds = |name: &str| header(answer, name).and_then(|value| value.trim().parse::<u64>().ok());
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let after = seconds("retry-after").and_then(|wait| now.checked_add(Duration::from_secs(wait)));
+    let latest = now + LONGEST;
+    let after = seconds("retry-after").map(|wait| now.saturating_add(Duration::from_secs(wait)));
     let at = seconds("x-ratelimit-reset").map(Duration::from_secs);
-    let moment = after.or(at)?;
+    let moment = after.into_iter().chain(at).find(|moment| *moment > now)?.min(latest);
     u64::try_from(moment.as_millis()).ok().map(Moment)
 }
 
@@ -165,7 +169,7 @@ fn header<'a>(answer: &'a GitHubError, name: &str) -> Option<&'a str> {
 
 /// A short text on one line: what a server says is as long as it likes.
 fn first_line(text: &str) -> String {
-    const LONGEST: usize = 300;
+    const MOST: usize = 300;
     let line: String = text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
-    line.chars().take(LONGEST).collect()
+    line.chars().take(MOST).collect()
 }

@@ -153,6 +153,7 @@ fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) {
                 Wrong::Status(..)
                     | Wrong::RateLimit { .. }
                     | Wrong::SlowDown { .. }
+                    | Wrong::TooMuch(..)
                     | Wrong::CutBefore
                     | Wrong::Hang
                     | Wrong::Redirect(..)
@@ -195,6 +196,10 @@ fn perform(stream: &mut TcpStream, wrong: Option<Wrong>, answer: Option<Answer>)
             .with("x-ratelimit-reset", reset.to_string()),
         Some(Wrong::SlowDown { seconds }) => Answer::refusal(403, "You have exceeded a secondary rate limit")
             .with("retry-after", seconds.to_string()),
+        Some(Wrong::TooMuch(status, headers)) => {
+            let refusal = Answer::refusal(status, "API rate limit exceeded");
+            headers.into_iter().fold(refusal, |refusal, (name, value)| refusal.with(name, value))
+        }
         Some(Wrong::Redirect(status, to)) => Answer::refusal(status, "Moved").with("location", to),
         Some(Wrong::NextPage(to)) => Answer::raw(200, "[]").with("link", format!("<{to}>; rel=\"next\"")),
         Some(Wrong::Body(text)) => Answer::raw(200, text),

@@ -17,6 +17,8 @@ pub enum Wrong {
         /// In how many.
         seconds: u64,
     },
+    /// Too much was asked, with this status and whatever headers say how long to wait.
+    TooMuch(u16, Vec<(&'static str, String)>),
     /// The connection ends before anything is done.
     CutBefore,
     /// It is done, and the connection ends without an answer.

@@ -1,4 +1,4 @@
-use saihai_model::Moment;
+use std::time::SystemTime;
 
 use super::super::testing::Wrong;
 use super::super::{BadAddress, ForgeError};
@@ -36,15 +36,38 @@ async fn refusals_are_told_apart_by_their_cause_and_not_tried_again() {
     check(422, "issue #7 was refused (422): Words of the forge").await;
 }
 
+// T-42: how long it is waited, for each way of saying it; and that is one request.
 #[tokio::test]
 async fn a_rate_limit_says_until_when_and_is_not_tried_again() {
-    let (answer, requests) = looked(Wrong::RateLimit { reset: 1_770_368_160 }).await;
-    assert_eq!(answer, Err(ForgeError::RateLimited { until: Some(Moment(1_770_368_160_000)) }));
-    assert_eq!(requests, 1);
-    let (slower, _) = looked(Wrong::SlowDown { seconds: 3600 }).await;
-    let Err(ForgeError::RateLimited { until: Some(until) }) = slower else { panic!("{slower:?}") };
-    // Later than any reset that lies behind us: it was counted from now.
-    assert!(until > Moment(1_770_368_160_000), "{until:?}");
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
+    let check = async |status: u16, headers: &[(&'static str, &str)], expected: Option<u64>| {
+        let headers: Vec<(&'static str, String)> =
+            headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let (answer, requests) = looked(Wrong::TooMuch(status, headers.clone())).await;
+        let Err(ForgeError::RateLimited { until }) = answer else { panic!("{headers:?}: {answer:?}") };
+        // Rounded to ten seconds: the answer took a moment.
+        let wait = until.map(|until| (until.0 / 1_000).saturating_sub(now()).div_ceil(10) * 10);
+        assert_eq!((wait, requests), (expected, 1), "{status} {headers:?}");
+    };
+    let reset = |wait: u64| (now() + wait).to_string();
+    for status in [403, 429] {
+        check(status, &[], None).await;
+        check(status, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset(90))], Some(90)).await;
+        check(status, &[("retry-after", "30")], Some(30)).await;
+        // Of both the nearer cause.
+        check(status, &[("retry-after", "30"), ("x-ratelimit-reset", &reset(90))], Some(30)).await;
+        for nonsense in ["NaN", "-1", "", "soon", "1e3", "0"] {
+            check(status, &[("retry-after", nonsense)], None).await;
+            check(status, &[("retry-after", nonsense), ("x-ratelimit-reset", &reset(90))], Some(90)).await;
+        }
+        // Ten years, and longer than there is time; and a time that is past.
+        for endless in [315_360_000, u64::MAX] {
+            check(status, &[("retry-after", &endless.to_string())], Some(3_600)).await;
+            let at = now().saturating_add(endless).to_string();
+            check(status, &[("x-ratelimit-reset", &at)], Some(3_600)).await;
+        }
+        check(status, &[("x-ratelimit-reset", "1770368160")], None).await;
+    }
 }
 
 #[tokio::test]
