@@ -27,6 +27,16 @@ fn pages() -> Vec<PathBuf> {
 }
 
 #[test]
+fn no_page_holds_two_versions_of_itself() {
+    let marks = ["<<<<<<< ", ">>>>>>> "];
+    for path in pages() {
+        let text = std::fs::read_to_string(&path).expect("a page");
+        let left = text.lines().position(|line| marks.iter().any(|mark| line.starts_with(mark)));
+        assert_eq!(left, None, "{}", path.display());
+    }
+}
+
+#[test]
 fn every_tested_example_of_the_manual_is_true() {
     let mut commands = 0;
     for path in pages() {
