@@ -22,7 +22,7 @@ pub(crate) fn wanted(
     let (work, mut repository) = (&settings.work, open(project)?);
     let commit = repository.current_commit().map_err(refused_by_git)?;
     insist_on_copies(&repository, work, Some(&commit), streams)?;
-    ours::hide(&mut repository, project, settings).map_err(refused_by_git)?;
+    ours::hide(&mut repository, project, settings)?;
     Ok(OwnTree { commit, worktree_root: work.worktree_root.clone(), copy_files: work.copy_files.clone() })
 }
 

@@ -20,9 +20,14 @@ pub(super) fn visible(text: &str) -> String {
     let mut hidden = vec![None; text.len()];
     let mut hide = |range: Range<usize>, with: char| hidden[range].fill(Some(with));
     let mut tags = OpenTags::default();
+    // Quotations of quotations are hidden with the outermost: there may be as many as characters.
+    let mut until = 0;
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
         match event {
-            Event::Start(Tag::BlockQuote(_) | Tag::CodeBlock(_)) | Event::Code(_) => hide(range, SHOWN),
+            Event::Start(Tag::BlockQuote(_) | Tag::CodeBlock(_)) | Event::Code(_) if range.end > until => {
+                until = range.end;
+                hide(range, SHOWN);
+            }
             Event::Html(_) | Event::InlineHtml(_) => {
                 comments(text, &range).into_iter().for_each(|comment| hide(comment, ' '));
                 tags.read(&text[range.clone()], &range).into_iter().for_each(|inside| hide(inside, SHOWN));

@@ -1,11 +1,12 @@
 //! `info/exclude`: what of ours git is not to see in the user's checkout.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::turnstile::Turnstile;
 use super::{Error, Repository, discover, regular};
-use crate::Environment;
+use crate::git::command::output;
+use crate::{Environment, git};
 
 /// The line before ours.
 const MARK: &str = "# Made by Saihai, which never looks at these itself:";
@@ -25,8 +26,38 @@ impl Repository {
 
     /// Has git ignore directories of ours that are inside the repository, once.
     pub fn exclude(&self, directories: &[&Path]) -> Result<(), Error> {
-        add(&self.root, &self.common, directories)
+        add(&self.root, &self.common, &self.environment, directories)
     }
+
+    /// Whether git knows of files in a directory of the repository: then it is not ours alone.
+    pub fn tracks(&self, directory: &Path) -> Result<bool, Error> {
+        Ok(inside(&self.root, directory)
+            .map_or(Ok(false), |inside| tracks(&self.root, &self.environment, &inside))?)
+    }
+}
+
+/// Where a directory is in a repository; nothing where it is not in it, or is all of it.
+fn inside(root: &Path, directory: &Path) -> Option<PathBuf> {
+    let mut inside = PathBuf::new();
+    // It is spelled in many ways, and need not be there yet.
+    for part in root.join(directory).components() {
+        match part {
+            Component::ParentDir => {
+                inside.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => inside.push(part),
+        }
+    }
+    let inside = inside.strip_prefix(root).ok()?.to_owned();
+    (!inside.as_os_str().is_empty()).then_some(inside)
+}
+
+fn tracks(root: &Path, environment: &Environment, inside: &Path) -> Result<bool, git::Error> {
+    let mut git = environment.git();
+    super::frozen::with_own_configuration(&mut git, environment);
+    let said = output(git.current_dir(root).args(["ls-files", "-z", "--"]).arg(inside), "ls-files")?;
+    Ok(!said.is_empty())
 }
 
 /// The same in the repository that `root` is in, of which nothing else is wanted.
@@ -38,15 +69,19 @@ pub fn hide(root: &Path, environment: &Environment, directories: &[PathBuf]) -> 
     let top = said(&["--show-toplevel"])?;
     let common = said(&["--path-format=absolute", "--git-common-dir"])?;
     let directories: Vec<&Path> = directories.iter().map(PathBuf::as_path).collect();
-    add(&top, &common, &directories)
+    add(&top, &common, environment, &directories)
 }
 
-fn add(root: &Path, common: &Path, directories: &[&Path]) -> Result<(), Error> {
-    let rules = directories.iter().filter_map(|directory| {
-        let inside = root.join(directory);
-        let inside = inside.strip_prefix(root).ok()?.to_str()?.trim_end_matches('/');
-        (!inside.is_empty()).then(|| format!("/{}/", rule(inside)))
-    });
+fn add(root: &Path, common: &Path, environment: &Environment, directories: &[&Path]) -> Result<(), Error> {
+    let mut rules = Vec::new();
+    for inside in directories.iter().filter_map(|directory| inside(root, directory)) {
+        // What the user keeps files in stays in sight: new ones there would be overlooked.
+        if let Some(path) = inside.to_str()
+            && !tracks(root, environment, &inside)?
+        {
+            rules.push(format!("/{}/", rule(path)));
+        }
+    }
     let _one_at_a_time = Turnstile::at(common)?;
     let directory = common.join("info");
     let path = directory.join("exclude");
@@ -60,7 +95,7 @@ fn add(root: &Path, common: &Path, directories: &[&Path]) -> Result<(), Error> {
         Err(error) => return Err(Error::file("read", &path)(error)),
     };
     let known: Vec<&[u8]> = present.split(|byte| *byte == b'\n').collect();
-    let missing: Vec<String> = rules.filter(|rule| !known.contains(&rule.as_bytes())).collect();
+    let missing: Vec<String> = rules.into_iter().filter(|rule| !known.contains(&rule.as_bytes())).collect();
     if missing.is_empty() {
         return Ok(());
     }

@@ -77,6 +77,8 @@ use private::Private;
 pub struct Repository {
     root: PathBuf,
     common: PathBuf,
+    /// Where the files of the repository's own checkout are.
+    main: PathBuf,
     environment: Environment,
     frozen: Frozen,
 }
@@ -116,7 +118,10 @@ impl Repository {
         }
         let format = said(&["--show-object-format"])?.to_string_lossy().into_owned();
         let frozen = Frozen::read(&top, &common, environment, format)?;
-        let mut repository = Self { root: top, common, environment: environment.clone(), frozen };
+        // Nothing says where its own checkout is but that checkout itself, if the directory lies elsewhere, as that of a submodule.
+        let beside = || common.parent().unwrap_or(&common).to_owned();
+        let main = if own == common { top.clone() } else { beside() };
+        let mut repository = Self { root: top, common, main, environment: environment.clone(), frozen };
         match repository.find_identity() {
             // The machine of a job is new each time, and nobody sits there who could be asked to tell it a name.
             Err(Error::NoIdentity) if repository.frozen.commit_as_actions(environment) => {}

@@ -18,8 +18,7 @@ pub(super) struct Registered {
 impl Repository {
     /// All of them, the repository's own checkout first.
     pub(super) fn registered(&self) -> Result<Vec<Registered>, Error> {
-        let main = self.common.parent().unwrap_or(&self.common).to_owned();
-        let mut all = vec![Registered { directory: None, files: main }];
+        let mut all = vec![Registered { directory: None, files: self.main.clone() }];
         let list = self.common.join("worktrees");
         let entries = match std::fs::read_dir(&list) {
             Ok(entries) => entries,

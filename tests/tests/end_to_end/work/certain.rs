@@ -179,3 +179,36 @@ fn t44_ten_times_after_everything_is_done_nothing_is_written() {
         assert_eq!(scene.project.runs().len(), 2, "{outcome}");
     }
 }
+
+// I-54, I-73: whoever was killed between the end of a run and its labels has left the wrong ones.
+#[test]
+fn labels_that_a_kill_left_wrong_are_put_right_by_the_next_call() {
+    let scene = Scene::new(&writes("f"), |state| {
+        seven(state);
+        state.closes = false;
+    });
+    assert_eq!(outcomes(&labelled(&scene).exits(0)), ["#7 merged"]);
+    for wrong in ["saihai:running", "saihai:queued"] {
+        scene.server.change(|state| {
+            state.issues.get_mut(&7).expect("it").labels = vec!["saihai".to_owned(), wrong.to_owned()];
+        });
+        labelled(&scene).exits(0);
+        let labels = scene.server.state().issues[&7].labels.clone();
+        assert_eq!(labels, ["saihai", "saihai:completed", "saihai:merged"]);
+    }
+}
+
+// I-46: who waits for the forge before anything has begun stops at the first word.
+#[test]
+fn a_rate_limit_before_a_run_begins_is_not_sat_out_once_everything_is_to_stop() {
+    let scene = Scene::new(&writes("f"), seven);
+    scene.project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ncomments = \"trusted\"\n");
+    scene.server.goes_wrong("GET", "/repos/me/tool/issues/7/comments", Wrong::SlowDown { seconds: 600 }, 9);
+    let mut call = scene.call(&["--issues", "7"]).start();
+    call.wait_for_note("the forge's rate limit is reached; waiting");
+    call.signal(rustix::process::Signal::INT);
+    let stopped = call.finish().exits(3);
+    assert_eq!(outcomes(&stopped), ["#7 cancelled"], "{stopped}");
+    assert!(!stopped.stderr.contains("nothing to do"), "{stopped}");
+    assert_eq!(scene.project.runs().len(), 0);
+}

@@ -23,6 +23,7 @@ mod own_tree;
 mod owned;
 mod passing;
 mod person;
+mod placed;
 mod refused;
 mod remotes;
 mod rescued;

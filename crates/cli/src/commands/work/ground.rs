@@ -15,6 +15,7 @@ use super::Work;
 use super::address::insist_on_own;
 use crate::diagnostics;
 use crate::error::Error;
+use crate::ours;
 use crate::prepared::connections;
 use crate::project::Project;
 use crate::repository::Repository as Remote;
@@ -85,6 +86,7 @@ impl Ground {
         }
         let repository =
             Repository::open(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
+        ours::insist_on_own_root(&repository, &work.worktree_root)?;
         let needs_forge = source == IssueSource::Github || forge == ForgeKind::Github;
         if needs_forge {
             insist_on_own(repository.frozen(), &project.runs(), &work.remote, flags.flags.trust_project)?;

@@ -21,7 +21,7 @@ use super::definition::Ready;
 use super::ground::{Ground, refused_by_forge};
 use super::over::Over;
 use super::seen::{Hearing, Seen};
-use super::selection::patiently;
+use super::selection::patiently_unless;
 use crate::driving::block_on;
 use crate::error::{Error, Refusal, exit};
 use crate::issue::Tracker;
@@ -70,9 +70,15 @@ pub(super) enum Told {
 
 /// Works on an issue to its end or its next pause; what came of it is told.
 pub(super) fn work_on(job: Job, tell: &UnboundedSender<Told>) {
-    let number = job.issue.number;
+    let (number, stopped) = (job.issue.number, Arc::clone(&job.stopped));
     let over = match catch_unwind(AssertUnwindSafe(|| block_on(job.go(tell)))) {
         Ok(Ok(over)) => over,
+        // What it waited for before it began is waited for again the next time.
+        Ok(Err(Error::Refused(refusal)))
+            if refusal.exit == exit::UNAVAILABLE && stopped.load(Ordering::Relaxed) =>
+        {
+            Over::stopped()
+        }
         Ok(Err(error)) => Over::told(outcome_of(&error), said(&error)),
         Err(panic) => {
             let said = panic.downcast_ref::<String>().cloned();
@@ -240,7 +246,7 @@ impl Job {
         let github = self.ground.github().map_err(|error| refused_by_forge(&error))?;
         let wanted = self.ready.work.comments == Comments::Trusted && issue.source == IssueSource::Github;
         if let Some(github) = github.filter(|_| wanted) {
-            let said = patiently(|| github.comments(issue.number)).await;
+            let said = patiently_unless(&|| self.is_stopped(), || github.comments(issue.number)).await;
             let said = said.map_err(|error| refused_by_forge(&error))?;
             issue = crate::issue::with_comments(&issue, said);
         }

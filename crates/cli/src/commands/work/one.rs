@@ -46,7 +46,7 @@ pub(crate) async fn assigned(
     }
     let base = repository.forked(base, &number.branch(&work.branch_prefix)).map_err(refused_by_git)?;
     insist_on_copies(&repository, work, Some(&base.commit), streams)?;
-    ours::hide(&mut repository, project, settings).map_err(refused_by_git)?;
+    ours::hide(&mut repository, project, settings)?;
     Ok(Assignment::new(issue, title, base, repository.root(), work, settings.language))
 }
 

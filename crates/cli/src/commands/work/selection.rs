@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use saihai::delivery::Past;
 use saihai::repository::Landed;
@@ -418,20 +418,35 @@ pub(super) async fn patiently<T, F>(ask: impl Fn() -> F) -> Result<T, ForgeError
 where
     F: Future<Output = Result<T, ForgeError>>,
 {
+    patiently_unless(&|| false, ask).await
+}
+
+/// The same, until everything is to stop.
+pub(super) async fn patiently_unless<T, F>(
+    is_stopped: &impl Fn() -> bool,
+    ask: impl Fn() -> F,
+) -> Result<T, ForgeError>
+where
+    F: Future<Output = Result<T, ForgeError>>,
+{
+    const GLANCE: Duration = Duration::from_millis(200);
     loop {
-        match ask().await {
-            Err(ForgeError::RateLimited { until }) => {
-                let now = crate::time::now();
-                let wait = until.map_or(Duration::from_secs(60), |until| {
-                    Duration::from_millis(until.since(now).0.max(1_000))
-                });
-                let seconds = wait.as_secs();
-                let said = format!("note: the forge's rate limit is reached; waiting {seconds} s\n");
-                // Nobody who waits minds that it could not be said.
-                std::io::stderr().write_all(said.as_bytes()).unwrap_or(());
-                tokio::time::sleep(wait).await;
-            }
+        let until = match ask().await {
+            Err(ForgeError::RateLimited { until }) => until,
             answer => return answer,
+        };
+        let now = crate::time::now();
+        let wait = until
+            .map_or(Duration::from_secs(60), |until| Duration::from_millis(until.since(now).0.max(1_000)));
+        let said = format!("note: the forge's rate limit is reached; waiting {} s\n", wait.as_secs());
+        // Nobody who waits minds that it could not be said.
+        std::io::stderr().write_all(said.as_bytes()).unwrap_or(());
+        let over = Instant::now() + wait;
+        while Instant::now() < over {
+            if is_stopped() {
+                return Err(ForgeError::RateLimited { until });
+            }
+            tokio::time::sleep(GLANCE.min(over.saturating_duration_since(Instant::now()))).await;
         }
     }
 }

@@ -44,6 +44,15 @@ fn words_alone_name_what_the_list_below_begins_with() {
     check("Blocked by\n- `#3`\n- #4", "4");
 }
 
+// As many quotations in each other as a text has room for: each was hidden anew, sixty thousand times over sixty thousand
+// characters.
+#[test]
+fn quotations_of_quotations_are_hidden_once() {
+    for text in [">".repeat(60_000), "> ".repeat(30_000)] {
+        check(&format!("{text}\n\nDepends on #3"), "3");
+    }
+}
+
 // I-27
 #[test]
 fn prose_code_comments_and_quotes_name_nothing() {

@@ -112,8 +112,7 @@ impl<'a> Batch<'a> {
         streams: &'a mut Streams,
     ) -> Result<Self, Error> {
         if let Some(repository) = Arc::get_mut(&mut ground.repository) {
-            ours::hide(repository, &ground.project, &ground.settings)
-                .map_err(super::ground::refused_by_git)?;
+            ours::hide(repository, &ground.project, &ground.settings)?;
         }
         if ground.access.as_ref().is_some_and(|access| access.token.secret().len() < SHORTEST_SECRET) {
             streams.warning(&format!(
@@ -223,6 +222,7 @@ impl<'a> Batch<'a> {
         let items = self.planned.items.values();
         let roots: Vec<&std::path::Path> =
             items.map(|item| item.ready.work.worktree_root.as_path()).collect();
+        roots.iter().try_for_each(|root| ours::insist_on_own_root(&self.ground.repository, root))?;
         self.ground.repository.exclude(&roots).map_err(super::ground::refused_by_git)
     }
 
@@ -236,7 +236,9 @@ impl<'a> Batch<'a> {
                 let title = issue.title.clone();
                 self.issues.insert(number, issue.clone());
                 let opened = handed_over.get(&number).cloned();
-                self.collect(number, &title, &Over { opened, ..self.before(issue, outcome) });
+                let over = Over { opened, ..self.before(issue, outcome) };
+                self.put_labels_right(number, &over);
+                self.collect(number, &title, &over);
             }
         }
         for item in &plan.items {

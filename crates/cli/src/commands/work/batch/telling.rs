@@ -138,15 +138,19 @@ impl Batch<'_> {
     pub(super) fn end(&mut self, number: IssueNumber, over: &Over) {
         self.locks.remove(&number);
         let title = self.issues.get(&number).map(|issue| issue.title.clone()).unwrap_or_default();
+        self.put_labels_right(number, over);
+        self.say_edited(number, over);
+        self.collect(number, &title, over);
+    }
+
+    /// An issue that was only told of keeps the labels it has, unless they tell of a run that is over.
+    pub(super) fn put_labels_right(&self, number: IssueNumber, over: &Over) {
         let completed = over.past.as_ref().is_some_and(|past| past.deeds.has(stage::FINALIZE));
-        // An issue that was only told of keeps the labels it has, unless they tell of a run that is over.
         if let Some(labels) = over.came.outcome.labels(completed)
             && (over.acted || self.is_labelled_wrongly(number, labels))
         {
             self.label(number, labels);
         }
-        self.say_edited(number, over);
-        self.collect(number, &title, over);
     }
 
     /// Whether an issue carries a word for how it stands, and another one than it should: whoever was to change it was
@@ -177,8 +181,10 @@ impl Batch<'_> {
         result.hints.splice(0..0, self.to_take_in(over));
         self.standings.insert(number, Standing::Ended(over.came.outcome));
         self.board.state(number, result.outcome);
+        // Another run that ends alike is news; so is one that was gone on with.
         let same = |one: &ItemResult| {
-            one.issue == number && one.outcome == result.outcome && one.reason == result.reason
+            (one.issue, one.outcome, &one.reason) == (number, result.outcome, &result.reason)
+                && (&one.run, one.turns) == (&result.run, result.turns)
         };
         let is_news = !self.results.iter().any(same);
         self.results.retain(|one| one.issue != number);
@@ -258,7 +264,7 @@ impl Batch<'_> {
             .results
             .iter()
             .all(|result| result.reason.as_deref() == Some("before") || result.word == WorkOutcome::Closed);
-        if nothing {
+        if nothing && self.interrupts == 0 {
             self.streams.note("nothing to do");
         }
         Ok(code)
