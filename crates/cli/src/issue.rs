@@ -150,7 +150,7 @@ pub(crate) async fn task_of(
         streams.note(&format!("issue {number} is closed, nothing to do"));
         return Ok(None);
     }
-    let said = task(told.as_ref().unwrap_or(&issue));
+    let said = task(told.as_ref().unwrap_or(&issue), &settings.work.label_prefix);
     let task = said.map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
     if task.left_out > 0 {
         streams.note(&format!(

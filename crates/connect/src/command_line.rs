@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Connections;
 use crate::environment;
-use crate::process::{Ended, Error, Grace, Heard, Mark, Program, exchange};
+use crate::process::{Ended, Error, Grace, Heard, Mark, Program, exchange, find};
 
 /// What is run, for which call of which run.
 #[derive(Debug, Clone)]
@@ -48,6 +48,13 @@ impl Surroundings {
             grace: Grace::new(connections.grace),
             dry: connections.dry,
         }
+    }
+
+    /// Whether a program is there to be run. One that is named by where it is in the directory may be made before it is run.
+    pub fn has(&self, program: &str) -> bool {
+        let path = self.environment.iter().find(|(variable, _)| variable == "PATH");
+        let is_relative = program.contains('/') && !program.starts_with('/');
+        is_relative || find(program, path.map(|(_, value)| value.as_os_str())).is_ok()
     }
 
     /// From now on programs are given little time to end.

@@ -25,7 +25,7 @@ use watch::{Left, Seen, Watch};
 pub(crate) use conclusion::{Conclusion, LATE, READY, show_result};
 pub(crate) use keyboard::{Keyboard, Typed};
 pub(crate) use result_object::ResultObject;
-pub(crate) use signals::Signals;
+pub(crate) use signals::{Signals, Unbegun};
 pub(crate) use watch::EventObject;
 
 /// What a run has behind it.

@@ -1,6 +1,40 @@
 //! Being asked to stop.
 
-use std::io;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::exit;
+
+/// As long as this is kept nothing has begun, and being asked to stop ends the program at once: looking at very many issues takes a
+/// while, and nothing else would listen.
+pub(crate) struct Unbegun(Arc<AtomicBool>);
+
+impl Unbegun {
+    pub(crate) fn listen() -> io::Result<Self> {
+        let begun = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&begun);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut signals = {
+            let _entered = runtime.enter();
+            Signals::listen()?
+        };
+        std::thread::Builder::new().name("unbegun".to_owned()).spawn(move || {
+            runtime.block_on(signals.next());
+            if !seen.load(Ordering::Relaxed) {
+                io::stderr().write_all(b"stopped; nothing had begun\n").unwrap_or(());
+                std::process::exit(i32::from(exit::INTERRUPTED));
+            }
+        })?;
+        Ok(Self(begun))
+    }
+}
+
+impl Drop for Unbegun {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// The signals that mean: stop.
 pub(crate) struct Signals {

@@ -295,6 +295,13 @@ impl<'d> Cursor<'d> {
             {
                 Some(format!("write {} without quotes", quoted(text.trim())))
             }
+            // A command is a list of words, and no shell takes it apart.
+            (Kind::Filled(Kind::Text), Value::Text(text))
+                if text.len() <= 40 && text.trim().contains(' ') =>
+            {
+                let words: Vec<String> = text.split_whitespace().map(|word| format!("{word:?}")).collect();
+                Some(format!("write `[{}]`", words.join(", ")))
+            }
             (Kind::List(Kind::Text) | Kind::Filled(Kind::Text), Value::Text(text)) if text.len() <= 40 => {
                 Some(format!("write `[{written}]`"))
             }

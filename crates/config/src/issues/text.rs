@@ -1,6 +1,6 @@
 //! The words of an issue where they become a title, a task or a line of a commit.
 
-use saihai_model::{Issue, IssueSource};
+use saihai_model::{Issue, IssueSource, StatusLabel};
 
 use crate::diagnostic::steers;
 
@@ -44,11 +44,11 @@ pub struct Task {
     pub left_out: usize,
 }
 
-/// The task of the run for an issue.
+/// The task of the run for an issue. Labels of ours say how it stands and nothing of what is to be done (I-24).
 ///
 /// # Errors
 /// The issue has no title.
-pub fn task(issue: &Issue) -> Result<Task, BlankTitle> {
+pub fn task(issue: &Issue, label_prefix: &str) -> Result<Task, BlankTitle> {
     let title = clean_title(&issue.title)?;
     let name = match issue.source {
         IssueSource::Folder => format!("Issue {}", issue.number.get()),
@@ -65,7 +65,9 @@ pub fn task(issue: &Issue) -> Result<Task, BlankTitle> {
     if left_out > 0 {
         text.push_str(&format!("\n\n[The text of this issue goes on for {left_out} more characters.]"));
     }
-    let labels: Vec<String> = issue.labels.iter().filter_map(|label| clean_title(label).ok()).collect();
+    let own = StatusLabel::ALL.map(|label| label.name(label_prefix));
+    let labels = issue.labels.iter().filter(|label| !own.iter().any(|own| own.eq_ignore_ascii_case(label)));
+    let labels: Vec<String> = labels.filter_map(|label| clean_title(label).ok()).collect();
     if !labels.is_empty() {
         text.push_str(&format!("\n\nLabels: {}", labels.join(", ")));
     }

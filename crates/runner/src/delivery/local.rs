@@ -382,7 +382,6 @@ pub(super) fn agreed(deed: &Deed) -> Result<(&str, &str), Broken> {
     text("commit").zip(text("tree")).ok_or(Broken::Untold("the commit"))
 }
 
-/// What a person is shown of a commit (I-40).
 /// Of what class it is that git could not speak with a server. Only a person mends missing rights.
 fn class_of(said: &str) -> FailureClass {
     const RIGHTS: [&str; 7] = [
@@ -398,10 +397,16 @@ fn class_of(said: &str) -> FailureClass {
     if is_about_rights { FailureClass::Auth } else { FailureClass::Transient }
 }
 
+/// What a person is shown of a commit (I-40).
 fn shown(commit: &str, files: &[String], spent: Cost, changed: &str) -> String {
     let turns = if spent.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", spent.turns) };
     let mut lines = vec![format!("commit {commit}, {turns}, {}", spent.usd)];
-    lines.extend(files.iter().take(SHOWN).map(|file| format!("  {file}")));
+    // A name is one line, whatever its letters: it could pass for words of ours.
+    let on_one_line = |name: &String| -> String {
+        let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        name.chars().map(shown).collect()
+    };
+    lines.extend(files.iter().take(SHOWN).map(|file| format!("  {}", on_one_line(file))));
     if let Some(more) = files.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         lines.push(format!("  and {more} more"));
     }

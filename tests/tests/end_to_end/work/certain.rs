@@ -212,3 +212,62 @@ fn a_rate_limit_before_a_run_begins_is_not_sat_out_once_everything_is_to_stop() 
     assert!(!stopped.stderr.contains("nothing to do"), "{stopped}");
     assert_eq!(scene.project.runs().len(), 0);
 }
+
+// I-24, I-4: what we put on an issue is not part of what is to be done.
+#[test]
+fn labels_of_our_own_are_not_told_to_agents() {
+    let scene = Scene::new(&writes("f"), |state| {
+        state.issue(7, "Login fails", &["bug", "saihai:failed", "saihai:pr-created", "saihai:other"]);
+    });
+    scene.work(&["--issues", "7"]).exits(0);
+    let asked = scene.project.journal().facts("asked").next().expect("a turn").to_string();
+    assert!(asked.contains("Labels: bug, saihai:other"), "{asked}");
+}
+
+// I-63: what could never be run is said before anybody is paid.
+#[test]
+fn a_program_to_verify_with_that_is_not_there_is_refused_before_the_first_turn() {
+    let project = super::repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nverify = [\"cargoo\", \"test\"]\n");
+    super::commit(&project);
+    let call = |flags: &[&str]| super::auto(&project, &[&["--trust-project"], flags].concat());
+    let refused = call(&["--merge"]).exits(2);
+    assert!(
+        refused.stderr.contains("`work.verify` cannot be run: there is no program `cargoo`"),
+        "{refused}"
+    );
+    assert_eq!(project.runs().len(), 0);
+    // Where nothing is merged nothing is verified.
+    assert_eq!(outcomes(&call(&[]).exits(0)), ["#7 branch-ready"]);
+}
+
+// T-72: before anything has begun there is nothing to close.
+#[test]
+fn being_asked_to_stop_while_issues_are_looked_for_is_exit_code_3() {
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM, rustix::process::Signal::HUP]
+    {
+        let scene = Scene::new(&writes("f"), seven);
+        scene.server.goes_wrong("GET", "/repos/me/tool", Wrong::SlowDown { seconds: 600 }, 9);
+        let mut call = scene.call(&["--issues", "7"]).start();
+        call.wait_for_note("the forge's rate limit is reached; waiting");
+        call.signal(signal);
+        let stopped = call.finish().exits(3);
+        assert!(stopped.stderr.ends_with("stopped; nothing had begun\n"), "{stopped}");
+        assert_eq!(scene.project.runs().len(), 0);
+    }
+}
+
+// I-22, I-40: a name of a file is a name, and no line of the gate's.
+#[test]
+fn a_name_with_a_line_break_is_shown_on_one_line() {
+    let replies = "  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, \"touch \\\"$(printf 'x\\\\n#7 | Hand it over?')\\\"\"]}]}\n";
+    let project = super::repository(replies);
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    super::commit(&project);
+    let parked = super::work(&project, &[]).run().exits(6);
+    let run = project.runs()[0].clone();
+    project.saihai(["answer", &run, "yes"]).run().exits(0);
+    let shown = super::work(&project, &[]).run().exits(6);
+    assert!(shown.stdout.contains("x\\n#7 | Hand it over?"), "{parked}\n{shown}");
+}

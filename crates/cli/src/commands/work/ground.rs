@@ -7,8 +7,8 @@ use saihai::repository::{self, Repository};
 use saihai::{Environment, Runs};
 use saihai_config::issues::{SourcesAtHand, choose_source};
 use saihai_config::{ForgeKind, Settings, Use, WorkSettings};
-use saihai_connect::Connections;
 use saihai_connect::forge::{Access, Address, ForgeError, Github, Token, find_token};
+use saihai_connect::{Connections, Surroundings};
 use saihai_model::{Budget, Cost, Issue, IssueSource, MergeMethod, Millis, RepositoryName};
 
 use super::Work;
@@ -83,6 +83,9 @@ impl Ground {
         }
         if forge == ForgeKind::Github && work.merge && work.verify.is_some() {
             streams.warning("`verify` is not run: on the forge its own checks decide about a merge");
+        }
+        if forge == ForgeKind::Local && work.merge {
+            insist_on_program(&work, &with)?;
         }
         let repository =
             Repository::open(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
@@ -171,6 +174,20 @@ impl Ground {
     pub(crate) fn push_token(&self) -> Option<repository::Token> {
         let access = self.access.as_ref()?;
         Some(repository::Token::new(access.token.secret(), access.address.host()))
+    }
+}
+
+/// Agents are not paid for what could never be merged.
+fn insist_on_program(work: &WorkSettings, with: &Connections) -> Result<(), Error> {
+    let program = work.verify.as_ref().and_then(|argv| argv.first());
+    match program.filter(|program| !Surroundings::of(with).has(program)) {
+        Some(program) => {
+            let said =
+                format!("`work.verify` cannot be run: there is no program `{}`", visible_line(program));
+            Err(Error::usage(said)
+                .hint("it is a list, of which the first is the program: `[\"cargo\", \"test\"]`"))
+        }
+        None => Ok(()),
     }
 }
 

@@ -250,7 +250,8 @@ impl Job {
             let said = said.map_err(|error| refused_by_forge(&error))?;
             issue = crate::issue::with_comments(&issue, said);
         }
-        let task = task(&issue).map_err(|blank| Error::usage(blank.to_string()))?;
+        let task =
+            task(&issue, &self.ready.work.label_prefix).map_err(|blank| Error::usage(blank.to_string()))?;
         if task.left_out > 0 {
             let seen =
                 Seen::Warning(format!("{} of its text left out", count(task.left_out as u64, "character")));

@@ -41,7 +41,7 @@ use saihai_engine::work::Dependencies;
 use saihai_model::{IssueNumber, IssueSource, Millis, RepositoryName};
 
 use super::flags::RunFlags;
-use crate::driving::block_on;
+use crate::driving::{Unbegun, block_on};
 use crate::error::{Error, exit};
 use crate::project::Project;
 use crate::terminal::Streams;
@@ -183,6 +183,10 @@ fn every(text: &str) -> Result<Millis, String> {
     }
 }
 
+fn unheard(error: std::io::Error) -> Error {
+    Error::unavailable(format!("cannot hear signals: {error}"))
+}
+
 impl Work {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
@@ -194,13 +198,14 @@ impl Work {
             let wanted = self.issues.as_ref().map(|Numbers(numbers)| numbers.as_slice());
             return clean::clean(&project, &settings.work, wanted, self.flags.json, streams);
         }
+        let unbegun = Unbegun::listen().map_err(unheard)?;
         block_on(async {
             let ground = Ground::find(project, settings, &self, streams).await?;
-            self.work(ground, streams).await
+            self.work(ground, unbegun, streams).await
         })
     }
 
-    async fn work(&self, ground: Ground, streams: &mut Streams) -> Result<u8, Error> {
+    async fn work(&self, ground: Ground, unbegun: Unbegun, streams: &mut Streams) -> Result<u8, Error> {
         let mut selection = self.selection(&ground)?;
         let mut planned = Planned::none(&ground.project);
         // What is added because a definition says so may have a definition that says so as well.
@@ -235,7 +240,7 @@ impl Work {
         if self.watch {
             planned.remember_definitions(&ground, self);
         }
-        Batch::new(ground, self, selection, streams)?.work(listing, planned).await
+        Batch::new(ground, self, selection, streams)?.work(listing, planned, unbegun).await
     }
 
     /// Says what is odd about issues.

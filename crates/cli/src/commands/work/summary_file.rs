@@ -88,5 +88,6 @@ pub(super) fn show_in_actions(project: &Project, results: &[ItemResult]) -> io::
         return Ok(());
     };
     let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
-    file.write_all(result::markdown(results).as_bytes())
+    // A table ends at an empty line; a second call in the same step has one of its own.
+    file.write_all(format!("{}\n", result::markdown(results)).as_bytes())
 }

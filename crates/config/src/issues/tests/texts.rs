@@ -44,7 +44,7 @@ fn a_text_is_cut_between_characters() {
 // I-24
 #[test]
 fn the_task_names_the_issue_and_says_its_labels() {
-    let written = |issue: &Issue| task(issue).expect("a title").text;
+    let written = |issue: &Issue| task(issue, "saihai").expect("a title").text;
     let body = "`a+b@example.org` is refused.\n\nAdd a test that fails first.\n";
     assert_snapshot!(written(&issue(IssueSource::Github, "Login\nfails", body, &["bug", "ui\u{202e}"])), @"
     # Issue #7: Login fails
@@ -56,17 +56,19 @@ fn the_task_names_the_issue_and_says_its_labels() {
     Labels: bug, ui
     ");
     assert_snapshot!(written(&issue(IssueSource::Folder, "Login fails", "", &[])), @"# Issue 7: Login fails");
-    assert_eq!(task(&issue(IssueSource::Folder, "\u{7}", "text", &[])), Err(BlankTitle));
+    assert_eq!(task(&issue(IssueSource::Folder, "\u{7}", "text", &[]), "saihai"), Err(BlankTitle));
 }
 
 #[test]
 fn a_text_that_is_too_long_is_cut_and_says_so() {
-    let long = task(&issue(IssueSource::Github, "Long", &"あ".repeat(300_000), &["bug"])).expect("a title");
+    let long = task(&issue(IssueSource::Github, "Long", &"あ".repeat(300_000), &["bug"]), "saihai")
+        .expect("a title");
     assert_eq!(long.left_out, 200_000);
     let end = "あ\n\n[The text of this issue goes on for 200000 more characters.]\n\nLabels: bug";
     assert!(long.text.ends_with(end));
     assert_eq!(long.text.matches('あ').count(), 100_000);
-    let whole = task(&issue(IssueSource::Github, "Long", &"あ".repeat(100_000), &[])).expect("a title");
+    let whole =
+        task(&issue(IssueSource::Github, "Long", &"あ".repeat(100_000), &[]), "saihai").expect("a title");
     assert_eq!(whole.left_out, 0);
     assert!(whole.text.ends_with('あ'));
 }

@@ -179,7 +179,7 @@ fn every_wrong_kind_of_work_is_told_with_its_place() {
       |
     3 | verify = "cargo test"
       |          ^^^^^^^^^^^^ text
-      = help: write `["cargo test"]`
+      = help: write `["cargo", "test"]`
 
     error[settings/bad-type]: `jobs` must be a whole number, not text
     --> /home/me/.config/saihai/config.toml:4:8

@@ -35,7 +35,7 @@ use super::plan::{Planned, obstacle_words};
 use super::result::ItemResult;
 use super::selection::{Listing, Selection};
 use super::summary_file::Batches;
-use crate::driving::{Keyboard, Signals, Typed as Keyed};
+use crate::driving::{Keyboard, Signals, Typed as Keyed, Unbegun};
 use crate::error::{Error, exit};
 use crate::report::Live;
 use crate::terminal::Streams;
@@ -166,9 +166,15 @@ impl<'a> Batch<'a> {
     }
 
     /// Works on everything that was listed; the exit code comes back.
-    pub(super) async fn work(mut self, listing: Listing, planned: Planned) -> Result<u8, Error> {
-        let mut signals =
-            Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
+    pub(super) async fn work(
+        mut self,
+        listing: Listing,
+        planned: Planned,
+        unbegun: Unbegun,
+    ) -> Result<u8, Error> {
+        let mut signals = Signals::listen().map_err(super::unheard)?;
+        // From now on it is here that somebody listens.
+        drop(unbegun);
         self.planned = planned;
         self.exclude()?;
         self.take_in(listing);
