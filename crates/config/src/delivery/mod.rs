@@ -246,7 +246,8 @@ impl Around<'_> {
                 if self.delivery.handing == Handing::Branch && !self.delivery.merge {
                     labels.push(("moved", moved()));
                 }
-                self.action(stage, Deed::new(Action::CleanUp, Once::SetToValue, &DONE), &labels);
+                let told: &[_] = if self.placed { &CLEANING } else { &DONE };
+                self.action(stage, Deed::new(Action::CleanUp, Once::SetToValue, told), &labels);
             }
         }
     }
@@ -294,6 +295,11 @@ const DONE: [(&str, &str); 7] = [
     (stage::MERGE, "merged"),
     (stage::MERGE, "into"),
 ];
+/// What is told to whoever takes the worktree away: also which rules of their own the user had when it was made.
+const CLEANING: [(&str, &str); 8] = {
+    let [commit, tree, pushed, url, there, merged, into] = DONE;
+    [commit, tree, pushed, url, there, merged, into, (stage::WORKTREE, "own_rules")]
+};
 /// How long others who merge into the same branch are waited for.
 const TURN: Millis = Millis(24 * 3_600_000);
 

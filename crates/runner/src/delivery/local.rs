@@ -318,18 +318,14 @@ impl Delivering {
         }
         let found =
             self.means.repository.worktree(&self.assignment.item(), &self.assignment.worktree_root)?;
-        let into = told(deed, stage::MERGE, "into").and_then(|into| into.as_str());
-        let into = into.map(|into| format!("refs/heads/{into}"));
-        // Where there is nothing on the branch beyond its base, the base holds all of it.
-        let nothing = (label == "no-changes").then(|| format!("refs/heads/{}", self.assignment.base.branch));
-        let into = into.or(nothing).filter(|_| !there);
+        let into = if there { Vec::new() } else { self.held_by(deed, label) };
         let (repository, lock) = (&self.means.repository, &self.means.lock);
         let worktree = match found {
             _ if self.assignment.keep => return Ok(done(label, [])),
             Some(worktree) => worktree,
             // An earlier run has taken it away and left the branch, which was not merged then.
             None => {
-                repository.remove_branch(&self.assignment.item(), into.as_deref(), lock)?;
+                repository.remove_branch(&self.assignment.item(), &into, lock)?;
                 return Ok(done(label, []));
             }
         };
@@ -337,7 +333,8 @@ impl Delivering {
             worktree: &worktree,
             base: &self.assignment.base,
             copied: &self.assignment.copy_files,
-            merged_into: into.as_deref(),
+            merged_into: &into,
+            own_rules: told(deed, stage::WORKTREE, "own_rules").and_then(|rules| rules.as_str()),
         };
         Ok(match repository.clean_up(cleaning, lock)? {
             CleanedUp::Removed { rescued, .. } => {
@@ -348,6 +345,21 @@ impl Delivering {
                 done(label, [("kept", json!(format!("{}: {kept}", worktree.path().display())))])
             }
         })
+    }
+}
+
+impl Delivering {
+    /// What holds all of the branch if it may go: where it was merged to, or, where nothing was done on it, what it began at.
+    fn held_by(&self, deed: &Deed, label: &str) -> Vec<String> {
+        let base = &self.assignment.base;
+        match told(deed, stage::MERGE, "into").and_then(|into| into.as_str()) {
+            Some(into) => vec![format!("refs/heads/{into}")],
+            None if label != "no-changes" => Vec::new(),
+            // The server has it, whether or not the branch of that name was taken in here.
+            None if self.assignment.forge.is_some() => vec![base.commit.clone()],
+            // It may have begun with merges that wait beside the base.
+            None => base.holders().to_vec(),
+        }
     }
 }
 
@@ -369,6 +381,7 @@ pub(super) fn came_of(
                     ("branch", json!(branch)),
                     ("shared", json!(shared)),
                     (REMOTES, json!(repository.frozen().addresses())),
+                    ("own_rules", json!(repository.frozen().own_rules())),
                     ("rescued", json!(rescued)),
                 ],
             )

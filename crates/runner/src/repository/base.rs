@@ -15,6 +15,13 @@ pub struct Base {
     pub commit: String,
 }
 
+impl Base {
+    /// The refs that hold what is part of it: its branch, and what was merged and waits beside that.
+    pub fn holders(&self) -> [String; 2] {
+        [format!("refs/heads/{}", self.branch), format!("refs/heads/saihai/merge/{}", self.branch)]
+    }
+}
+
 impl Repository {
     /// The base of an item as it is now. Everything in it must be here: nothing is fetched later.
     pub fn base(&self, branch: &str) -> Result<Base, Error> {

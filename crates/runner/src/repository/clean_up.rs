@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::private::Private;
+use super::snapshot::Rules;
 use super::{Base, Error, Item, ItemLock, Keep, Repository, Worktree, regular};
 
 /// What is taken away.
@@ -16,8 +17,10 @@ pub struct CleaningUp<'a> {
     pub base: &'a Base,
     /// Files that were copied into it.
     pub copied: &'a [String],
-    /// A branch or other ref that the item was merged into, if it was. Its branch goes if that holds it.
-    pub merged_into: Option<&'a str>,
+    /// Refs that the item was merged into, or the commit on a server that it is still at. Its branch goes if one of them holds it.
+    pub merged_into: &'a [String],
+    /// The user's own file of rules as it was when the run began, if that is known ([`Frozen::own_rules`](super::Frozen::own_rules)).
+    pub own_rules: Option<&'a str>,
 }
 
 /// What came of it.
@@ -74,7 +77,9 @@ impl Repository {
         if let Some(path) = changed {
             return Ok(CleanedUp::Kept(Kept::CopyChanged { path: path.clone() }));
         }
-        let rescued = self.rescue(worktree, &base.commit, copied, Keep::WhatNothingHolds)?;
+        let own = cleaning.own_rules.is_some_and(|rules| rules == self.frozen.own_rules());
+        let ignored = Rules { commit: &base.commit, own };
+        let rescued = self.rescue_unless(ignored, worktree, copied, Keep::WhatNothingHolds)?;
         if let Some(path) = rescued.left.into_iter().next() {
             return Ok(CleanedUp::Kept(Kept::EmbeddedRepository { path }));
         }
@@ -93,24 +98,34 @@ impl Repository {
         regular::read(&self.root.join(path)).map_or(true, |original| original != copy)
     }
 
-    /// Removes the branch of an item that nobody stands on, if the ref it was merged into holds it.
+    /// Removes the branch of an item that nobody stands on, if something that it was merged into holds it.
     pub fn remove_branch(
         &self,
         item: &Item,
-        merged_into: Option<&str>,
+        merged_into: &[String],
         lock: &ItemLock,
     ) -> Result<Branch, Error> {
         let reference = item.reference();
-        let target = merged_into.map(|target| self.tip(target)).transpose()?.flatten();
-        let (Some(target), Some(tip)) = (target, self.tip(&reference)?) else { return Ok(Branch::Kept) };
-        let private = Private::make(self, None)?;
+        let Some(tip) = self.tip(&reference)? else { return Ok(Branch::Kept) };
         let is_used = self.checked_out(&item.branch())?.is_some();
-        if is_used || !self.contains(&private, &target, &tip)? {
+        if is_used || !self.is_held(&tip, merged_into)? {
             return Ok(Branch::Kept);
         }
         lock.check()?;
         self.remove_ref(&reference, &tip)?;
         Ok(Branch::Removed)
+    }
+
+    fn is_held(&self, commit: &str, by: &[String]) -> Result<bool, Error> {
+        let private = Private::make(self, None)?;
+        for one in by {
+            if let Some(target) = self.tip(one)?
+                && self.contains(&private, &target, commit)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

@@ -118,6 +118,20 @@ pub enum Error {
         /// Where.
         paths: Vec<PathBuf>,
     },
+    /// Attributes or settings want a file of a worktree in a form that it has not got.
+    #[error("a file of the worktree cannot be committed: {said}")]
+    NotTaken {
+        /// What git said: it names the file.
+        said: String,
+        /// What is wrong with it.
+        why: Form,
+    },
+    /// No directory can be made there.
+    #[error("worktrees cannot be made in `{}`, which is not a directory", .path.display())]
+    NotADirectory {
+        /// What is there.
+        path: PathBuf,
+    },
     /// The lock of an item is not ours any more.
     #[error("lock-lost: `{}` was removed or replaced while the item was worked on", .path.display())]
     LockLost {
@@ -145,6 +159,44 @@ pub enum Error {
     /// The program git.
     #[error(transparent)]
     Git(#[from] git::Error),
+}
+
+/// What is wrong with a file that git does not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Its encoding, where attributes name one.
+    Encoding,
+    /// Its line ends, where they may not be changed.
+    LineEnds,
+}
+
+impl Form {
+    /// By what git says of it.
+    fn told(said: &str) -> Option<Self> {
+        const OF_ENCODING: [&str; 5] = [
+            "failed to encode ",
+            "BOM is ",
+            "encoding '",
+            "working-tree-encoding",
+            "and back is not the same",
+        ];
+        if OF_ENCODING.iter().any(|word| said.contains(word)) {
+            Some(Self::Encoding)
+        } else {
+            said.contains(" would be replaced by ").then_some(Self::LineEnds)
+        }
+    }
+
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Encoding => {
+                "write the file in the encoding that `working-tree-encoding` in `.gitattributes` names, or correct that line"
+            }
+            Self::LineEnds => {
+                "give the file the line ends that git would, or let git change them: `git config core.safecrlf warn`"
+            }
+        }
+    }
 }
 
 /// How long what is in the way stays there.
@@ -210,6 +262,10 @@ impl Error {
             Self::TemporaryInside { .. } => "set TMPDIR to a directory elsewhere".to_owned(),
             Self::NotCopied { .. } => "correct `copy_files`".to_owned(),
             Self::Pipes { .. } => "remove it, or put back what was there".to_owned(),
+            Self::NotTaken { why, .. } => why.remedy().to_owned(),
+            Self::NotADirectory { .. } => {
+                "write another `worktree_root` into `[work]`, or move away what is there".to_owned()
+            }
             Self::Moved { .. } => "try again".to_owned(),
             Self::Link { .. }
             | Self::LockLost { .. }
@@ -236,6 +292,8 @@ impl Error {
             | Self::NotOnServer { .. }
             | Self::InTheWay { .. }
             | Self::Pipes { .. }
+            | Self::NotTaken { .. }
+            | Self::NotADirectory { .. }
             | Self::TemporaryInside { .. }
             | Self::Link { .. } => Lasts::UntilMended,
             Self::NotARepository { .. }
@@ -247,6 +305,17 @@ impl Error {
             | Self::NotCopied { .. }
             | Self::LockLost { .. } => Lasts::ForGood,
         }
+    }
+
+    /// For what git said when it was given files. What it refuses for their form it refuses until somebody changes that.
+    pub(super) fn taking(self) -> Self {
+        if let Self::Git(git::Error::Refused { said, .. }) = &self
+            && let Some(why) = Form::told(said)
+        {
+            let said = said.trim_start_matches("fatal: ").trim_start_matches("error: ").to_owned();
+            return Self::NotTaken { said, why };
+        }
+        self
     }
 
     /// For what the operating system refused to do with a file.

@@ -145,13 +145,15 @@ impl Repository {
         Ok(Finalized::Ready(Ready { commit: tip, tree, files }))
     }
 
-    /// Whether other repositories are among the files of a worktree, or in the place of its own `.git`.
-    pub fn embeds(&self, worktree: &Worktree, copied: &[String]) -> Result<bool, Error> {
+    /// Whether other repositories are among the files of a worktree, on its branch, or in the place of its own `.git`.
+    pub fn embeds(&self, worktree: &Worktree, base: &Base, copied: &[String]) -> Result<bool, Error> {
         if worktree.foreign_git().is_some() {
             return Ok(true);
         }
         let Some(tip) = self.tip(&worktree.item.reference())? else { return Ok(false) };
-        Ok(!self.snapshot(worktree, &tip, copied, Files::Visible)?.embedded.is_empty())
+        let snapshot = self.snapshot(worktree, &tip, copied, Files::Visible)?;
+        let outgoing = inspect::Outgoing { base, tip: &tip, tree: &snapshot.tree };
+        Ok(!snapshot.embedded.is_empty() || inspect::new_pointers(&snapshot.private, outgoing)?.is_some())
     }
 
     /// The tree of what a branch holds now, to be compared with the one a person has agreed to.

@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sha2::{Digest as _, Sha256};
+
 use super::{Error, Repository, discover, pipes, regular};
 use crate::git;
 use crate::git::command::{Environment, output};
@@ -167,6 +169,11 @@ impl Frozen {
     pub(super) fn is_on(&self, key: &str) -> bool {
         let found = self.settings.iter().rfind(|(known, _)| known == key);
         found.is_some_and(|(_, value)| value.as_ref().is_none_or(|value| is_true(value)))
+    }
+
+    /// What tells the user's own file of rules, as it was when this was read, from any other.
+    pub fn own_rules(&self) -> String {
+        Sha256::digest(&self.excludes[1]).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Who commits because nobody has said who the user is.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
-use std::path::PathBuf;
 
 use memchr::memmem;
 
@@ -41,9 +40,8 @@ impl Repository {
         copied: &[String],
         secrets: &[Vec<u8>],
     ) -> Result<Option<Problem>, Error> {
-        let pointers = new_pointers(private, outgoing)?;
-        if !pointers.is_empty() {
-            return Ok(Some(Problem::EmbeddedRepository { paths: pointers }));
+        if let Some(problem) = new_pointers(private, outgoing)? {
+            return Ok(Some(problem));
         }
         if let Some(found) = committed_copy(private, outgoing, &Copied::new(copied, &self.frozen))? {
             return Ok(Some(Problem::Secret { found }));
@@ -82,8 +80,9 @@ impl Repository {
     }
 }
 
-/// Pointers to other repositories that the base does not have and no `.gitmodules` explains.
-fn new_pointers(private: &Private<'_>, outgoing: Outgoing<'_>) -> Result<Vec<PathBuf>, Error> {
+/// Pointers to other repositories that the base does not have. Nobody here can say whether anybody else has what they point to, and
+/// an address in `.gitmodules` is quickly written: only what the base points to already may be pointed to from another place.
+pub(super) fn new_pointers(private: &Private<'_>, outgoing: Outgoing<'_>) -> Result<Option<Problem>, Error> {
     let flags =
         ["-r", "-z", "--raw", "--no-renames", "--end-of-options", &outgoing.base.commit, outgoing.tree];
     let said = private.run("diff-tree", flags)?;
@@ -91,27 +90,49 @@ fn new_pointers(private: &Private<'_>, outgoing: Outgoing<'_>) -> Result<Vec<Pat
     let mut pointers = Vec::new();
     while let (Some(entry), Some(path)) = (parts.next(), parts.next()) {
         let is_pointer = |mode: Option<&[u8]>| mode == Some(b"160000");
-        let mut modes = entry.strip_prefix(b":").unwrap_or(entry).split(|byte| *byte == b' ');
-        if !is_pointer(modes.next()) && is_pointer(modes.next()) {
-            pointers.push(path.to_vec());
+        // The modes before and after, then what is there before and after.
+        let mut columns = entry.strip_prefix(b":").unwrap_or(entry).split(|byte| *byte == b' ');
+        if !is_pointer(columns.next()) && is_pointer(columns.next()) {
+            let to = columns.nth(1).unwrap_or_default();
+            pointers.push((path.to_vec(), to.to_vec()));
         }
     }
     if pointers.is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let modules = format!("{}:.gitmodules", outgoing.tree);
+    let base = private.run("ls-tree", ["-r", "-z", "--end-of-options", &outgoing.base.commit])?;
+    let known = |to: &[u8]| {
+        lists::split(&base)
+            .any(|entry| entry.strip_prefix(b"160000 commit ").is_some_and(|at| at.starts_with(to)))
+    };
+    let new: Vec<Vec<u8>> = pointers.into_iter().filter(|(_, to)| !known(to)).map(|(path, _)| path).collect();
+    if new.is_empty() {
+        return Ok(None);
+    }
+    let (called, bare): (Vec<Vec<u8>>, Vec<Vec<u8>>) = {
+        let called = submodules(private, outgoing.tree)?;
+        new.into_iter().partition(|path| called.contains(path))
+    };
+    let paths = |all: Vec<Vec<u8>>| all.iter().map(|path| lists::path(path).to_owned()).collect();
+    Ok(Some(if bare.is_empty() {
+        Problem::NewSubmodule { paths: paths(called) }
+    } else {
+        Problem::EmbeddedRepository { paths: paths(bare) }
+    }))
+}
+
+/// The paths that `.gitmodules` of a tree calls submodules.
+fn submodules(private: &Private<'_>, tree: &str) -> Result<Vec<Vec<u8>>, Error> {
+    let modules = format!("{tree}:.gitmodules");
     let arguments = ["--blob", &modules, "--null", "--get-regexp", r"^submodule\..*\.path$"];
-    let explained = match private.run("config", arguments) {
+    let said = match private.run("config", arguments) {
         Ok(said) => said,
         // There is no such file.
         Err(Error::Git(git::Error::Refused { .. })) => Vec::new(),
         Err(error) => return Err(error),
     };
-    let explained: Vec<&[u8]> = lists::split(&explained)
-        .filter_map(|entry| entry.iter().position(|byte| *byte == b'\n').map(|end| &entry[end + 1..]))
-        .collect();
-    let bare = pointers.iter().filter(|path| !explained.contains(&path.as_slice()));
-    Ok(bare.map(|path| lists::path(path).to_owned()).collect())
+    let value = |entry: &[u8]| Some(entry[entry.iter().position(|byte| *byte == b'\n')? + 1..].to_vec());
+    Ok(lists::split(&said).filter_map(value).collect())
 }
 
 /// A file that was copied for the agent's eyes only, in a commit of the agent's or in the one to be made.

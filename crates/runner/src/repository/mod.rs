@@ -49,7 +49,7 @@ use std::process::Command;
 
 pub use base::Base;
 pub use clean_up::{Branch, CleanedUp, CleaningUp, Kept};
-pub use error::{Error, Lasts};
+pub use error::{Error, Form, Lasts};
 pub use exclude::hide;
 pub use finalize::{Finalized, Finalizing, Ready};
 pub use follow::Following;

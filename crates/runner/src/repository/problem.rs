@@ -29,6 +29,16 @@ pub enum Problem {
         /// Where.
         paths: Vec<PathBuf>,
     },
+    /// The same, where `.gitmodules` calls it a submodule: that it names an address says nothing of who has the files.
+    #[error(
+        "another repository is among the files: {}; a submodule is added by a person: merge a base that has it into the branch, \
+         or take it out of the branch, then `saihai work --retry`",
+        shown(.paths)
+    )]
+    NewSubmodule {
+        /// Where.
+        paths: Vec<PathBuf>,
+    },
     /// Its own `.git` is another repository, of which nothing is on the branch.
     #[error(
         "`.git` of the worktree is another repository now, and what was committed there is nowhere else; keep it and put \
@@ -61,7 +71,9 @@ impl Problem {
         match self {
             Self::BranchChanged { .. } | Self::BranchGone { .. } => "branch-changed",
             Self::HistoryRewritten { .. } => "history-rewritten",
-            Self::EmbeddedRepository { .. } | Self::GitReplaced { .. } => "embedded-repository",
+            Self::EmbeddedRepository { .. } | Self::NewSubmodule { .. } | Self::GitReplaced { .. } => {
+                "embedded-repository"
+            }
             Self::LargeFile { .. } => "large-file",
             Self::Secret { .. } => "secret",
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::private::Private;
 use super::refs::Seen;
-use super::snapshot::Files;
+use super::snapshot::{Files, Rules};
 use super::{Error, Item, Repository, Worktree, regular};
 use crate::git::command::output;
 
@@ -44,17 +44,28 @@ impl Repository {
         copied: &[String],
         keep: Keep,
     ) -> Result<Rescued, Error> {
+        self.rescue_unless(Rules { commit: base, own: false }, worktree, copied, keep)
+    }
+
+    /// The same, without files that these rules have git ignore.
+    pub(super) fn rescue_unless(
+        &self,
+        ignored: Rules<'_>,
+        worktree: &Worktree,
+        copied: &[String],
+        keep: Keep,
+    ) -> Result<Rescued, Error> {
         // No agent has seen it, and what is missing in it was never there.
         if worktree.is_unfinished() {
             return Ok(Rescued { reference: None, left: Vec::new() });
         }
         self.refuse_pipes(Some(worktree.path()))?;
         let head = self.tip(&self.head_name(&worktree.registered))?;
-        let over = head.as_deref().unwrap_or(base);
+        let over = head.as_deref().unwrap_or(ignored.commit);
         let private = Private::make(self, None)?;
         let committed = private.line("rev-parse", [format!("{over}^{{tree}}")])?;
         let (tree, left) = if worktree.path().is_dir() {
-            let snapshot = self.snapshot(worktree, over, copied, Files::HiddenSince(base))?;
+            let snapshot = self.snapshot(worktree, over, copied, Files::Hidden(ignored))?;
             let own = worktree.foreign_git().into_iter().collect();
             (snapshot.tree, [own, snapshot.embedded, snapshot.filled].concat())
         } else {

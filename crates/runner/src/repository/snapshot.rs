@@ -30,8 +30,17 @@ pub(super) struct Snapshot<'a> {
 pub(super) enum Files<'a> {
     /// All that git does not ignore.
     Visible,
-    /// Those too that are ignored, but not by the rules of this commit.
-    HiddenSince(&'a str),
+    /// Those too that are ignored, but not by these rules.
+    Hidden(Rules<'a>),
+}
+
+/// The rules by which ignored files are nobody's work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules<'a> {
+    /// Those in the `.gitignore` files of this commit.
+    pub(super) commit: &'a str,
+    /// And those in the user's own file, where no agent can have changed it.
+    pub(super) own: bool,
 }
 
 impl Repository {
@@ -54,7 +63,7 @@ impl Repository {
         let others = private.run("ls-files", ["-z", "--others", "--exclude-standard"])?;
         let hidden = match files {
             Files::Visible => Vec::new(),
-            Files::HiddenSince(commit) => self.hidden(&private, commit, &copied)?,
+            Files::Hidden(rules) => self.hidden(&private, rules, &copied)?,
         };
         let is_gitlink = |path: &[u8]| gitlinks.contains(path);
         // What git tracks was not copied, or an agent has committed it: that is for whoever delivers to see.
@@ -69,7 +78,7 @@ impl Repository {
         let (special, paths): (Vec<&[u8]>, Vec<&[u8]>) =
             paths.into_iter().partition(|path| is_special(&worktree.path().join(lists::path(path))));
         let flags = ["--add", "--remove", "--replace", "-z", "--stdin"];
-        private.feed("update-index", flags, &lists::join(paths))?;
+        private.feed("update-index", flags, &lists::join(paths)).map_err(Error::taking)?;
         // The index goes to the worktree, where it says so again the next time.
         let marked = lists::join(left_out.iter().map(Vec::as_slice));
         private.feed("update-index", ["--skip-worktree", "-z", "--stdin"], &marked)?;
@@ -99,31 +108,33 @@ impl Repository {
         Ok(lists::split(&missing).filter(|path| marked.contains(path)).map(<[u8]>::to_vec).collect())
     }
 
-    /// Files that are ignored now, but would not be by the rules of a commit.
-    fn hidden(&self, private: &Private<'_>, commit: &str, copied: &Copied) -> Result<Vec<u8>, Error> {
+    /// Files that are ignored now, but would not be by these rules.
+    fn hidden(&self, private: &Private<'_>, rules: Rules<'_>, copied: &Copied) -> Result<Vec<u8>, Error> {
         let ignored = private.run("ls-files", ["-z", "--others", "--ignored", "--exclude-standard"])?;
         let ignored: Vec<&[u8]> = lists::split(&ignored).filter(|path| !copied.holds(path)).collect();
         if ignored.is_empty() {
             return Ok(Vec::new());
         }
-        let may_go = self.ignored_by(commit, &ignored)?;
+        let may_go = self.ignored_by(rules, &ignored)?;
         Ok(lists::join(ignored.into_iter().filter(|path| !may_go.contains(*path))))
     }
 
-    /// Which paths the rules of a commit ignore, or are our own.
-    fn ignored_by(&self, commit: &str, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
+    /// Which paths the rules ignore, or are our own.
+    fn ignored_by(&self, rules: Rules<'_>, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
         let scratch = Momentary::make(self, Kind::Git)?;
         let files = scratch.path().join("files");
         std::fs::create_dir(&files).map_err(Error::file("make", &files))?;
         let private = Private::make(self, Some(&files))?;
-        // Rules that stand elsewhere were no agent's when this call began; whose they were before that nobody knows.
+        // Rules of the repository that stand elsewhere were no agent's when this call began; whose they were before nobody knows.
         private.write("info/exclude", OWN_RULES.as_bytes())?;
-        private.write("own-exclude", b"")?;
-        private.run("read-tree", [commit])?;
+        if !rules.own {
+            private.write("own-exclude", b"")?;
+        }
+        private.run("read-tree", [rules.commit])?;
         let tracked = private.run("ls-files", ["-z"])?;
         let is_rules = |path: &&[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");
-        let rules = lists::join(lists::split(&tracked).filter(is_rules));
-        private.feed("checkout-index", ["-z", "--stdin"], &rules)?;
+        let files = lists::join(lists::split(&tracked).filter(is_rules));
+        private.feed("checkout-index", ["-z", "--stdin"], &files)?;
         // Of a whole repository it is asked by something in it: with its slash git would not know it. And a path that
         // begins with a dot is never taken for anything but a path.
         let inside = |path: &[u8]| if path.ends_with(b"/") { &b"x"[..] } else { b"" };

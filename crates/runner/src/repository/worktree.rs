@@ -62,8 +62,16 @@ impl Repository {
         Ok(linked.map(|one| one.files).collect())
     }
 
-    /// Where worktrees are put: made if it is missing, refused if somebody made a link of it.
+    /// Where worktrees are put: made if it is missing.
     pub(super) fn worktree_root(&self, worktree_root: &Path) -> Result<PathBuf, Error> {
+        self.check_worktree_root(worktree_root)?;
+        let root = self.root.join(worktree_root);
+        std::fs::create_dir_all(&root).map_err(Error::file("make", &root))?;
+        root.canonicalize().map_err(Error::file("find", &root))
+    }
+
+    /// Makes sure that worktrees can be put there: nobody has made a link of it, and nothing else is in its place.
+    pub fn check_worktree_root(&self, worktree_root: &Path) -> Result<(), Error> {
         let root = self.root.join(worktree_root);
         if let Ok(inside) = root.strip_prefix(&self.root) {
             for below in inside.ancestors().filter(|path| !path.as_os_str().is_empty()) {
@@ -73,7 +81,10 @@ impl Repository {
                 }
             }
         }
-        std::fs::create_dir_all(&root).map_err(Error::file("make", &root))?;
-        root.canonicalize().map_err(Error::file("find", &root))
+        let present = root.ancestors().find(|path| path.symlink_metadata().is_ok());
+        match present.filter(|path| !path.is_dir()) {
+            Some(path) => Err(Error::NotADirectory { path: path.to_owned() }),
+            None => Ok(()),
+        }
     }
 }

@@ -138,6 +138,8 @@ fn a_pull_request_whose_checks_are_green_is_merged_and_then_there_is_nothing_to_
     });
     let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(0);
     assert_eq!(outcomes(&outcome), ["#7 merged", "#9 no-changes"], "what depends on it has its file");
+    // Nothing was done on the branch of the second, and the server has where it began (I-65).
+    assert!(!super::branches(&scene.project).contains(&"feature/issue-9".to_owned()), "it is gone");
     assert_eq!(scene.remote(&["show", "main:fixed.txt"]), "fixed.txt");
     assert_eq!(
         scene.server.state().issues[&7].labels,

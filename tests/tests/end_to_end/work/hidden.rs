@@ -32,6 +32,41 @@ fn rules_that_an_agent_left_for_later_issues_are_shown_to_a_person_and_lose_noth
     assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-2/1:docs/plan.md"]), "paid for");
 }
 
+// I-65: what the user has git ignore everywhere is nobody's work.
+#[test]
+fn what_the_users_own_rules_hide_is_not_rescued() {
+    let project = repository(&agent("echo x > f; echo x > notes.own"));
+    let own = project.home().join(".gitconfig");
+    let text = std::fs::read_to_string(&own).expect("a configuration");
+    std::fs::write(own, text + "[core]\n\texcludesFile = ~/own-rules\n").expect("it");
+    std::fs::write(project.home().join("own-rules"), "*.own\n").expect("it");
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(git(&project, &["for-each-ref", "refs/saihai/rescue"]), "");
+    assert!(!project.root().join(".worktrees/issue-7").exists());
+}
+
+// I-50, case 28: an address that an agent made up gives nobody the files.
+#[test]
+fn a_repository_among_the_files_is_found_though_it_is_called_a_submodule() {
+    let cloned = "git init -q vendor && cd vendor && echo x > x && git add x && git commit -qm inner && cd .. && \
+                  git config -f .gitmodules submodule.v.path vendor && \
+                  git config -f .gitmodules submodule.v.url https://example.com/v && git add -A && git commit -qm outer";
+    let project = repository(&agent(cloned));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    // Asked for again nothing is paid as long as it is there.
+    for flags in [&[][..], &["--retry"]] {
+        let outcome = auto(&project, flags).exits(1);
+        assert_eq!(outcomes(&outcome), ["#7 failed"], "{outcome}");
+        let why = "embedded-repository: another repository is among the files: `vendor`; a submodule is added by a person";
+        assert!(outcome.stdout.contains(why), "{outcome}");
+        assert_eq!(project.read(".worktrees/issue-7/vendor/x"), "x\n");
+        assert_eq!(project.runs().len(), 1);
+    }
+}
+
 // I-46, I-71: nobody waits for the other end of a pipe in the place of a file of ours, and nothing is paid for twice.
 #[test]
 fn a_pipe_in_the_place_of_a_lock_or_a_journal_is_refused() {

@@ -111,6 +111,8 @@ fn what_is_depended_on_comes_first_and_is_in_what_depends_on_it() {
     let outcome = auto(&project, &["--merge"]).exits(0);
     // The second and third find the file of the first already there.
     assert_eq!(outcomes(&outcome), ["#3 merged", "#2 no-changes", "#1 no-changes"]);
+    // Nothing was done on their branches, which began with what waits beside `main` (I-65).
+    assert_eq!(branches(&project), ["main", "saihai/merge/main"]);
     let diamond = repository(&writes("fixed.txt"));
     for (number, after) in [(1, "2, #3"), (2, "4"), (3, "4")] {
         diamond.write(&format!(".saihai/issues/{number}.md"), format!("# N\n\nDepends on #{after}\n"));

@@ -114,3 +114,28 @@ fn a_base_that_was_removed_is_merged_into_once_it_is_back() {
     assert_eq!(git(&project, &["show", "dev:f"]), "x");
     assert_eq!((replies(&project), project.runs().len()), (1, 1));
 }
+
+// What git refuses for good is no passing trouble: a person hears which file it is and what to do, and no agent is asked again.
+#[test]
+fn a_file_that_git_does_not_take_waits_until_it_is_mended() {
+    let project = repository(
+        "  - {text: 'Done. [STEP:0]', writes: [{path: mixed.txt, content: \"one\\r\\ntwo\\n\"}]}\n",
+    );
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let own = project.home().join(".gitconfig");
+    let text = std::fs::read_to_string(&own).expect("a configuration");
+    std::fs::write(own, text + "[core]\n\tautocrlf = input\n\tsafecrlf = true\n").expect("it");
+    once(&project);
+    for _ in 0..2 {
+        let first = auto(&project, &[]).exits(6);
+        assert_eq!(outcomes(&first), ["#7 waiting"], "{first}");
+        let why = "#7: git: a file of the worktree cannot be committed: CRLF would be replaced by LF in mixed.txt; give the \
+                   file the line ends that git would, or let git change them: `git config core.safecrlf warn`";
+        assert!(first.stdout.contains(why), "{first}");
+        assert_eq!(project.read(".worktrees/issue-7/mixed.txt"), "one\r\ntwo\n");
+    }
+    project.write(".worktrees/issue-7/mixed.txt", "one\ntwo\n");
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!((replies(&project), project.runs().len()), (1, 1));
+}

@@ -84,9 +84,11 @@ impl Job {
             let item = as_item(&self.issue, &work.branch_prefix);
             let found = ground.repository.worktree(&item, &work.worktree_root).map_err(not_begun)?;
             let found = found.filter(|worktree| worktree.path().is_dir());
-            let embeds = found.map(|worktree| ground.repository.embeds(&worktree, &work.copy_files));
-            if embeds.transpose().map_err(not_begun)?.unwrap_or(false) {
-                return Ok(Some(Over { acted: false, past: last.cloned(), ..Over::came(came) }));
+            if let Some(worktree) = found {
+                let base = ground.repository.forked(self.base()?, &item.branch()).map_err(not_begun)?;
+                if ground.repository.embeds(&worktree, &base, &work.copy_files).map_err(not_begun)? {
+                    return Ok(Some(Over { acted: false, past: last.cloned(), ..Over::came(came) }));
+                }
             }
         }
         if (known || self.retry) && self.ready.opens_requests(ground) {

@@ -140,12 +140,12 @@ fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Optio
         let run = past.directory.id();
         return told(false, format!("kept: run `{run}` has not handed it over"));
     }
-    let into = format!("refs/heads/{}", past.assignment.base.branch);
     let cleaning = CleaningUp {
         worktree: &worktree,
         base: &past.assignment.base,
         copied: &past.assignment.copy_files,
-        merged_into: Some(&into),
+        merged_into: &past.assignment.base.holders(),
+        own_rules: past.deeds.text(stage::WORKTREE, "own_rules"),
     };
     match place.repository.clean_up(cleaning, &lock).map_err(refused_by_git)? {
         CleanedUp::Removed { rescued: None, .. } => told(true, "removed".to_owned()),

@@ -315,12 +315,83 @@ fn another_repository_among_the_files_is_not_delivered() {
     let expected = "embedded-repository: another repository is among the files: `vendor/thing`";
     assert_eq!(problem(&work).0, expected);
     assert_eq!(fs::read_to_string(work.worktree.path().join("vendor/thing/x")).unwrap(), "x\n");
-    // One that `.gitmodules` explains is a submodule.
+    // Whatever address `.gitmodules` names for it, nobody may have its files.
     work.write(
         ".gitmodules",
         "[submodule \"thing\"]\n\tpath = vendor/thing\n\turl = https://example.com/thing\n",
     );
-    work.ready();
+    let expected = "embedded-repository: another repository is among the files: `vendor/thing`; a submodule is added by a \
+                    person: merge a base that has it into the branch, or take it out of the branch, then `saihai work --retry`";
+    assert_eq!(problem(&work).0, expected);
+    assert!(work.repository.embeds(&work.worktree, &work.base, &[]).unwrap());
+    assert_eq!(fs::read_to_string(work.worktree.path().join("vendor/thing/x")).unwrap(), "x\n");
+}
+
+// I-50: what the base points to is known to its people, also at another place or another commit.
+#[test]
+fn a_submodule_of_the_base_can_be_moved_and_set_to_another_commit() {
+    let (scene, inner) = (Scene::new(), Scene::new());
+    scene.git(&["submodule", "--quiet", "add", &inner.made.root().display().to_string(), "sub"]);
+    scene.made.commit("with a submodule");
+    let work = Work::on(scene);
+    work.git(&["mv", "sub", "lib"]);
+    work.git(&["commit", "--quiet", "--message", "moved"]);
+    assert_eq!(work.ready().files, [".gitmodules", "lib", "sub"].map(Path::new));
+    assert!(!work.repository.embeds(&work.worktree, &work.base, &[]).unwrap());
+    let scene = Scene::new();
+    scene.git(&["submodule", "--quiet", "add", &inner.made.root().display().to_string(), "sub"]);
+    scene.made.commit("with a submodule");
+    let work = Work::on(scene);
+    let newer = work.git(&["rev-parse", "HEAD"]);
+    work.git(&["update-index", "--cacheinfo", &format!("160000,{newer},sub")]);
+    work.git(&["commit", "--quiet", "--message", "newer"]);
+    assert_eq!(work.ready().files, [Path::new("sub")]);
+}
+
+// What git refuses for the form of a file it refuses until somebody changes that: a person hears which file, and what to do.
+#[test]
+fn a_file_in_a_form_that_git_does_not_take_is_named_and_waits_for_a_person() {
+    let check = |attributes: &str, settings: &str, content: &[u8], expected: &str| {
+        let scene = Scene::new();
+        let own = fs::read_to_string(scene.beside("home/.gitconfig")).unwrap();
+        scene.write("home/.gitconfig", &format!("{own}{settings}"));
+        let work = Work::on(scene);
+        work.write(".gitattributes", attributes);
+        let file = work.worktree.path().join("b.txt");
+        fs::write(&file, content).unwrap();
+        let error = work.try_finalize(&[]).unwrap_err();
+        assert_eq!(format!("{error}; {}", error.remedy().unwrap()), expected);
+        assert_eq!(error.lasts(), Lasts::UntilMended);
+        assert_eq!(fs::read(&file).unwrap(), content);
+        // Once it is mended it is delivered.
+        fs::write(&file, "").unwrap();
+        assert!(work.ready().files.contains(&PathBuf::from("b.txt")));
+    };
+    let encoding = "write the file in the encoding that `working-tree-encoding` in `.gitattributes` names, or correct that line";
+    check(
+        "*.txt working-tree-encoding=UTF-16LE\n",
+        "",
+        b"odd",
+        &format!(
+            "a file of the worktree cannot be committed: failed to encode 'b.txt' from UTF-16LE to UTF-8; {encoding}"
+        ),
+    );
+    check(
+        "*.txt working-tree-encoding=UTF-16\n",
+        "",
+        b"even",
+        &format!(
+            "a file of the worktree cannot be committed: BOM is required in 'b.txt' if encoded as UTF-16; {encoding}"
+        ),
+    );
+    let ends =
+        "give the file the line ends that git would, or let git change them: `git config core.safecrlf warn`";
+    check(
+        "",
+        "[core]\n\tautocrlf = input\n\tsafecrlf = true\n",
+        b"one\r\ntwo\n",
+        &format!("a file of the worktree cannot be committed: CRLF would be replaced by LF in b.txt; {ends}"),
+    );
 }
 
 // I-50

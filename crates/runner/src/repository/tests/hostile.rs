@@ -173,8 +173,8 @@ impl Trap {
         let merged = repository.merge(merging, Some(&mut |_: &Path| true), &lock).unwrap();
         assert!(matches!(merged, Merged::Done { .. }), "{merged:?}");
         write(&worktree.path().join("left"), "left\n");
-        let merged_into = Some("refs/heads/saihai/merge/main");
-        let cleaning = CleaningUp { worktree: &worktree, base: &base, copied: &[], merged_into };
+        let (worktree, base, merged_into) = (&worktree, &base, &base.holders());
+        let cleaning = CleaningUp { worktree, base, copied: &[], merged_into, own_rules: None };
         let cleaned = repository.clean_up(cleaning, &lock).unwrap();
         assert!(
             matches!(cleaned, CleanedUp::Removed { rescued: Some(_), branch: Branch::Removed }),
@@ -249,7 +249,8 @@ fn a_git_file_that_leads_elsewhere_is_not_followed() {
     let before = other.git(&["for-each-ref"]);
     let ready = work.ready();
     assert_eq!(work.scene.git(&["rev-parse", "feature/issue-7"]), ready.commit);
-    let cleaning = CleaningUp { worktree: &work.worktree, base: &work.base, copied: &[], merged_into: None };
+    let (worktree, base) = (&work.worktree, &work.base);
+    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &[], own_rules: None };
     let cleaned = work.repository.clean_up(cleaning, &work.lock).unwrap();
     assert_eq!(cleaned, CleanedUp::Removed { rescued: None, branch: Branch::Kept });
     assert_eq!(other.git(&["for-each-ref"]), before);

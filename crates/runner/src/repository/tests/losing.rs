@@ -190,7 +190,7 @@ fn finalize(repository: &Repository, worktree: &Worktree, base: &Base) -> Finali
 }
 
 fn clean_up(repository: &Repository, worktree: &Worktree, base: &Base) -> CleanedUp {
-    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: Some("refs/heads/main") };
+    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &base.holders(), own_rules: None };
     repository.clean_up(cleaning, &lock_of(repository, worktree.item())).unwrap()
 }
 

@@ -101,6 +101,25 @@ fn a_directory_of_worktrees_that_is_a_link_is_refused() {
 }
 
 #[test]
+fn a_file_in_the_place_of_the_directory_of_worktrees_is_named() {
+    let scene = Scene::new();
+    scene.write("repository/README", "read\n");
+    let repository = scene.repository();
+    let said = |root: &str| {
+        let error = repository.check_worktree_root(Path::new(root)).unwrap_err();
+        assert_eq!(error.lasts(), Lasts::UntilMended);
+        format!("{error}; {}", error.remedy().unwrap())
+    };
+    let expected = format!(
+        "worktrees cannot be made in `{}`, which is not a directory; write another `worktree_root` into `[work]`, or move away what is there",
+        repository.root().join("README").display()
+    );
+    assert_eq!((said("README"), said("README/below")), (expected.clone(), expected));
+    repository.check_worktree_root(Path::new("nowhere/yet")).unwrap();
+    assert_eq!(fs::read_to_string(scene.beside("repository/README")).unwrap(), "read\n");
+}
+
+#[test]
 fn a_branch_that_is_checked_out_elsewhere_is_said() {
     let scene = Scene::new();
     scene.git(&["switch", "--quiet", "-c", "feature/issue-7"]);
@@ -158,7 +177,8 @@ fn a_worktree_whose_files_are_gone_is_made_again_and_its_lost_commits_are_kept()
 fn a_worktree_that_was_taken_away_comes_back_as_it_was_rescued() {
     let work = Work::new();
     work.write("a.txt", "two\n").write("new/b.txt", "b\n");
-    let cleaning = CleaningUp { worktree: &work.worktree, base: &work.base, copied: &[], merged_into: None };
+    let (worktree, base) = (&work.worktree, &work.base);
+    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &[], own_rules: None };
     work.repository.clean_up(cleaning, &work.lock).unwrap();
     let again = work.scene.place(7);
     assert_eq!(git(again.path(), &["status", "--porcelain"]), " M a.txt\n?? new/");
