@@ -68,6 +68,11 @@ impl Fault {
         Self(format!("panic={path}"))
     }
 
+    /// Nothing fails; `work --watch` looks again after so many milliseconds, whatever `every` says.
+    pub fn looks(every: u64) -> Self {
+        Self(format!("looks={every}"))
+    }
+
     /// Nothing fails; every operation is noted in a file.
     pub fn note(log: &Path) -> Self {
         Self(format!("log={}", log.display()))

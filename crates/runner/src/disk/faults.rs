@@ -11,6 +11,7 @@
 //! | `panic=TEXT` | the code panics, once, before the first operation on a path with this text |
 //! | `no-sync` | syncs do nothing |
 //! | `log=FILE` | every operation is noted there: its number, kind and path |
+//! | `looks=K` | no fault of the disk: `work --watch` looks again after K milliseconds, so that its tests need not wait |
 //!
 //! Unit tests plan the same without a variable; there "dying" means that no operation succeeds any more.
 
@@ -267,6 +268,8 @@ impl Plan {
                 "panic" => plan.panic = Some(value.to_owned()),
                 "no-sync" => plan.no_sync = true,
                 "log" => plan.log = Some(PathBuf::from(value)),
+                // Whoever looks reads it.
+                "looks" => drop(value.parse::<u64>().ok()?),
                 _ => return None,
             }
         }

@@ -39,6 +39,19 @@ fn a_run_whose_pull_request_a_person_merged_is_brought_to_its_end() {
     }
 }
 
+// Whoever calls every five minutes changes nothing on the forge as long as nobody has reviewed it.
+#[test]
+fn a_run_that_waits_for_a_review_is_looked_at_without_a_write() {
+    let scene = waits(true);
+    let before = scene.server.writes();
+    for _ in 0..2 {
+        let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(6);
+        assert_eq!(outcomes(&outcome), ["#7 waiting"], "{outcome}");
+    }
+    assert_eq!(scene.server.writes(), before);
+    assert_eq!(scene.server.state().issues[&7].labels, ["saihai", "saihai:completed"]);
+}
+
 // A list of open issues does not have it, and its worktree may be gone as well: its journal knows of it.
 #[test]
 fn a_run_whose_pull_request_was_merged_is_found_by_its_journal() {

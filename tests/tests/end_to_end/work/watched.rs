@@ -1,11 +1,92 @@
 //! Looking for issues again and again.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 use saihai_connect::forge::testing::Wrong;
+use saihai_tests::Fault;
 
 use super::github::Scene;
+use super::{outcomes, writes};
 
-// I-76. How the pauses grow while a source is away, up to a quarter of an hour, is shown where time can be held still (`look.rs`).
+/// How often issues were looked for.
+fn looks(scene: &Scene) -> usize {
+    let requests = scene.server.requests();
+    requests.iter().filter(|request| request.line().ends_with("/issues")).count()
+}
+
+/// Waits until they were looked for so often.
+fn wait_for_looks(scene: &Scene, wanted: usize) {
+    while looks(scene) < wanted {
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+// I-76, while a source is away: that is said once, it is asked less and less often, and that it is back is said as well. How long
+// the pauses become is shown where time can be held still (`look.rs`).
+#[test]
+fn a_source_that_is_away_is_complained_of_once_asked_less_often_and_taken_up_again() {
+    let replies = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
+    let scene = Scene::new(replies, |state| {
+        state.issue(1, "One", &["saihai"]);
+    });
+    let call = scene.call(&["--label", "saihai", "--watch"]).fault(&Fault::looks(300));
+    let mut call = call.start();
+    call.wait_for_note("#1 pr-created");
+    let away = || {
+        let wrong = Wrong::Status(401, "not now".to_owned());
+        scene.server.goes_wrong("GET", "/repos/me/tool/issues", wrong, usize::MAX);
+    };
+    away();
+    call.wait_for_note("issues cannot be listed");
+    // After pauses of 0.6, 1.2 and 2.4 seconds instead of three times 0.3.
+    let (since, seen) = (Instant::now(), looks(&scene));
+    wait_for_looks(&scene, seen + 3);
+    assert!(since.elapsed() > Duration::from_secs(3), "{:?}", since.elapsed());
+    scene.server.goes_right();
+    scene.server.change(|state| {
+        state.issue(2, "Two", &["saihai"]);
+    });
+    call.wait_for_note("note: issues can be listed again");
+    call.wait_for_note("#2 pr-created");
+    away();
+    call.wait_for_note("issues cannot be listed");
+    call.signal(Signal::TERM);
+    let outcome = call.finish().exits(3);
+    let count = |part: &str| outcome.stderr.matches(part).count();
+    assert_eq!(count("issues cannot be listed"), 2, "{outcome}");
+    assert_eq!(count("issues can be listed again"), 1, "{outcome}");
+}
+
+// Each time costs a write that the forge refuses, and is kept: so it is done less and less often. Who acts meanwhile is heard.
+#[test]
+fn a_merge_that_the_forge_refuses_is_not_asked_for_at_every_look() {
+    let scene = Scene::new(&writes("fixed.txt"), |state| {
+        state.issue(7, "Login fails", &["saihai"]);
+        (state.forbidden_method, state.closes) = (Some("merge".to_owned()), true);
+    });
+    let call = scene.call(&["--label", "saihai", "--merge", "--watch"]).fault(&Fault::looks(500));
+    let mut call = call.start();
+    call.wait_for_note("#7 waiting");
+    wait_for_looks(&scene, looks(&scene) + 12);
+    let asked = || scene.server.writes().iter().filter(|line| line.ends_with("/pulls/8/merge")).count();
+    assert!((2..=7).contains(&asked()), "{} of 12", asked());
+    let asked_before = asked();
+    scene.server.change(|state| {
+        let request = state.pull_requests.get_mut(&8).expect("it");
+        (request.merged, request.closed) = (true, true);
+        let body = request.body.clone();
+        state.close_named_in(&body);
+    });
+    call.wait_for_note("#7 merged");
+    call.signal(Signal::TERM);
+    let outcome = call.finish().exits(3);
+    assert_eq!(outcomes(&outcome), ["#7 merged"], "{outcome}");
+    assert!(asked() <= asked_before + 1, "{outcome}");
+    assert_eq!(outcome.stderr.matches("#7 waiting").count(), 1, "{outcome}");
+}
+
+// I-76
 #[test]
 fn watching_lists_again_begins_what_is_new_or_free_and_leaves_what_failed() {
     let replies = "  - {text: 'No. [STEP:1]', prompt: Bad}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
@@ -14,17 +95,10 @@ fn watching_lists_again_begins_what_is_new_or_free_and_leaves_what_failed() {
         state.issue(2, "Waits", &["saihai"]).body = "Depends on #3".to_owned();
         state.issue(3, "In the way", &[]);
     });
-    let looks = || {
-        let requests = scene.server.requests();
-        requests.iter().filter(|request| request.line().ends_with("/issues")).count()
-    };
     let mut call = scene.call(&["--label", "saihai", "--watch", "--every", "15s"]).start();
     call.wait_for_note("#1 failed");
     // Nothing has changed: the forge need only say so, and what failed is left alone.
-    let seen = looks();
-    while looks() < seen + 1 {
-        std::thread::park_timeout(std::time::Duration::from_millis(200));
-    }
+    wait_for_looks(&scene, looks(&scene) + 1);
     assert!(scene.server.unchanged() > 0, "what has not changed is not sent again");
     assert_eq!(scene.project.runs().len(), 1);
     let away = Wrong::Status(401, "not now".to_owned());

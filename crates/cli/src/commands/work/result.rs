@@ -7,7 +7,7 @@ use saihai::delivery::{Came, Past};
 use saihai::{Clock, State, is_gate_closed, open_gate};
 use saihai_config::delivery::stage;
 use saihai_config::issues::cut;
-use saihai_model::{Budget, Cost, IssueNumber, Millis, WorkOutcome, work_exit_code};
+use saihai_model::{Budget, Cost, Hold, IssueNumber, Millis, WorkOutcome, work_exit_code};
 use serde::Serialize;
 
 use super::again::is_not_ours;
@@ -52,6 +52,9 @@ pub(super) struct ItemResult {
     /// How what was merged beside a branch gets into it.
     #[serde(skip)]
     pub(super) way: Option<String>,
+    /// Its run is held by something outside.
+    #[serde(skip)]
+    pub(super) outside: bool,
     #[serde(skip)]
     pub(super) word: WorkOutcome,
     #[serde(skip)]
@@ -114,6 +117,8 @@ impl ItemResult {
             hints: hints(&over.came, past, allowed),
             exit: if over.panicked { 70 } else { outcome.exit_code() },
             way: text(stage::MERGE, "hint"),
+            outside: past
+                .is_some_and(|past| matches!(&past.state, State::Parked { hold: Hold::Outside(..), .. })),
             word: outcome,
             cost,
             time,

@@ -49,6 +49,8 @@ pub(super) struct Listing {
     pub(super) handed_over: BTreeMap<IssueNumber, Opened>,
     /// Those that were merged and are worked on all the same.
     pub(super) reworked: BTreeSet<IssueNumber>,
+    /// Those whose pull request was merged before their run had come to its end.
+    pub(super) overtaken: BTreeSet<IssueNumber>,
     /// Where that can be looked at which is handed over and not merged.
     pub(super) delivered: BTreeMap<IssueNumber, String>,
     pub(super) notes: Vec<String>,
@@ -383,8 +385,10 @@ impl Looking<'_> {
     }
 
     /// Whether its run is to be brought to its end now: for those who depend on it, it is done already.
-    async fn is_overtaken(&self, issue: &Issue, past: &Past) -> Result<bool, Unlisted> {
-        Ok(self.asked.contains(&issue.number) && overtaken::is_overtaken(self.ground, past).await?)
+    async fn is_overtaken(&mut self, issue: &Issue, past: &Past) -> Result<bool, Unlisted> {
+        let is = self.asked.contains(&issue.number) && overtaken::is_overtaken(self.ground, past).await?;
+        self.listing.overtaken.extend(is.then_some(issue.number));
+        Ok(is)
     }
 
     /// Whether a merge of ours has brought it into its base, though no journal here knows of that (I-70).

@@ -24,10 +24,21 @@ impl Look {
         Self { next: now.plus(every), under_way: false, every, pause: every, complained: false }
     }
 
-    /// The source has answered: it is looked at as often as ever.
-    pub(super) fn answered(&mut self, now: Moment) {
-        (self.under_way, self.pause, self.complained) = (false, self.every, false);
+    /// The same, as often as the tests of the build for them want it.
+    pub(super) fn paced(every: Millis, now: Moment) -> Self {
+        Self::every(planned().unwrap_or(every), now)
+    }
+
+    /// How often the source is looked at that answers.
+    pub(super) fn pace(&self) -> Millis {
+        self.every
+    }
+
+    /// The source has answered: it is looked at as often as ever. Whether that is news, and to be said.
+    pub(super) fn answered(&mut self, now: Moment) -> bool {
+        (self.under_way, self.pause) = (false, self.every);
         self.next = now.plus(self.every);
+        std::mem::replace(&mut self.complained, false)
     }
 
     /// The source has not answered: it is asked less and less often. Whether that is news, and to be said.
@@ -39,12 +50,24 @@ impl Look {
     }
 }
 
-/// Issues whose provider could not serve them: it is asked less and less often for each.
+#[cfg(feature = "faults")]
+fn planned() -> Option<Millis> {
+    let plan = std::env::var("SAIHAI_FAULT").ok()?;
+    let every = plan.split(',').find_map(|part| part.strip_prefix("looks=")?.parse().ok());
+    every.map(Millis)
+}
+
+#[cfg(not(feature = "faults"))]
+fn planned() -> Option<Millis> {
+    None
+}
+
+/// Issues whose provider could not serve them, or whose forge would not go on: it is asked less and less often for each.
 #[derive(Default)]
 pub(super) struct Refusals(BTreeMap<IssueNumber, Look>);
 
 impl Refusals {
-    /// Whether the provider is asked again for an issue, at a look for issues; then it is not for a longer while.
+    /// Whether it is asked again for an issue, at a look for issues; then it is not for a longer while.
     pub(super) fn is_due(&mut self, number: IssueNumber, every: Millis, now: Moment) -> bool {
         let first = Look { next: now, ..Look::every(every, now) };
         let look = self.0.entry(number).or_insert(first);
@@ -70,20 +93,18 @@ mod tests {
     fn a_source_that_does_not_answer_is_asked_less_and_less_often_and_complained_of_once() {
         let (mut look, mut now) = (Look::every(Millis(60_000), Moment(0)), Moment(60_000));
         let mut after = |look: &mut Look, answers: bool| {
-            let news = if answers { None } else { Some(look.unanswered(now)) };
-            if answers {
-                look.answered(now);
-            }
+            let news = if answers { look.answered(now) } else { look.unanswered(now) };
             let pause = look.next.since(now).0 / 1_000;
             now = look.next;
             (pause, news)
         };
-        assert_eq!(after(&mut look, false), (120, Some(true)));
+        assert_eq!(after(&mut look, false), (120, true));
         for pause in [240, 480, 900, 900] {
-            assert_eq!(after(&mut look, false), (pause, Some(false)));
+            assert_eq!(after(&mut look, false), (pause, false));
         }
-        assert_eq!(after(&mut look, true), (60, None));
-        assert_eq!(after(&mut look, false), (120, Some(true)), "it had answered meanwhile");
+        assert_eq!(after(&mut look, true), (60, true), "that it answers again is said as well");
+        assert_eq!(after(&mut look, true), (60, false));
+        assert_eq!(after(&mut look, false), (120, true), "it had answered meanwhile");
         // Nobody is asked more often because they do not answer.
         let mut slow = Look::every(Millis(3_600_000), Moment(0));
         slow.unanswered(Moment(0));

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use saihai::delivery::Assignment;
 use saihai_engine::work::Standing;
-use saihai_model::{Issue, WorkOutcome};
+use saihai_model::{Issue, IssueNumber, WorkOutcome};
 
 use super::Batch;
+use super::look::Look;
 use crate::commands::work::item::Told;
 use crate::commands::work::over::Over;
 use crate::commands::work::selection::{Listing, Unlisted};
@@ -52,7 +53,10 @@ impl Batch<'_> {
                 }
             }
             Ok(listing) => {
-                look.answered(time::now());
+                if look.answered(time::now()) {
+                    self.take_frame_away();
+                    self.streams.note("issues can be listed again");
+                }
                 self.reconsider(&listing);
                 self.take_in(listing);
             }
@@ -75,7 +79,17 @@ impl Batch<'_> {
             // What it depends on is listed with it the next time.
             let resolves = self.planned.ready(item.number).is_some_and(|(_, ready)| ready.resolve);
             self.selection.resolving.extend(resolves.then_some(item.number));
+            let is_overtaken = listing.overtaken.contains(&item.number);
             match standing {
+                // What a person or the forge has to do first is looked at less and less often, for each look is kept; what was
+                // merged meanwhile at once.
+                Some(Standing::Ended(WorkOutcome::Waiting | WorkOutcome::Unknown))
+                    if !is_overtaken && self.waits_outside(item.number) =>
+                {
+                    if self.is_due(item.number) {
+                        self.standings.remove(&item.number);
+                    }
+                }
                 // Those that go on when they are asked for again; what has not moved is only told of (I-64).
                 Some(Standing::Ended(
                     WorkOutcome::Waiting
@@ -89,7 +103,7 @@ impl Batch<'_> {
                 }
                 // Who never serves is not asked at every look.
                 Some(Standing::Ended(WorkOutcome::Provider)) if !changed => {
-                    if self.refusals.is_due(item.number, self.ground.work.every, time::now()) {
+                    if self.is_due(item.number) {
                         self.standings.remove(&item.number);
                     }
                 }
@@ -102,6 +116,17 @@ impl Batch<'_> {
                 Some(Standing::Ended(_) | Standing::Running | Standing::Parked { .. }) | None => {}
             }
         }
+    }
+
+    /// Whether it is time to ask again for an issue.
+    fn is_due(&mut self, number: IssueNumber) -> bool {
+        let every = self.look.as_ref().map_or(self.ground.work.every, Look::pace);
+        self.refusals.is_due(number, every, time::now())
+    }
+
+    /// Whether the run on an issue is held by something outside, such as a review that is missing.
+    fn waits_outside(&self, number: IssueNumber) -> bool {
+        self.results.iter().any(|result| result.issue == number && result.outside)
     }
 
     /// Finds out how an issue is worked on that was not there at the start. What is wrong with it is said once, and is what

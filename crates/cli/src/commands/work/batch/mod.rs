@@ -124,7 +124,7 @@ impl<'a> Batch<'a> {
         let can_ask = streams.can_ask() && !json && !flags.flags.presence.auto;
         let (tell, hear) = unbounded_channel();
         let ground = Arc::new(ground);
-        let look = flags.watch.then(|| Look::every(ground.work.every, time::now()));
+        let look = flags.watch.then(|| Look::paced(ground.work.every, time::now()));
         Ok(Self {
             files: Batches::new(&ground.project),
             labeller: Labeller::start(&ground),
@@ -257,7 +257,9 @@ impl<'a> Batch<'a> {
                 continue;
             }
             let before = Before::of(&self.ground, issue, self.flags, self.reworked.contains(&item.number));
-            if is_open && before != Before::Told && !self.is_elsewhere(issue) {
+            // Who only hands over what agents have finished is not begun with again.
+            let begins = !matches!(before, Before::Told | Before::GoesOn { finished: true });
+            if is_open && begins && !self.is_elsewhere(issue) {
                 self.label(item.number, &[StatusLabel::Queued]);
             }
             self.before.insert(item.number, before);

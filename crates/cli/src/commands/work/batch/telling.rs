@@ -187,6 +187,10 @@ impl Batch<'_> {
                 && (&one.run, one.turns) == (&result.run, result.turns)
         };
         let is_news = !self.results.iter().any(same);
+        // Whatever it waits for now was not waited for before.
+        if is_news && over.came.outcome == WorkOutcome::Waiting {
+            self.refusals.forget(number);
+        }
         self.results.retain(|one| one.issue != number);
         self.results.push(result.clone());
         if !is_news {
