@@ -16,6 +16,7 @@ mod github;
 mod hats;
 mod hidden;
 mod local;
+mod many;
 mod merging;
 mod once;
 mod overtaken;
