@@ -15,6 +15,7 @@ mod gates;
 mod github;
 mod hats;
 mod hidden;
+mod labels;
 mod local;
 mod many;
 mod merging;
