@@ -136,7 +136,7 @@ fn answer_by(script: Vec<Answer>, messages: &Receiver<Message>) {
                         let answer = last.clone().expect("a script has an answer");
                         Reply::Scripted(wire, answer)
                     }
-                    Some(_) | None => Reply::Other(wire::beside(&request)),
+                    Some(_) | None => wire::beside(&request),
                 };
                 for (_, waiter) in waiting.extract_if(.., |(wanted, _)| wanted(&request)) {
                     let _ = waiter.send((*request).clone());

@@ -44,6 +44,14 @@ pub(super) fn whole(answer: &Answer) -> Value {
     })
 }
 
+/// Whether OpenCode asks for the title of a session, which it does before its first turn where nobody names the session: a
+/// role of its own, and no tools. A turn of an agent without tools differs from it by the role alone.
+pub(super) fn asks_for_a_title(body: &Value) -> bool {
+    let first = &body["messages"][0];
+    let role = first["content"].as_str().or(first["content"][0]["text"].as_str());
+    first["role"] == "system" && role.is_some_and(|role| role.starts_with("You are a title generator."))
+}
+
 pub(super) fn refusal(refusal: &Refusal) -> Value {
     let usual = match refusal.status {
         401 => "invalid_api_key",

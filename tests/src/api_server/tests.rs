@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{Answer, ApiServer, Request};
 
 const MESSAGES: &str = "/v1/messages?beta=true";
+const CHAT: &str = "/v1/chat/completions";
 const GEMINI: &str = "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse";
 
 fn server(script: impl IntoIterator<Item = Answer>) -> ApiServer {
@@ -47,7 +48,7 @@ fn part_of(event: &Value) -> String {
 // C-85
 #[test]
 fn every_protocol_says_the_same_text_in_pieces() {
-    for path in [MESSAGES, "/v1/responses", "/v1/chat/completions", GEMINI] {
+    for path in [MESSAGES, "/v1/responses", CHAT, GEMINI] {
         let server = server([Answer::text("I am done, 終わり.")]);
         let response = post(&server, path, &ask(true));
         assert_eq!(said(&response), "I am done, 終わり.", "{path}: {response}");
@@ -78,9 +79,36 @@ fn what_is_beside_the_conversation_uses_no_answer_up() {
     assert_eq!((server.requests().len(), server.asked().len()), (3, 1));
 }
 
+/// What OpenCode sends for a turn of an agent without tools, or for a title: they differ by the role alone.
+fn of_opencode(role: &str) -> Value {
+    let messages = json!([{"role": "system", "content": role}, {"role": "user", "content": "Say hello."}]);
+    json!({"model": "m", "messages": messages, "stream": true, "stream_options": {"include_usage": true}})
+}
+
+#[test]
+fn a_turn_without_tools_is_told_from_a_title_by_its_role() {
+    let server = server([Answer::text("first"), Answer::text("second")]);
+    let title = of_opencode("You are a title generator. You output ONLY a thread title. Nothing else.\n");
+    let turn = of_opencode("You are opencode, an interactive CLI tool.");
+    let heard = [&title, &turn, &title, &turn].map(|body| said(&post(&server, CHAT, body)));
+    assert_eq!(heard, ["aside", "first", "aside", "second"]);
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[test]
+fn whoever_wants_a_title_in_pieces_gets_it_in_pieces_to_the_end() {
+    for path in [MESSAGES, "/v1/responses", GEMINI] {
+        let server = server([Answer::text("first")]);
+        let response = post(&server, path, &json!({"stream": true}));
+        assert_eq!(said(&response), "aside", "{path}: {response}");
+        assert!(response.ends_with("0\r\n\r\n"), "{path}: {response}");
+        assert!(server.asked().is_empty(), "{path}");
+    }
+}
+
 #[test]
 fn a_cut_stream_ends_in_the_middle_and_without_its_end() {
-    for path in [MESSAGES, "/v1/responses", "/v1/chat/completions", GEMINI] {
+    for path in [MESSAGES, "/v1/responses", CHAT, GEMINI] {
         let response = post(&server([Answer::Cut("I am nearly done.".to_owned())]), path, &ask(true));
         assert!(response.starts_with("HTTP/1.1 200 "), "{path}: {response}");
         assert!(!response.ends_with("0\r\n\r\n"), "{path}: {response}");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::http::{Request, Response};
-use super::{Answer, Refusal, anthropic, chat, gemini, responses};
+use super::{Answer, Refusal, Reply, anthropic, chat, gemini, responses};
 
 /// What every reply is said to have cost, in tokens.
 pub(super) const INPUT_TOKENS: u64 = 100;
@@ -38,17 +38,17 @@ impl Wire {
         }
     }
 
-    /// Whether a request goes on with the conversation. Agents also ask for titles and the like; those requests offer
-    /// no tools and must not use up the script. Who has no tools and must fill in a form goes on all the same.
+    /// Whether a request goes on with the conversation. Agents also ask for titles and the like, which must not use up
+    /// the script. Where `/chat/completions` is asked, a title says what it is; an agent there may have no tools at all.
+    /// Elsewhere agents always have some, and whoever offers none asks for something beside the conversation.
     pub(super) fn asks(self, request: &Request) -> bool {
-        let about_reply = match self {
-            Self::Anthropic => !request.path.contains("count_tokens"),
-            Self::Responses | Self::Chat => true,
-            Self::Gemini => request.path.contains("enerateContent"),
-        };
         let has_tools = request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-        let has_form = request.body["response_format"]["json_schema"].is_object();
-        about_reply && (has_tools || has_form)
+        match self {
+            Self::Anthropic => has_tools && !request.path.contains("count_tokens"),
+            Self::Responses => has_tools,
+            Self::Chat => !chat::asks_for_a_title(&request.body),
+            Self::Gemini => has_tools && request.path.contains("enerateContent"),
+        }
     }
 
     /// A reply as the events of a stream.
@@ -86,20 +86,20 @@ impl Wire {
     }
 }
 
-/// What is answered to everything that is no part of the conversation.
-pub(super) fn beside(request: &Request) -> Response {
+/// What is answered to everything that is no part of the conversation. A title or the like is said as any reply is: whoever
+/// wants it in pieces waits without end for the first.
+pub(super) fn beside(request: &Request) -> Reply {
     let path = request.path.split('?').next().unwrap_or_default();
-    match Wire::of(path) {
+    let (status, body) = match Wire::of(path) {
         Some(Wire::Anthropic) if path.ends_with("count_tokens") => {
-            Response::json(200, &json!({"input_tokens": INPUT_TOKENS}))
+            (200, json!({"input_tokens": INPUT_TOKENS}))
         }
-        Some(Wire::Gemini) if path.ends_with(":countTokens") => {
-            Response::json(200, &json!({"totalTokens": INPUT_TOKENS}))
-        }
-        Some(wire) => Response::json(200, &wire.whole(&Answer::text("aside"))),
-        None if path.ends_with("/models") => Response::json(200, &models()),
-        None => Response::json(404, &json!({"error": {"message": "no such thing", "type": "not_found"}})),
-    }
+        Some(Wire::Gemini) if path.ends_with(":countTokens") => (200, json!({"totalTokens": INPUT_TOKENS})),
+        Some(wire) => return Reply::Scripted(wire, Answer::text("aside")),
+        None if path.ends_with("/models") => (200, models()),
+        None => (404, json!({"error": {"message": "no such thing", "type": "not_found"}})),
+    };
+    Reply::Other(Response::json(status, &body))
 }
 
 /// In the shapes of all vendors at once.

@@ -259,6 +259,20 @@ pub(crate) fn a_stranger(agent: &'static RealAgent) {
     }
 }
 
+/// A reviewer without any tool is answered, whatever else its program asks for beside it.
+pub(crate) fn a_reviewer_without_tools(agent: &'static RealAgent) {
+    const NOTHING: &str = r#"{"issues": [], "overall_score": 10}"#;
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::text(NOTHING)]);
+    let guard = GUARD.replace(r#"["file_read"]"#, "[]");
+    scene.here.project.write(".saihai/agents/guard.toml", guard);
+    scene.begin_repository();
+    scene.here.project.write("new.py", "print('fresh')\n");
+    let outcome = scene.saihai(&["review", "--agent", "guard", "--json"]).run().exits(0);
+    assert_eq!(scene.here.server.asked().len(), 1, "{outcome}");
+    assert_eq!(scene.offered(0), [""; 0], "{outcome}");
+    assert!(scene.told(0).contains("print('fresh')"), "{}", scene.told(0));
+}
+
 fn write_and_finish(agent: &RealAgent, root: &Path) -> [Answer; 2] {
     [(agent.write)(&root.join("greeting.txt"), "hello"), Answer::text(DONE)]
 }

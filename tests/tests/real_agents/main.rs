@@ -145,6 +145,12 @@ fn copilot_is_told_nothing_by_a_project_that_it_reviews() {
     cases::a_stranger(RealAgent::named("copilot"));
 }
 
+// What a model is offered follows from the agent's file, also where that is nothing.
+#[test]
+fn opencode_reviews_without_any_tool() {
+    cases::a_reviewer_without_tools(RealAgent::named("opencode"));
+}
+
 // C-32, C-34: what a subscription answers that is used up, in the headers of its interface.
 #[test]
 fn claude_parks_the_run_at_a_usage_limit_until_it_is_reset() {

@@ -31,6 +31,7 @@ mod run;
 mod runs;
 mod schema;
 mod show;
+mod standing;
 mod trust;
 pub(crate) mod work;
 

@@ -10,6 +10,7 @@ use saihai_model::{Limits, Raise, Workflow};
 use super::flags::{LimitFlags, PresenceFlags};
 use super::own_tree;
 use super::review;
+use super::standing;
 use super::work::one;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
@@ -81,6 +82,7 @@ impl Resume {
         };
         let mut with = connections(&settings);
         block_on(async {
+            let mut _of_the_branch = None;
             let outside = match directory.summary()?.state {
                 State::Ended { .. } => None,
                 State::Running { .. } | State::Interrupted | State::Ready | State::Parked { .. } => {
@@ -88,6 +90,7 @@ impl Resume {
                         Some(past) => Some(Arc::new(one::again(past, &project, &settings, &mut with).await?)
                             as Arc<dyn Outside>),
                         None => {
+                            _of_the_branch = standing::taken_again(&directory, &workflow, &settings)?;
                             let beyond =
                                 outside::reach(&workflow, &project, &settings, &with, streams).await?;
                             own_tree::restored(&directory, &project, beyond)?

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use saihai::delivery::{OwnTree, Placement};
 use saihai::rehearse::way_to_completion;
+use saihai::repository::ItemLock;
 use saihai::{Beginning, Clock, Driver, Outside, RunDirectory};
 use saihai_config::check::most_calls;
 use saihai_config::{Dialect, Options, Settings, Use, ValidatedDefinition, delivery, find};
@@ -16,6 +17,7 @@ use saihai_model::{Action, Issue, IssueNumber, Script, Workflow, slug};
 use super::flags::RunFlags;
 use super::own_tree;
 use super::review::Review;
+use super::standing;
 use super::work::one;
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
@@ -122,7 +124,7 @@ impl Run {
                     driver.withdraw(&project.runs());
                     Err(error)
                 }
-                Ok(outside) => {
+                Ok((outside, _of_the_branch)) => {
                     if is_first {
                         ours::hide_quietly(&project, &settings);
                     }
@@ -284,13 +286,14 @@ struct Beyond<'a> {
 }
 
 impl Beyond<'_> {
+    /// What it can reach, and the lock of the issue whose branch it works on without a worktree of the issue.
     async fn reached(
         &self,
         placement: Option<&Placement>,
         run: &RunDirectory,
         workflow: &Workflow,
         streams: &mut Streams,
-    ) -> Result<Option<Arc<dyn Outside>>, Error> {
+    ) -> Result<(Option<Arc<dyn Outside>>, Option<ItemLock>), Error> {
         let (project, settings) = (self.project, self.settings);
         match placement {
             Some(Placement::Issue(assignment)) => {
@@ -298,13 +301,16 @@ impl Beyond<'_> {
                 let outside =
                     one::outside(*assignment.clone(), workflow, project, settings, &mut with).await?;
                 outside.name_run(run.id(), &Clock::system());
-                Ok(Some(Arc::new(outside)))
+                Ok((Some(Arc::new(outside)), None))
             }
-            None if self.rehearsal => Ok(None),
-            None => outside::reach(workflow, project, settings, &self.with, streams).await,
+            None if self.rehearsal => Ok((None, None)),
+            None => {
+                let lock = standing::taken(&project.places.root, settings, run.id())?;
+                Ok((outside::reach(workflow, project, settings, &self.with, streams).await?, lock))
+            }
             Some(Placement::Own { own_tree }) => {
                 let beyond = outside::reach(workflow, project, settings, &self.with, streams).await?;
-                Ok(Some(Arc::new(own_tree::planter(own_tree.clone(), project, beyond)?)))
+                Ok((Some(Arc::new(own_tree::planter(own_tree.clone(), project, beyond)?)), None))
             }
         }
     }

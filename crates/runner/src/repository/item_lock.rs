@@ -1,8 +1,8 @@
 //! Who works on an item.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Error, Item, Repository, regular};
+use super::{Error, Item, Repository, own_directory, regular};
 use crate::lock::Lock;
 use crate::{Clock, Disk};
 
@@ -30,7 +30,12 @@ pub enum Taken {
 impl ItemLock {
     /// Takes an item for a run. Nobody is ever waited for.
     pub fn take(repository: &Repository, item: &Item, run: &str, clock: &Clock) -> Result<Taken, Error> {
-        let path = repository.own_directory()?.join(format!("{}.lock", item.name()));
+        Self::take_named(&repository.common, &item.name(), run, clock)
+    }
+
+    /// The same by the name of the item, in the git directory that all worktrees share.
+    pub(super) fn take_named(common: &Path, name: &str, run: &str, clock: &Clock) -> Result<Taken, Error> {
+        let path = own_directory(common)?.join(format!("{name}.lock"));
         if path.is_symlink() {
             return Err(Error::Link { path });
         }

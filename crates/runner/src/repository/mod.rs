@@ -37,6 +37,7 @@ mod rescue;
 mod scratch;
 mod shared;
 mod snapshot;
+mod standing;
 mod take_in;
 mod turnstile;
 mod withheld;
@@ -64,6 +65,7 @@ pub use problem::Problem;
 pub use push::{Pushed, Pushing, Token};
 pub use rescue::{Keep, Rescued};
 pub use shared::{Change, Shared};
+pub use standing::Standing;
 pub use take_in::TakingIn;
 pub use worktree::Worktree;
 

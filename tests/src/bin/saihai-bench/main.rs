@@ -6,6 +6,7 @@
 mod flat;
 mod large;
 mod law;
+mod many;
 mod memory;
 mod numbers;
 mod reading;
@@ -47,7 +48,7 @@ fn main() -> Result<ExitCode> {
 
 type Measure = fn() -> Result<Vec<Law>>;
 
-const LAWS: [(&str, Measure); 8] = [
+const LAWS: [(&str, Measure); 9] = [
     ("T-100", start::measure),
     ("T-101", turn::measure),
     ("T-102", flat::measure),
@@ -56,4 +57,5 @@ const LAWS: [(&str, Measure); 8] = [
     ("T-106", selection::measure),
     ("T-107", large::measure),
     ("H-35", reading::measure),
+    ("I-45", many::measure),
 ];

@@ -27,9 +27,47 @@ pub(crate) fn peak_size(process: &str) -> Result<f64> {
     Ok(kibibytes * 1024.0)
 }
 
+/// Whether a child has ended that nobody has waited for yet.
+pub(crate) fn has_ended(process: &str) -> Result<bool> {
+    Ok(counts(process)?.first().is_some_and(|state| state == "Z"))
+}
+
+/// Processor time of a child, and of all that it started and waited for.
+pub(crate) fn time_of_family(process: &str) -> Result<Duration> {
+    let counts = counts(process)?;
+    // Its own as itself and in the kernel, and the same of whom it waited for.
+    let ticks: u64 = counts.get(11..15).context("times")?.iter().map(|one| one.parse().unwrap_or(0)).sum();
+    // Linux counts them in hundredths of a second, whatever its own clock ticks by.
+    Ok(Duration::from_millis(10 * ticks))
+}
+
+/// What the kernel tells of a process, behind its name, which may contain anything.
+fn counts(process: &str) -> Result<Vec<String>> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    let (_, counts) = stat.rsplit_once(')').context("a name")?;
+    Ok(counts.split_whitespace().map(str::to_owned).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_is_read_until_it_is_waited_for() {
+        let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
+        let mut child =
+            std::process::Command::new("sh").args(["-c", &format!("sh -c '{busy}'; true")]).spawn().unwrap();
+        let id = child.id().to_string();
+        while !has_ended(&id).unwrap() {
+            std::thread::yield_now();
+        }
+        assert!(
+            time_of_family(&id).unwrap() >= Duration::from_millis(20),
+            "the child of the child is counted"
+        );
+        assert!(child.wait().unwrap().success());
+        assert!(has_ended(&id).is_err());
+    }
 
     #[test]
     fn the_median_is_the_one_in_the_middle() {

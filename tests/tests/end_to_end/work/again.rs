@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use saihai_tests::{At, Fault};
 
 use super::github::Scene;
-use super::{auto, branches, commit, git, outcomes, repository, work, writes};
+use super::{auto, commit, git, outcomes, repository, work, writes};
 use crate::support::Chance;
 
 /// How many crashes each of four suites tries: 200 in all.
@@ -94,42 +94,6 @@ fn an_owner_that_was_killed_is_followed_at_once_and_no_turn_is_asked_again() {
         1,
         "{asked:?}"
     );
-}
-
-// Fifty issues, eight at a time, killed in the middle: the second call continues, and nothing is there twice.
-#[test]
-fn fifty_issues_survive_a_kill_in_the_middle() {
-    let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n");
-    for number in 1..=50 {
-        project.write(&format!(".saihai/issues/{number}.md"), format!("# Issue {number}\n"));
-    }
-    commit(&project);
-    let mut first = work(&project, &["--auto", "--jobs", "8"]).start();
-    for _ in 0..10 {
-        first.wait_for_note("branch-ready");
-    }
-    first.signal(Signal::KILL);
-    first.finish();
-    let batch = std::fs::read_dir(project.root().join(".saihai/batches"))
-        .expect("it")
-        .next()
-        .expect("one")
-        .expect("it");
-    let kept = std::fs::read_to_string(batch.path().join("result.json")).expect("what had come of it");
-    let kept: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
-    assert!(kept["items"].as_array().expect("items").len() >= 10, "results are written as each item ends");
-    let outcome = auto(&project, &["--jobs", "8"]).exits(0);
-    assert_eq!(
-        outcomes(&outcome).iter().filter(|row| row.ends_with("branch-ready")).count(),
-        50,
-        "{outcome}"
-    );
-    assert_eq!(project.runs().len(), 50);
-    assert_eq!(branches(&project).len(), 51);
-    for number in 1..=50 {
-        let range = format!("main..feature/issue-{number}");
-        assert_eq!(git(&project, &["rev-list", "--count", &range]), "1", "{number}");
-    }
 }
 
 #[test]

@@ -221,7 +221,10 @@ fn a_person_who_closed_it_is_respected_and_a_fork_is_somebody_else() {
     });
     let outcome = closed.work(&["--label", "saihai"]).exits(6);
     assert!(outcome.stdout.contains("closed by a person"), "{outcome}");
-    assert_eq!(closed.server.state().pull_requests.len(), 1);
+    let state = closed.server.state();
+    assert_eq!((state.pull_requests.len(), state.pull_requests[&3].closed), (1, true));
+    let told = closed.server.writes().into_iter().filter(|line| line.contains("/pulls")).collect::<Vec<_>>();
+    assert_eq!(told, [""; 0], "it is neither opened again nor written to");
 }
 
 // I-51, case 29
@@ -242,6 +245,14 @@ fn a_remote_branch_that_moved_is_never_overwritten() {
     assert_eq!(outcomes(&outcome), ["#7 failed"]);
     assert!(outcome.stdout.contains("push-rejected"), "{outcome}");
     assert_eq!(scene.remote(&["rev-parse", "feature/issue-7"]), theirs);
+    // The commit is kept, with its worktree, and is not pushed by force later either.
+    let kept = || super::git(&scene.project, &["log", "-1", "--format=%H %s", "feature/issue-7"]);
+    let ours = kept();
+    assert!(ours.ends_with(" Login fails (#7)"), "{ours}");
+    assert!(scene.project.root().join(".worktrees/issue-7/f").exists());
+    scene.project.write("script.yaml", "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]'}\n");
+    scene.work(&["--label", "saihai", "--retry"]).exits(1);
+    assert_eq!((kept(), scene.remote(&["rev-parse", "feature/issue-7"])), (ours, theirs));
 }
 
 // I-19

@@ -34,6 +34,7 @@ fn an_issue_is_locked_from_before_the_first_effect_to_the_end_of_its_delivery() 
     the_lock_is_held_by_one_process_alone_until_all_is_delivered();
     with_its_process_it_is_gone_and_nothing_is_stale();
     every_command_and_checkout_takes_the_same_lock();
+    whoever_stands_on_its_branch_takes_it_too();
     whoever_has_lost_it_does_nothing_more_outside();
 }
 
@@ -110,6 +111,38 @@ fn every_command_and_checkout_takes_the_same_lock() {
     holder.unlock().expect("it is ours");
     project.saihai(["resume", &run]).run().exits(0);
     assert_eq!(branches(&project), ["beside", "feature/issue-7", "main"]);
+}
+
+/// A run without a worktree works on what is checked out, and that can be the branch of an issue.
+fn whoever_stands_on_its_branch_takes_it_too() {
+    let project = seven(&writes("fixed.txt"));
+    auto(&project, &["--keep"]).exits(0);
+    let there = project.root().join(".worktrees/issue-7");
+    let script = project.root().join("script.yaml").display().to_string();
+    let here = |arguments: &[&str]| {
+        project.saihai([&["run", "it", "--script", &script], arguments].concat()).directory(&there)
+    };
+    let by_hand = || here(&["by hand"]);
+    let holder = File::open(project.root().join(LOCK)).expect("a lock");
+    holder.lock().expect("it is free");
+    for call in [by_hand(), here(&["--issue", "7", "--no-worktree"])] {
+        let refused = call.run().exits(2);
+        assert!(refused.stderr.starts_with("error: #7 is being worked on by "), "{refused}");
+        assert!(refused.stderr.contains("`feature/issue-7` is checked out"), "{refused}");
+    }
+    holder.unlock().expect("it is ours");
+    project.write("script.yaml", "script: 1\nreplies:\n  - {hang: true}\n  - {text: 'Done. [STEP:0]'}\n");
+    let mut owner = by_hand().start();
+    owner.wait_for_note("fix");
+    assert_eq!(outcomes(&auto(&project, &["--merge"]).exits(0)), ["#7 elsewhere"]);
+    owner.signal(Signal::INT);
+    owner.finish().exits(3);
+    holder.lock().expect("it is free");
+    let refused = project.saihai(["resume", "last"]).directory(&there).run().exits(2);
+    assert!(refused.stderr.contains("#7 is being worked on"), "{refused}");
+    holder.unlock().expect("it is ours");
+    project.saihai(["resume", "last"]).directory(&there).run().exits(0);
+    assert!(is_free(&project));
 }
 
 fn whoever_has_lost_it_does_nothing_more_outside() {

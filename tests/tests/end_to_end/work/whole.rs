@@ -1,5 +1,7 @@
 //! Requirements of the work on issues, each whole.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use rustix::process::Signal;
 use saihai_connect::forge::testing::ForgeState;
 use saihai_tests::Project;
@@ -141,10 +143,23 @@ fn titles_are_cut_where_they_go_and_a_blank_one_fails_before_the_start() {
     let message = git(&here, &["log", "-1", "--format=%B", "saihai/merge/main"]);
     assert!(message.starts_with("Merge feature/issue-8 into main\n\n長い 長い"), "{message}");
     assert!(message.lines().all(|line| line.chars().count() <= 72), "{message}");
-    // The whole text is kept in the run.
-    let kept = scene.project.root().join(".saihai/runs");
-    let whole = std::process::Command::new("grep").args(["-rlE", "x{30000}"]).arg(kept).output();
-    assert!(!whole.expect("grep").stdout.is_empty());
+    // The agent is told that more was said; the whole text is kept in the run.
+    let prompt = scene.project.journal().prompt("fix");
+    assert_eq!(longest_row_of_x(prompt.as_bytes()), 100_000);
+    assert!(prompt.contains("[The text of this issue goes on for 1 "), "{}", &prompt[prompt.len() - 400..]);
+    let kept = scene.project.run_directory();
+    let mut longest = 0;
+    for directory in [kept.clone(), kept.join("blobs")] {
+        for entry in std::fs::read_dir(directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            longest = longest.max(std::fs::read(path).map_or(0, |bytes| longest_row_of_x(&bytes)));
+        }
+    }
+    assert_eq!(longest, 100_001);
+}
+
+fn longest_row_of_x(bytes: &[u8]) -> usize {
+    bytes.split(|byte| *byte != b'x').map(<[u8]>::len).max().unwrap_or(0)
 }
 
 // I-28, cases 8 and 12: before anything, also before a label.
@@ -236,6 +251,49 @@ fn a_second_signal_ends_everything_at_once_and_nothing_is_lost() {
     let outcome = auto(&project, &["--issues", "1,2"]);
     assert_eq!(outcomes(&outcome)[0], "#1 branch-ready", "{outcome}");
     assert_eq!(project.runs().iter().filter(|run| run.ends_with("issue-1")).count(), 1);
+}
+
+// I-46: whatever an agent makes of being asked to end, and nothing that waits is begun.
+#[test]
+fn agents_end_with_the_second_signal_and_nobody_is_begun_after_the_first() {
+    let project = with(&[(1, "# First\n"), (2, "# Second\n"), (3, "# Third\n")], "");
+    let marks = project.home().join("agents");
+    std::fs::create_dir(&marks).expect("a directory");
+    // It has a child, and neither of them minds being asked.
+    let agent = format!(
+        "#!/bin/sh\ntrap '' TERM INT HUP\ncat > /dev/null\nsleep 600 &\necho $! > {0}/$$.child\necho $$ > {0}/$$\nwait\nwait\n",
+        marks.display()
+    );
+    project.write("../home/agent", agent);
+    let program = project.home().join("agent");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let own = format!(
+        "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\", \"edit\"]\n",
+        program.display()
+    );
+    project.write("../home/.config/saihai/config.toml", own);
+    let mut call = project.saihai(["work", "--auto", "--jobs", "2"]).start();
+    let processes = || -> Vec<String> {
+        let files = std::fs::read_dir(&marks).expect("a directory").map(|one| one.expect("it").path());
+        files.filter_map(|file| std::fs::read_to_string(file).ok()).map(|id| id.trim().to_owned()).collect()
+    };
+    while processes().iter().filter(|id| !id.is_empty()).count() < 4 {
+        std::thread::park_timeout(std::time::Duration::from_millis(20));
+    }
+    let alive = || {
+        let is_there = |id: &String| {
+            let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+        };
+        processes().into_iter().filter(is_there).count()
+    };
+    assert_eq!(alive(), 4, "two agents and a child of each");
+    call.signal(Signal::INT);
+    call.wait_for_note("once more to end at once");
+    call.signal(Signal::INT);
+    call.finish().exits(3);
+    assert_eq!(alive(), 0);
+    assert!(project.runs().iter().all(|run| !run.ends_with("issue-3")), "{:?}", project.runs());
 }
 
 // I-74: the worst of all counts, and success is only claimed where it is one.

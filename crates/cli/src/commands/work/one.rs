@@ -16,6 +16,7 @@ use super::address::insist_on_own;
 use super::ground::{access, insist_on_copies, refused_by_forge, refused_by_git};
 use super::item::as_item;
 use crate::commands::own_tree::open;
+use crate::commands::standing;
 use crate::error::Error;
 use crate::issue::Tracker;
 use crate::project::Project;
@@ -139,10 +140,7 @@ pub(crate) async fn outside(
     let lock = match ItemLock::take(&repository, &item, "", &Clock::system()).map_err(refused_by_git)? {
         Taken::Ours(lock) => Arc::new(lock),
         Taken::Elsewhere { process, run } => {
-            let who =
-                process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"));
-            let run = run.map(|run| format!(", run `{run}`")).unwrap_or_default();
-            return Err(Error::usage(format!("{number} is being worked on by {who}{run}")));
+            return Err(standing::elsewhere(number, process, run.as_deref()));
         }
     };
     let forge = match &assignment.forge {

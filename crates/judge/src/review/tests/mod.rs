@@ -1,3 +1,4 @@
+mod baseline;
 mod folding;
 mod laws;
 mod payloads;
@@ -7,6 +8,9 @@ mod suppressing;
 use saihai_model::Millis;
 
 use super::*;
+
+const LEAK: &str = "The handle is never closed when reading fails.";
+const LEAK_TOO: &str = "When reading fails the handle is never closed, so it leaks.";
 
 /// What an agent found at a place, `FILE:LINE` or `FILE:FIRST-LAST` or nothing.
 pub(super) fn finding(agent: &str, severity: &str, place: &str, message: &str) -> Finding {

@@ -6,12 +6,12 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use super::*;
 
 #[track_caller]
-fn problem(work: &Work) -> (String, Option<Rescued>) {
+pub(super) fn problem(work: &Work) -> (String, Option<Rescued>) {
     problem_of(work.finalize())
 }
 
 #[track_caller]
-fn problem_of(finalized: Finalized) -> (String, Option<Rescued>) {
+pub(super) fn problem_of(finalized: Finalized) -> (String, Option<Rescued>) {
     match finalized {
         Finalized::Failed { problem, rescued } => (format!("{}: {problem}", problem.word()), rescued),
         other @ (Finalized::Ready(_) | Finalized::NoChanges | Finalized::Special { .. }) => {
@@ -146,120 +146,6 @@ fn rules_that_an_agent_puts_into_the_repository_hide_nothing() {
     work.scene.write("repository/.git/info/exclude", "*.txt\n");
     work.write("new.txt", "new\n");
     assert_eq!(work.ready().files, [Path::new("new.txt")]);
-}
-
-#[test]
-fn a_copied_file_that_the_agent_committed_is_not_delivered() {
-    let scene = Scene::new();
-    scene.made.write(".env", "KEY=1\n");
-    let work = Work::with_copies(scene, &[".env"]);
-    work.git(&["add", "--force", ".env"]);
-    work.git(&["commit", "--quiet", "-m", "all of it"]);
-    work.git(&["rm", "--quiet", "--cached", ".env"]);
-    work.git(&["commit", "--quiet", "-m", "not it"]);
-    let (said, _) = problem(&work);
-    assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
-}
-
-// A rule of the agent's wins over every rule of ours.
-#[test]
-fn a_copied_file_that_the_agent_has_git_see_is_not_committed() {
-    let scene = Scene::new();
-    scene.made.write(".gitignore", ".env\n").commit("rules");
-    scene.made.write(".env", "KEY=1\n").write("conf/local.env", "KEY=2\n");
-    let work = Work::with_copies(scene, &[".env", "conf/local.env"]);
-    work.write(".gitignore", "!.env\n").write("conf/.gitignore", "!local.env\n").write("n", "1\n");
-    let ready = work.ready();
-    assert_eq!(ready.files, [".gitignore", "conf/.gitignore", "n"].map(Path::new));
-    assert_eq!(fs::read_to_string(work.worktree.path().join(".env")).unwrap(), "KEY=1\n");
-    // Nor is it what is rescued.
-    let rescued = work.repository.rescue(&work.worktree, &work.base.commit, &work.copied, Keep::Everything);
-    let listed = work.git(&["ls-tree", "-r", "--name-only", &rescued.unwrap().reference.unwrap()]);
-    assert_eq!(listed, ".gitignore\na.txt\nconf/.gitignore\nn");
-}
-
-// As on a file system where they are the same file.
-#[test]
-fn a_copied_file_is_known_in_capitals_where_git_does_not_tell_them_apart() {
-    let scene = Scene::new();
-    scene.git(&["config", "core.ignorecase", "true"]);
-    scene.made.write("[x]/.env", "KEY=1\n");
-    let work = Work::with_copies(scene, &["[x]/.env"]);
-    work.write("[X]/.ENV", "KEY=1\n").write("n", "1\n");
-    assert_eq!(work.ready().files, [Path::new("n")]);
-    work.git(&["add", "--force", "[X]/.ENV"]);
-    work.git(&["commit", "--quiet", "-m", "all of it"]);
-    let (said, _) = problem(&work);
-    assert_eq!(said, "secret: a secret is in `[X]/.ENV`, a copied file");
-    work.git(&["rm", "--quiet", "--cached", "[X]/.ENV"]);
-    work.git(&["commit", "--quiet", "-m", "not it"]);
-    let (said, _) = problem(&work);
-    assert!(said.starts_with("secret: a secret is in `[x]/.env`, a copied file, in commit "), "{said}");
-}
-
-// Runs that began before such spellings were refused.
-#[test]
-fn a_copied_file_is_known_however_it_is_spelled() {
-    let scene = Scene::new();
-    scene.made.write("conf/local.env", "KEY=1\n");
-    let mut work = Work::with_copies(scene, &["conf/local.env"]);
-    work.copied = vec!["./conf//./local.env".to_owned()];
-    work.write("n", "1\n");
-    assert_eq!(work.ready().files, [Path::new("n")]);
-}
-
-// What a merge has dropped again is in the history that is pushed.
-#[test]
-fn a_copied_file_on_a_side_that_a_merge_dropped_is_not_delivered() {
-    let scene = Scene::new();
-    scene.made.write(".env", "KEY=1\n");
-    let work = Work::with_copies(scene, &[".env"]);
-    work.write("a.txt", "two\n").git(&["commit", "--quiet", "--all", "-m", "work"]);
-    work.git(&["switch", "--quiet", "-c", "side", "HEAD^"]);
-    work.git(&["add", "--force", ".env"]);
-    work.git(&["commit", "--quiet", "-m", "all of it"]);
-    work.git(&["rm", "--quiet", "--cached", ".env"]);
-    work.git(&["commit", "--quiet", "-m", "not it"]);
-    work.git(&["switch", "--quiet", "feature/issue-7"]);
-    work.git(&["merge", "--quiet", "-m", "both", "side"]);
-    let (said, _) = problem(&work);
-    assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
-}
-
-#[test]
-fn what_git_ignores_in_the_users_checkout_is_not_delivered_under_another_name() {
-    let delivered = |agent: &dyn Fn(&Work)| {
-        let scene = Scene::new();
-        scene.made.write(".gitignore", "*.env\nlib/\n").write("sample", "KEY=sample\n").commit("rules");
-        scene
-            .made
-            .write("conf/local.env", "KEY=mine\n")
-            .write("short.env", "1\n")
-            .write("other.env", "KEY=else\n");
-        scene.made.write("sample.env", "KEY=sample\n").write("lib/tool.js", "vendored()\n");
-        scene.made.write("notes", "KEY=notes\n");
-        let work = Work::with_copies(scene, &["notes"]);
-        agent(&work);
-        match work.finalize() {
-            Finalized::Ready(ready) => format!("{:?}", ready.files),
-            failed @ Finalized::Failed { .. } => problem_of(failed).0,
-            other @ (Finalized::NoChanges | Finalized::Special { .. }) => panic!("{other:?}"),
-        }
-    };
-    let write = |path: &'static str, text: &'static str| delivered(&move |work| _ = work.write(path, text));
-    insta::assert_snapshot!(write("doc/setup.txt", "KEY=mine\n"), @"secret: a secret is in `doc/setup.txt`, which has the content of your `conf/local.env`");
-    insta::assert_snapshot!(write("todo", "KEY=notes\n"), @"secret: a secret is in `todo`, which has the content of your `notes`");
-    // Also what a later commit took out again.
-    insta::assert_snapshot!(delivered(&|work| {
-        work.write("x", "KEY=mine\n").git(&["add", "x"]);
-        work.git(&["commit", "--quiet", "-m", "all of it"]);
-        work.git(&["rm", "--quiet", "x"]);
-        work.git(&["commit", "--quiet", "-m", "not it"]);
-    }), @"secret: a secret is in `x`, which has the content of your `conf/local.env`");
-    // What the base has anyway, what lies in a directory of tools, what anybody could have written.
-    insta::assert_snapshot!(write("again", "KEY=sample\n"), @r#"["again"]"#);
-    insta::assert_snapshot!(write("static/tool.js", "vendored()\n"), @r#"["static/tool.js"]"#);
-    insta::assert_snapshot!(write("one", "1\n"), @r#"["one"]"#);
 }
 
 // I-47

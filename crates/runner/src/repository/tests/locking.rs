@@ -44,6 +44,34 @@ fn who_is_refused_is_told_of_the_run_and_who_only_looks_keeps_nobody_away() {
     held.check().unwrap();
 }
 
+#[test]
+fn who_stands_on_the_branch_of_an_issue_takes_its_lock() {
+    let scene = Scene::new();
+    let root = scene.beside("repository");
+    let clock = Clock::starting_at(testing::BEGINNING);
+    let standing = |root: &Path| Standing::at(root, &scene.environment(), "feature/").unwrap();
+    assert_eq!((standing(&root), standing(&scene.beside("home"))), (None, None));
+    for other in ["feature/issue-07x", "feature/issue-0", "issue-4", "feature/issue-4/more"] {
+        scene.git(&["switch", "--quiet", "-c", other]);
+        assert_eq!(standing(&root), None, "{other}");
+        scene.git(&["switch", "--quiet", "main"]);
+        scene.git(&["branch", "--quiet", "-D", other]);
+    }
+    let elsewhere = scene.beside("else\nwhere");
+    scene.git(&["worktree", "add", "--quiet", "-b", "feature/issue-4", elsewhere.to_str().unwrap()]);
+    fs::create_dir(elsewhere.join("below")).unwrap();
+    let found = standing(&elsewhere.join("below")).expect("one stands on it");
+    assert_eq!(found.number().get(), 4);
+    let held = lock(&scene.repository(), 4);
+    assert!(matches!(found.take("another", &clock).unwrap(), Taken::Elsewhere { .. }));
+    drop(held);
+    let held = found.take("another", &clock).unwrap();
+    assert!(matches!(take(&scene, 4), Taken::Elsewhere { run: Some(run), .. } if run == "another"));
+    drop(held);
+    scene.git(&["-C", elsewhere.to_str().unwrap(), "switch", "--quiet", "--detach"]);
+    assert_eq!(standing(&elsewhere), None);
+}
+
 // An agent that outlives us holds nothing.
 #[test]
 fn a_program_that_is_started_meanwhile_does_not_hold_an_item() {

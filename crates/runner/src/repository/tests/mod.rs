@@ -1,6 +1,7 @@
 //! Repositories, users and agents for the tests.
 
 mod cleaning;
+mod copied;
 mod finalizing;
 mod hostile;
 mod locking;

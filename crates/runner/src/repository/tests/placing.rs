@@ -205,6 +205,34 @@ fn what_could_not_be_made_leaves_neither_branch_nor_directory() {
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 1);
 }
 
+// I-36: also where git itself does not add it.
+#[test]
+fn a_worktree_that_git_does_not_add_leaves_neither_branch_nor_directory() {
+    let scene = Scene::new();
+    // Another git is about to make a branch of that name.
+    scene.write("repository/.git/refs/heads/feature/issue-7.lock", "");
+    let error = scene.try_place(7, Ours::ByJournal).unwrap_err();
+    assert!(error.to_string().starts_with("`git worktree add` failed"), "{error}");
+    assert!(!scene.made.root().join(".worktrees/issue-7").exists());
+    assert_eq!(scene.git(&["branch", "--list", "feature/*"]), "");
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 1);
+    assert!(scene.beside("repository/.git/refs/heads/feature/issue-7.lock").exists());
+}
+
+// I-36: whatever the user has git do with branches that they make themselves.
+#[test]
+fn a_branch_of_ours_follows_no_other() {
+    let scene = Scene::new();
+    let own = fs::read_to_string(scene.beside("home/.gitconfig")).unwrap();
+    scene.write("home/.gitconfig", &format!("{own}[branch]\n\tautoSetupMerge = always\n"));
+    scene.git(&["config", "branch.autoSetupMerge", "always"]);
+    scene.git(&["branch", "--quiet", "like-any"]);
+    assert_eq!(scene.git(&["config", "--get", "branch.like-any.merge"]), "refs/heads/main", "the control");
+    let worktree = scene.place(7);
+    assert_eq!(git(worktree.path(), &["branch", "--show-current"]), "feature/issue-7");
+    assert_eq!(scene.git(&["for-each-ref", "--format=%(upstream)", "refs/heads/feature/issue-7"]), "");
+}
+
 // Runs write down where they are.
 #[test]
 fn a_repository_at_a_path_that_is_no_text_is_refused() {

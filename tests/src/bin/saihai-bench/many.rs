@@ -1,0 +1,145 @@
+//! I-45: what many issues at the same time cost beyond what git alone needs for them.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::law::Law;
+use crate::numbers::{has_ended, peak_size, time_of_family};
+
+const ISSUES: u32 = 50;
+const REPETITIONS: usize = 3;
+
+/// The floor: what anybody must have git do for an issue, eight at a time.
+const BY_HAND: &str = "seq $1 | xargs -P 8 -I N sh -c '
+set -e
+flock .git/turn git worktree add --quiet -b feature/issue-N .worktrees/issue-N main
+cd .worktrees/issue-N
+echo x > f
+git add --all
+git commit --quiet --message N
+cd ../..
+flock .git/turn git worktree remove .worktrees/issue-N
+'";
+
+pub(crate) fn measure() -> Result<Vec<Law>> {
+    let (mut processor, mut wall, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+    let mut raw = [const { String::new() }; 2];
+    for _ in 0..REPETITIONS {
+        let ours = work(ISSUES)?;
+        let one = work(1)?;
+        let floor = by_hand(ISSUES)?;
+        processor.push(ours.processor / floor.processor);
+        wall.push(ours.wall / floor.wall);
+        memory.push((ours.peak - one.peak) / 1e6);
+        raw[0] = format!("{:.1} s against {:.1} s by hand", ours.processor, floor.processor);
+        raw[0] += &format!("; from the beginning to the end {:.1} s against {:.1} s", ours.wall, floor.wall);
+        raw[1] = format!("{:.1} MB against {:.1} MB", ours.peak / 1e6, one.peak / 1e6);
+    }
+    let [processor_raw, memory_raw] = raw;
+    let law = |what, limit, unit, measured, raw| Law { id: "I-45", what, limit, unit, measured, raw };
+    Ok(vec![
+        law(
+            "processor time of 50 issues, git's included, against git by hand",
+            12.0,
+            "×",
+            processor,
+            processor_raw.clone(),
+        ),
+        law("time of 50 issues with `--jobs 8`, against git by hand", 12.0, "×", wall, processor_raw),
+        law("peak size with 50 issues, beyond that with one", 24.0, "MB", memory, memory_raw),
+    ])
+}
+
+/// What something took, with all it started.
+struct Spent {
+    /// Seconds from the beginning to the end.
+    wall: f64,
+    /// Seconds of processor time.
+    processor: f64,
+    /// The most memory it had itself, in bytes.
+    peak: f64,
+}
+
+/// The released program on so many issues of a folder, each a scripted turn that writes a file.
+fn work(issues: u32) -> Result<Spent> {
+    let saihai = std::env::var("SAIHAI_BENCH_PROGRAM").context("start this with `cargo xtask bench`")?;
+    let scene = Scene::new(issues)?;
+    let arguments = ["work", "--definition", "it", "--script", "script.yaml", "--auto", "--jobs", "8"];
+    scene.spend(Command::new(saihai).args(arguments))
+}
+
+fn by_hand(issues: u32) -> Result<Spent> {
+    let scene = Scene::new(issues)?;
+    scene.spend(Command::new("sh").args(["-c", BY_HAND, "by-hand", &issues.to_string()]))
+}
+
+/// A repository with issues in a folder, on the disk that is measured.
+struct Scene {
+    place: tempfile::TempDir,
+    issues: u32,
+}
+
+impl Scene {
+    fn new(issues: u32) -> Result<Self> {
+        let scene = Self { place: tempfile::tempdir_in(std::env::current_dir()?)?, issues };
+        let piece =
+            "name: it\nmovements: [{name: fix, edit: true, rules: [{condition: done, next: COMPLETE}]}]\n";
+        let reply = "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n";
+        scene.write("home/.gitconfig", "[user]\n\tname = B Ench\n\temail = bench@example.com\n")?;
+        scene.write("repository/.saihai/pieces/it.yaml", piece)?;
+        scene.write("repository/script.yaml", reply)?;
+        for number in 1..=issues {
+            scene.write(&format!("repository/.saihai/issues/{number}.md"), &format!("# Issue {number}\n"))?;
+        }
+        scene.git(&["init", "--quiet", "--initial-branch=main"])?;
+        scene.git(&["add", "--all"])?;
+        scene.git(&["commit", "--quiet", "--message", "first"])?;
+        Ok(scene)
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<()> {
+        let path = self.place.path().join(path);
+        fs::create_dir_all(path.parent().context("it is below the root")?)?;
+        Ok(fs::write(path, text)?)
+    }
+
+    fn git(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.here(Command::new("git").args(arguments)).output()?;
+        ensure!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// With nothing of what this machine has configured.
+    fn here<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let command = command.current_dir(self.place.path().join("repository")).env_clear();
+        let command = command.env("PATH", path).env("HOME", self.place.path().join("home"));
+        command.env("GIT_CONFIG_NOSYSTEM", "1").stdin(Stdio::null())
+    }
+
+    /// Does the work on every issue, and says what that took.
+    fn spend(&self, command: &mut Command) -> Result<Spent> {
+        let begun = Instant::now();
+        let mut child = self.here(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let id = child.id().to_string();
+        let mut peak = 0.0;
+        // One that has ended keeps its times until it is waited for, and its size no more.
+        while !has_ended(&id)? {
+            peak = peak_size(&id).unwrap_or(peak);
+            thread::sleep(Duration::from_millis(5));
+        }
+        let spent = Spent {
+            wall: begun.elapsed().as_secs_f64(),
+            processor: time_of_family(&id)?.as_secs_f64(),
+            peak,
+        };
+        ensure!(child.wait()?.success(), "it failed");
+        let branches = self.git(&["for-each-ref", "refs/heads/feature"])?.lines().count();
+        ensure!(branches == usize::try_from(self.issues)?, "{branches} branches of {}", self.issues);
+        Ok(spent)
+    }
+}
