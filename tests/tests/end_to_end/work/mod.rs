@@ -17,6 +17,7 @@ mod hats;
 mod hidden;
 mod local;
 mod merging;
+mod obstructed;
 mod once;
 mod overtaken;
 mod own_tree;

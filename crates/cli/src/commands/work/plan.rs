@@ -14,7 +14,7 @@ use super::Work;
 use super::again::{Before, standing};
 use super::base::{BaseChoice, Checked};
 use super::definition::{Ready, chosen, origin};
-use super::ground::{Ground, insist_on_copies};
+use super::ground::{Ground, insist_on_copies, refused_by_git};
 use super::origins;
 use super::selection::Listing;
 use crate::error::Error;
@@ -127,6 +127,9 @@ impl Planned {
         let ready = Ready::load(&chosen.name, issue.number, &self.files, ground, &flags.flags, said)?;
         let base = BaseChoice::of(issue, ground, flags.base.as_ref())?;
         let commit = base.check(issue, &ready.work.branch_prefix, ground, &mut self.checked)?;
+        if ground.forge == ForgeKind::Local && ready.merges(ground) {
+            ground.repository.check_merging(&base.branch).map_err(refused_by_git)?;
+        }
         insist_on_copies(&ground.repository, &ready.work, commit.as_deref(), said)?;
         let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base, ready };
         self.items.insert(issue.number, item);

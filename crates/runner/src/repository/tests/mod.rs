@@ -3,6 +3,7 @@
 mod cleaning;
 mod finalizing;
 mod hostile;
+mod in_the_way;
 mod locking;
 mod losing;
 mod merging;
