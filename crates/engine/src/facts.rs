@@ -158,7 +158,7 @@ impl Run {
                 let done = Done { label: label.clone(), output: output.clone(), ..Done::default() };
                 self.put(place, Slot::Done(Box::new(done)));
             }
-            Outcome::NotYet => self.poll_again(workflow, place, call),
+            Outcome::NotYet | Outcome::Delayed { .. } => self.poll_again(workflow, place, call),
             Outcome::Waiting { reason } => {
                 call.repeat = true;
                 self.set_hold(Hold::Outside(call.id.clone(), reason.clone()));

@@ -249,6 +249,11 @@ pub enum Outcome {
     },
     /// Ask again later.
     NotYet,
+    /// Ask again later, and whoever watches is told why.
+    Delayed {
+        /// Why.
+        reason: String,
+    },
     /// Something outside must change first.
     Waiting {
         /// What.

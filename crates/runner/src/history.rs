@@ -154,7 +154,8 @@ pub(crate) fn for_each_blob(
         Fact::Performed { outcome: Outcome::Done { output, .. }, .. } => Saved::of(output)
             .try_for_each(|(_, saved)| saved.content.iter().chain(&saved.agents_own).try_for_each(&mut look)),
         Fact::Performed {
-            outcome: Outcome::NotYet | Outcome::Waiting { .. } | Outcome::Failed(_), ..
+            outcome: Outcome::NotYet | Outcome::Delayed { .. } | Outcome::Waiting { .. } | Outcome::Failed(_),
+            ..
         }
         | Fact::Failed(_)
         | Fact::Answered(_)

@@ -75,6 +75,7 @@ impl Secrets {
                 Outcome::Failed(Failure { message, ..failure })
             }
             Outcome::NotYet => Outcome::NotYet,
+            Outcome::Delayed { reason } => Outcome::Delayed { reason: self.text(reason) },
         }
     }
 

@@ -218,7 +218,10 @@ mod tests {
         let deed = Deed { run: "r".to_owned(), does, given, look_up, spent: saihai_model::Cost::default() };
         match issues.perform(deed, CancellationToken::new()).await {
             Outcome::Failed(failure) => format!("{}: {}", failure.class.name(), failure.message),
-            other @ (Outcome::Done { .. } | Outcome::NotYet | Outcome::Waiting { .. }) => {
+            other @ (Outcome::Done { .. }
+            | Outcome::NotYet
+            | Outcome::Delayed { .. }
+            | Outcome::Waiting { .. }) => {
                 format!("{other:?}")
             }
         }

@@ -123,6 +123,7 @@ fn performed(place: Option<Place>, call: &str, outcome: &Outcome) -> Vec<Line> {
             vec![Line::step(format!("`{call}` done{}{output}", label.unwrap_or_default()))]
         }
         Outcome::NotYet => vec![Line::detail(format!("`{call}`: not yet"))],
+        Outcome::Delayed { reason } => vec![Line::step(format!("`{call}`: {}", visible_line(reason)))],
         Outcome::Waiting { reason } => vec![Line::step(format!("`{call}` waits: {}", visible_line(reason)))],
         Outcome::Failed(failure) => vec![Line::warning(format!(
             "`{call}` failed ({}): {}",

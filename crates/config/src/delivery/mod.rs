@@ -226,8 +226,9 @@ impl Around<'_> {
             }
             stage::MERGE => {
                 let labels = [("merged", next), ("moved", moved()), ("verify", failed("verify"))];
-                let poll =
-                    Some(Poll { every: Millis(500), at_most: TURN, hold: Some("merge-busy".to_owned()) });
+                // On a forge it is tried as long as its checks are waited for.
+                let here = || Poll { every: Millis(500), at_most: TURN, hold: Some("merge-busy".to_owned()) };
+                let poll = Some(self.poll().unwrap_or_else(here));
                 let deed = Deed { poll, ..Deed::new(Action::Merge, Once::LookUpFirst, &MERGING) };
                 self.action(stage, deed, &labels);
             }

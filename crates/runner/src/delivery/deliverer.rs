@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use saihai_connect::Surroundings;
 use saihai_connect::forge::{ForgeError, Github};
@@ -62,13 +62,21 @@ pub(super) struct Delivering {
     pub(super) ours: Ours,
     /// How often checks were looked for and none was there.
     pub(super) looks: AtomicU32,
+    /// Whether it was said for what a merge waits.
+    pub(super) said_busy: AtomicBool,
 }
 
 impl Deliverer {
     /// Does what is assigned, with these means. `known`: a journal says that the branch is ours.
     pub fn new(assignment: Assignment, means: Means, known: bool) -> Self {
         let ours = Ours::by(assignment.adopt, known);
-        Self(Arc::new(Delivering { assignment, means, ours, looks: AtomicU32::new(0) }))
+        Self(Arc::new(Delivering {
+            assignment,
+            means,
+            ours,
+            looks: AtomicU32::new(0),
+            said_busy: AtomicBool::new(false),
+        }))
     }
 
     /// Says in the lock of the issue which run has it, for whoever is refused. Nothing depends on it.
@@ -116,8 +124,7 @@ impl Delivering {
             Action::Finalize => self.blocking(move |me| me.finalize(&deed)).await,
             Action::Push => self.blocking(move |me| me.push(&deed)).await,
             Action::Merge if self.means.forge.is_none() => {
-                let verify = tokio::runtime::Handle::current();
-                self.blocking(move |me| me.merge_here(&deed, &verify, &stop)).await
+                self.blocking(move |me| me.merge_here(&deed, &stop)).await
             }
             Action::CleanUp => self.blocking(move |me| me.clean_up(&deed)).await,
             Action::PullRequest => self.pull_request(&deed).await,
@@ -140,6 +147,14 @@ impl Delivering {
             }
         };
         came.unwrap_or_else(Broken::outcome)
+    }
+
+    /// It is tried again later; why is said the first time.
+    pub(super) fn later(&self, why: impl FnOnce() -> String) -> Outcome {
+        match self.said_busy.swap(true, Ordering::Relaxed) {
+            true => Outcome::NotYet,
+            false => Outcome::Delayed { reason: why() },
+        }
     }
 
     /// Git is waited for on a thread of its own.

@@ -7,7 +7,6 @@ use saihai_config::issues::COMMIT_TITLE;
 use saihai_connect::{CommandEnd, CommandLine};
 use saihai_model::{CallId, Cost, FailureClass, Millis, Outcome};
 use serde_json::json;
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::Assignment;
@@ -220,12 +219,7 @@ impl Delivering {
         Ok(tip.is_some_and(|tip| tip != commit))
     }
 
-    pub(super) fn merge_here(
-        &self,
-        deed: &Deed,
-        on: &Handle,
-        stop: &CancellationToken,
-    ) -> Result<Outcome, Broken> {
+    pub(super) fn merge_here(&self, deed: &Deed, stop: &CancellationToken) -> Result<Outcome, Broken> {
         let (commit, tree) = agreed(deed)?;
         if self.has_moved(tree)? {
             return Ok(done("moved", []));
@@ -240,7 +234,7 @@ impl Delivering {
         };
         let mut said = None;
         let mut verify = |directory: &Path| {
-            let (works, output) = on.block_on(self.verified(deed, directory, stop.clone()));
+            let (works, output) = apart(self.verified(deed, directory, stop.clone()));
             said = Some(output);
             works
         };
@@ -265,7 +259,18 @@ impl Delivering {
             Merged::NotVerified if stop.is_cancelled() => failed(FailureClass::Cancelled, "it was stopped"),
             Merged::NotVerified => done("verify", [("why", json!(said.unwrap_or_default()))]),
             // Somebody else is at it, or was quicker: what is merged into is looked at again.
-            Merged::Busy | Merged::Moved => Outcome::NotYet,
+            Merged::Moved => Outcome::NotYet,
+            Merged::Busy { lock } => self.later(|| {
+                let base = &assignment.base.branch;
+                format!("another process merges into `{base}` and is waited for (`{}`)", lock.display())
+            }),
+            Merged::Stuck { lock } => {
+                let what = "another process holds it for longer than anybody merges";
+                let lock = lock.display();
+                let reason =
+                    format!("cannot lock `{lock}`: {what}; end that process: `fuser {lock}` names it");
+                Outcome::Waiting { reason }
+            }
             Merged::CheckedOut { branch, path } => Outcome::Waiting {
                 reason: format!(
                     "`{branch}` is checked out in `{}`; check out another branch there",
@@ -427,6 +432,14 @@ fn shown(commit: &str, files: &[String], spent: Cost, changed: &str) -> String {
         lines.push(changed.to_owned());
     }
     lines.join("\n")
+}
+
+/// What comes of something that is waited for on this thread. The runtime of the run may be over before it has ended.
+fn apart(verified: impl Future<Output = (bool, String)>) -> (bool, String) {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(verified),
+        Err(error) => (false, format!("it cannot be run: {error}")),
+    }
 }
 
 /// The end of what a command printed.

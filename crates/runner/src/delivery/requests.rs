@@ -47,7 +47,9 @@ impl Delivering {
             // What was merged is an earlier state of the branch, unless there is nothing left to merge.
             PullRequestStanding::Merged(earlier) => {
                 match forge.github.open_pull_request(&self.proposal(destination, run, &body)).await {
-                    Err(ForgeError::Refused { .. }) => return Ok(merged(&earlier)),
+                    Err(ForgeError::Refused { .. }) if self.is_in_base(text(deed, "commit")?).await? => {
+                        return Ok(merged(&earlier));
+                    }
                     opened => opened?,
                 }
             }
@@ -163,13 +165,38 @@ impl Delivering {
         }
         match forge.github.merge(request.number, commit, destination.method).await {
             Ok(_) => Ok(merged(&request)),
-            Err(ForgeError::HeadMoved { .. }) => Ok(done("moved", [])),
+            // It may only be behind.
+            Err(ForgeError::HeadMoved { .. }) => {
+                let came = Arc::clone(self).head_moved(commit).await?;
+                Ok(if came == Outcome::NotYet { self.not_merged_yet(&request, "its head") } else { came })
+            }
+            Err(ForgeError::Refused { said, .. }) if is_passing(&said) => {
+                Ok(self.not_merged_yet(&request, "its base"))
+            }
             // A review is missing, or the method is not allowed here: a person decides.
             Err(ForgeError::Refused { said, .. }) => {
                 Ok(Outcome::Waiting { reason: format!("{} cannot be merged: {said}", request.address) })
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn not_merged_yet(&self, request: &PullRequest, moved: &str) -> Outcome {
+        self.later(|| {
+            format!("the forge says that {moved} was modified, and is asked again: {}", request.address)
+        })
+    }
+
+    /// Whether the base on the server holds a commit.
+    async fn is_in_base(self: &Arc<Self>, commit: &str) -> Result<bool, Broken> {
+        let (me, commit) = (Arc::clone(self), commit.to_owned());
+        let looked = tokio::task::spawn_blocking(move || {
+            let (forge, destination) = me.forge()?;
+            let (repository, base) = (&me.means.repository, &me.assignment.base.branch);
+            let base = repository.fetch(&destination.url, base, Some(&forge.token))?;
+            Ok(repository.has_taken_in(&base.commit, &commit)?)
+        });
+        looked.await.unwrap_or(Ok(false))
     }
 
     /// Tells the issue what came of it, once.
@@ -223,6 +250,11 @@ fn merged(request: &PullRequest) -> Outcome {
 
 fn text<'a>(deed: &'a Deed, key: &'static str) -> Result<&'a str, Broken> {
     told(deed, stage::FINALIZE, key).and_then(|value| value.as_str()).ok_or(Broken::Untold("the commit"))
+}
+
+/// Whether a merge was refused for what the forge itself asks to try again.
+fn is_passing(said: &str) -> bool {
+    said.contains("Base branch was modified")
 }
 
 /// What a person has to do before it can be merged.

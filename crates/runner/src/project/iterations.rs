@@ -227,7 +227,7 @@ impl IterationSummary {
                 let result = (!output.is_empty()).then(|| Json::from_iter(output.clone()));
                 ActionResult { success: true, result, error: None }
             }
-            Outcome::NotYet => return,
+            Outcome::NotYet | Outcome::Delayed { .. } => return,
             Outcome::Waiting { reason } => failed(reason.clone()),
             Outcome::Failed(failure) => failed(failure.message.clone()),
         });

@@ -28,8 +28,22 @@ impl Repository {
         self.refuse_pipes(None)?;
         let commit = self.tip(&format!("refs/heads/{branch}"))?;
         let commit = commit.ok_or_else(|| Error::NoBranch { branch: branch.to_owned() })?;
+        self.refuse_symbolic(branch)?;
         self.insist_on_objects(branch, &commit)?;
         Ok(Base { branch: branch.to_owned(), commit })
+    }
+
+    /// Refuses a branch that is only another name of one: moved, it would be a branch of its own from then on.
+    pub(super) fn refuse_symbolic(&self, branch: &str) -> Result<(), Error> {
+        let mut git = self.registry("symbolic-ref");
+        match output(git.args(["--quiet", &format!("refs/heads/{branch}")]), "symbolic-ref") {
+            Ok(said) => {
+                let target = String::from_utf8_lossy(&said).trim_end().to_owned();
+                Err(Error::Symbolic { branch: branch.to_owned(), target })
+            }
+            Err(crate::git::Error::Refused { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Everything of a commit must be here, also in a clone that has left things where they were.
@@ -46,25 +60,14 @@ impl Repository {
         Ok(())
     }
 
-    /// Whether git could make the branch of an item: its name is one, and no other branch is where it would be.
+    /// Whether git could make the branch of an item: its name is one, and no other ref is where it would be.
     pub fn check_branch(&self, item: &Item) -> Result<(), Error> {
         let (branch, reference) = (item.branch(), item.reference());
         let named = output(self.registry("check-ref-format").arg(&reference), "check-ref-format");
         if named.is_err() || branch.starts_with('-') {
             return Err(Error::InvalidBranch { branch });
         }
-        let mut wanted: Vec<String> = vec![reference.clone()];
-        wanted.extend(above(&branch).map(|one| format!("refs/heads/{one}")));
-        let mut git = self.registry("for-each-ref");
-        let said = output(git.arg("--format=%(refname)").args(&wanted), "for-each-ref")?;
-        let said = String::from_utf8_lossy(&said);
-        // Whatever lies beside the item, below the same name, is in nobody's way.
-        let is_inside = |name: &str| name.strip_prefix(&reference).is_some_and(|rest| rest.starts_with('/'));
-        let present = said.lines().find(|name| is_inside(name) || wanted[1..].iter().any(|one| one == name));
-        match present.and_then(|name| name.strip_prefix("refs/heads/")) {
-            Some(present) => Err(Error::InTheWay { branch, present: present.to_owned() }),
-            None => Ok(()),
-        }
+        self.check_room(item)
     }
 
     /// The base of a branch that may be there already: where the two parted. One that has nothing in common with it is left to
@@ -77,6 +80,11 @@ impl Repository {
             Err(Error::Git(crate::git::Error::Refused { .. })) => Ok(base),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a commit is part of another that is here.
+    pub fn has_taken_in(&self, later: &str, earlier: &str) -> Result<bool, Error> {
+        self.contains(&Private::make(self, None)?, later, earlier)
     }
 
     /// Whether one commit is another or comes before it.

@@ -68,6 +68,14 @@ pub enum Error {
         /// Its name.
         branch: String,
     },
+    /// A name for another branch.
+    #[error("branch `{branch}` is another name of `{}`: a symbolic ref", short(.target))]
+    Symbolic {
+        /// Its name.
+        branch: String,
+        /// The ref that it stands for.
+        target: String,
+    },
     /// No such branch on the server.
     #[error("the server has no branch `{branch}`")]
     NotOnServer {
@@ -81,6 +89,22 @@ pub enum Error {
         branch: String,
         /// The branch that exists.
         present: String,
+    },
+    /// The same for a ref that is no branch.
+    #[error("`{present}` exists, so git cannot make `{reference}`")]
+    RefInTheWay {
+        /// The ref that is wanted.
+        reference: String,
+        /// The ref that exists.
+        present: String,
+    },
+    /// Another git changes refs, or was killed.
+    #[error("git cannot change `{reference}`: the lock file `{}` exists", .path.display())]
+    RefLocked {
+        /// The ref.
+        reference: String,
+        /// The lock file.
+        path: PathBuf,
     },
     /// A server that gives no answer, or none to us.
     #[error("the server cannot be asked: {said}")]
@@ -215,6 +239,10 @@ fn not_copied(wrong: &[(String, &'static str)]) -> String {
     said.collect::<Vec<_>>().join("; ")
 }
 
+fn short(reference: &str) -> &str {
+    reference.strip_prefix("refs/heads/").unwrap_or(reference)
+}
+
 /// The first of these files, and how many more there are.
 fn named(files: &[PathBuf]) -> String {
     let first = files.first().map(|file| format!("`{}`", file.display())).unwrap_or_default();
@@ -245,19 +273,28 @@ impl Error {
             Self::NoIdentity => "set both `git config --global user.name NAME` and \
                                  `git config --global user.email ADDRESS`"
                 .to_owned(),
-            Self::IndexLocked { .. } => {
+            Self::IndexLocked { .. } | Self::RefLocked { .. } => {
                 "wait until it has ended; if no git is running, remove that file yourself".to_owned()
             }
             Self::MissingObjects { branch, .. } => {
                 format!("fetch them: `git fetch --refetch --no-filter origin {branch}`")
             }
             Self::NoBranch { .. } => "name a branch that exists: `git branch --list`".to_owned(),
+            Self::Symbolic { target, .. } => format!("name `{}` itself", short(target)),
             Self::NotOnServer { .. } => {
                 "push it, or name a branch that is there: `git ls-remote --heads`".to_owned()
             }
             Self::InvalidBranch { .. } => "write another `branch_prefix` into `[work]`".to_owned(),
+            // The branch for merges, whose name no setting changes.
+            Self::InTheWay { branch, present } if branch.starts_with("saihai/merge/") => {
+                format!("rename that branch: `git branch -m {present} NAME`")
+            }
             Self::InTheWay { .. } => {
                 "write another `branch_prefix` into `[work]`, or rename that branch".to_owned()
+            }
+            Self::RefInTheWay { present, .. } => {
+                let moved = format!("git update-ref refs/kept/NAME {present}");
+                format!("give it another name: `{moved} && git update-ref -d {present}`")
             }
             Self::TemporaryInside { .. } => "set TMPDIR to a directory elsewhere".to_owned(),
             Self::NotCopied { .. } => "correct `copy_files`".to_owned(),
@@ -289,8 +326,11 @@ impl Error {
             | Self::Unmerged { .. }
             | Self::MissingObjects { .. }
             | Self::NoBranch { .. }
+            | Self::Symbolic { .. }
             | Self::NotOnServer { .. }
             | Self::InTheWay { .. }
+            | Self::RefInTheWay { .. }
+            | Self::RefLocked { .. }
             | Self::Pipes { .. }
             | Self::NotTaken { .. }
             | Self::NotADirectory { .. }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::private::Private;
 use super::refs::Seen;
 use super::scratch::Scratch;
-use super::turnstile::Turnstile;
+use super::turnstile::{Turn, Turnstile};
 use super::{Base, Error, Item, ItemLock, Repository, lists};
 use crate::git::command::{Seat, judge, run};
 
@@ -49,7 +49,15 @@ pub enum Merged {
     /// It merges, and does not work together. Nothing was moved.
     NotVerified,
     /// Somebody else merges into that branch just now.
-    Busy,
+    Busy {
+        /// The lock that they have.
+        lock: PathBuf,
+    },
+    /// Somebody else has the lock, and does not merge.
+    Stuck {
+        /// The lock.
+        lock: PathBuf,
+    },
     /// The branch moved meanwhile. Nothing else was moved.
     Moved,
     /// The branch for merges is checked out, and does not move under its owner's feet either.
@@ -108,9 +116,13 @@ impl Repository {
         verify: Option<Verify<'_>>,
         lock: &ItemLock,
     ) -> Result<Merged, Error> {
-        let Some(_one_at_a_time) = Turnstile::of_merging(self, merging.base)? else {
-            return Ok(Merged::Busy);
+        let _one_at_a_time = match Turnstile::of_merging(self, merging.base)? {
+            Turn::Ours(turnstile) => turnstile,
+            Turn::Theirs { lock } => return Ok(Merged::Busy { lock }),
+            Turn::Stuck { lock } => return Ok(Merged::Stuck { lock }),
         };
+        // What is verified may take an hour; what nobody can take in then is said before.
+        self.check_merging(merging.base)?;
         let private = Private::make(self, None)?;
         let targets = match self.targets(&private, merging.base)? {
             Ok(targets) => targets,
@@ -201,14 +213,19 @@ impl Repository {
         let base_tip = self.tip(&format!("refs/heads/{base}"))?;
         let base_tip = base_tip.ok_or_else(|| Error::NoBranch { branch: base.to_owned() })?;
         let beside = format!("saihai/merge/{base}");
+        self.refuse_symbolic(base)?;
+        self.refuse_symbolic(&beside)?;
         let mut beside_tip = self.tip(&format!("refs/heads/{beside}"))?;
         if let Some(tip) = &beside_tip {
             if let Some(path) = self.checked_out(&beside)? {
                 return Ok(Err(Merged::CheckedOut { branch: beside, path }));
             }
             if self.contains(private, &base_tip, tip)? {
-                self.remove_taken_in(&beside, tip)?;
-                beside_tip = None;
+                match self.remove_ref(&format!("refs/heads/{beside}"), tip) {
+                    Ok(()) => beside_tip = None,
+                    Err(Error::Moved { .. }) => return Ok(Err(Merged::Moved)),
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(Ok(Targets { base: base.to_owned(), base_tip, beside, beside_tip }))
@@ -218,7 +235,10 @@ impl Repository {
     /// way, the next one removes it.
     fn remove_taken_in(&self, beside: &str, tip: &str) -> Result<(), Error> {
         match self.remove_ref(&format!("refs/heads/{beside}"), tip) {
-            Ok(()) | Err(Error::Moved { .. }) => Ok(()),
+            Ok(())
+            | Err(
+                Error::Moved { .. } | Error::RefLocked { .. } | Error::Git(crate::git::Error::Refused { .. }),
+            ) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -19,6 +19,7 @@ mod fetch;
 mod finalize;
 mod follow;
 mod frozen;
+mod in_the_way;
 mod inspect;
 mod item;
 mod item_lock;

@@ -239,7 +239,10 @@ impl Repository {
         };
         let made = match added {
             Ok(_) => self.fill(placing, path, commit, commit),
-            Err(error) => Err(error.into()),
+            Err(error) => match self.obstacle(&placing.item.reference())? {
+                Some(obstacle) => Err(obstacle),
+                None => Err(error.into()),
+            },
         };
         if made.is_err() {
             self.undo(placing.item, path, Some(commit))?;

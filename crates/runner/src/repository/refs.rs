@@ -1,5 +1,7 @@
 //! Refs of the repository: read, and moved only from where they were seen.
 
+use std::time::{Duration, Instant};
+
 use super::{Error, Repository};
 use crate::git;
 use crate::git::command::output;
@@ -12,6 +14,20 @@ pub(super) enum Seen<'a> {
     /// At this commit.
     At(&'a str),
 }
+
+impl Seen<'_> {
+    /// Whether a ref is there.
+    fn is(self, tip: Option<&str>) -> bool {
+        match self {
+            Self::Absent => tip.is_none(),
+            Self::At(commit) => tip == Some(commit),
+        }
+    }
+}
+
+/// Longer than any git keeps others away from a ref.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(100);
 
 impl Repository {
     /// What a full name of a ref (`refs/heads/main`) points to.
@@ -35,23 +51,36 @@ impl Repository {
             Seen::At(commit) => commit,
         };
         let arguments = ["--no-deref", "--create-reflog", "-m", "saihai", reference, to, old];
-        self.change(reference, &arguments)
+        self.change(reference, seen, &arguments)
     }
 
     /// Removes a ref, if it still is where it was seen.
     pub(super) fn remove_ref(&self, reference: &str, seen: &str) -> Result<(), Error> {
-        self.change(reference, &["--no-deref", "-m", "saihai", "-d", reference, seen])
+        self.change(reference, Seen::At(seen), &["--no-deref", "-m", "saihai", "-d", reference, seen])
     }
 
-    fn change(&self, reference: &str, arguments: &[&str]) -> Result<(), Error> {
-        let mut git = self.registry("update-ref");
-        git.envs(self.frozen.identity.iter().map(|(name, value)| (name, value)));
-        match output(git.args(arguments), "update-ref") {
-            Ok(_) => Ok(()),
-            Err(git::Error::Refused { said, .. }) => {
-                Err(Error::Moved { reference: reference.to_owned(), said })
+    /// Changes a ref. Another git may be at it for a moment; what stays in the way is told from a ref that has moved, which is worth
+    /// looking at again.
+    fn change(&self, reference: &str, seen: Seen<'_>, arguments: &[&str]) -> Result<(), Error> {
+        let begun = Instant::now();
+        loop {
+            let mut git = self.registry("update-ref");
+            git.envs(self.frozen.identity.iter().map(|(name, value)| (name, value)));
+            let refused = match output(git.args(arguments), "update-ref") {
+                Ok(_) => return Ok(()),
+                Err(refused @ git::Error::Refused { .. }) => refused,
+                Err(error) => return Err(error.into()),
+            };
+            let tip = self.tip(reference)?;
+            if !seen.is(tip.as_deref()) {
+                return Err(Error::Moved { reference: reference.to_owned(), said: refused.to_string() });
             }
-            Err(error) => Err(error.into()),
+            match self.obstacle(reference)? {
+                Some(Error::RefLocked { .. }) | None if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(PAUSE);
+                }
+                obstacle => return Err(obstacle.unwrap_or_else(|| refused.into())),
+            }
         }
     }
 

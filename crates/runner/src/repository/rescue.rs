@@ -18,6 +18,9 @@ pub struct Rescued {
     pub left: Vec<PathBuf>,
 }
 
+/// No worktree was ever rescued so often: whoever made a ref with a greater number was none of us.
+const MOST: u64 = u32::MAX as u64;
+
 /// When a ref is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
@@ -111,22 +114,24 @@ impl Repository {
         let numbered = rescues
             .into_iter()
             .filter_map(|(name, commit)| Some((name.strip_prefix(&below)?.parse::<u64>().ok()?, commit)));
-        let Some((_, commit)) = numbered.max() else { return Ok(None) };
+        let Some((_, commit)) = numbered.filter(|(number, _)| *number <= MOST).max() else { return Ok(None) };
         let over = Private::make(self, None)?.line("rev-parse", [format!("{commit}^1")])?;
         Ok(Some(commit).filter(|_| over == tip))
     }
 
-    /// The next number that nobody has.
+    /// The next number that nobody has, whatever an agent has put among them.
     fn name_rescue(&self, name: &str, commit: &str) -> Result<String, Error> {
         let below = format!("refs/saihai/rescue/{name}/");
         loop {
             let present = self.refs_below(&below)?;
-            let numbers =
-                present.iter().filter_map(|(name, _)| name.strip_prefix(&below)?.parse::<u64>().ok());
-            let reference = format!("{below}{}", numbers.max().unwrap_or(0) + 1);
+            let taken: BTreeSet<u64> = present.iter().filter_map(|(name, _)| number(name, &below)).collect();
+            let last = taken.range(..=MOST).next_back().copied().unwrap_or(0);
+            let free =
+                (last + 1..).find(|number| !taken.contains(number)).expect("refs are fewer than numbers");
+            let reference = format!("{below}{free}");
             match self.move_ref(&reference, commit, Seen::Absent) {
                 // Somebody was faster.
-                Err(Error::Moved { .. }) if self.tip(&reference)?.is_some() => {}
+                Err(Error::Moved { .. }) => {}
                 made => return made.map(|()| reference),
             }
         }
@@ -202,4 +207,9 @@ impl Repository {
         let lost: BTreeSet<&str> = lost.lines().collect();
         Ok(known.into_iter().filter(|id| lost.contains(id)).map(str::to_owned).collect())
     }
+}
+
+/// Which number the name of a ref has, or the one that it lies inside.
+fn number(name: &str, below: &str) -> Option<u64> {
+    name.strip_prefix(below)?.split('/').next()?.parse().ok()
 }

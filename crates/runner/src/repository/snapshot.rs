@@ -108,7 +108,7 @@ impl Repository {
         Ok(lists::split(&missing).filter(|path| marked.contains(path)).map(<[u8]>::to_vec).collect())
     }
 
-    /// Files that are ignored now, but would not be by these rules.
+    /// Files that are ignored now, but would not be by these rules; and all other repositories that are ignored.
     fn hidden(&self, private: &Private<'_>, rules: Rules<'_>, copied: &Copied) -> Result<Vec<u8>, Error> {
         let ignored = private.run("ls-files", ["-z", "--others", "--ignored", "--exclude-standard"])?;
         let ignored: Vec<&[u8]> = lists::split(&ignored).filter(|path| !copied.holds(path)).collect();
@@ -116,7 +116,9 @@ impl Repository {
             return Ok(Vec::new());
         }
         let may_go = self.ignored_by(rules, &ignored)?;
-        Ok(lists::join(ignored.into_iter().filter(|path| !may_go.contains(*path))))
+        // Of another repository nobody knows whether something else holds its commits, whoever ignores it.
+        let stays = |path: &&[u8]| path.ends_with(b"/") || !may_go.contains(*path);
+        Ok(lists::join(ignored.into_iter().filter(stays)))
     }
 
     /// Which paths the rules ignore, or are our own.

@@ -19,6 +19,7 @@ mod labels;
 mod local;
 mod many;
 mod merging;
+mod obstructed;
 mod once;
 mod overtaken;
 mod own_tree;

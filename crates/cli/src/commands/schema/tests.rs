@@ -249,6 +249,7 @@ fn facts() -> Vec<Fact> {
         Fact::Failed(Box::new(failed)),
         performed(Outcome::Done { label: Some("l".into()), output }),
         performed(Outcome::NotYet),
+        performed(Outcome::Delayed { reason: "r".into() }),
         performed(Outcome::Waiting { reason: "r".into() }),
         performed(Outcome::Failed(failure())),
         Fact::Answered(answer),

@@ -128,6 +128,9 @@ impl Planned {
         let base = BaseChoice::of(issue, ground, flags.base.as_ref())?;
         let commit = base.check(issue, &ready.work.branch_prefix, ground, &mut self.checked)?;
         ground.repository.check_worktree_root(&ready.work.worktree_root).map_err(refused_by_git)?;
+        if ground.forge == ForgeKind::Local && ready.merges(ground) {
+            ground.repository.check_merging(&base.branch).map_err(refused_by_git)?;
+        }
         insist_on_copies(&ground.repository, &ready.work, commit.as_deref(), said)?;
         let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base, ready };
         self.items.insert(issue.number, item);

@@ -1,7 +1,7 @@
 //! What of all that happens in a run is of interest to whoever drives many.
 
 use saihai::Observed;
-use saihai_model::{Cost, Decision, Entry, Fact, FailureClass, Moment, ProviderName};
+use saihai_model::{Cost, Decision, Entry, Fact, FailureClass, Moment, Outcome, ProviderName};
 
 use crate::terminal::visible_line;
 
@@ -15,6 +15,8 @@ pub(super) enum Seen {
     /// A provider's quota is used up until then.
     Exhausted(ProviderName, Moment),
     Warning(String),
+    /// What is tried again later, and why.
+    Delayed(String),
 }
 
 /// What was heard of a run so far.
@@ -60,6 +62,9 @@ impl Hearing {
                 vec![Seen::Turn(Cost { usd, tokens, turns: 0 })]
             }
             Entry::Fact(Fact::Woke) => vec![Seen::Waiting(None)],
+            Entry::Fact(Fact::Performed { outcome: Outcome::Delayed { reason }, .. }) => {
+                vec![Seen::Delayed(visible_line(reason).into_owned())]
+            }
             Entry::Fact(_) | Entry::Decision(_) => Vec::new(),
         }
     }

@@ -201,6 +201,25 @@ fn another_repository_among_the_files_keeps_the_worktree() {
     assert!(work.worktree.path().join("inner/x").exists());
 }
 
+// I-65
+#[test]
+fn another_repository_keeps_the_worktree_also_where_the_base_ignores_it() {
+    let scene = Scene::new();
+    scene.made.write(".gitignore", "vendor/\n").commit("rules");
+    let work = Work::on(scene);
+    work.write("a.txt", "two\n").write("vendor/plain/file", "may go\n").write("vendor/deep/lib/x", "x\n");
+    let lib = work.worktree.path().join("vendor/deep/lib");
+    git(&lib, &["init", "--quiet"]);
+    git(&lib, &["add", "--all"]);
+    git(&lib, &["commit", "--quiet", "-m", "only here"]);
+    work.ready();
+    let path = "vendor/deep/lib/".into();
+    assert_eq!(work.clean_up(None), CleanedUp::Kept(Kept::EmbeddedRepository { path }));
+    assert!(lib.join("x").exists());
+    fs::remove_dir_all(&lib).unwrap();
+    assert_eq!(work.clean_up(None), CleanedUp::Removed { rescued: None, branch: Branch::Kept });
+}
+
 #[test]
 fn a_submodule_that_the_agent_filled_keeps_the_worktree() {
     let scene = Scene::new();

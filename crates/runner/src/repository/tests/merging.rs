@@ -19,12 +19,12 @@ fn merge(scene: &Scene, number: u32, commit: &str, mut verify: Option<Verify<'_>
     for _ in 0..1_000 {
         let verify = verify.as_mut().map(|verify| &mut **verify as Verify<'_>);
         let merged = merge_now(scene, number, commit, verify);
-        if merged != Merged::Busy {
+        if !matches!(merged, Merged::Busy { .. }) {
             return merged;
         }
         std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
-    Merged::Busy
+    panic!("somebody merges for ever");
 }
 
 fn merge_now(scene: &Scene, number: u32, commit: &str, verify: Option<Verify<'_>>) -> Merged {
@@ -250,7 +250,8 @@ fn one_merge_at_a_time_goes_into_a_base() {
         true
     };
     done(merge(&scene, 7, &first, Some(&mut verify)));
-    assert_eq!(meanwhile, Some(Merged::Busy));
+    let lock = scene.made.root().join(".git/saihai/merge-6d61696e.lock");
+    assert_eq!(meanwhile, Some(Merged::Busy { lock }));
     done(merge(&scene, 8, &second, None));
 }
 

@@ -4,6 +4,7 @@ mod cleaning;
 mod copied;
 mod finalizing;
 mod hostile;
+mod in_the_way;
 mod locking;
 mod losing;
 mod merging;

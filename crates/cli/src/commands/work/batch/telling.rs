@@ -72,6 +72,10 @@ impl Batch<'_> {
                 self.take_frame_away();
                 self.streams.warning(&format!("{number}: {warning}"));
             }
+            Seen::Delayed(reason) => {
+                self.take_frame_away();
+                self.say(&format!("{number} {reason}"));
+            }
             Seen::Turn(cost) if cost.turns > 0 => self.refusals.forget(number),
             Seen::Stage(_) | Seen::Turn(_) => {}
         }
