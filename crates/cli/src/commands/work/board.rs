@@ -69,7 +69,11 @@ impl Board {
             Seen::Waiting(Some(until)) => {
                 row.state = format!("waits until {}", time::local_until(*until, time::now()));
             }
-            Seen::Waiting(None) | Seen::FirstTurn | Seen::Exhausted(..) | Seen::Warning(_) => {}
+            Seen::Waiting(None)
+            | Seen::FirstTurn
+            | Seen::Exhausted(..)
+            | Seen::Warning(_)
+            | Seen::Delayed(_) => {}
         }
     }
 
