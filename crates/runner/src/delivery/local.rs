@@ -5,7 +5,7 @@ use std::path::Path;
 use saihai_config::delivery::stage;
 use saihai_config::issues::COMMIT_TITLE;
 use saihai_connect::{CommandEnd, CommandLine};
-use saihai_model::{CallId, Cost, FailureClass, Millis, Outcome};
+use saihai_model::{CallId, Cost, Failure, FailureClass, Millis, Outcome};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -232,15 +232,24 @@ impl Delivering {
             title: &assignment.titled(COMMIT_TITLE),
             run: &deed.run,
         };
-        let mut said = None;
-        let mut verify = |directory: &Path| {
-            let (works, output) = apart(self.verified(deed, directory, stop.clone()));
-            said = Some(output);
-            works
+        let (mut said, mut unrun) = (None, None);
+        let mut verify = |directory: &Path| match apart(self.verified(deed, directory, stop.clone())) {
+            Ok((works, output)) => {
+                said = Some(output);
+                works
+            }
+            Err(failure) => {
+                unrun = Some(failure);
+                false
+            }
         };
         let verify: Option<repository::Verify<'_>> =
             if assignment.verify.is_some() { Some(&mut verify) } else { None };
         let merged = self.means.repository.merge(merging, verify, &self.means.lock)?;
+        // What could not be run has said nothing of the merge.
+        if let (Merged::NotVerified, Some(failure), false) = (&merged, unrun, stop.is_cancelled()) {
+            return Ok(Outcome::Failed(failure));
+        }
         Ok(match merged {
             Merged::Done { onto, .. } | Merged::Already { onto } => {
                 let into = match &onto {
@@ -281,7 +290,12 @@ impl Delivering {
     }
 
     /// Whether the command of the settings is content with a merged tree, and what it said.
-    async fn verified(&self, deed: &Deed, directory: &Path, stop: CancellationToken) -> (bool, String) {
+    async fn verified(
+        &self,
+        deed: &Deed,
+        directory: &Path,
+        stop: CancellationToken,
+    ) -> Result<(bool, String), Failure> {
         let argv = self.assignment.verify.clone().unwrap_or_default();
         let call = CallId { stage: stage::MERGE.into(), visit: 1, round: 1, n: 1 };
         let line = CommandLine {
@@ -293,13 +307,14 @@ impl Delivering {
             run_directory: self.means.runs.directory().join(&deed.run),
             call,
         };
-        match line.run(self.means.around.clone(), stop).await {
-            Ok(came) => {
-                let said = format!("{}\n{}", came.output.trim_end(), came.complaints.trim_end());
-                (came.end == CommandEnd::Code(0), last(said.trim()))
-            }
-            Err(failure) => (false, failure.message),
+        let unrun = |failure: Failure| Failure { message: format!("verify: {}", failure.message), ..failure };
+        let came = line.run(self.means.around.clone(), stop).await.map_err(unrun)?;
+        if let CommandEnd::Signal(signal) = came.end {
+            let said = format!("verify: it was ended by signal {signal}");
+            return Err(Failure::new(FailureClass::Crashed, said));
         }
+        let said = format!("{}\n{}", came.output.trim_end(), came.complaints.trim_end());
+        Ok((came.end == CommandEnd::Code(0), last(said.trim())))
     }
 
     pub(super) fn clean_up(&self, deed: &Deed) -> Result<Outcome, Broken> {
@@ -435,10 +450,10 @@ fn shown(commit: &str, files: &[String], spent: Cost, changed: &str) -> String {
 }
 
 /// What comes of something that is waited for on this thread. The runtime of the run may be over before it has ended.
-fn apart(verified: impl Future<Output = (bool, String)>) -> (bool, String) {
+fn apart<T>(verified: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(verified),
-        Err(error) => (false, format!("it cannot be run: {error}")),
+        Err(error) => Err(Failure::new(FailureClass::Crashed, format!("verify: it cannot be run: {error}"))),
     }
 }
 

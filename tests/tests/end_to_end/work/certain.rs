@@ -271,3 +271,22 @@ fn a_name_with_a_line_break_is_shown_on_one_line() {
     let shown = super::work(&project, &[]).run().exits(6);
     assert!(shown.stdout.contains("x\\n#7 | Hand it over?"), "{parked}\n{shown}");
 }
+
+// I-63, I-72: what could not be run has said nothing of the merge, and nobody is paid again for that.
+#[test]
+fn a_verification_that_was_killed_is_made_again_with_what_is_set_then() {
+    let project = super::repository(&writes("f"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    let verify = |argv: &str| {
+        project.write(".saihai/config.toml", format!("[work]\ndefinition = \"it\"\nverify = {argv}\n"));
+    };
+    verify("[\"sh\", \"-c\", \"kill -9 $$\"]");
+    super::commit(&project);
+    let call = || super::auto(&project, &["--trust-project", "--merge"]);
+    let killed = call().exits(4);
+    assert_eq!(outcomes(&killed), ["#7 provider"], "{killed}");
+    assert!(killed.stdout.contains("verify: it was ended by signal 9"), "{killed}");
+    verify("[\"test\", \"-e\", \"f\"]");
+    assert_eq!(outcomes(&call().exits(0)), ["#7 merged"]);
+    assert_eq!((project.runs().len(), project.journal().facts("replied").count()), (1, 1));
+}

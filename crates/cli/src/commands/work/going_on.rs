@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use saihai::delivery::Past;
+use saihai::delivery::{Assignment, Past};
 use saihai::repository::ItemLock;
 use saihai::{Clock, Driver};
 use saihai_config::delivery::stage;
@@ -23,7 +23,9 @@ impl Job {
         let workflow = past.directory.workflow()?;
         let own = past.assignment.own_budget.clone().unwrap_or_else(|| workflow.limits.budget.clone());
         let budget = allowed(&own, &self.budget.more(past.cost, past.time));
-        let deliverer = deliverer(&self.ground, &workflow, past.assignment, lock, true)?;
+        // Of what the run began with this is the only thing that a person mends by setting it anew.
+        let assignment = Assignment { verify: self.ready.work.verify.clone(), ..past.assignment };
+        let deliverer = deliverer(&self.ground, &workflow, assignment, lock, true)?;
         if placed && !past.deeds.has(stage::CLEAN_UP) {
             deliverer.restore(&past.deeds).map_err(Error::usage)?;
         }
