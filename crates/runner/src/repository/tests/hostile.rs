@@ -202,7 +202,45 @@ fn nothing_runs_where_the_agent_was_there_before_us_either() {
     assert_eq!(trap.traces(), [""; 0]);
 }
 
-// Without this the two above could pass because nothing was armed.
+// I-18, I-37: git is started in a worktree, and a relative place on the path would lead to what an agent put there.
+#[test]
+fn no_file_of_a_worktree_is_taken_for_a_program_and_none_is_told_the_token() {
+    let trap = Trap::new();
+    let scene = &trap.scene;
+    for name in ["git", "bin/git", "bin/shout"] {
+        scene.made.write(name, &format!("#!/bin/sh\ntouch '{}'\n", scene.beside("traces/taken").display()));
+        let file = scene.made.root().join(name);
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    scene.made.commit("with programs");
+    let told = scene.beside("told");
+    let own = fs::read_to_string(scene.beside("home/.gitconfig")).unwrap();
+    let filter = format!("[filter \"own\"]\n\tclean = \"env >> '{}'; shout; cat\"\n", told.display());
+    scene.write("home/.gitconfig", &format!("{own}{filter}"));
+    let path = std::env::var("PATH").unwrap();
+    let variables = |path: &str| {
+        let home = scene.beside("home");
+        Environment::of([
+            ("PATH".into(), path.into()),
+            ("GIT_CONFIG_GLOBAL".into(), home.join(".gitconfig").into()),
+            ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
+            ("HOME".into(), home.into()),
+            ("GITHUB_TOKEN".into(), "ghs_one".into()),
+            ("GH_TOKEN".into(), "ghs_two".into()),
+            ("GH_ENTERPRISE_TOKEN".into(), "ghs_three".into()),
+        ])
+    };
+    let environment = variables(&format!(":./bin:bin:.:{path}:"));
+    trap.do_everything(&Repository::open(scene.made.root(), &environment).unwrap());
+    assert_eq!(trap.traces(), [""; 0]);
+    let told = fs::read_to_string(told).unwrap();
+    assert!(!told.contains("ghs_"), "{told}");
+    let only_relative = Repository::open(scene.made.root(), &variables("./bin:"));
+    assert!(only_relative.is_ok(), "git is where it usually is: {only_relative:?}");
+    assert_eq!(trap.traces(), [""; 0]);
+}
+
+// Without this the first two could pass because nothing was armed.
 #[test]
 fn plain_git_runs_what_an_agent_left() {
     let trap = Trap::new();
