@@ -22,7 +22,10 @@ pub struct Environment {
 impl std::fmt::Debug for Environment {
     /// Values may be secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Environment").field("variables", &self.variables.len()).finish_non_exhaustive()
+        formatter
+            .debug_struct("Environment")
+            .field("variables", &self.variables.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -39,6 +42,8 @@ const HELD: [&str; 7] = [
 
 /// Who we are to the forge: git is lent a token for the moment in which it talks to one, and only then.
 const TOKENS: [&str; 4] = ["GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN"];
+/// A file that cannot be there: git asks for it and says nothing.
+const NOWHERE: &str = "/dev/null/none";
 /// Where git is said not to be, where it is nowhere on the path.
 const USUAL: &str = "/usr/bin/git";
 
@@ -67,7 +72,7 @@ impl Environment {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Git without pager, hooks, file system monitor, prompts, lazy fetching, transports, and the variables of the
+    /// Git without pager, hooks, file system monitor, prompts, lazy fetching, transports, objects in the place of others, and the variables of the
     /// caller's own git and of the forge. Its input is empty.
     pub(crate) fn git(&self) -> Command {
         let mut git = Command::new(&self.git);
@@ -80,6 +85,8 @@ impl Environment {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "")
             .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_GRAFT_FILE", NOWHERE)
             .env("GIT_ALLOW_PROTOCOL", "")
             .env("GIT_LITERAL_PATHSPECS", "1")
             .env("LC_ALL", "C")

@@ -50,6 +50,8 @@ impl Repository {
     /// The worktree of an item, if the repository has one there.
     pub fn worktree(&self, item: &Item, worktree_root: &Path) -> Result<Option<Worktree>, Error> {
         let root = self.root.join(worktree_root);
+        let path = item.worktree(&root);
+        self.refuse_links(&path)?;
         let root = root.canonicalize().unwrap_or(root);
         let found = self.registered_at(&item.worktree(&root))?;
         let found = found.filter(|registered| registered.directory.is_some());
@@ -65,15 +67,21 @@ impl Repository {
     /// Where worktrees are put: made if it is missing, refused if somebody made a link of it.
     pub(super) fn worktree_root(&self, worktree_root: &Path) -> Result<PathBuf, Error> {
         let root = self.root.join(worktree_root);
-        if let Ok(inside) = root.strip_prefix(&self.root) {
-            for below in inside.ancestors().filter(|path| !path.as_os_str().is_empty()) {
-                let path = self.root.join(below);
-                if path.is_symlink() {
-                    return Err(Error::Link { path });
-                }
-            }
+        if root.starts_with(&self.root) {
+            self.refuse_links(&root)?;
         }
         std::fs::create_dir_all(&root).map_err(Error::file("make", &root))?;
         root.canonicalize().map_err(Error::file("find", &root))
+    }
+    /// Makes sure that nothing on the way to a place is a link that somebody made within the repository; elsewhere, that the place itself is none.
+    pub(super) fn refuse_links(&self, place: &Path) -> Result<(), Error> {
+        let way: Vec<&Path> = match place.strip_prefix(&self.root) {
+            Ok(_) => place.ancestors().take_while(|path| *path != self.root).collect(),
+            Err(_) => vec![place],
+        };
+        match way.into_iter().find(|path| path.is_symlink()) {
+            Some(path) => Err(Error::Link { path: path.to_owned() }),
+            None => Ok(()),
+        }
     }
 }

@@ -108,9 +108,13 @@ fn command(reach: &Reach) -> Command {
     let path = ours.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
     // A file that the project calls `git` is not git; where there is none, that is said of the usual place.
     let mut git = Command::new(find("git", path).unwrap_or_else(|_| "/usr/bin/git".into()));
-    git.env_clear().envs(allowed(&ours, &[])).env("GIT_OPTIONAL_LOCKS", "0")
+    git.env_clear()
+        .envs(allowed(&ours, &[]))
+        .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
+        .env("GIT_GRAFT_FILE", "/dev/null/none")
         .env("GIT_ALLOW_PROTOCOL", "")
         .env("LC_ALL", "C")
         .current_dir(&reach.root)
