@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 
 use saihai_model::ProviderSettings;
 
+use crate::process::absolute_places;
+
 const NAMES: [&str; 20] = [
     "PATH",
     "HOME",
@@ -73,6 +75,12 @@ pub(crate) fn allowed(ours: &[(OsString, OsString)], passed: &[String]) -> Vec<(
         (listed || passed.iter().any(|pass| is_named(name, pass))) && !NEVER.contains(&name)
     };
     let mut given: Vec<_> = ours.iter().filter(|(name, _)| wanted(name)).cloned().collect();
+    // It starts in a place whose files others write: what lies there is not what a name on the path means.
+    for (_, path) in given.iter_mut().filter(|(name, _)| name == "PATH") {
+        *path = absolute_places(path);
+    }
+    // An empty one means that place again.
+    given.retain(|(name, value)| name != "PATH" || !value.is_empty());
     given.push(("NO_COLOR".into(), "1".into()));
     given.push(("TERM".into(), "dumb".into()));
     given

@@ -63,7 +63,7 @@ pub use beginning::Beginning;
 pub use bus::{Bus, Subscription};
 pub use clock::Clock;
 pub use control::{Command, Control};
-pub use disk::{Disk, Operations};
+pub use disk::{Disk, Operations, replace_below};
 pub use driver::{Driver, Finish, Going};
 pub use error::Error;
 pub use fork::{Forked, fork};

@@ -1,28 +1,39 @@
 //! Where a program is.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
 /// A program that is nowhere on the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NotFound {
+pub struct NotFound {
     /// Where it was looked for.
-    pub(crate) path: String,
+    pub path: String,
 }
 
 /// The file of a program: an absolute path as it is, a bare name as the first executable file of that name on `path`.
 /// A relative place on the path is passed over, because what lies there depends on where the agent works (C-10).
-pub(crate) fn find(program: &str, path: Option<&OsStr>) -> Result<PathBuf, NotFound> {
+///
+/// # Errors
+/// It is nowhere there.
+pub fn find(program: &str, path: Option<&OsStr>) -> Result<PathBuf, NotFound> {
     let given = Path::new(program);
     let not_found = || NotFound { path: path.unwrap_or_default().to_string_lossy().into_owned() };
     if given.is_absolute() {
         return if is_executable(given) { Ok(given.to_owned()) } else { Err(not_found()) };
     }
-    let places = path.map(std::env::split_paths).into_iter().flatten();
-    let mut files = places.filter(|place| place.is_absolute()).map(|place| place.join(program));
+    let mut files = path.into_iter().flat_map(absolute).map(|place| place.join(program));
     files.find(|file| is_executable(file)).ok_or_else(not_found)
+}
+
+/// A path without its relative places, the empty one among them, for a program that looks for others by it.
+pub fn absolute_places(path: &OsStr) -> OsString {
+    std::env::join_paths(absolute(path)).unwrap_or_default()
+}
+
+fn absolute(path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    std::env::split_paths(path).filter(|place| place.is_absolute())
 }
 
 fn is_executable(file: &Path) -> bool {
@@ -64,5 +75,11 @@ mod tests {
         assert_eq!(find("other", Some(&path)), Err(NotFound { path: searched }));
         assert!(find("sh", Some(OsStr::new("bin:."))).is_err(), "a relative place is no place");
         assert!(find("sh", None).is_err());
+    }
+
+    #[test]
+    fn a_path_is_passed_on_without_its_relative_places() {
+        assert_eq!(absolute_places(OsStr::new(":/usr/bin:bin:.:/bin:")), "/usr/bin:/bin");
+        assert_eq!(absolute_places(OsStr::new("bin::")), "");
     }
 }

@@ -1,7 +1,7 @@
 //! Files below a directory in which an agent may write as it likes: no link is ever followed, nothing blocks.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
@@ -135,6 +135,30 @@ impl Beneath {
         }
         Ok(directory)
     }
+}
+
+/// Puts a whole file in place below a directory, for people alone: nothing depends on it, so that it need not survive a loss of power. Folders are
+/// made on the way. No link is followed, neither below the directory nor in its own path, which is absolute.
+///
+/// # Errors
+/// A link is in the way, or the operating system refuses.
+pub fn replace_below(directory: &Path, file: &str, bytes: &[u8]) -> io::Result<()> {
+    let beneath = Beneath::open(directory)?;
+    let (folders, name) = split(file).map_err(|why| refused(&beneath.path.join(file), &why))?;
+    for depth in 0..folders.len() {
+        let above = beneath.folder(&folders[..depth])?;
+        match rustix::fs::mkdirat(above.as_fd(), folders[depth], Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let folder = beneath.folder(&folders)?;
+    let draft = format!(".{name}");
+    remove_draft(&folder, &draft)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(folder.as_fd(), &draft, flags, Mode::from_raw_mode(0o666))?;
+    File::from(opened).write_all(bytes)?;
+    Ok(rustix::fs::renameat(folder.as_fd(), &draft, folder.as_fd(), name)?)
 }
 
 fn directory_flags() -> OFlags {

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use beneath::replace_below;
 pub(crate) use beneath::{Beneath, Content};
 #[cfg(any(test, feature = "faults"))]
 use faults::Faults;

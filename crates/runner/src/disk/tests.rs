@@ -115,6 +115,25 @@ fn files_below_a_directory_are_written_with_their_folders_and_read_back() {
     assert_eq!(names(&inside.path().join("a/b")), ["c.md"]);
 }
 
+#[test]
+fn what_is_written_for_people_follows_no_link_either() {
+    let (inside, outside, beneath) = shelf();
+    let root = inside.path().canonicalize().unwrap();
+    replace_below(&root, "a/b/c.md", b"one").unwrap();
+    replace_below(&root, "a/b/c.md", b"two").unwrap();
+    assert_eq!(beneath.read("a/b/c.md").unwrap(), Content::File(b"two".to_vec()));
+    assert_eq!(names(&root.join("a/b")), ["c.md"]);
+    fs::remove_dir_all(root.join("a/b")).unwrap();
+    fs::write(outside.path().join("c.md"), "theirs").unwrap();
+    symlink(outside.path(), root.join("a/b")).unwrap();
+    let error = replace_below(&root, "a/b/c.md", b"three").unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    symlink(outside.path().join("c.md"), root.join("a/d.md")).unwrap();
+    replace_below(&root, "a/d.md", b"ours").unwrap();
+    assert!(replace_below(&root.join("a/b"), "c.md", b"four").is_err());
+    assert_eq!(fs::read_to_string(outside.path().join("c.md")).unwrap(), "theirs");
+}
+
 // P-22, T-80
 #[test]
 fn names_that_lead_elsewhere_are_refused() {

@@ -1,20 +1,31 @@
 //! The one place where the git program is started.
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use saihai_connect::{absolute_places, find};
 
 use super::Error;
 pub use super::running::end_all;
 pub(crate) use super::running::{Seat, run, stream};
 
-/// The variables a person started us with; what git is told of them is decided here.
+/// The variables a person started us with; what git is told of them is decided here. So is which file git is: it is started in places
+/// whose files agents write, and none of those is ever taken for it.
 #[derive(Clone)]
-pub struct Environment(Vec<(OsString, OsString)>);
+pub struct Environment {
+    variables: Vec<(OsString, OsString)>,
+    git: PathBuf,
+}
 
 impl std::fmt::Debug for Environment {
     /// Values may be secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Environment").field("variables", &self.0.len()).finish()
+        formatter
+            .debug_struct("Environment")
+            .field("variables", &self.variables.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -29,35 +40,53 @@ const HELD: [&str; 7] = [
     "maintenance.auto=false",
 ];
 
+/// Who we are to the forge: git is lent a token for the moment in which it talks to one, and only then.
+const TOKENS: [&str; 4] = ["GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN"];
+/// A file that cannot be there: git asks for it and says nothing.
+const NOWHERE: &str = "/dev/null/none";
+/// Where git is said not to be, where it is nowhere on the path.
+const USUAL: &str = "/usr/bin/git";
+
 impl Environment {
-    /// That of this process.
+    /// That of this process. Git is the file that it was when this was first asked for.
     pub fn of_process() -> Self {
-        Self(std::env::vars_os().collect())
+        static FIRST: OnceLock<Environment> = OnceLock::new();
+        FIRST.get_or_init(|| Self::of(std::env::vars_os())).clone()
     }
 
     /// These variables and no others.
     pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self(variables.into_iter().collect())
+        let mut variables: Vec<_> = variables.into_iter().collect();
+        let mut git = PathBuf::from(USUAL);
+        for (_, path) in variables.iter_mut().filter(|(name, _)| name == "PATH") {
+            *path = absolute_places(path);
+            git = find("git", Some(path)).unwrap_or(git);
+        }
+        // To whoever looks for a program by it, an empty one means the directory it stands in.
+        variables.retain(|(name, value)| name != "PATH" || !value.is_empty());
+        Self { variables, git }
     }
 
     /// The value of a variable.
     pub(crate) fn value(&self, name: &str) -> Option<&OsString> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Git without pager, hooks, file system monitor, prompts, lazy fetching, transports, and the variables of the
-    /// caller's own git. Its input is empty.
+    /// Git without pager, hooks, file system monitor, prompts, lazy fetching, transports, objects in the place of others, and the variables of the
+    /// caller's own git and of the forge. Its input is empty.
     pub(crate) fn git(&self) -> Command {
-        let mut git = Command::new("git");
+        let mut git = Command::new(&self.git);
         let foreign = |name: &OsString| {
             let name = name.to_string_lossy();
-            name.starts_with("GIT_") || name == "SSH_ASKPASS"
+            name.starts_with("GIT_") || name == "SSH_ASKPASS" || TOKENS.contains(&name.as_ref())
         };
         git.env_clear()
-            .envs(self.0.iter().filter(|(name, _)| !foreign(name)).map(|(name, value)| (name, value)))
+            .envs(self.variables.iter().filter(|(name, _)| !foreign(name)).map(|(name, value)| (name, value)))
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "")
             .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_GRAFT_FILE", NOWHERE)
             .env("GIT_ALLOW_PROTOCOL", "")
             .env("GIT_LITERAL_PATHSPECS", "1")
             .env("LC_ALL", "C")

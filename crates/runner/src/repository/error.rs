@@ -162,6 +162,14 @@ pub enum Error {
         /// The lock file.
         path: PathBuf,
     },
+    /// Only we put anything on the branch beside a base, and what is there is not ours.
+    #[error("`{beside}` is not where Saihai left it: somebody else has put commits there")]
+    Strange {
+        /// The base.
+        branch: String,
+        /// The branch beside it.
+        beside: String,
+    },
     /// A ref is not where it was when it was looked at.
     #[error("`{reference}` moved meanwhile: {said}")]
     Moved {
@@ -304,6 +312,9 @@ impl Error {
                 "write another `worktree_root` into `[work]`, or move away what is there".to_owned()
             }
             Self::Moved { .. } => "try again".to_owned(),
+            Self::Strange { branch, beside } => format!(
+                "look at them, `git log --stat {branch}..{beside}`: take them in yourself, or `git branch -D {beside}`"
+            ),
             Self::Link { .. }
             | Self::LockLost { .. }
             | Self::File { .. }
@@ -324,6 +335,7 @@ impl Error {
             Self::Git(git::Error::Unreadable { .. } | git::Error::Ambiguous { .. } | git::Error::Bare(_))
             | Self::NoIdentity
             | Self::Unmerged { .. }
+            | Self::Strange { .. }
             | Self::MissingObjects { .. }
             | Self::NoBranch { .. }
             | Self::Symbolic { .. }

@@ -62,6 +62,7 @@ impl Repository {
     pub fn finalize(&self, finalizing: Finalizing<'_>, lock: &ItemLock) -> Result<Finalized, Error> {
         let Finalizing { worktree, base, .. } = finalizing;
         let item = &worktree.item;
+        self.refuse_links(worktree.path())?;
         self.refuse_pipes(Some(worktree.path()))?;
         let private = Private::make(self, None)?;
         let on = self.branch_of(&worktree.registered)?;

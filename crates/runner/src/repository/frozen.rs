@@ -9,7 +9,7 @@ use std::process::Command;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Error, Repository, discover, pipes, regular};
+use super::{Error, Repository, discover, pipes, regular, shallow};
 use crate::git;
 use crate::git::command::{Environment, output};
 
@@ -31,6 +31,10 @@ pub struct Frozen {
     pub(super) attributes: [Vec<u8>; 2],
     /// Whether some objects may still be on a server.
     pub(super) partial: bool,
+    /// Where the history of a shallow clone ends, a commit in each line.
+    pub(super) shallow: String,
+    /// Where the user has git look for hooks instead of the usual place. A relative one begins at the files of a checkout.
+    pub(super) hooks: Option<PathBuf>,
     remotes: BTreeMap<String, Remote>,
 }
 
@@ -109,6 +113,8 @@ impl Frozen {
         let entries = configuration.entries()?;
         let is_true = |value: Option<&String>| value.is_none_or(|value| is_true(value));
         let own = entries.iter().filter(|entry| entry.is_own);
+        let hooks = entries.iter().rfind(|entry| entry.key == "core.hookspath");
+        let hooks = hooks.and_then(|entry| entry.value.as_deref());
         let signs = own.clone().rfind(|entry| entry.key == "commit.gpgsign");
         let named = |name: &'static str| {
             Some((name, environment.value(name).filter(|value| !value.is_empty())?.clone()))
@@ -140,6 +146,8 @@ impl Frozen {
             partial: entries
                 .iter()
                 .any(|entry| entry.key == "extensions.partialclone" || entry.key.ends_with(".promisor")),
+            shallow: shallow::ends(common, environment)?,
+            hooks: hooks.map(|said| root.join(at_home(environment, said))),
             remotes: remotes(&entries, root),
         })
     }
@@ -282,6 +290,14 @@ impl Entry {
 
     fn setting(&self) -> (String, Option<String>) {
         (self.key.clone(), self.value.clone())
+    }
+}
+
+/// A path as configuration names it: `~` is where the user is at home.
+pub(super) fn at_home(environment: &Environment, said: &str) -> PathBuf {
+    match (said.strip_prefix("~/"), environment.value("HOME")) {
+        (Some(inner), Some(home)) => Path::new(home).join(inner),
+        (Some(_), None) | (None, _) => PathBuf::from(said),
     }
 }
 

@@ -21,10 +21,10 @@ impl Repository {
     /// say whatever ours say. So only those count that continue the branch itself, or the one beside it that a person took in: what
     /// they brought is the agents'.
     pub fn landed(&self, branch: &str) -> Result<Landed, Error> {
-        let beside = format!("saihai/merge/{branch}");
+        let beside = Self::beside(branch);
         let mut lines = Vec::new();
-        for name in [branch, &beside] {
-            lines.extend(self.tip(&format!("refs/heads/{name}"))?.map(|tip| vec![tip]));
+        for tip in [self.tip(&format!("refs/heads/{branch}"))?, self.own_beside(branch)?] {
+            lines.extend(tip.map(|tip| vec![tip]));
         }
         let mut merges = Vec::new();
         if lines.is_empty() {

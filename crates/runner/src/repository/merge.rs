@@ -155,12 +155,12 @@ impl Repository {
     /// What new work on a branch begins with: what it holds, and what was merged beside it because it is checked out (I-62).
     pub fn beginning(&self, branch: &str) -> Result<Base, Error> {
         let base = self.base(branch)?;
-        let beside_tip = self.tip(&format!("refs/heads/saihai/merge/{branch}"))?;
+        let beside = Self::beside(branch);
+        let beside_tip = self.tip(&format!("refs/heads/{beside}"))?;
         if beside_tip.is_none() {
             return Ok(base);
         }
         let private = Private::make(self, None)?;
-        let beside = format!("saihai/merge/{branch}");
         if let Some(tip) = &beside_tip
             && self.contains(&private, &base.commit, tip)?
         {
@@ -169,6 +169,9 @@ impl Repository {
                 self.remove_taken_in(&beside, tip)?;
             }
             return Ok(base);
+        }
+        if let Some(tip) = &beside_tip {
+            self.insist_on_beside(&private, (branch, &base.commit), tip)?;
         }
         let targets = Targets { base: branch.to_owned(), base_tip: base.commit.clone(), beside, beside_tip };
         match self.start(&private, &targets)? {
@@ -189,10 +192,10 @@ impl Repository {
     /// Whether a branch, or what was merged beside it, holds a commit.
     pub fn has_merged(&self, branch: &str, commit: &str) -> Result<bool, Error> {
         let private = Private::make(self, None)?;
-        for name in [branch.to_owned(), format!("saihai/merge/{branch}")] {
-            if let Some(tip) = self.tip(&format!("refs/heads/{name}"))?
-                && self.contains(&private, &tip, commit)?
-            {
+        for tip in
+            [self.tip(&format!("refs/heads/{branch}"))?, self.own_beside(branch)?].into_iter().flatten()
+        {
+            if self.contains(&private, &tip, commit)? {
                 return Ok(true);
             }
         }
@@ -201,7 +204,7 @@ impl Repository {
 
     /// Whether the branch beside a base holds something that the base does not hold yet.
     pub fn waits_beside(&self, base: &str) -> Result<bool, Error> {
-        let Some(beside) = self.tip(&format!("refs/heads/saihai/merge/{base}"))? else { return Ok(false) };
+        let Some(beside) = self.own_beside(base)? else { return Ok(false) };
         match self.tip(&format!("refs/heads/{base}"))? {
             Some(base) => Ok(!self.contains(&Private::make(self, None)?, &base, &beside)?),
             None => Ok(true),
@@ -212,11 +215,12 @@ impl Repository {
     fn targets(&self, private: &Private<'_>, base: &str) -> Result<Result<Targets, Merged>, Error> {
         let base_tip = self.tip(&format!("refs/heads/{base}"))?;
         let base_tip = base_tip.ok_or_else(|| Error::NoBranch { branch: base.to_owned() })?;
-        let beside = format!("saihai/merge/{base}");
+        let beside = Self::beside(base);
         self.refuse_symbolic(base)?;
         self.refuse_symbolic(&beside)?;
         let mut beside_tip = self.tip(&format!("refs/heads/{beside}"))?;
         if let Some(tip) = &beside_tip {
+            self.insist_on_beside(private, (base, &base_tip), tip)?;
             if let Some(path) = self.checked_out(&beside)? {
                 return Ok(Err(Merged::CheckedOut { branch: beside, path }));
             }
@@ -276,6 +280,7 @@ impl Repository {
     fn land(&self, targets: &Targets, commit: String) -> Result<Merged, Error> {
         let onto = targets.onto(self)?;
         let beside = format!("refs/heads/{}", targets.beside);
+        self.note_landing(&commit)?;
         let moved = match (&onto, &targets.beside_tip) {
             (Onto::Base, _) => {
                 let base = format!("refs/heads/{}", targets.base);

@@ -10,6 +10,7 @@
 //! content is reachable from a ref. Everything takes plain data, returns plain outcomes, and blocks.
 
 mod base;
+mod beside;
 mod checkout;
 mod clean_up;
 mod copied;
@@ -36,6 +37,7 @@ mod refs;
 mod registered;
 mod rescue;
 mod scratch;
+mod shallow;
 mod shared;
 mod snapshot;
 mod standing;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::momentary::{Kind, Momentary};
-use super::{Error, Repository, regular};
+use super::{Error, Repository};
 use crate::git::command::{Seat, feed, judge, output, run};
 
 /// A git directory that nobody else can write, made for one occasion and gone with it. Git sees the repository's objects
@@ -42,10 +42,7 @@ impl<'a> Private<'a> {
         self.write("info/attributes", &frozen.attributes[0])?;
         self.write("own-attributes", &frozen.attributes[1])?;
         // Where the history of a shallow clone ends.
-        match regular::read(&self.repository.common.join("shallow")) {
-            Ok(shallow) => self.write("shallow", &shallow),
-            Err(_) => Ok(()),
-        }
+        if frozen.shallow.is_empty() { Ok(()) } else { self.write("shallow", frozen.shallow.as_bytes()) }
     }
 
     fn configuration(&self) -> String {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{Error, Repository};
 use crate::git;
-use crate::git::command::output;
+use crate::git::command::{SILENT, output};
 
 /// Where a ref must be for it to be moved.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,8 @@ impl Repository {
         }
         match output(self.registry("rev-parse").args(["--verify", "--quiet", reference]), "rev-parse") {
             Ok(said) => Ok(Some(String::from_utf8_lossy(&said).trim_end().to_owned())),
-            Err(git::Error::Refused { .. }) => Ok(None),
+            // It has nothing to say of a ref that is not there; of a repository that it cannot read it has.
+            Err(git::Error::Refused { said, .. }) if said == SILENT => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

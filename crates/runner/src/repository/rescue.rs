@@ -62,6 +62,7 @@ impl Repository {
         if worktree.is_unfinished() {
             return Ok(Rescued { reference: None, left: Vec::new() });
         }
+        self.refuse_links(worktree.path())?;
         self.refuse_pipes(Some(worktree.path()))?;
         let head = self.tip(&self.head_name(&worktree.registered))?;
         let over = head.as_deref().unwrap_or(ignored.commit);

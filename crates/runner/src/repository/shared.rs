@@ -1,12 +1,15 @@
-//! What all worktrees of a repository share and agents can change: configuration, hooks, attributes, and rules of what is ignored.
+//! What all worktrees of a repository share and agents can change: configuration, hooks, attributes, rules of what is ignored, what stands
+//! in the place of other objects, and the repositories of submodules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::frozen::at_home;
 use super::{Error, Repository, regular};
 use crate::git;
 use crate::git::command::output;
@@ -26,12 +29,16 @@ struct Entry {
 pub struct Change {
     /// `config core.fsmonitor`, `hooks/pre-commit`, `info/attributes`
     pub name: String,
-    /// Whether git may start a program because of it, or hide work from now on: then a person decides.
+    /// Whether git may start a program because of it, hide work from now on, or show something else than there is: then a person decides.
     pub executes: bool,
 }
 
 /// The rules of what is ignored in every worktree.
 const EXCLUDE: &str = "info/exclude";
+/// Other parents for commits.
+const GRAFTS: &str = "info/grafts";
+/// What says that more was looked at than configuration, hooks and rules of the repository itself.
+const REACHED: &str = "reached";
 /// Sections whose keys start nothing.
 const INERT_SECTIONS: [&str; 14] = [
     "user.",
@@ -77,6 +84,7 @@ impl Repository {
     pub fn shared(&self) -> Result<Shared, Error> {
         self.refuse_pipes(None)?;
         let mut shared = Shared::default();
+        shared.add(REACHED.to_owned(), b"", false);
         let mut files = vec![("config".to_owned(), self.common.join("config"))];
         files.push(("config.worktree".to_owned(), self.common.join("config.worktree")));
         for one in self.registered()? {
@@ -87,10 +95,31 @@ impl Repository {
                 shared.add(format!("worktrees/{name}"), b"", false);
             }
         }
-        for (name, path) in files {
-            self.add_configuration(&mut shared, &name, &path)?;
+        add_hooks(&mut shared, "hooks", &self.common.join("hooks"))?;
+        if let Some(hooks) = self.frozen.hooks.as_ref().filter(|named| **named != self.common.join("hooks")) {
+            add_hooks(&mut shared, &named(&self.root, hooks), hooks)?;
         }
-        add_hooks(&mut shared, &self.common.join("hooks"))?;
+        for (name, directory) in modules(&self.common) {
+            add_hooks(&mut shared, &format!("{name}/hooks"), &directory.join("hooks"))?;
+            files.push((format!("{name}/config"), directory.join("config")));
+        }
+        let mut seen = BTreeSet::new();
+        while let Some((name, path)) = files.pop() {
+            let included = self.add_configuration(&mut shared, &name, &path)?;
+            let new = included.into_iter().filter(|path| seen.insert(path.clone()));
+            files.extend(new.map(|path| (named(&self.common, &path), path)));
+        }
+        // With the next merge the base would hold it.
+        for (name, tip) in self.strange_besides()? {
+            shared.add(name, tip.as_bytes(), true);
+        }
+        // A person who looks at a commit would be shown another one.
+        for (name, by) in self.refs_below("refs/replace/")? {
+            shared.add(name, by.as_bytes(), true);
+        }
+        if let Ok(grafts) = regular::read(&self.common.join(GRAFTS)) {
+            shared.add(GRAFTS.to_owned(), &grafts, true);
+        }
         if let Ok(attributes) = regular::read(&self.common.join("info/attributes")) {
             shared.add("info/attributes".to_owned(), &attributes, false);
         }
@@ -100,9 +129,15 @@ impl Repository {
         Ok(shared)
     }
 
-    fn add_configuration(&self, shared: &mut Shared, name: &str, path: &Path) -> Result<(), Error> {
-        if path.symlink_metadata().is_err() {
-            return Ok(());
+    /// Adds what a file says, and returns which others it has git read, on whatever condition.
+    fn add_configuration(&self, shared: &mut Shared, name: &str, path: &Path) -> Result<Vec<PathBuf>, Error> {
+        match regular::open(path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => {
+                shared.add(format!("{name} (unreadable)"), error.to_string().as_bytes(), true);
+                return Ok(Vec::new());
+            }
         }
         let mut git = self.registry("config");
         git.arg("--file").arg(path).args(["--no-includes", "--null", "--list"]);
@@ -110,13 +145,19 @@ impl Repository {
             Ok(said) => said,
             Err(git::Error::Refused { said, .. }) => {
                 shared.add(format!("{name} (unreadable)"), said.as_bytes(), true);
-                return Ok(());
+                return Ok(Vec::new());
             }
             Err(error) => return Err(error.into()),
         };
         let mut values: BTreeMap<&[u8], Vec<u8>> = BTreeMap::new();
+        let mut included = Vec::new();
         for entry in super::lists::split(&said) {
             let end = entry.iter().position(|byte| *byte == b'\n').unwrap_or(entry.len());
+            if includes(&entry[..end]) {
+                let said = String::from_utf8_lossy(entry.get(end + 1..).unwrap_or_default());
+                let beside = path.parent().unwrap_or(path);
+                included.push(beside.join(at_home(&self.environment, &said)));
+            }
             let all = values.entry(&entry[..end]).or_default();
             all.extend_from_slice(&entry[end..]);
         }
@@ -124,7 +165,7 @@ impl Repository {
             let key = String::from_utf8_lossy(key);
             shared.add(format!("{name} {key}"), &all, executes(&key));
         }
-        Ok(())
+        Ok(included)
     }
 }
 
@@ -132,8 +173,10 @@ impl Shared {
     /// What is not as it was.
     pub fn changes(&self, later: &Self) -> Vec<Change> {
         let is_new = |name: &&String| !self.0.contains_key(*name);
-        // It is always written down, but for what was begun before it was looked at.
-        let names = self.0.keys().chain(later.0.keys().filter(is_new).filter(|name| *name != EXCLUDE));
+        // These are always written down, but for what was begun before they were looked at.
+        let reached = self.0.contains_key(REACHED);
+        let looked_at = |name: &&String| *name != EXCLUDE && (reached || is_own(name));
+        let names = self.0.keys().chain(later.0.keys().filter(is_new).filter(looked_at));
         let differs = names
             .filter(|name| self.0.get(*name) != later.0.get(*name))
             .filter(|name| !is_worktree(name) && !self.is_of_a_worktree(later, name));
@@ -168,6 +211,43 @@ impl Shared {
     }
 }
 
+/// Whether something is of the repository itself, and was looked at from the beginning.
+fn is_own(name: &str) -> bool {
+    let own = ["config ", "config.worktree ", "worktrees/", "hooks/", "info/attributes"];
+    own.iter().any(|own| name.starts_with(own))
+}
+
+/// Whether a key names another file of configuration.
+fn includes(key: &[u8]) -> bool {
+    key == b"include.path" || (key.starts_with(b"includeif.") && key.ends_with(b".path"))
+}
+
+/// How a file is called: by its way from here, where it lies below.
+fn named(from: &Path, path: &Path) -> String {
+    path.strip_prefix(from).unwrap_or(path).display().to_string()
+}
+
+/// The repositories of the submodules that are checked out beside the user's files, by name, and of theirs. Those of other worktrees lie elsewhere.
+fn modules(common: &Path) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    let mut directories = vec![common.join("modules")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            if path.join("HEAD").symlink_metadata().is_ok() {
+                found.push((named(common, &path), path.clone()));
+                directories.push(path.join("modules"));
+            } else {
+                directories.push(path);
+            }
+        }
+    }
+    found
+}
+
 /// Whether a name is that of a worktree, and not of something in it.
 fn is_worktree(name: &str) -> bool {
     name.strip_prefix("worktrees/").is_some_and(|inner| !inner.contains('/'))
@@ -186,7 +266,7 @@ fn executes(key: &str) -> bool {
     !INERT_KEYS.contains(&key) && !INERT_SECTIONS.iter().any(|section| key.starts_with(section))
 }
 
-fn add_hooks(shared: &mut Shared, directory: &Path) -> Result<(), Error> {
+fn add_hooks(shared: &mut Shared, of: &str, directory: &Path) -> Result<(), Error> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Ok(()) };
     for entry in entries {
         let path = entry.map_err(Error::file("read", directory))?.path();
@@ -196,7 +276,7 @@ fn add_hooks(shared: &mut Shared, directory: &Path) -> Result<(), Error> {
         }
         let content = regular::read(&path).unwrap_or_default();
         let is_program = std::fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o111 != 0);
-        shared.add(format!("hooks/{name}"), &[&content[..], &[u8::from(is_program)]].concat(), is_program);
+        shared.add(format!("{of}/{name}"), &[&content[..], &[u8::from(is_program)]].concat(), is_program);
     }
     Ok(())
 }

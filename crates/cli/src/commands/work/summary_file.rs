@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use saihai::delivery::{Past, Summary};
+use saihai::replace_below;
 use saihai_config::issues::{inert, inert_excerpt};
 
 use super::result::{self, ItemResult};
@@ -14,7 +15,8 @@ use crate::time;
 /// The directory of an invocation. Nothing depends on it.
 pub(super) struct Batches {
     pub(super) id: String,
-    directory: PathBuf,
+    /// `.saihai` as it was before the first agent, wherever the person keeps it; below it no link is followed.
+    home: PathBuf,
 }
 
 impl Batches {
@@ -24,7 +26,11 @@ impl Batches {
             time::rfc3339(time::now()).chars().filter(char::is_ascii_digit).take(14).collect();
         let (day, clock) = stamp.split_at(8);
         let id = format!("{day}-{clock}-{}", std::process::id());
-        Self { directory: project.places.root.join(".saihai/batches").join(&id), id }
+        let root = &project.places.root;
+        let home = root.join(".saihai").canonicalize();
+        // Where there is none yet, it is made in the project itself.
+        let made = || root.canonicalize().unwrap_or_else(|_| root.clone()).join(".saihai");
+        Self { home: home.unwrap_or_else(|_| made()), id }
     }
 
     /// Writes what came of everything so far, and what one issue's run says of itself.
@@ -41,16 +47,14 @@ impl Batches {
 
     /// Writes what came of everything, and the exit code it comes to.
     pub(super) fn conclude(&self, results: &[ItemResult], exit: u8) -> io::Result<()> {
-        std::fs::create_dir_all(&self.directory)?;
         self.replace("result.json", &result::document(&self.id, results, exit))?;
         self.replace("result.md", &result::markdown(results))
     }
 
     /// A file is whole or not there: whoever looks meanwhile sees the one before.
     fn replace(&self, name: &str, text: &str) -> io::Result<()> {
-        let aside = self.directory.join(format!(".{name}"));
-        std::fs::write(&aside, text)?;
-        std::fs::rename(aside, self.directory.join(name))
+        std::fs::create_dir_all(&self.home)?;
+        replace_below(&self.home, &format!("batches/{}/{name}", self.id), text.as_bytes())
     }
 }
 

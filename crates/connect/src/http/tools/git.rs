@@ -11,6 +11,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{env, thread};
 
+use crate::environment::allowed;
+use crate::process::find;
+
 use super::Reach;
 use super::page::{LONGEST, cut};
 
@@ -101,15 +104,17 @@ fn listen(mut stdout: ChildStdout, child: &mut Child, reach: &Reach) -> Result<V
 }
 
 fn command(reach: &Reach) -> Command {
-    let mut git = Command::new("git");
-    for (name, _) in env::vars_os() {
-        if name.to_string_lossy().starts_with("GIT_") {
-            git.env_remove(name);
-        }
-    }
-    git.env("GIT_OPTIONAL_LOCKS", "0")
+    let ours: Vec<_> = env::vars_os().collect();
+    let path = ours.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
+    // A file that the project calls `git` is not git; where there is none, that is said of the usual place.
+    let mut git = Command::new(find("git", path).unwrap_or_else(|_| "/usr/bin/git".into()));
+    git.env_clear()
+        .envs(allowed(&ours, &[]))
+        .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
+        .env("GIT_GRAFT_FILE", "/dev/null/none")
         .env("GIT_ALLOW_PROTOCOL", "")
         .env("LC_ALL", "C")
         .current_dir(&reach.root)
