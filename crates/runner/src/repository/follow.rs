@@ -28,12 +28,17 @@ impl Repository {
         let (branch, reference) = (item.branch(), item.reference());
         let private = Private::make(self, None)?;
         let unreachable = |said: String| Error::Unreachable { said };
-        let theirs = Remote { url, token }.tip(&private, &reference)?.map_err(unreachable)?;
-        let mine = self.tip(&reference)?;
-        if theirs.is_none() || theirs == mine {
+        let remote = Remote { url, token };
+        let theirs = remote.tip(&private, &reference)?.map_err(unreachable)?;
+        let (Some(theirs), mine) = (theirs, self.tip(&reference)?) else { return Ok(None) };
+        let theirs =
+            if mine.as_ref() == Some(&theirs) { theirs } else { self.fetch(url, &branch, token)?.commit };
+        self.deepen(remote, base, &branch, &theirs)?;
+        if mine.as_ref() == Some(&theirs) {
             return Ok(None);
         }
-        let theirs = self.fetch(url, &branch, token)?.commit;
+        // What has come by now may have more history behind it.
+        let private = Private::make(self, None)?;
         let Some(mine) = mine else {
             // What was merged from it is part of the base: there is nothing to go on with.
             if ours != Ours::ByTrailers && self.contains(&private, &base.commit, &theirs)? {

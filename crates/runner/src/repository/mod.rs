@@ -13,6 +13,7 @@ mod base;
 mod checkout;
 mod clean_up;
 mod copied;
+mod deepen;
 mod error;
 mod exclude;
 mod fetch;
