@@ -121,6 +121,9 @@ impl From<saihai::Error> for Error {
             Runner::NoSuchRun { .. } | Runner::AmbiguousRun { .. } => said.hint("`saihai runs` lists them"),
             Runner::Over { run, .. } => said.hint(format!("`saihai fork {run}` makes a new run out of it")),
             Runner::GateClosed { run, .. } => said.hint(format!("`saihai resume {run}` goes on with that")),
+            Runner::NotTaken { .. } => said.hint(
+                "it takes answers from processes that it can see: answer where it runs, as the same user, and not from an agent's shell",
+            ),
             Runner::Diverged { run, .. } => {
                 said.hint(format!("go on with the version that began it, or `saihai fork {run}`"))
             }

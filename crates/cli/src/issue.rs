@@ -220,7 +220,9 @@ pub(crate) async fn open(
 /// What a forge would not give, as the person hears it.
 pub(crate) fn refused(error: ForgeError) -> Error {
     match &error {
-        ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_) => Error::usage(error.to_string()),
+        ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_) | ForgeError::Transferred { .. } => {
+            Error::usage(visible_line(&error.to_string()).to_string())
+        }
         ForgeError::NoRights { .. }
         | ForgeError::RateLimited { .. }
         | ForgeError::Transient { .. }

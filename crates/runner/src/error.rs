@@ -100,6 +100,12 @@ pub enum Error {
         /// The gate.
         gate: String,
     },
+    /// Whoever drives the run read an answer and did not take it.
+    #[error("the process that drives run `{run}` did not take the answer for a person's")]
+    NotTaken {
+        /// The run.
+        run: String,
+    },
     /// The open gate takes another answer.
     #[error("{why}")]
     WrongAnswer {
@@ -155,6 +161,7 @@ impl Error {
             | Self::AmbiguousRun { .. }
             | Self::NoGate { .. }
             | Self::GateClosed { .. }
+            | Self::NotTaken { .. }
             | Self::WrongAnswer { .. }
             | Self::Over { .. }
             | Self::NoFork { .. }

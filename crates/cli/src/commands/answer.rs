@@ -58,6 +58,12 @@ impl Answer {
         };
         let (gate, reached) =
             block_on(async { Ok(saihai::answer(&directory, given.clone(), Clock::system()).await?) })?;
+        if reached == Reached::Unread {
+            let why = format!("the process that drives run `{}` does not read the answer", directory.id());
+            return Err(
+                Error::usage(why).hint("nothing was recorded: let it go on, or end it, and answer again")
+            );
+        }
         if self.json {
             json::line(
                 &mut streams.out,
@@ -72,8 +78,9 @@ impl Answer {
         }
         match reached {
             Reached::Owner => streams.note("the process that drives the run goes on with it"),
-            Reached::Left => streams.note("the process that drives the run has not read it yet"),
-            Reached::Journal => streams.note(&format!("continue with `saihai resume {}`", directory.id())),
+            Reached::Journal | Reached::Unread => {
+                streams.note(&format!("continue with `saihai resume {}`", directory.id()))
+            }
         }
         Ok(exit::DONE)
     }

@@ -48,7 +48,7 @@ impl Cancel {
         }
         let whose = match reached {
             Reached::Owner => "the process that drives it ends it",
-            Reached::Left => "the process that drives it has not read it yet",
+            Reached::Unread => "the process that drives it has not read it yet",
             Reached::Journal => "it was not going on",
         };
         streams.note(&format!("run `{}` is cancelled; {whose}", directory.id()));

@@ -174,6 +174,7 @@ fn repeatable(error: &ForgeError) -> Failure {
         | ForgeError::Refused { .. }
         | ForgeError::HeadMoved { .. }
         | ForgeError::IsPullRequest(_)
+        | ForgeError::Transferred { .. }
         | ForgeError::Ambiguous { .. } => FailureClass::BadRequest,
     };
     let until = match error {
@@ -185,6 +186,7 @@ fn repeatable(error: &ForgeError) -> Failure {
         | ForgeError::Refused { .. }
         | ForgeError::HeadMoved { .. }
         | ForgeError::IsPullRequest(_)
+        | ForgeError::Transferred { .. }
         | ForgeError::Ambiguous { .. } => None,
     };
     Failure { until, ..Failure::new(class, error.to_string()) }
@@ -203,6 +205,7 @@ fn once(error: &ForgeError) -> Failure {
         | ForgeError::Refused { .. }
         | ForgeError::HeadMoved { .. }
         | ForgeError::IsPullRequest(_)
+        | ForgeError::Transferred { .. }
         | ForgeError::Ambiguous { .. } => repeatable(error),
     }
 }

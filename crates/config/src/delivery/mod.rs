@@ -99,8 +99,13 @@ pub fn deliver(mut workflow: Workflow, delivery: &Delivery) -> Workflow {
 /// What is left to be done about work that was handed over before: it is looked at, agreed to and merged. Of the definition
 /// nothing is asked any more.
 pub fn merge_later(workflow: Workflow, delivery: &Delivery) -> Workflow {
+    hand_over_later(workflow, &Delivery { merge: true, comment: false, ..delivery.clone() })
+}
+
+/// What is left to be done about work that was finished and pushed before, and of which nobody was told yet.
+pub fn hand_over_later(workflow: Workflow, delivery: &Delivery) -> Workflow {
     let gates = delivery.gates.iter().copied().filter(|gate| *gate == WorkGate::BeforePr).collect();
-    let delivery = Delivery { gates, merge: true, comment: false, ..delivery.clone() };
+    let delivery = Delivery { gates, ..delivery.clone() };
     let mut around = Around { delivery: &delivery, placed: false, stages: Vec::new() };
     around.hand_over();
     Workflow {

@@ -67,6 +67,14 @@ pub enum ForgeError {
     /// Somebody asked for an issue by the number of a pull request.
     #[error("{0} is a pull request, not an issue")]
     IsPullRequest(IssueNumber),
+    /// It is an issue of another repository by now.
+    #[error("issue {number} was transferred to {to}")]
+    Transferred {
+        /// What it was here.
+        number: IssueNumber,
+        /// What it is there: `other/repo#12`.
+        to: String,
+    },
     /// More than one thing fits where there can be only one.
     #[error("{what} is ambiguous: {said}")]
     Ambiguous {
@@ -88,6 +96,7 @@ impl ForgeError {
             | Self::Refused { .. }
             | Self::HeadMoved { .. }
             | Self::IsPullRequest(_)
+            | Self::Transferred { .. }
             | Self::Ambiguous { .. } => false,
         }
     }

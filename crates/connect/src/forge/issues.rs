@@ -1,6 +1,6 @@
 //! Issues of a repository.
 
-use saihai_model::{Issue, IssueNumber, IssueSource, IssueState};
+use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, RepositoryName};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -65,10 +65,26 @@ impl Github {
     pub async fn issue(&self, number: IssueNumber) -> Result<Issue, ForgeError> {
         let what = format!("issue {number}");
         let raw: RawIssue = self.look(&self.path(&format!("/issues/{}", number.get())), &what).await?;
+        if self.is_elsewhere(number, &raw).await? {
+            return Err(ForgeError::Transferred { number, to: raw.full_name() });
+        }
         if raw.pull_request.is_some() {
             return Err(ForgeError::IsPullRequest(number));
         }
         raw.issue(&what)
+    }
+
+    /// Whether what came for a number is something else: the forge sends whoever asks for an issue on to where it was transferred to,
+    /// and whoever asks for a repository by its old name on to the new one.
+    async fn is_elsewhere(&self, number: IssueNumber, raw: &RawIssue) -> Result<bool, ForgeError> {
+        if raw.number != u64::from(number.get()) {
+            // What is no number at all is said by whoever reads it.
+            return Ok(IssueNumber::new(raw.number).is_some());
+        }
+        let home = raw.repository_url.as_deref().and_then(|url| RepositoryName::parse(name_in(url)));
+        let Some(home) = home.filter(|home| !home.is(&self.repository)) else { return Ok(false) };
+        let own = self.about().await?.home.to_ascii_lowercase();
+        Ok(!own.trim_end_matches('/').ends_with(&format!("/{home}").to_ascii_lowercase()))
     }
 
     /// All open issues that have all of these labels, by number. Pull requests are not among them.
@@ -145,11 +161,15 @@ pub struct BlockedBy {
     pub elsewhere: Vec<String>,
 }
 
+/// `other/repo`, of its address.
+fn name_in(url: &str) -> &str {
+    url.rsplit_once("/repos/").map_or(url, |(_, name)| name)
+}
+
 impl RawIssue {
     /// `other/repo#12`
     fn full_name(&self) -> String {
-        let url = self.repository_url.as_deref().unwrap_or_default();
-        let name = url.rsplit_once("/repos/").map_or(url, |(_, name)| name);
+        let name = name_in(self.repository_url.as_deref().unwrap_or_default());
         format!("{name}#{}", self.number)
     }
 

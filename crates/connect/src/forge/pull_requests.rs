@@ -141,7 +141,8 @@ impl Github {
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
         let what = format!("pull request #{number}");
         let raw: RawPullRequest = self.look(&self.path(&format!("/pulls/{number}")), &what).await?;
-        Ok(raw.into())
+        // Whoever is sent on to another one has not found this one.
+        if raw.number == number { Ok(raw.into()) } else { Err(ForgeError::NotFound { what }) }
     }
 
     /// Opens a pull request. It is to be looked up first whether that has happened.

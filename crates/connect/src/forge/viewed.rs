@@ -93,6 +93,10 @@ impl Github {
             Kind::PullRequest => (format!("/pulls/{number}"), format!("pull request #{number}")),
         };
         let page: RawPage = self.look(&self.path(&path), &what).await?;
+        // Whoever is sent on to another one has not found this one.
+        if page.number != number {
+            return Err(ForgeError::NotFound { what });
+        }
         let mut text = page.head();
         let remarks = self.path(&format!("/issues/{number}/comments?per_page=100"));
         match self.look::<Vec<RawRemark>>(&remarks, &format!("what was said on {what}")).await {

@@ -15,6 +15,7 @@ mod pipes;
 mod run;
 mod sweep;
 mod wait;
+mod writer;
 
 pub use containment::Containment;
 pub(crate) use family::{Family, Start, Streams};
@@ -26,6 +27,7 @@ pub(crate) use pipes::{Pipes, read};
 pub(crate) use run::{Ended, Error, Heard, Program, exchange, run};
 pub use sweep::{sweep, turns_above};
 pub(crate) use wait::Status;
+pub use writer::has_open;
 
 #[cfg(test)]
 mod tests;

@@ -36,10 +36,10 @@ pub fn sweep(run_directory: &Path) -> Vec<u32> {
     })
 }
 
-/// The turns for which we were started: whoever asks is then an agent, or a program of one. Those who started us are looked
+/// The turns for which a process was started: it is then an agent, or a program of one. Those who started it are looked
 /// at as well, so that an agent hides nothing by forgetting a variable.
-pub fn turns_above() -> Vec<Turn> {
-    ourselves(&all()).into_iter().filter_map(|process| turn_in(&environment(process))).collect()
+pub fn turns_above(process: u32) -> Vec<Turn> {
+    above(process, &all()).into_iter().filter_map(|process| turn_in(&environment(process))).collect()
 }
 
 /// Ends every descendant of a process and all that carries the mark, but not the process itself. Says which could not
@@ -101,12 +101,17 @@ fn kill(_process: &Process) {}
 
 /// We and all above us.
 fn ourselves(all: &[Process]) -> BTreeSet<i32> {
-    let mut spared = BTreeSet::new();
-    let mut next = Some(std::process::id().cast_signed());
-    while let Some(id) = next.filter(|id| spared.insert(*id)) {
+    above(std::process::id(), all)
+}
+
+/// A process and all above it.
+fn above(process: u32, all: &[Process]) -> BTreeSet<i32> {
+    let mut found = BTreeSet::new();
+    let mut next = Some(process.cast_signed());
+    while let Some(id) = next.filter(|id| found.insert(*id)) {
         next = all.iter().find(|process| process.id == id).map(|process| process.parent);
     }
-    spared
+    found
 }
 
 fn all() -> Vec<Process> {

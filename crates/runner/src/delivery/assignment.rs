@@ -71,6 +71,9 @@ pub struct Delivered {
     /// The run; another clone's is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// It came no further than to the server: nobody was told of it yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_pushed: bool,
 }
 
 /// Where on a forge it goes.

@@ -236,7 +236,10 @@ impl Broken {
                 ForgeError::Refused { .. } => {
                     return Outcome::Waiting { reason: format!("forge: {message}") };
                 }
-                ForgeError::NotFound { .. } | ForgeError::HeadMoved { .. } | ForgeError::IsPullRequest(_) => {
+                ForgeError::NotFound { .. }
+                | ForgeError::HeadMoved { .. }
+                | ForgeError::Transferred { .. }
+                | ForgeError::IsPullRequest(_) => {
                     return done("forge", [("why", json!(message))]);
                 }
             },

@@ -19,6 +19,7 @@ struct Words {
     merged: &'static str,
     opened: &'static str,
     pushed: &'static str,
+    untold: &'static str,
 }
 
 fn words(language: Language) -> Words {
@@ -32,6 +33,7 @@ fn words(language: Language) -> Words {
             merged: "Merged:",
             opened: "Pull request:",
             pushed: "Pushed:",
+            untold: "What the agent said is kept where the work was done; the commits are whole.",
         },
         Language::Japanese => Words {
             summary: "概要",
@@ -42,6 +44,7 @@ fn words(language: Language) -> Words {
             merged: "マージ済み:",
             opened: "プルリクエスト:",
             pushed: "プッシュ済み:",
+            untold: "エージェントの報告は作業した環境にのみ残っています。コミットはすべて含まれています。",
         },
     }
 }
@@ -53,7 +56,8 @@ pub(super) fn request_body(assignment: &Assignment, summary: &Summary) -> String
         IssueSource::Github => format!("Closes {}", assignment.issue),
         IssueSource::Folder => format!("{}: {}", assignment.issue.slug(), inert(&assignment.title)),
     };
-    let said = inert_excerpt(&summary.text, MOST);
+    let is_elsewhere = assignment.delivered.as_ref().is_some_and(|delivered| delivered.only_pushed);
+    let said = if is_elsewhere { words.untold.to_owned() } else { inert_excerpt(&summary.text, MOST) };
     let table = table(summary, &words);
     let Words { summary, changes, issue: heading, .. } = words;
     format!("## {summary}\n\n{said}\n\n## {changes}\n\n{table}\n\n## {heading}\n\n{issue}")

@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use saihai_config::delivery::stage;
 use saihai_config::issues::PULL_REQUEST_TITLE;
 use saihai_connect::forge::{
-    ChecksVerdict, ForgeError, NewPullRequest, PullRequest, PullRequestStanding, PullRequestState, marker,
-    rewrite, standing,
+    ChecksVerdict, ForgeError, NewPullRequest, PullRequest, PullRequestStanding, PullRequestState, is_marked,
+    marker, rewrite, standing,
 };
 use saihai_model::{FailureClass, IssueSource, Outcome};
 use serde_json::json;
 
+use super::Assignment;
 use super::Destination;
 use super::Summary;
 use super::deliverer::{Broken, Delivering, Forge, done, failed, told};
@@ -39,6 +40,9 @@ impl Delivering {
         // What was handed over before is told as it was then.
         let delivered = assignment.delivered.as_ref();
         let run = delivered.and_then(|delivered| delivered.run.as_deref()).unwrap_or(&deed.run);
+        if let Some(reason) = self.sent_elsewhere(&all, run) {
+            return Ok(Outcome::Waiting { reason });
+        }
         let body = published::request_body(assignment, &self.summary(run)?);
         let request = match standing(all, &assignment.base.branch)? {
             PullRequestStanding::Merged(request) if request.head_commit == text(deed, "commit")? => {
@@ -73,6 +77,20 @@ impl Delivering {
         Ok(done("created", [("url", json!(request.address)), ("number", json!(request.number))]))
     }
 
+    /// Why no pull request is opened: a person has given ours another base, and a second one would be merged behind their back.
+    fn sent_elsewhere(&self, all: &[PullRequest], run: &str) -> Option<String> {
+        let Assignment { issue, base, delivered, .. } = &self.assignment;
+        let is_ours = |one: &PullRequest| match delivered {
+            Some(_) => is_marked(&one.body, *issue),
+            None => one.body.contains(&marker(*issue, run)),
+        };
+        let is_open = |one: &&PullRequest| one.state == PullRequestState::Open && is_ours(one);
+        if all.iter().any(|one| is_open(&one) && one.base == base.branch) {
+            return None;
+        }
+        all.iter().find(is_open).and_then(|one| goes_elsewhere(one, &base.branch))
+    }
+
     /// A new pull request of the branch.
     fn proposal(&self, destination: &Destination, run: &str, body: &str) -> NewPullRequest {
         let assignment = &self.assignment;
@@ -92,7 +110,7 @@ impl Delivering {
         if request.state == PullRequestState::Merged {
             return Ok(done("merged", []));
         }
-        if let Some(reason) = in_the_way(&request) {
+        if let Some(reason) = in_the_way(&request, &self.assignment.base.branch) {
             return Ok(Outcome::Waiting { reason });
         }
         if request.head_commit != commit {
@@ -157,6 +175,9 @@ impl Delivering {
             request.map_err(Broken::unseen(deed, || format!("pull request #{number} was merged")))?;
         if request.state == PullRequestState::Merged {
             return Ok(merged(&request));
+        }
+        if let Some(reason) = goes_elsewhere(&request, &self.assignment.base.branch) {
+            return Ok(Outcome::Waiting { reason });
         }
         let (me, agreed_tree) = (Arc::clone(self), tree.to_owned());
         let moved = tokio::task::spawn_blocking(move || me.has_moved(&agreed_tree)).await;
@@ -258,7 +279,7 @@ fn is_passing(said: &str) -> bool {
 }
 
 /// What a person has to do before it can be merged.
-fn in_the_way(request: &PullRequest) -> Option<String> {
+fn in_the_way(request: &PullRequest, base: &str) -> Option<String> {
     let address = &request.address;
     if request.state == PullRequestState::Closed {
         return Some(format!("pull request {address} was closed by a person"));
@@ -266,7 +287,15 @@ fn in_the_way(request: &PullRequest) -> Option<String> {
     if request.draft {
         return Some(format!("pull request {address} is a draft"));
     }
-    None
+    goes_elsewhere(request, base)
+}
+
+/// What is said of a pull request of ours that a person has given another base.
+fn goes_elsewhere(request: &PullRequest, base: &str) -> Option<String> {
+    let PullRequest { address, base: other, .. } = request;
+    let back = format!("set its base back to `{base}`, or close it");
+    (other != base)
+        .then(|| format!("pull request {address} goes to `{other}` by now, not to `{base}`: {back}"))
 }
 
 /// What follows once nothing but the branch's own rules can be in the way. A token that may do anything would be allowed

@@ -32,8 +32,9 @@ pub enum Reached {
     Owner,
     /// This process: the run goes on when it is resumed.
     Journal,
-    /// Nobody yet: it lies in the inbox of an owner that lives and does not read it, a stopped process for example.
-    Left,
+    /// Nobody: an owner lives and does not read it, a stopped process for example. A cancellation lies in its inbox; an answer
+    /// counts only while whoever gives it waits, and was taken back.
+    Unread,
 }
 
 /// The longest text that goes with a yes or a no.
@@ -92,7 +93,7 @@ pub fn is_gate_closed(directory: &RunDirectory, clock: &Clock) -> Result<bool, E
 /// Answers the open gate.
 ///
 /// # Errors
-/// No gate is open, it takes another answer, or the run is damaged.
+/// No gate is open, it takes another answer, its owner does not take this one, or the run is damaged.
 pub async fn answer(
     directory: &RunDirectory,
     given: Given,
@@ -105,7 +106,17 @@ pub async fn answer(
     let text = text.map(|text| secrets.text(text));
     let answer = Answer { call: call.clone(), by: AnsweredBy::Person, label, text };
     let reached = tell(directory, &Wish::Answer(answer), clock).await?;
+    // Before an owner takes a letter away, what it says stands in the journal, or does not count.
+    if reached == Reached::Owner && is_open(directory, &call)? {
+        return Err(Error::NotTaken { run: directory.id().to_owned() });
+    }
     Ok((call, reached))
+}
+
+/// Whether a gate of a run is the one that is open.
+fn is_open(directory: &RunDirectory, call: &CallId) -> Result<bool, Error> {
+    let history = History::read(directory, Check::Length, &mut |_| Ok(()))?;
+    Ok(history.run.open_gate() == Some(call))
 }
 
 /// Cancels the run for good.
@@ -155,14 +166,18 @@ async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Rea
             Err(error) => return Err(error),
         }
         let letter = inbox.put(wish).map_err(Error::io("write", &directory.inbox()))?;
-        match tokio::time::timeout(PATIENCE, taken(directory, &letter)).await {
-            Ok(true) => return Ok(Reached::Owner),
-            Ok(false) => {}
-            Err(_) => return Ok(Reached::Left),
+        let waited = tokio::time::timeout(PATIENCE, taken(directory, &letter.path)).await;
+        match (&waited, wish) {
+            (Ok(true), _) => return Ok(Reached::Owner),
+            (Err(_), Wish::Cancel { .. }) => return Ok(Reached::Unread),
+            (Ok(false), _) | (Err(_), Wish::Answer(_)) => {}
         }
-        // The owner is gone. If the letter is too, it was read before that.
-        if !inbox.remove(&letter).map_err(Error::io("remove", &letter))? {
+        // The owner is gone, or as good as gone. If the letter is too, it was read before that.
+        if !inbox.remove(&letter.path).map_err(Error::io("remove", &letter.path))? {
             return Ok(Reached::Owner);
+        }
+        if waited.is_err() {
+            return Ok(Reached::Unread);
         }
     }
 }

@@ -33,12 +33,16 @@ async fn an_answer_left_for_an_owner_that_dies_is_recorded_in_its_place() {
 
 // T-31: an owner that was stopped is still the owner; whoever wants something of it does not wait for ever.
 #[tokio::test(start_paused = true)]
-async fn a_wish_for_an_owner_that_does_not_read_is_left_for_it() {
+async fn a_cancellation_is_left_for_an_owner_that_does_not_read_and_an_answer_taken_back() {
     let project = parked().await;
     let directory = project.last();
     let owner = directory.lock().unwrap();
     let clock = Clock::starting_at(BEGINNING);
-    assert_eq!(cancel(&directory, "me", clock).await.unwrap(), Reached::Left);
+    assert_eq!(cancel(&directory, "me", clock).await.unwrap(), Reached::Unread);
+    let clock = Clock::starting_at(BEGINNING);
+    let answered = answer(&directory, Given::Yes(None), clock).await.unwrap();
+    assert_eq!(answered.1, Reached::Unread);
+    assert_eq!(std::fs::read_dir(directory.inbox()).unwrap().count(), 1, "an answer is taken back");
     drop(owner);
     // The next who drives the run finds it.
     let going = Going { stay_at_gates: true, ..Going::default() };

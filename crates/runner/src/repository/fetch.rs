@@ -4,7 +4,6 @@ use super::base::above;
 use super::private::Private;
 use super::push::{Remote, Token};
 use super::{Base, Error, Item, Repository};
-use crate::git;
 
 impl Repository {
     /// Where a branch of a server is now; nowhere where it is not there. Nothing of it is taken.
@@ -60,14 +59,7 @@ impl Repository {
             }
             flags.extend(["--".to_owned(), url.to_owned(), reference]);
             let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-            remote.speak(&private, "fetch", &flags).map_err(|error| match error {
-                git::Error::Refused { said, .. } => Error::Unreachable { said },
-                other @ (git::Error::Missing(_)
-                | git::Error::Unreadable { .. }
-                | git::Error::Ambiguous { .. }
-                | git::Error::Bare(_)
-                | git::Error::Ended { .. }) => other.into(),
-            })?;
+            remote.fetch(&private, &flags)?;
         }
         self.insist_on_objects(branch, &commit)?;
         Ok(Base { branch: branch.to_owned(), commit })

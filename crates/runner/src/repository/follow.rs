@@ -28,12 +28,17 @@ impl Repository {
         let (branch, reference) = (item.branch(), item.reference());
         let private = Private::make(self, None)?;
         let unreachable = |said: String| Error::Unreachable { said };
-        let theirs = Remote { url, token }.tip(&private, &reference)?.map_err(unreachable)?;
-        let mine = self.tip(&reference)?;
-        if theirs.is_none() || theirs == mine {
+        let remote = Remote { url, token };
+        let theirs = remote.tip(&private, &reference)?.map_err(unreachable)?;
+        let (Some(theirs), mine) = (theirs, self.tip(&reference)?) else { return Ok(None) };
+        let theirs =
+            if mine.as_ref() == Some(&theirs) { theirs } else { self.fetch(url, &branch, token)?.commit };
+        self.deepen(remote, base, &branch, &theirs)?;
+        if mine.as_ref() == Some(&theirs) {
             return Ok(None);
         }
-        let theirs = self.fetch(url, &branch, token)?.commit;
+        // What has come by now may have more history behind it.
+        let private = Private::make(self, None)?;
         let Some(mine) = mine else {
             // What was merged from it is part of the base: there is nothing to go on with.
             if ours != Ours::ByTrailers && self.contains(&private, &base.commit, &theirs)? {
@@ -48,23 +53,33 @@ impl Repository {
         if self.contains(&private, &mine, &theirs)? {
             return Ok(None);
         }
-        // Files that somebody works on are not moved under their feet.
-        if self.contains(&private, &theirs, &mine)? && self.checked_out(&branch)?.is_none() {
-            self.move_ref(&reference, &theirs, Seen::At(&mine))?;
-            return Ok(None);
+        let (path, url) = (self.checked_out(&branch)?, url.to_owned());
+        if !self.contains(&private, &theirs, &mine)? {
+            return Ok(Some(Refusal::Parted { branch, url, path }));
         }
-        Ok(Some(Refusal::Ahead { branch }))
+        // Files that somebody works on are not moved under their feet.
+        if let Some(path) = path {
+            return Ok(Some(Refusal::Ahead { branch, url, path }));
+        }
+        self.move_ref(&reference, &theirs, Seen::At(&mine))?;
+        Ok(None)
     }
 
-    /// Takes away a branch of which everything is part of its base, so that it begins there anew. One that is checked out stays.
-    pub fn begin_anew(&self, item: &Item, base: &Base) -> Result<(), Error> {
-        let reference = item.reference();
-        let Some(tip) = self.tip(&reference)? else { return Ok(()) };
+    /// Whether a branch ends with a commit of ours that its base does not hold, here and on a server.
+    pub fn is_pushed_by_us(
+        &self,
+        item: &Item,
+        base: &Base,
+        url: &str,
+        token: Option<&Token>,
+    ) -> Result<bool, Error> {
+        let Some(tip) = self.tip(&item.reference())? else { return Ok(false) };
         let private = Private::make(self, None)?;
-        let is_merged = self.contains(&private, &base.commit, &tip)?;
-        if is_merged && self.checked_out(&item.branch())?.is_none() {
-            self.remove_ref(&reference, &tip)?;
+        let said = private.run("log", ["-1", "--format=%B", &tip])?;
+        let is_ours = item.made_for(&String::from_utf8_lossy(&said)) == item.source();
+        if !is_ours || self.contains(&private, &base.commit, &tip)? {
+            return Ok(false);
         }
-        Ok(())
+        Ok(self.tip_there(url, &item.branch(), token)? == Some(tip))
     }
 }

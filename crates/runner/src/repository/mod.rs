@@ -9,11 +9,13 @@
 //! The user's checkout, index and HEAD are never touched, nothing is forced, and nothing is removed before its
 //! content is reachable from a ref. Everything takes plain data, returns plain outcomes, and blocks.
 
+mod anew;
 mod base;
 mod beside;
 mod checkout;
 mod clean_up;
 mod copied;
+mod deepen;
 mod error;
 mod exclude;
 mod fetch;

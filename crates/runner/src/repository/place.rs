@@ -86,10 +86,45 @@ pub enum Refusal {
         branch: String,
     },
     /// The server has something that is not here.
-    #[error("branch `{branch}` has commits on the server that are not here; take them in first")]
+    #[error(
+        "branch `{branch}` has commits on the server that are not here; take them in first: \
+         `git -C {} pull --ff-only {url} {branch}`",
+        .path.display()
+    )]
     Ahead {
         /// The branch.
         branch: String,
+        /// The server.
+        url: String,
+        /// Where it is checked out.
+        path: PathBuf,
+    },
+    /// The server has something that is not here, and the other way round: it was rewritten there, or here.
+    #[error(
+        "branch `{branch}` has commits on the server that are not here, and others here; \
+         to go on with those of the server: {}; what is here stays in `git reflog {branch}`",
+        commands(.branch, .url, .path.as_deref())
+    )]
+    Parted {
+        /// The branch.
+        branch: String,
+        /// The server.
+        url: String,
+        /// Where it is checked out, if it is.
+        path: Option<PathBuf>,
+    },
+    /// What was merged from it is not in its base as it is: other commits were made of it there.
+    #[error(
+        "branch `{branch}` of the server holds commits that `{base}` does not, as after a squash, so that nothing new from `{base}` can be pushed to it; \
+         if they are merged, remove it there: `git push {url} --delete {branch}`"
+    )]
+    NotInBase {
+        /// The branch.
+        branch: String,
+        /// Its base.
+        base: String,
+        /// The server.
+        url: String,
     },
     /// Something is where the worktree would be.
     #[error("`{}` exists and is not a worktree of ours; move it away to make room", .path.display())]
@@ -118,6 +153,16 @@ pub enum Refusal {
         /// The place.
         path: PathBuf,
     },
+}
+
+/// What makes a branch the one of a server, without losing files that somebody has changed.
+fn commands(branch: &str, url: &str, path: Option<&Path>) -> String {
+    match path.map(Path::display) {
+        Some(path) => {
+            format!("`git -C {path} fetch {url} {branch} && git -C {path} reset --keep FETCH_HEAD`")
+        }
+        None => format!("`git fetch {url} +{branch}:{branch}`"),
+    }
 }
 
 impl Placed {

@@ -93,6 +93,15 @@ impl Repository {
         Ok(Rescued { reference: Some(reference), left })
     }
 
+    /// Makes a branch of an item reachable from a ref of its own, before it begins anew.
+    pub(super) fn rescue_tip(&self, item: &Item, tip: &str) -> Result<(), Error> {
+        let private = Private::make(self, None)?;
+        let (name, tree) = (item.name(), self.tree(&private, tip)?);
+        let said = format!("rescue of {name}\n\n{}\n", item.trailer());
+        let commit = self.keep(&private, &tree, &[tip.to_owned()], &said)?;
+        self.name_rescue(&name, &commit).map(drop)
+    }
+
     fn keep(
         &self,
         private: &Private<'_>,

@@ -26,7 +26,7 @@ pub struct TakingIn<'a> {
 
 impl Repository {
     /// Takes in what a server holds of a branch beyond what was pushed: a reviewer may have added to it. Why that cannot be done, if
-    /// so. What is not a continuation of ours is left to whoever pushes next.
+    /// so: what they have rewritten is not ours to throw away, on either side.
     pub fn take_in(&self, taking: TakingIn<'_>, lock: &ItemLock) -> Result<Option<Refusal>, Error> {
         let TakingIn { item, url, token, worktree, .. } = taking;
         let (branch, reference) = (item.branch(), item.reference());
@@ -38,19 +38,24 @@ impl Repository {
             return Ok(None);
         }
         let theirs = self.fetch(url, &branch, token)?.commit;
-        if !self.contains(&private, &theirs, &mine)? {
+        let url = url.to_owned();
+        if self.contains(&private, &mine, &theirs)? {
             return Ok(None);
+        }
+        if !self.contains(&private, &theirs, &mine)? {
+            let path = self.checked_out(&branch)?;
+            return Ok(Some(Refusal::Parted { branch, url, path }));
         }
         let index = match (self.checked_out(&branch)?, worktree) {
             (None, _) => None,
             (Some(path), Some(worktree)) if path == worktree.path() => {
                 match self.carried_over(taking, worktree, [&mine, &theirs])? {
                     Some(index) => Some((worktree, index)),
-                    None => return Ok(Some(Refusal::Ahead { branch })),
+                    None => return Ok(Some(Refusal::Ahead { branch, url, path })),
                 }
             }
             // Files that somebody works on are not moved under their feet.
-            (Some(_), _) => return Ok(Some(Refusal::Ahead { branch })),
+            (Some(path), _) => return Ok(Some(Refusal::Ahead { branch, url, path })),
         };
         lock.check()?;
         self.move_ref(&reference, &theirs, Seen::At(&mine))?;

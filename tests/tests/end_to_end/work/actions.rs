@@ -100,6 +100,22 @@ impl<'a> Machine<'a> {
     }
 }
 
+impl Machine<'_> {
+    /// The agent of this machine writes another file than those of others.
+    fn writes(self, file: &str) -> Self {
+        let script = std::fs::read_to_string(self.file("checkout/script.yaml")).expect("a script");
+        std::fs::write(self.file("checkout/script.yaml"), script.replace("fixed.txt", file))
+            .expect("another");
+        self
+    }
+}
+
+/// Somebody pushes to the base, as others do while a job runs.
+fn push_to_main(scene: &Scene) {
+    super::git(&scene.project, &["commit", "--quiet", "--allow-empty", "--message", "meanwhile"]);
+    super::git(&scene.project, &["push", "--quiet", "origin", "main"]);
+}
+
 /// A repository in which an agent answers, whatever it is asked, and writes commands for the runner.
 fn scene(change: impl FnOnce(&mut ForgeState)) -> Scene {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -202,4 +218,26 @@ fn who_wants_a_merge_with_the_token_of_a_job_is_told_why_there_are_no_checks() {
     let elsewhere = scene.work(&["--issues", "7", "--merge", "--definition", "default", "--retry"]).exits(6);
     assert!(elsewhere.stdout.contains("no check has appeared"), "{elsewhere}");
     assert!(!elsewhere.stdout.contains("token"), "{elsewhere}");
+}
+
+// I-34, I-39, I-72: the clone of a job begins later than the branch of the job before it.
+#[test]
+fn a_job_goes_on_with_the_branch_of_another_though_its_clone_is_shallow_and_the_base_has_moved() {
+    let line = "saihai work --event --definition default --auto";
+    let scene = scene(|_| {});
+    assert_eq!(Machine::new(&scene, "first").run(line).status.code(), Some(0));
+    let began = scene.remote(&["rev-parse", "main"]);
+    push_to_main(&scene);
+    let second = Machine::new(&scene, "second").writes("second.txt");
+    let output = second.run(&format!("{line} --retry"));
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}{told}");
+    assert_eq!(scene.remote(&["merge-base", "main", "feature/issue-7"]), began);
+    assert_eq!(scene.remote(&["rev-list", "--count", "main..feature/issue-7"]), "2");
+    // Also where nothing is asked of an agent any more.
+    push_to_main(&scene);
+    let output = Machine::new(&scene, "third").run(&format!("{line} --merge"));
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}{told}");
+    assert!(scene.server.state().pull_requests[&8].merged, "{said}{told}");
 }

@@ -1,7 +1,7 @@
 //! Work on issues that another clone has worked on before, as each job of a CI does: there is no journal of it here.
 
 use rustix::process::Signal;
-use saihai_connect::forge::testing::ForgeState;
+use saihai_connect::forge::testing::{ForgeState, Wrong};
 
 use saihai_tests::Journal;
 
@@ -142,15 +142,49 @@ fn an_open_pull_request_to_another_base_waits_for_a_person() {
     assert_eq!(bases, ["other", "main"]);
 }
 
+// I-72: what is pushed is finished, whoever did it; only the pull request is missing.
+#[test]
+fn a_branch_that_another_clone_pushed_is_handed_over_without_an_agent() {
+    let scene = scene();
+    scene.server.goes_wrong(
+        "POST",
+        "/repos/me/tool/pulls",
+        Wrong::Status(403, "GitHub Actions is not permitted to create pull requests".to_owned()),
+        1,
+    );
+    let refused = scene.work(&ONE).exits(4);
+    assert!(refused.stdout.contains("no agent is asked again"), "{refused}");
+    let pushed = scene.remote(&["rev-parse", "feature/issue-7"]);
+    forget(&scene);
+    // Others go on meanwhile.
+    git(&scene.project, &["commit", "--quiet", "--allow-empty", "--message", "meanwhile"]);
+    git(&scene.project, &["push", "--quiet", "origin", "main"]);
+    let outcome = scene.work(&ONE).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 pr-created"], "{outcome}");
+    assert_eq!(turns(&scene), 0, "nobody was asked");
+    assert_eq!(scene.remote(&["rev-parse", "feature/issue-7"]), pushed);
+    let state = scene.server.state();
+    let body = &state.pull_requests[&8].body;
+    assert!(body.contains("Closes #7") && body.contains("What the agent said is kept where"), "{body}");
+    assert_eq!(state.issues[&7].comments.len(), 1, "the issue is told of it");
+    // It stays so, here and in the next clone, until somebody wants more.
+    assert_eq!(outcomes(&scene.work(&ONE).exits(0)), ["#7 pr-created"]);
+    forget(&scene);
+    scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("second.txt")));
+    assert_eq!(outcomes(&scene.work(&[&ONE[..], &["--retry"]].concat()).exits(0)), ["#7 pr-created"]);
+    assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), pushed);
+    assert_eq!((turns(&scene), scene.server.state().pull_requests.len()), (1, 1));
+}
+
 // I-34: the trailers of its commits show whose a branch is.
 #[test]
-fn a_branch_that_another_clone_pushed_is_gone_on_with() {
+fn a_branch_that_another_clone_pushed_is_gone_on_with_where_a_person_says_so() {
     let scene = scene();
     scene.work(&[&ONE[..], &["--no-pr"]].concat()).exits(0);
     let first = scene.remote(&["rev-parse", "feature/issue-7"]);
     forget(&scene);
     scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("second.txt")));
-    let outcome = scene.work(&ONE).exits(0);
+    let outcome = scene.work(&[&ONE[..], &["--retry"]].concat()).exits(0);
     assert_eq!(outcomes(&outcome), ["#7 pr-created"]);
     assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), first, "nothing of it was lost");
     let files = scene.remote(&["ls-tree", "--name-only", "feature/issue-7"]);

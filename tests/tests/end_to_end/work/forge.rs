@@ -434,3 +434,21 @@ fn what_may_have_happened_is_looked_up_and_not_repeated_where_nobody_can_say() {
     assert!(outcome.stdout.contains("/pull/4"), "{outcome}");
     assert_eq!(two.server.state().pull_requests.len(), 2);
 }
+
+// I-16, I-22: another repository's text is no task of this one, whatever number it had here once.
+#[test]
+fn an_issue_that_was_transferred_is_refused_and_blocks_whoever_depends_on_it() {
+    let scene = Scene::new(&writes("f"), |state| {
+        let there = "/repositories/99/issues/51".to_owned();
+        let foreign = "{\"number\": 51, \"title\": \"Theirs\", \"state\": \"closed\", \
+                       \"repository_url\": \"https://api.github.com/repos/other/repo\"}";
+        state.outside.insert(there.clone(), serde_json::from_str(foreign).expect("an issue"));
+        state.redirects.insert("/repos/me/tool/issues/50".to_owned(), there);
+        state.issue(7, "Needs it", &["saihai"]).body = "Depends on #50".to_owned();
+    });
+    let refused = scene.work(&["--issues", "50"]).exits(2);
+    assert!(refused.stderr.contains("issue #50 was transferred to other/repo#51"), "{refused}");
+    let blocked = scene.work(&["--label", "saihai"]).exits(1);
+    assert_eq!(outcomes(&blocked), ["#7 blocked"], "{blocked}");
+    assert_eq!(scene.project.runs(), [""; 0]);
+}

@@ -105,3 +105,52 @@ fn what_a_reviewer_pushed_waits_for_whoever_works_in_the_worktree() {
     assert_eq!(outcomes(&scene.work(&MERGED).exits(0)), ["#7 merged"]);
     assert_merged(&scene, &tip);
 }
+
+// A person who sends it elsewhere has not asked for a second one.
+#[test]
+fn a_pull_request_that_a_person_gave_another_base_waits_and_no_other_is_opened() {
+    let scene = scene("");
+    scene.work(&ONE).exits(0);
+    scene.remote(&["branch", "other", "main"]);
+    let send = |base: &str| {
+        scene.server.change(|state| state.pull_requests.get_mut(&8).expect("it").base = base.to_owned());
+    };
+    send("other");
+    for _ in 0..2 {
+        let waits = scene.work(&MERGED).exits(6);
+        assert_eq!(outcomes(&waits), ["#7 waiting"], "{waits}");
+        let told = "pull request https://github.com/me/tool/pull/8 goes to `other` by now, not to `main`: \
+                    set its base back to `main`, or close it";
+        assert!(waits.stdout.contains(told), "{waits}");
+    }
+    let state = scene.server.state();
+    assert_eq!((state.pull_requests.len(), state.pull_requests[&8].merged), (1, false));
+    send("main");
+    assert_eq!(outcomes(&scene.work(&MERGED).exits(0)), ["#7 merged"]);
+    assert_eq!(turns(&scene), 1);
+}
+
+// What a reviewer has rewritten is thrown away on neither side, and the command that goes on with it is told.
+#[test]
+fn a_branch_that_a_reviewer_rebased_waits_until_it_is_taken_in_by_the_command_that_is_told() {
+    for keep in [&[][..], &["--keep"]] {
+        let scene = scene("");
+        scene.work(&[&ONE[..], keep].concat()).exits(0);
+        review(&scene);
+        let clone = scene.project.root().parent().expect("a parent").join("reviewer");
+        git_in(&clone, &["switch", "--quiet", "main"]);
+        git_in(&clone, &["commit", "--quiet", "--allow-empty", "--message", "meanwhile"]);
+        git_in(&clone, &["rebase", "--quiet", "main", "feature/issue-7"]);
+        git_in(&clone, &["push", "--quiet", "--force", "origin", "main", "feature/issue-7"]);
+        let tip = git_in(&clone, &["rev-parse", "HEAD"]);
+        let waits = scene.work(&MERGED).exits(6);
+        assert_eq!(outcomes(&waits), ["#7 waiting"], "{waits}");
+        let told = waits.stdout.split("to go on with those of the server: `").nth(1);
+        let command = told.and_then(|told| told.split('`').next()).unwrap_or_else(|| panic!("{waits}"));
+        let mut shell = std::process::Command::new("sh");
+        let done = shell.args(["-c", command]).current_dir(scene.project.root()).output().expect("a shell");
+        assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(outcomes(&scene.work(&MERGED).exits(0)), ["#7 merged"]);
+        assert_merged(&scene, &tip);
+    }
+}

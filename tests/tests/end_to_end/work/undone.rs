@@ -87,6 +87,76 @@ fn an_issue_that_was_opened_again_after_its_merge_is_worked_on_again_when_that_i
     assert_eq!(turns(&scene.project), 2);
 }
 
+/// Squashes the branch of the issue into `main`, as a person does it on the forge, and opens the issue again.
+fn squash_and_reopen(scene: &Scene) {
+    let (tree, main) =
+        (scene.remote(&["rev-parse", "feature/issue-7^{tree}"]), scene.remote(&["rev-parse", "main"]));
+    let who = ["-c", "user.name=Forge", "-c", "user.email=forge@example.com"];
+    let made = ["commit-tree", &tree, "-p", &main, "-m", "Login fails (#8)"];
+    let squashed = scene.remote(&[&who[..], &made[..]].concat());
+    let moved = ["update-ref", "refs/heads/main", &squashed];
+    scene.remote(&moved);
+    scene.server.change(|state| {
+        let request = state.pull_requests.get_mut(&8).expect("it");
+        (request.closed, request.merged) = (true, true);
+        state.issues.get_mut(&7).expect("it").reopened = true;
+    });
+}
+
+// I-72: `--retry` works on it again from the base as it is now, or says before anybody is paid why that cannot be.
+#[test]
+fn an_issue_whose_branch_was_squashed_begins_anew_once_the_branch_is_gone_from_the_server() {
+    for is_new_clone in [false, true] {
+        let scene = scene(&writes("first.txt"));
+        scene.work(&ONE).exits(0);
+        let old = scene.remote(&["rev-parse", "feature/issue-7"]);
+        squash_and_reopen(&scene);
+        if is_new_clone {
+            std::fs::remove_dir_all(scene.project.root().join(".saihai/runs")).expect("the runs");
+            git(&scene.project, &["branch", "--quiet", "-D", "feature/issue-7"]);
+        }
+        let before = turns(&scene.project);
+        says(&scene.project, &writes("second.txt"));
+        let retry = ["--label", "saihai", "--retry"];
+        let blocked = scene.work(&retry).exits(1);
+        assert_eq!(outcomes(&blocked), ["#7 blocked"], "{blocked}");
+        let remote = git(&scene.project, &["remote", "get-url", "origin"]);
+        let way_out = format!("remove it there: `git push {remote} --delete feature/issue-7`");
+        assert!(blocked.stdout.contains(&way_out), "{blocked}");
+        assert_eq!(turns(&scene.project), before, "nothing was paid");
+        git(&scene.project, &["push", "--quiet", &remote, "--delete", "feature/issue-7"]);
+        let again = scene.work(&retry).exits(0);
+        assert_eq!(outcomes(&again), ["#7 pr-created"], "{again}");
+        let main = scene.remote(&["rev-parse", "main"]);
+        assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), main, "from the base as it is now");
+        if !is_new_clone {
+            let kept = git(&scene.project, &["rev-parse", "refs/saihai/rescue/issue-7/1^1"]);
+            assert_eq!(kept, old, "what was there is kept");
+        }
+    }
+}
+
+// Our pull request says whose the branch is, though no journal does and its commits are part of the base.
+#[test]
+fn an_issue_that_was_merged_and_opened_again_is_worked_on_from_a_new_clone() {
+    let scene = scene(&writes("first.txt"));
+    scene.work(&["--label", "saihai", "--merge"]).exits(0);
+    scene.server.change(|state| {
+        let issue = state.issues.get_mut(&7).expect("it");
+        (issue.closed, issue.reopened) = (false, true);
+    });
+    std::fs::remove_dir_all(scene.project.root().join(".saihai/runs")).expect("the runs");
+    assert_eq!(scene.remote(&["branch", "--list", "feature/issue-7"]).trim(), "feature/issue-7");
+    for branch in branches(&scene.project).iter().filter(|branch| *branch != "main") {
+        git(&scene.project, &["branch", "--quiet", "-D", branch]);
+    }
+    says(&scene.project, &writes("second.txt"));
+    let before = scene.remote(&["rev-parse", "main"]);
+    let again = scene.work(&["--label", "saihai", "--retry"]).exits(0);
+    assert_eq!(outcomes(&again), ["#7 pr-created"], "{again}");
+    assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), before);
+}
+
 // An issue that only stays open, as where its pull request went to another branch, is not paid for again.
 #[test]
 fn an_issue_that_is_open_still_after_its_merge_is_not_worked_on_again() {

@@ -61,18 +61,29 @@ impl Job {
         if let Some(why) = self.lacking(&base)? {
             return Ok(Err(Over::told(WorkOutcome::Waiting, why)));
         }
-        if self.reworks {
-            let item = as_item(&self.issue, prefix);
-            ground.repository.begin_anew(&item, &base).map_err(not_begun)?;
-        }
         if let Some(refusal) = self.follow(&base, known)? {
             return Ok(Err(Over::told(WorkOutcome::Blocked, format!("not-ours: {refusal}"))));
+        }
+        if delivered.is_none() && self.is_left_to_hand_over(known, &base)? {
+            delivered = Some(Delivered { only_pushed: true, ..Delivered::default() });
         }
         // A branch that is there began where it began, whatever has been added to its base since.
         let branch = self.issue.number.branch(prefix);
         let base = ground.repository.forked(base, &branch).map_err(not_begun)?;
         let assignment = Assignment { delivered, ..self.assignment(title, base)? };
         self.start(assignment, lock, known, tell).await.map(Ok)
+    }
+
+    /// Whether another clone has finished and pushed the work, and nobody was told of it: no pull request could be opened then, or
+    /// none was wanted. Only what is finished is pushed, so that no agent is asked again (I-72).
+    fn is_left_to_hand_over(&self, known: bool, base: &Base) -> Result<bool, Error> {
+        let ground = &self.ground;
+        if ground.forge == ForgeKind::Local || known || self.retry || self.reworks || self.adopt {
+            return Ok(false);
+        }
+        let item = as_item(&self.issue, &self.ready.work.branch_prefix);
+        let (url, token) = (ground.url()?, ground.push_token());
+        ground.repository.is_pushed_by_us(&item, base, &url, token.as_ref()).map_err(not_begun)
     }
 
     /// What is in the way of handing the work over before anything is paid for it, where an earlier run has found that out.
@@ -100,17 +111,25 @@ impl Job {
         Ok(None)
     }
 
-    /// Takes in what the server holds of the branch; why it cannot be worked on, if so.
+    /// Takes in what the server holds of the branch, or begins anew where that is merged; why it cannot be worked on, if so.
     fn follow(&self, base: &Base, known: bool) -> Result<Option<Refusal>, Error> {
         let ground = &self.ground;
+        let item = as_item(&self.issue, &self.ready.work.branch_prefix);
         if ground.forge == ForgeKind::Local {
+            if self.reworks {
+                ground.repository.begin_anew(&item, base).map_err(not_begun)?;
+            }
             return Ok(None);
         }
-        let (item, token) = (as_item(&self.issue, &self.ready.work.branch_prefix), ground.push_token());
+        let token = ground.push_token();
         let ours = Ours::by(self.adopt, known);
         let url = ground.url()?;
         let following = Following { item: &item, base, url: &url, token: token.as_ref(), ours };
-        ground.repository.follow(following).map_err(not_begun)
+        let followed = match self.reworks {
+            true => ground.repository.set_aside(following),
+            false => ground.repository.follow(following),
+        };
+        followed.map_err(not_begun)
     }
 
     /// Where the branch begins: on the server as it is now, or here (I-13).

@@ -1,7 +1,8 @@
 //! The definitions that issues are worked on with.
 
+use saihai::delivery::Delivered;
 use saihai_config::check::{Money, most_calls, most_money};
-use saihai_config::delivery::{Delivery, Handing, Wishes, deliver, merge_later};
+use saihai_config::delivery::{Delivery, Handing, Wishes, deliver, hand_over_later, merge_later};
 use saihai_config::issues::{ChosenBy, ChosenDefinition, choose_definition};
 use saihai_config::{ForgeKind, Language, Source, ValidatedDefinition, WorkGate, WorkSettings};
 use saihai_model::{
@@ -125,9 +126,19 @@ impl Ready {
         ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
     }
 
-    /// What is left of the delivery of something that was handed over before.
-    pub(super) fn merging(&self, about: &str, ground: &Ground) -> Result<ValidatedDefinition, Error> {
-        let workflow = merge_later(self.workflow.clone(), &self.delivery(about, ground));
+    /// What is left of the delivery of something that was finished before.
+    pub(super) fn later(
+        &self,
+        about: &str,
+        ground: &Ground,
+        delivered: &Delivered,
+    ) -> Result<ValidatedDefinition, Error> {
+        let delivery = self.delivery(about, ground);
+        let workflow = if delivered.only_pushed {
+            hand_over_later(self.workflow.clone(), &delivery)
+        } else {
+            merge_later(self.workflow.clone(), &delivery)
+        };
         ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
     }
 

@@ -214,7 +214,9 @@ pub(crate) async fn access(
 /// What a forge would not give, as the person hears it.
 pub(crate) fn refused_by_forge(error: &ForgeError) -> Error {
     match error {
-        ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_) => Error::usage(error.to_string()),
+        ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_) | ForgeError::Transferred { .. } => {
+            Error::usage(visible_line(&error.to_string()).to_string())
+        }
         ForgeError::NoRights { .. }
         | ForgeError::RateLimited { .. }
         | ForgeError::Transient { .. }

@@ -212,7 +212,7 @@ impl Job {
         let at = short(&base.commit);
         let about = format!("{} {title}, from `{}` at {at}", self.issue.number, base.branch);
         let around = match delivered {
-            Some(_) => self.ready.merging(&about, ground)?,
+            Some(delivered) => self.ready.later(&about, ground, delivered)?,
             None => self.ready.around(&about, ground)?,
         };
         let own = around.limits.budget.and(&ground.left_for(&self.issue)?);

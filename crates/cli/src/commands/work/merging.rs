@@ -55,7 +55,7 @@ impl Job {
             worktree_root: then.worktree_root,
             copy_files: then.copy_files,
             language: then.language,
-            delivered: Some(Delivered { run }),
+            delivered: Some(Delivered { run, only_pushed: false }),
             ..now
         };
         self.start(assignment, lock, true, tell).await

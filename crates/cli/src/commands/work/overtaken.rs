@@ -49,7 +49,9 @@ pub(super) async fn closed(
                 let is_meant = labels.iter().all(|label| issue.labels.contains(label));
                 found.extend(Some(issue).filter(|issue| is_meant && issue.state == IssueState::Closed));
             }
-            Err(ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_)) => {}
+            Err(
+                ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_) | ForgeError::Transferred { .. },
+            ) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -284,8 +284,12 @@ impl Looking<'_> {
             Origin::Folder(all) => Ok(all.iter().find(|issue| issue.number == number).cloned()),
             Origin::Github(github, _) => match patiently(|| github.issue(number)).await {
                 Ok(issue) => Ok(Some(issue)),
-                // What cannot be found cannot be shown to be done, nor can a pull request.
-                Err(ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_)) => Ok(None),
+                // What cannot be found cannot be shown to be done, nor can a pull request or what is another repository's by now.
+                Err(
+                    ForgeError::NotFound { .. }
+                    | ForgeError::IsPullRequest(_)
+                    | ForgeError::Transferred { .. },
+                ) => Ok(None),
                 Err(error) => Err(error.into()),
             },
         }

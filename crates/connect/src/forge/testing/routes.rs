@@ -15,6 +15,12 @@ pub(super) fn answer(state: &mut ForgeState, request: &Request) -> Answer {
     if request.path == "/graphql" {
         return graphql(state, request);
     }
+    if let Some(to) = state.redirects.get(&request.path) {
+        return Answer::raw(301, "").with("location", to);
+    }
+    if let Some(seen) = state.outside.get(&request.path) {
+        return Answer::json(200, seen);
+    }
     let Some(below) = request.path.strip_prefix(REPOSITORY) else { return Answer::not_found() };
     let parts: Vec<String> = below.split('/').skip(1).map(decoded).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();

@@ -29,6 +29,10 @@ pub struct ForgeState {
     pub branches: BTreeMap<String, String>,
     /// How many comments there have been.
     pub comments: u64,
+    /// Where whoever looks at a path is sent on to.
+    pub redirects: BTreeMap<String, String>,
+    /// What is to be seen at paths outside of the repository.
+    pub outside: BTreeMap<String, Value>,
     /// A method that is forbidden here.
     pub forbidden_method: Option<String>,
     /// The repository itself, where branches are pushed to and merged in.
@@ -136,6 +140,8 @@ impl Default for ForgeState {
             boards: BTreeMap::new(),
             branches: BTreeMap::new(),
             comments: 0,
+            redirects: BTreeMap::new(),
+            outside: BTreeMap::new(),
             forbidden_method: None,
             pending: false,
             closes: false,

@@ -205,3 +205,44 @@ async fn what_is_not_there_is_told_by_its_name() {
     let missing = github.issue(number(404)).await;
     assert_eq!(missing, Err(ForgeError::NotFound { what: "issue #404".to_owned() }));
 }
+
+/// What is to be seen of an issue elsewhere.
+fn foreign(repository: &str, number: u64) -> serde_json::Value {
+    let repository = format!("https://api.github.com/repos/{repository}");
+    serde_json::json!({"number": number, "title": "Theirs", "state": "open", "repository_url": repository})
+}
+
+// I-16, I-22: the forge sends whoever asks for it on to another repository, and shows another issue's text there.
+#[tokio::test]
+async fn an_issue_that_was_transferred_is_not_read_as_another_one() {
+    for (to, told) in [(51, "other/repo#51"), (50, "other/repo#50")] {
+        let (_server, github) = forge(|state| {
+            let there = format!("/repositories/99/issues/{to}");
+            state.outside.insert(there.clone(), foreign("other/repo", to));
+            state.redirects.insert("/repos/me/tool/issues/50".to_owned(), there);
+        });
+        let refused = github.issue(number(50)).await.expect_err("a transferred issue");
+        assert_eq!(refused.to_string(), format!("issue #50 was transferred to {told}"));
+    }
+}
+
+#[tokio::test]
+async fn an_issue_of_a_repository_that_was_renamed_is_still_its_own() {
+    let (_server, github) = forge(|state| {
+        state.home = "https://github.com/me/Tool2".to_owned();
+        let there = "/repositories/99/issues/50".to_owned();
+        state.outside.insert(there.clone(), foreign("me/tool2", 50));
+        state.redirects.insert("/repos/me/tool/issues/50".to_owned(), there);
+    });
+    assert_eq!(github.issue(number(50)).await.expect("the issue").title, "Theirs");
+}
+
+#[tokio::test]
+async fn a_pull_request_of_another_number_is_not_the_one_that_was_asked_for() {
+    let (_server, github) = forge(|state| {
+        state.pull_request(8, "feature/issue-7", "c1");
+        state.redirects.insert("/repos/me/tool/pulls/50".to_owned(), "/repos/me/tool/pulls/8".to_owned());
+    });
+    let refused = github.pull_request(50).await.expect_err("another one");
+    assert_eq!(refused.to_string(), "pull request #50 was not found");
+}

@@ -161,9 +161,11 @@ async fn a_page_that_is_said_to_be_elsewhere_is_not_asked_for_there() {
 #[tokio::test]
 async fn a_look_follows_its_own_host_and_an_effect_follows_nobody() {
     let (server, github) = one_issue();
-    let moved = format!("{}{ISSUE}", server.url());
+    let moved = format!("{}/repositories/99/issues/8", server.url());
+    let there = serde_json::json!({"number": 8, "title": "It is here", "state": "open"});
+    server.change(|state| drop(state.outside.insert("/repositories/99/issues/8".to_owned(), there)));
     server.goes_wrong("GET", "/repos/me/tool/issues/8", Wrong::Redirect(301, moved.clone()), 1);
-    assert_eq!(github.issue(number(8)).await.map(|issue| issue.title), Ok("Login fails".to_owned()));
+    assert_eq!(github.issue(number(8)).await.map(|issue| issue.title), Ok("It is here".to_owned()));
     server.goes_wrong("POST", "/repos/me/tool/issues/7/comments", Wrong::Redirect(307, moved), 1);
     assert!(github.comment(number(7), "text").await.is_err());
     assert_eq!(server.writes().len(), 1);

@@ -3,6 +3,7 @@
 mod cleaning;
 mod copied;
 mod finalizing;
+mod following;
 mod hostile;
 mod in_the_way;
 mod locking;
