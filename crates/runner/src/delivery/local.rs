@@ -123,6 +123,14 @@ impl Delivering {
                     format!("{what}: put files in the place of {paths} in `{worktree}`, or remove them");
                 Ok(Outcome::Waiting { reason })
             }
+            Finalized::Untaken { paths } => {
+                let (paths, worktree) = (repository::named(&paths), self.assignment.worktree.display());
+                let what = "git takes nothing that cannot be read, has too long a path, or is called like its own files";
+                let reason = format!(
+                    "{what}: make {paths} in `{worktree}` readable, rename what is there, or remove it"
+                );
+                Ok(Outcome::Waiting { reason })
+            }
             Finalized::Failed { problem, rescued } => {
                 let kept = rescued.as_ref().and_then(repository::Rescued::hint);
                 let why = problem.to_string();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::private::Private;
 use super::snapshot::Rules;
+use super::untaken::shown;
 use super::{Base, Error, Item, ItemLock, Keep, Repository, Worktree, regular};
 
 /// What is taken away.
@@ -55,6 +56,16 @@ pub enum Kept {
         /// Where.
         path: PathBuf,
     },
+    /// Git would not take it.
+    #[error(
+        "{} in it is nothing that git takes (it cannot be read, its path is too long, or it is called like git's own files), and \
+         nothing else holds it",
+        shown(.path)
+    )]
+    Untaken {
+        /// Where.
+        path: PathBuf,
+    },
     /// A person said so: `git worktree lock`.
     #[error("it is locked; `git worktree unlock` lets it go")]
     Locked,
@@ -82,6 +93,9 @@ impl Repository {
         let rescued = self.rescue_unless(ignored, worktree, copied, Keep::WhatNothingHolds)?;
         if let Some(path) = rescued.left.into_iter().next() {
             return Ok(CleanedUp::Kept(Kept::EmbeddedRepository { path }));
+        }
+        if let Some(path) = rescued.untaken.into_iter().next() {
+            return Ok(CleanedUp::Kept(Kept::Untaken { path }));
         }
         lock.check()?;
         remove_files(worktree)?;

@@ -37,6 +37,11 @@ pub enum Finalized {
         /// Pipes, sockets, devices.
         paths: Vec<PathBuf>,
     },
+    /// Git would not take something, and what is delivered would lack it: a person says what is to become of it.
+    Untaken {
+        /// Where it is.
+        paths: Vec<PathBuf>,
+    },
     /// It cannot be delivered.
     Failed {
         /// Why.
@@ -89,6 +94,9 @@ impl Repository {
         }
         if !snapshot.special.is_empty() {
             return Ok(Finalized::Special { paths: snapshot.special });
+        }
+        if !snapshot.untaken.is_empty() {
+            return Ok(Finalized::Untaken { paths: snapshot.untaken });
         }
         let is_clean = snapshot.tree == self.tree(&private, &tip)?;
         if is_clean && tip == base.commit {

@@ -45,6 +45,7 @@ mod snapshot;
 mod standing;
 mod take_in;
 mod turnstile;
+mod untaken;
 mod withheld;
 mod worktree;
 
@@ -72,6 +73,7 @@ pub use rescue::{Keep, Rescued};
 pub use shared::{Change, Shared};
 pub use standing::Standing;
 pub use take_in::TakingIn;
+pub use untaken::named;
 pub use worktree::Worktree;
 
 use crate::git;

@@ -16,6 +16,8 @@ pub struct Rescued {
     pub reference: Option<String>,
     /// Other repositories among the files, and submodules that were filled: they are only on disk.
     pub left: Vec<PathBuf>,
+    /// What git would not take: it is only on disk too.
+    pub untaken: Vec<PathBuf>,
 }
 
 /// No worktree was ever rescued so often: whoever made a ref with a greater number was none of us.
@@ -60,7 +62,7 @@ impl Repository {
     ) -> Result<Rescued, Error> {
         // No agent has seen it, and what is missing in it was never there.
         if worktree.is_unfinished() {
-            return Ok(Rescued { reference: None, left: Vec::new() });
+            return Ok(Rescued { reference: None, left: Vec::new(), untaken: Vec::new() });
         }
         self.refuse_links(worktree.path())?;
         self.refuse_pipes(Some(worktree.path()))?;
@@ -68,12 +70,12 @@ impl Repository {
         let over = head.as_deref().unwrap_or(ignored.commit);
         let private = Private::make(self, None)?;
         let committed = private.line("rev-parse", [format!("{over}^{{tree}}")])?;
-        let (tree, left) = if worktree.path().is_dir() {
+        let (tree, left, untaken) = if worktree.path().is_dir() {
             let snapshot = self.snapshot(worktree, over, copied, Files::Hidden(ignored))?;
             let own = worktree.foreign_git().into_iter().collect();
-            (snapshot.tree, [own, snapshot.embedded, snapshot.filled].concat())
+            (snapshot.tree, [own, snapshot.embedded, snapshot.filled].concat(), snapshot.untaken)
         } else {
-            (committed.clone(), Vec::new())
+            (committed.clone(), Vec::new(), Vec::new())
         };
         let mut parents = vec![over.to_owned()];
         if let Some(staged) = self.staged(worktree)?.filter(|staged| *staged != tree && *staged != committed)
@@ -83,14 +85,14 @@ impl Repository {
         let lost = self.lost_commits(&private, worktree, over)?;
         let is_held = tree == committed && parents.len() == 1 && lost.is_empty();
         if is_held && keep == Keep::WhatNothingHolds {
-            return Ok(Rescued { reference: None, left });
+            return Ok(Rescued { reference: None, left, untaken });
         }
         parents.extend(lost.into_iter().filter(|commit| commit != over));
         let name = worktree.item.name();
         let said = format!("rescue of {name}\n\n{}\n", worktree.item.trailer());
         let commit = self.keep(&private, &tree, &parents, &said)?;
         let reference = self.name_rescue(&name, &commit)?;
-        Ok(Rescued { reference: Some(reference), left })
+        Ok(Rescued { reference: Some(reference), left, untaken })
     }
 
     /// Makes a branch of an item reachable from a ref of its own, before it begins anew.

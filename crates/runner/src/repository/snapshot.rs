@@ -23,6 +23,8 @@ pub(super) struct Snapshot<'a> {
     pub(super) filled: Vec<PathBuf>,
     /// Pipes, sockets and devices in the place of files: git holds none of these. The tree has the files still.
     pub(super) special: Vec<PathBuf>,
+    /// What git passed over without a word. Nothing of it is in the tree.
+    pub(super) untaken: Vec<PathBuf>,
 }
 
 /// Which files count.
@@ -82,13 +84,14 @@ impl Repository {
         // The index goes to the worktree, where it says so again the next time.
         let marked = lists::join(left_out.iter().map(Vec::as_slice));
         private.feed("update-index", ["--skip-worktree", "-z", "--stdin"], &marked)?;
+        let untaken = self.untaken(&private, worktree, &copied, files, &embedded)?;
         let tree = private.line("write-tree", [""; 0])?;
         let embedded = embedded.into_iter().map(|path| lists::path(path).to_owned()).collect();
         let special = special.into_iter().map(|path| lists::path(path).to_owned()).collect();
         let filled = gitlinks.iter().map(|path| lists::path(path).to_owned()).filter(|path| {
             std::fs::read_dir(worktree.path().join(path)).is_ok_and(|mut inner| inner.next().is_some())
         });
-        Ok(Snapshot { embedded, filled: filled.collect(), special, private, tree })
+        Ok(Snapshot { embedded, filled: filled.collect(), special, untaken, private, tree })
     }
 
     /// Files that are missing because a sparse checkout leaves them out, as the worktree's own index says: nobody has deleted them.
@@ -122,7 +125,7 @@ impl Repository {
     }
 
     /// Which paths the rules ignore, or are our own.
-    fn ignored_by(&self, rules: Rules<'_>, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
+    pub(super) fn ignored_by(&self, rules: Rules<'_>, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
         let scratch = Momentary::make(self, Kind::Git)?;
         let files = scratch.path().join("files");
         std::fs::create_dir(&files).map_err(Error::file("make", &files))?;
@@ -137,12 +140,19 @@ impl Repository {
         let is_rules = |path: &&[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");
         let files = lists::join(lists::split(&tracked).filter(is_rules));
         private.feed("checkout-index", ["-z", "--stdin"], &files)?;
+        private.ignored(paths)
+    }
+}
+
+impl Private<'_> {
+    /// Which paths the rules among its files ignore, and those that hold everywhere.
+    pub(super) fn ignored(&self, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
         // Of a whole repository it is asked by something in it: with its slash git would not know it. And a path that
         // begins with a dot is never taken for anything but a path.
         let inside = |path: &[u8]| if path.ends_with(b"/") { &b"x"[..] } else { b"" };
         let asked: Vec<Vec<u8>> = paths.iter().map(|path| [b"./", *path, inside(path)].concat()).collect();
         let input = lists::join(asked.iter().map(Vec::as_slice));
-        let mut git = private.command("check-ignore");
+        let mut git = self.command("check-ignore");
         // It refuses to take paths literally, as all others do.
         git.env_remove("GIT_LITERAL_PATHSPECS").args(["-z", "--no-index", "--stdin"]);
         let output = run(&mut git, "check-ignore", Some(&input), Seat::Apart)?;

@@ -105,6 +105,21 @@ fn a_pipe_in_the_place_of_a_file_waits_for_a_person_and_then_goes_on() {
     assert_eq!(git(&project, &["diff", "--name-status", "main", "feature/issue-7"]), "A\tf\nD\tkept.txt");
 }
 
+// Nothing that an agent wrote is silently left out of what is called done, nor goes with its worktree.
+#[test]
+fn what_git_passes_over_waits_for_a_person_and_then_goes_on() {
+    let project = with("echo x > f; mkdir -p s/.git .GIT; echo w > s/.git/w; echo v > .GIT/v");
+    let outcome = auto(&project, &[]).exits(6);
+    assert_eq!(outcomes(&outcome), ["#7 waiting"]);
+    let worktree = project.root().join(".worktrees/issue-7");
+    let said = format!("make `.GIT`, `s/.git` in `{}` readable, rename what is there", worktree.display());
+    assert!(outcome.stdout.contains(&said), "{outcome}");
+    std::fs::rename(worktree.join("s/.git"), worktree.join("s/kept")).expect("it can be renamed");
+    std::fs::remove_dir_all(worktree.join(".GIT")).expect("it can be removed");
+    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(git(&project, &["diff", "--name-status", "main", "feature/issue-7"]), "A\tf\nA\ts/kept/w");
+}
+
 const TWO: &str = "name: it\nmovements:\n  - {name: plan, edit: true, rules: [{condition: done, next: fix}]}\n  - {name: fix, edit: true, rules: [{condition: done, next: COMPLETE}]}\n";
 
 // I-72: where the worktree is removed in the middle, it is said, and the next call makes it again from the branch.

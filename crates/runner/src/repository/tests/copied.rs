@@ -98,7 +98,9 @@ fn what_git_ignores_in_the_users_checkout_is_not_delivered_under_another_name() 
         match work.finalize() {
             Finalized::Ready(ready) => format!("{:?}", ready.files),
             failed @ Finalized::Failed { .. } => problem_of(failed).0,
-            other @ (Finalized::NoChanges | Finalized::Special { .. }) => panic!("{other:?}"),
+            other @ (Finalized::NoChanges | Finalized::Special { .. } | Finalized::Untaken { .. }) => {
+                panic!("{other:?}")
+            }
         }
     };
     let write = |path: &'static str, text: &'static str| delivered(&move |work| _ = work.write(path, text));

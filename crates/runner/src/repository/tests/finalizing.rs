@@ -14,7 +14,10 @@ pub(super) fn problem(work: &Work) -> (String, Option<Rescued>) {
 pub(super) fn problem_of(finalized: Finalized) -> (String, Option<Rescued>) {
     match finalized {
         Finalized::Failed { problem, rescued } => (format!("{}: {problem}", problem.word()), rescued),
-        other @ (Finalized::Ready(_) | Finalized::NoChanges | Finalized::Special { .. }) => {
+        other @ (Finalized::Ready(_)
+        | Finalized::NoChanges
+        | Finalized::Special { .. }
+        | Finalized::Untaken { .. }) => {
             panic!("{other:?}")
         }
     }
@@ -478,4 +481,36 @@ fn a_pipe_in_the_place_of_a_file_waits_for_a_person() {
     work.write("b.txt", "again\n");
     assert_eq!(work.ready().files, [Path::new("a.txt"), Path::new("b.txt"), Path::new("c.txt")]);
     assert_eq!(work.git(&["ls-tree", "--name-only", "HEAD"]), "b.txt\nc.txt");
+}
+
+// Git only warns of these, if at all, and what is delivered would lack them.
+#[test]
+fn what_git_passes_over_waits_for_a_person_unless_it_is_ignored() {
+    let scene = Scene::new();
+    scene.made.write(".gitignore", "cache/\n").commit("rules");
+    let work = Work::on(scene);
+    work.write("b.txt", "b\n").write("s/.git/w", "w\n").write("s/.git/x", "x\n").write("s/y", "y\n");
+    work.write("t/.git", "w\n").write(".GIT/w", "w\n").write("git~1", "w\n");
+    // Nothing is in it, or its rules say that it may go.
+    fs::create_dir_all(work.worktree.path().join("u/.git")).unwrap();
+    work.write("cache/.git/w", "w\n").write("cache/GIT~1", "w\n");
+    let paths = [".GIT", "git~1", "s/.git", "t/.git"].map(PathBuf::from).to_vec();
+    assert_eq!(work.finalize(), Finalized::Untaken { paths });
+    assert_eq!(work.git(&["rev-parse", "HEAD"]), work.base.commit);
+    let path = |name: &str| work.worktree.path().join(name);
+    fs::rename(path(".GIT"), path("other")).unwrap();
+    fs::remove_file(path("git~1")).unwrap();
+    fs::remove_file(path("t/.git")).unwrap();
+    // A rule of the agent's holds it back from the branch, but not from whoever removes the worktree.
+    work.write(".gitignore", "cache/\ns/\n");
+    let files = [".gitignore", "b.txt", "other/w"].map(PathBuf::from);
+    assert_eq!(work.ready().files, files);
+    let cleaning = CleaningUp { worktree: &work.worktree, base: &work.base, copied: &[], merged_into: None };
+    let kept = Kept::Untaken { path: PathBuf::from("s/.git") };
+    assert_eq!(work.repository.clean_up(cleaning, &work.lock).unwrap(), CleanedUp::Kept(kept));
+    assert!(path("s/.git/w").exists());
+    fs::remove_dir_all(path("s/.git")).unwrap();
+    let cleaned = work.repository.clean_up(cleaning, &work.lock).unwrap();
+    assert!(matches!(cleaned, CleanedUp::Removed { rescued: Some(_), .. }), "{cleaned:?}");
+    assert_eq!(work.scene.git(&["show", "refs/saihai/rescue/issue-7/2:s/y"]), "y");
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
 
 use super::*;
 
@@ -12,7 +13,7 @@ struct Leftover {
     leave: fn(&Path, &str),
 }
 
-const LEFTOVERS: [Leftover; 22] = [
+const LEFTOVERS: [Leftover; 33] = [
     Leftover { name: "modified", leave: |at, text| write(&at.join("a.txt"), text) },
     Leftover { name: "untracked", leave: |at, text| write(&at.join("new/er"), text) },
     Leftover {
@@ -133,25 +134,69 @@ const LEFTOVERS: [Leftover; 22] = [
             write(&at.join("new"), text);
         },
     },
+    Leftover {
+        name: "mode",
+        leave: |at, text| {
+            write(&at.join("m"), text);
+            fs::set_permissions(at.join("m"), fs::Permissions::from_mode(0o755)).unwrap();
+        },
+    },
+    Leftover { name: "empty", leave: |at, text| write(&at.join(text), "") },
+    Leftover {
+        name: "deleted",
+        leave: |at, text| {
+            fs::remove_file(at.join("a.txt")).unwrap();
+            write(&at.join("b"), text);
+        },
+    },
+    Leftover {
+        name: "case-twin",
+        leave: |at, text| {
+            write(&at.join("twin"), "other");
+            write(&at.join("TWIN"), text);
+        },
+    },
+    Leftover {
+        name: "in-a-directory-that-nobody-may-read",
+        leave: |at, text| {
+            write(&at.join("s/w"), text);
+            fs::set_permissions(at.join("s"), fs::Permissions::from_mode(0o000)).unwrap();
+        },
+    },
+    Leftover {
+        name: "too-deep-for-a-path",
+        leave: |at, text| {
+            let line = "n=0; while [ $n -lt 400 ]; do mkdir directory-$n && cd -P directory-$n || exit 1; n=$((n+1)); done";
+            let line = format!("{line}; printf '%s' '{text}' > w");
+            assert!(Command::new("sh").args(["-c", &line]).current_dir(at).status().unwrap().success());
+        },
+    },
+    Leftover { name: "in-what-is-called-git", leave: |at, text| write(&at.join("s/.git/w"), text) },
+    Leftover { name: "called-git", leave: |at, text| write(&at.join("s/.git"), text) },
+    Leftover { name: "called-git-in-capitals", leave: |at, text| write(&at.join(".GIT/w"), text) },
+    Leftover { name: "called-git-by-its-short-name", leave: |at, text| write(&at.join("git~1"), text) },
+    Leftover {
+        name: "repository-without-its-head",
+        leave: |at, text| {
+            git(at, &["init", "--quiet", "inner"]);
+            // As plain text, so that it can be found.
+            write(&at.join("inner/.git/description"), text);
+            fs::remove_file(at.join("inner/.git/HEAD")).unwrap();
+        },
+    },
 ];
 
 /// All texts that are on disk in worktrees or in an object that a ref holds.
 fn found(scene: &Scene) -> BTreeSet<&'static str> {
-    let mut held = Vec::new();
-    let mut left = vec![scene.made.root().join(".worktrees")];
-    while let Some(directory) = left.pop() {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            match path.symlink_metadata().unwrap() {
-                found if found.is_dir() => left.push(path),
-                found if found.is_symlink() => {
-                    held.extend(fs::read_link(path).unwrap().as_os_str().as_bytes().iter().chain(b"\n"));
-                }
-                found if !found.is_file() => {}
-                _ => held.extend(fs::read(path).unwrap()),
-            }
-        }
-    }
+    let root = scene.made.root();
+    let said = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(root).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    // Both find their way where a path is too long for everybody else.
+    said("chmod", &["-R", "u+rwX", ".worktrees"]);
+    let mut held = said("tar", &["--create", "--file=-", ".worktrees"]);
     let objects = scene.git(&["rev-list", "--objects", "--no-object-names", "--all"]);
     let mut dump = Command::new("git");
     dump.args(["cat-file", "--batch"]).current_dir(scene.made.root());
@@ -166,10 +211,14 @@ fn text(name: &str) -> String {
 
 /// Leaves each thing in a worktree of its own, brings all worktrees to an end, and looks for what was left.
 fn check(end: impl Fn(&Repository, &Worktree, &Base)) {
+    check_some(&LEFTOVERS, end);
+}
+
+fn check_some(leftovers: &[Leftover], end: impl Fn(&Repository, &Worktree, &Base)) {
     let scene = Scene::new();
     let repository = scene.repository();
     let base = repository.base("main").unwrap();
-    for (number, leftover) in (1..).zip(&LEFTOVERS) {
+    for (number, leftover) in (1..).zip(leftovers) {
         let worktree = scene.place(number);
         (leftover.leave)(worktree.path(), &text(leftover.name));
         end(&repository, &worktree, &base);
@@ -179,8 +228,25 @@ fn check(end: impl Fn(&Repository, &Worktree, &Base)) {
         }
     }
     let found = found(&scene);
-    let lost: Vec<&str> = LEFTOVERS.iter().map(|one| one.name).filter(|name| !found.contains(name)).collect();
+    let lost: Vec<&str> = leftovers.iter().map(|one| one.name).filter(|name| !found.contains(name)).collect();
     assert_eq!(lost, [""; 0]);
+}
+
+/// Whether a test is run by somebody to whom the modes of files mean something. By root it is run again as nobody.
+fn is_nobody_special(test: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        return true;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let nobody = 65_534;
+    std::os::unix::fs::chown(home.path(), Some(nobody), Some(nobody)).unwrap();
+    let mut again = Command::new("/proc/self/exe");
+    again.args(["--exact", &format!("repository::tests::losing::{test}")]);
+    again.uid(nobody).gid(nobody).env("TMPDIR", home.path()).env("HOME", home.path()).current_dir("/");
+    let output = again.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    false
 }
 
 fn finalize(repository: &Repository, worktree: &Worktree, base: &Base) -> Finalized {
@@ -195,7 +261,7 @@ fn clean_up(repository: &Repository, worktree: &Worktree, base: &Base) -> Cleane
 }
 
 #[test]
-fn nothing_is_lost_when_a_completed_item_is_cleaned_up() {
+fn t50_nothing_is_lost_when_a_completed_item_is_cleaned_up() {
     check(|repository, worktree, base| {
         finalize(repository, worktree, base);
         clean_up(repository, worktree, base);
@@ -203,17 +269,32 @@ fn nothing_is_lost_when_a_completed_item_is_cleaned_up() {
 }
 
 #[test]
-fn nothing_is_lost_when_a_failed_item_is_cleaned_up() {
+fn t50_nothing_is_lost_when_a_failed_item_is_cleaned_up() {
     check(|repository, worktree, base| {
         clean_up(repository, worktree, base);
     });
 }
 
 #[test]
-fn nothing_is_lost_when_files_are_gone_after_a_rescue_and_the_worktree_is_made_again() {
+fn t50_nothing_is_lost_of_what_the_user_may_not_read() {
+    if !is_nobody_special("t50_nothing_is_lost_of_what_the_user_may_not_read") {
+        return;
+    }
+    let unreadable =
+        LEFTOVERS.iter().position(|one| one.name == "in-a-directory-that-nobody-may-read").unwrap();
+    check_some(&LEFTOVERS[unreadable..=unreadable], |repository, worktree, base| {
+        let paths = vec![PathBuf::from("s")];
+        assert_eq!(finalize(repository, worktree, base), Finalized::Untaken { paths });
+        let kept = CleanedUp::Kept(Kept::Untaken { path: PathBuf::from("s") });
+        assert_eq!(clean_up(repository, worktree, base), kept);
+    });
+}
+
+#[test]
+fn t50_nothing_is_lost_when_files_are_gone_after_a_rescue_and_the_worktree_is_made_again() {
     check(|repository, worktree, base| {
         let rescued = repository.rescue(worktree, &base.commit, &[], Keep::WhatNothingHolds).unwrap();
-        if rescued.left.is_empty() {
+        if rescued.left.is_empty() && rescued.untaken.is_empty() {
             fs::remove_dir_all(worktree.path()).unwrap();
             let placed = repository.place(Placing {
                 item: worktree.item(),

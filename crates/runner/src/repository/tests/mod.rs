@@ -167,7 +167,10 @@ impl Work {
     fn ready(&self) -> Ready {
         match self.finalize() {
             Finalized::Ready(ready) => ready,
-            other @ (Finalized::NoChanges | Finalized::Special { .. } | Finalized::Failed { .. }) => {
+            other @ (Finalized::NoChanges
+            | Finalized::Special { .. }
+            | Finalized::Untaken { .. }
+            | Finalized::Failed { .. }) => {
                 panic!("{other:?}")
             }
         }
