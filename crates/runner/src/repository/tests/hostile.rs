@@ -558,8 +558,13 @@ fn a_link_in_the_place_of_worktrees_is_not_followed() {
         assert_eq!(found.unwrap_err().to_string(), format!("`{}` is a symbolic link", path.display()));
         let finalized = work.try_finalize(&[]).unwrap_err();
         assert_eq!(finalized.to_string(), format!("`{}` is a symbolic link", path.display()));
-        let cleaning =
-            CleaningUp { worktree: &work.worktree, base: &work.base, copied: &[], merged_into: None };
+        let cleaning = CleaningUp {
+            worktree: &work.worktree,
+            base: &work.base,
+            copied: &[],
+            merged_into: &[],
+            own_rules: None,
+        };
         assert!(work.repository.clean_up(cleaning, &work.lock).is_err());
         assert!(outside.exists());
     }
