@@ -49,19 +49,20 @@ fn nothing_is_run_that_nobody_named() {
 fn a_file_in_the_place_of_the_directory_of_worktrees_is_refused() {
     let project = repository(&writes("f"));
     project.write(".saihai/issues/7.md", "# Login fails\n");
-    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nworktree_root = \"kept.txt\"\n");
+    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nworktree_root = \"notes/mine\"\n");
     commit(&project);
+    project.write("notes", "read\n");
     for flags in [&[][..], &["--list"]] {
         let outcome = auto(&project, flags).exits(2);
         let why = format!(
             "error: worktrees cannot be made in `{}`, which is not a directory",
-            project.root().join("kept.txt").display()
+            project.root().join("notes").display()
         );
         assert!(outcome.stderr.contains(&why), "{outcome}");
         assert!(outcome.stderr.contains("help: write another `worktree_root` into `[work]`"), "{outcome}");
     }
     untouched(&project);
-    assert_eq!(project.read("kept.txt"), "kept\n");
+    assert_eq!(project.read("notes"), "read\n");
 }
 
 // A branch of somebody else's is in the way until they say that it is not, in one word.
