@@ -7,6 +7,7 @@ use crate::terminal::Streams;
 
 mod answer;
 mod cancel;
+mod changed;
 mod check;
 mod completions;
 mod config;

@@ -15,10 +15,10 @@ use saihai_connect::Connections;
 use saihai_model::{Action, Issue, IssueNumber, Script, Workflow, slug};
 
 use super::flags::RunFlags;
-use super::own_tree;
 use super::review::Review;
 use super::standing;
 use super::work::one;
+use super::{changed, own_tree};
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
 use crate::forge_place::with_forge;
@@ -130,7 +130,10 @@ impl Run {
                     }
                     say_place(placement.as_ref(), &project, driver.directory(), streams);
                     announce(&workflow, streams);
-                    drive(outside::reaching(driver, outside), &workflow, showing, streams).await
+                    let directory = driver.directory().clone();
+                    let driven = drive(outside::reaching(driver, outside), &workflow, showing, streams).await;
+                    changed::say(&directory, &project, streams);
+                    driven
                 }
             }
         })

@@ -47,6 +47,14 @@ impl Around<'_> {
         self.put(stage::CHANGED.into(), "changed-configuration", question, GateMode::Insists, next)
     }
 
+    /// The same where there is nothing to hand over: what the agent changed stays, and later runs would go by it.
+    pub(super) fn changed_alone(&mut self, next: Target) -> Target {
+        let asks = "The agent left no work beside it. Put it back, or leave it as it is now. Go on?";
+        let question = question(&self.delivery.about, Some("changed"), asks);
+        let title = "changed-configuration-alone";
+        self.put(stage::CHANGED_ALONE.into(), title, question, GateMode::Insists, next)
+    }
+
     fn put(&mut self, id: StageId, title: &str, question: Prompt, mode: GateMode, next: Target) -> Target {
         let asked = Gate { question, wants: Wants::YesNo, mode, timeout: self.delivery.gate_timeout };
         let rules = vec![Rule { when: Holds::Is("yes".into()), then: next }];

@@ -67,6 +67,8 @@ pub mod stage {
     pub const FINALIZE: &str = "deliver/finalize";
     /// Asks a person whether work goes on whose agent changed what git starts.
     pub const CHANGED: &str = "deliver/changed-configuration";
+    /// The same, where the agent left no work.
+    pub const CHANGED_ALONE: &str = "deliver/changed-configuration-alone";
     /// Pushes the branch.
     pub const PUSH: &str = "deliver/push";
     /// Opens the pull request.
@@ -193,7 +195,13 @@ impl Around<'_> {
         let before = self.gate(WorkGate::BeforePr, first);
         let next = self.gate(WorkGate::PostCompletion, before);
         let changed = self.changed(next.clone());
-        let mut labels = vec![("committed", next), ("changed", changed), ("no-changes", to(stage::CLEAN_UP))];
+        let alone = self.changed_alone(to(stage::CLEAN_UP));
+        let mut labels = vec![
+            ("committed", next),
+            ("changed", changed),
+            ("changed-alone", alone),
+            ("no-changes", to(stage::CLEAN_UP)),
+        ];
         labels.extend(PROBLEMS.map(|problem| (problem, failed(problem))));
         let told: &[_] = if self.placed { &[(stage::WORKTREE, "shared")] } else { &[] };
         let deed = Deed::new(Action::Finalize, Once::SetToValue, told);

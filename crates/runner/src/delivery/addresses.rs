@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use saihai_config::delivery::stage;
-use saihai_model::{Decision, Entry, Fact, Json, Moment, Outcome};
+use saihai_model::{Decision, Entry, Fact, Json, Moment, Outcome, StageId};
 use serde::Serialize;
 
 use crate::{Error, RunDirectory, Runs};
@@ -121,10 +121,10 @@ impl Witness {
                     agreed: false,
                 });
             }
-            Entry::Decision(Decision::Entered { stage, .. }) if stage.as_str() == stage::CHANGED => {
+            Entry::Decision(Decision::Entered { stage, .. }) if is_gate(stage) => {
                 found.iter_mut().for_each(|witness| witness.answer = Some(Set::Asked));
             }
-            Entry::Fact(Fact::Answered(answer)) if answer.call.stage.as_str() == stage::CHANGED => {
+            Entry::Fact(Fact::Answered(answer)) if is_gate(&answer.call.stage) => {
                 let agreed = answer.label.as_str() == "yes";
                 let declined = Some(Set::Declined);
                 found.iter_mut().for_each(|witness| (witness.answer, witness.agreed) = (declined, agreed));
@@ -147,6 +147,11 @@ impl Witness {
     fn doubt(&self, set: Set) -> Doubt {
         Doubt { run: self.run.clone(), was: self.own.clone(), set }
     }
+}
+
+/// Whether a person is asked there about what an agent changed.
+fn is_gate(stage: &StageId) -> bool {
+    [stage::CHANGED, stage::CHANGED_ALONE].contains(&stage.as_str())
 }
 
 /// What is to be doubted of an address that nobody vouches for.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Assignment;
 use super::addresses::{MOVED, Moved, REMOTES};
 use super::deliverer::{Broken, Delivering, done, failed, told};
+use super::meanwhile::Meanwhile;
 use crate::Deed;
 use crate::repository::{
     self, CleanedUp, CleaningUp, Finalized, Finalizing, Keep, Merged, Merging, Ours, Placed, Placing, Pushed,
@@ -110,11 +111,7 @@ impl Delivering {
         };
         match finalized {
             Finalized::Ready(ready) => self.ready(deed, &ready),
-            Finalized::NoChanges => {
-                let own = self.means.repository.frozen().addresses();
-                let moved = Moved::between(&own, &self.means.repository.addresses_now()?).known_to(&own);
-                Ok(done("no-changes", [(REMOTES, json!(own)), (MOVED, json!(moved))]))
-            }
+            Finalized::NoChanges => self.nothing(deed),
             Finalized::Special { paths } => {
                 let paths: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
                 let (paths, worktree) = (paths.join(", "), self.assignment.worktree.display());
@@ -133,8 +130,9 @@ impl Delivering {
             }
             Finalized::Failed { problem, rescued } => {
                 let kept = rescued.as_ref().and_then(repository::Rescued::hint);
-                let why = problem.to_string();
-                Ok(done(problem.word(), [("why", json!(why)), ("rescued", json!(kept))]))
+                let (why, changed) = (problem.to_string(), self.meanwhile(deed)?.words());
+                let said = [("why", json!(why)), ("rescued", json!(kept)), ("changed", json!(changed))];
+                Ok(done(problem.word(), said))
             }
         }
     }
@@ -153,26 +151,43 @@ impl Delivering {
         Ok(self.means.repository.finalize(finalizing, &self.means.lock)?)
     }
 
-    /// What can be handed over, and whether the agent changed what git may start meanwhile (I-38).
-    fn ready(&self, deed: &Deed, ready: &Ready) -> Result<Outcome, Broken> {
+    /// What changed since the worktree was made (I-38).
+    fn meanwhile(&self, deed: &Deed) -> Result<Meanwhile, Broken> {
+        let (repository, base) = (&self.means.repository, &self.assignment.base);
         let before = told(deed, stage::WORKTREE, "shared");
         let before: Option<Shared> = before.and_then(|shared| serde_json::from_value(shared.clone()).ok());
-        let now = self.means.repository.shared()?;
-        let changes = before.map(|before| before.changes(&now)).unwrap_or_default();
-        let own = self.means.repository.frozen().addresses();
-        let moved = Moved::between(&own, &self.means.repository.addresses_now()?);
-        let starts = changes.iter().any(|change| change.executes);
-        // What was new before this run began is another run's, or the person's.
-        let moved = if starts { moved } else { moved.known_to(&own) };
-        let label = if starts { "changed" } else { "committed" };
-        let mut names: Vec<String> = changes.iter().map(|change| format!("- `{}`", change.name)).collect();
-        names.extend(moved.words(&own).iter().map(|words| format!("- {words}")));
-        let changed = if names.is_empty() {
-            String::new()
-        } else {
-            let what = "Changed during the run, in what all worktrees of the repository share:";
-            format!("{what}\n{}", names.join("\n"))
+        let is_placed = before.is_some();
+        let changes = match before {
+            Some(before) => before.changes(&repository.shared()?),
+            None => Vec::new(),
         };
+        let own = repository.frozen().addresses();
+        let moved = Moved::between(&own, &repository.addresses_now()?);
+        // On a server the base is what the server says.
+        let is_merged_here = is_placed && self.assignment.forge.is_none();
+        let base = (is_merged_here && repository.has_base_moved(base)?)
+            .then(|| format!("refs/heads/{}", base.branch));
+        Ok(Meanwhile::new(changes, base, own, moved))
+    }
+
+    /// Nothing is handed over; what the agent changed beside it stays, and a person hears of it.
+    fn nothing(&self, deed: &Deed) -> Result<Outcome, Broken> {
+        let meanwhile = self.meanwhile(deed)?;
+        let label = if meanwhile.starts() { "changed-alone" } else { "no-changes" };
+        let said = [
+            ("changed", json!(meanwhile.words())),
+            (REMOTES, json!(meanwhile.own)),
+            (MOVED, json!(meanwhile.moved)),
+        ];
+        Ok(done(label, said))
+    }
+
+    /// What can be handed over, and whether the agent changed what git may start meanwhile (I-38).
+    fn ready(&self, deed: &Deed, ready: &Ready) -> Result<Outcome, Broken> {
+        let meanwhile = self.meanwhile(deed)?;
+        let label = if meanwhile.starts() { "changed" } else { "committed" };
+        let changed = meanwhile.words();
+        let Meanwhile { own, moved, .. } = meanwhile;
         let files: Vec<String> = ready.files.iter().map(|file| file.display().to_string()).collect();
         let shown = shown(&ready.commit, &files, deed.spent, &changed);
         Ok(done(

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use super::private::Private;
-use super::{Error, Repository, regular};
+use super::{Base, Error, Repository, regular};
 
 impl Repository {
     /// The branch beside a base.
@@ -33,6 +33,12 @@ impl Repository {
             return Ok(());
         }
         Err(Error::Strange { branch: base.to_owned(), beside: Self::beside(base) })
+    }
+
+    /// Whether somebody else than we has put commits on a base since work began there, or removed it.
+    pub fn has_base_moved(&self, base: &Base) -> Result<bool, Error> {
+        let Some(tip) = self.tip(&format!("refs/heads/{}", base.branch))? else { return Ok(true) };
+        Ok(!self.is_landed(&tip)? && !self.contains(&Private::make(self, None)?, &base.commit, &tip)?)
     }
 
     /// Branches beside a base that are elsewhere than we left them, and where.

@@ -67,6 +67,64 @@ fn a_repository_among_the_files_is_found_though_it_is_called_a_submodule() {
     }
 }
 
+const HOOK: &str = "h=$(git rev-parse --git-common-dir)/hooks; mkdir -p $h; echo echo > $h/post-checkout; chmod +x $h/post-checkout";
+
+// I-38: what is left for all worktrees is there also where no work was left beside it.
+#[test]
+fn a_hook_that_an_agent_left_instead_of_work_waits_for_a_person() {
+    let project = repository(&agent(HOOK));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(6);
+    assert_eq!(outcomes(&outcome), ["#7 waiting"], "{outcome}");
+    assert!(outcome.stdout.contains("an answer at `changed-configuration-alone`"), "{outcome}");
+    assert!(outcome.stdout.contains("- `hooks/post-checkout`"), "{outcome}");
+    project.saihai(["answer", "last", "yes"]).run().exits(0);
+    let outcome = auto(&project, &[]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#7 no-changes"], "{outcome}");
+    let told = "changed during the run, for all worktrees: `hooks/post-checkout`";
+    assert!(outcome.stdout.contains(told), "{outcome}");
+}
+
+#[test]
+fn what_an_agent_left_for_all_worktrees_is_told_where_its_run_failed_or_delivers_nothing() {
+    let project = repository(&agent(&format!("{HOOK}; git init --quiet inner; echo x > inner/f")));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 failed"], "{outcome}");
+    let told = "changed during the run, for all worktrees: `hooks/post-checkout`";
+    assert!(outcome.stdout.contains(told), "{outcome}");
+    // One that never comes to its commit.
+    let stuck = agent(HOOK).replace("STEP:0", "STEP:1");
+    let project = repository(&stuck);
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let outcome = auto(&project, &[]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 failed"], "{outcome}");
+    let told =
+        "changed since the run began, for all worktrees: `hooks/post-checkout`; your git may start a program";
+    assert!(outcome.stdout.contains(told), "{outcome}");
+    let placed = repository(&agent(HOOK));
+    placed.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&placed);
+    let outcome =
+        placed.saihai(["run", "it", "--issue", "7", "--auto", "--script", "script.yaml"]).run().exits(0);
+    assert!(outcome.stderr.contains(told), "{outcome}");
+}
+
+// I-40: who put commits on the base meanwhile, an agent or a person, cannot be told; that somebody did can.
+#[test]
+fn a_base_that_moved_during_the_run_is_told() {
+    let moves =
+        "echo x > f; git add f; git commit --quiet -m x; git update-ref refs/heads/main HEAD; echo y > g";
+    let project = repository(&agent(moves));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    let outcome = auto(&project, &["--merge"]).exits(0);
+    assert!(outcome.stdout.contains("for all worktrees: `refs/heads/main`"), "{outcome}");
+}
+
 // I-46, I-71: nobody waits for the other end of a pipe in the place of a file of ours, and nothing is paid for twice.
 #[test]
 fn a_pipe_in_the_place_of_a_lock_or_a_journal_is_refused() {

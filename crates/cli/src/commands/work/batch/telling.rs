@@ -2,7 +2,7 @@
 
 use saihai::delivery::Assignment;
 use saihai::repository::Repository;
-use saihai::{Clock, Given, open_gate};
+use saihai::{Clock, Given, State, open_gate};
 use saihai_config::delivery::stage;
 use saihai_engine::work::Standing;
 use saihai_model::{
@@ -11,6 +11,7 @@ use saihai_model::{
 };
 
 use super::Batch;
+use crate::commands::changed;
 use crate::commands::work::answer::Question;
 use crate::commands::work::item::Told;
 use crate::commands::work::over::Over;
@@ -183,6 +184,7 @@ impl Batch<'_> {
     pub(super) fn collect(&mut self, number: IssueNumber, title: &str, over: &Over) {
         let mut result = ItemResult::new(number, title, over, self.spent_whole(number, over));
         result.hints.splice(0..0, self.to_take_in(over));
+        result.hints.extend(self.untold(over));
         self.standings.insert(number, Standing::Ended(over.came.outcome));
         self.board.state(number, result.outcome);
         // Another run that ends alike is news; so is one that was gone on with.
@@ -211,6 +213,12 @@ impl Batch<'_> {
             // Where nobody reads it any more the files still have it.
             result::write_item(&result, &mut self.streams.out).unwrap_or(());
         }
+    }
+
+    /// What an agent changed for all worktrees, where its run ended without having come to a commit.
+    fn untold(&self, over: &Over) -> Option<String> {
+        let past = over.past.as_ref().filter(|past| matches!(past.state, State::Ended { .. }))?;
+        changed::words(&past.directory, &self.ground.repository).unwrap_or_else(Some)
     }
 
     /// What an issue may cost with all its runs, where it met a limit and they have cost that.
