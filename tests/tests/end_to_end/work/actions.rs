@@ -168,7 +168,8 @@ fn the_job_of_the_manual_turns_a_labelled_issue_into_a_pull_request_once() {
     assert_eq!(item["title"], format!("{HOSTILE} fails"), "whoever reads JSON reads what was written");
     let batch = format!("checkout/.saihai/batches/{}/result.md", batch["batch"].as_str().expect("its name"));
     let summary = std::fs::read_to_string(first.file("summary.md")).expect("a summary");
-    assert_eq!(summary, std::fs::read_to_string(first.file(&batch)).expect("the results"));
+    let results = std::fs::read_to_string(first.file(&batch)).expect("the results");
+    assert_eq!(summary, format!("{results}\n"), "a table ends at an empty line");
     assert!(!first.file("output").exists() && !first.file("env").exists());
     let author = scene.remote(&["log", "-1", "--format=%an <%ae>", "feature/issue-7"]);
     assert_eq!(author, "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>");
