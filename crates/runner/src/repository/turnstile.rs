@@ -56,7 +56,7 @@ impl Turnstile {
                 std::thread::sleep(Duration::from_secs(1));
                 turn(&path)
             }
-            turn => Ok(turn),
+            turn @ (Turn::Ours(_) | Turn::Theirs { .. }) => Ok(turn),
         }
     }
 }
