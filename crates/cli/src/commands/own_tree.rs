@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use saihai::delivery::{OwnTree, Placement, Planter};
-use saihai::repository::{self, Repository};
+use saihai::repository::{self, Item, Repository};
 use saihai::{Environment, Outside, RunDirectory};
 use saihai_config::Settings;
 
 use super::work::ground::{insist_on_copies, refused_by_git};
+use super::work::one::insist_on_here;
 use crate::error::Error;
 use crate::ours;
 use crate::project::Project;
@@ -39,9 +40,12 @@ pub(crate) fn planter(
 pub(crate) fn restored(
     run: &RunDirectory,
     project: &Project,
+    settings: &Settings,
     beyond: Option<Arc<dyn Outside>>,
 ) -> Result<Option<Arc<dyn Outside>>, Error> {
     let Some(Placement::Own { own_tree }) = Placement::of(&*run.start()?) else { return Ok(beyond) };
+    let item = Item::Run { id: run.id().to_owned() };
+    insist_on_here(&open(project)?, &item, [&own_tree.worktree_root, &settings.work.worktree_root])?;
     let planter = planter(own_tree, project, beyond)?;
     if planter.has_planted(run.id()).map_err(refused_by_git)? {
         planter.restore(run.id()).map_err(Error::usage)?;

@@ -91,7 +91,7 @@ impl Resume {
                             _of_the_branch = standing::taken_again(&directory, &workflow, &settings)?;
                             let beyond =
                                 outside::reach(&workflow, &project, &settings, &with, streams).await?;
-                            own_tree::restored(&directory, &project, beyond)?
+                            own_tree::restored(&directory, &project, &settings, beyond)?
                         }
                     }
                 }

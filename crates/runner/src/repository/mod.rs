@@ -30,6 +30,7 @@ mod landed;
 mod lists;
 mod merge;
 mod momentary;
+mod moved;
 mod pipes;
 mod place;
 mod private;

@@ -1,10 +1,11 @@
 //! Directories that exist for a moment, and what is left of them where their owner was killed.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::registered::Registered;
 use super::{Error, Item, Repository, Worktree, regular};
@@ -27,6 +28,10 @@ pub(super) enum Kind {
 
 /// Names the repository that a directory was made for, and is locked by whoever made it.
 const OWNER: &str = "saihai-owner";
+/// So long nobody takes to sign a directory, or to remove the last of it.
+const AN_HOUR: Duration = Duration::from_secs(3_600);
+/// So many letters of chance a name ends with.
+const CHANCE: usize = 6;
 
 impl Kind {
     const ALL: [Self; 2] = [Self::Git, Self::Merge];
@@ -63,6 +68,29 @@ impl Momentary {
     }
 }
 
+impl Drop for Momentary {
+    /// Its mark goes last: of what is left by whoever is killed meanwhile it still says whose that is.
+    fn drop(&mut self) {
+        empty(self.path()).ok();
+    }
+}
+
+/// Removes everything from a directory but its mark.
+fn empty(directory: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name() == OWNER {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        } else {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// The directory for temporary files with its whole path; none in the repository, by whatever way it leads there.
 fn outside(root: &Path, place: PathBuf) -> Result<PathBuf, Error> {
     let place = std::path::absolute(&place).map_err(Error::file("find", &place))?;
@@ -78,6 +106,15 @@ fn sign(directory: &Path, common: &Path) -> io::Result<File> {
     file.lock()?;
     std::fs::rename(&unlocked, directory.join(OWNER))?;
     Ok(file)
+}
+
+/// Whether a directory without a mark can only be one of ours, by its name and mode, that nobody has touched for long.
+fn is_forgotten(directory: &Path, found: &Metadata) -> bool {
+    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let chance = Kind::of(directory).and_then(|kind| name.strip_prefix(kind.prefix())).unwrap_or_default();
+    let is_made = chance.len() == CHANCE && chance.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let age = found.modified().ok().and_then(|then| then.elapsed().ok()).unwrap_or_default();
+    is_made && found.mode() & 0o777 == 0o700 && age > AN_HOUR
 }
 
 impl Repository {
@@ -101,13 +138,20 @@ impl Repository {
 
     /// The mark of a dead owner, now ours; or nothing, where all of it is gone. Whatever says nothing of the kind is let be.
     fn orphaned(&self, directory: &Path) -> Option<Option<File>> {
-        match directory.symlink_metadata() {
+        let found = match directory.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(None),
-            Ok(found) if found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() => {}
+            Ok(found) if found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() => found,
             Ok(_) | Err(_) => return None,
-        }
+        };
         let path = directory.join(OWNER);
-        let whose = regular::read(&path).ok()?;
+        let whose = match regular::read(&path) {
+            Ok(whose) => whose,
+            // Its owner was killed before it could sign, or with nothing left to do but to remove the empty directory.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_forgotten(directory, &found) => {
+                return Some(None);
+            }
+            Err(_) => return None,
+        };
         let file = OpenOptions::new().read(true).open(&path).ok()?;
         let is_ours = whose == self.common.as_os_str().as_bytes();
         (is_ours && file.try_lock().is_ok()).then_some(Some(file))
@@ -132,6 +176,18 @@ impl Repository {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mark_is_what_is_removed_last() {
+        let directory = tempfile::tempdir().unwrap();
+        let _owner = sign(directory.path(), Path::new("/somewhere")).unwrap();
+        std::fs::create_dir_all(directory.path().join("objects/x")).unwrap();
+        std::fs::write(directory.path().join("HEAD"), "").unwrap();
+        empty(directory.path()).unwrap();
+        let left: Vec<_> =
+            std::fs::read_dir(directory.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
+        assert_eq!(left, [OWNER]);
+    }
 
     #[test]
     fn a_link_into_the_repository_is_inside_of_it() {

@@ -145,6 +145,16 @@ pub enum Refusal {
         /// Where it is instead.
         on: Option<String>,
     },
+    /// It was begun before the repository was moved or copied.
+    #[error(
+        "it was begun in `{}`, before this repository was moved or copied; `saihai work --retry` begins anew here, with its branch and \
+         the files that came along",
+        .path.display()
+    )]
+    BegunElsewhere {
+        /// Where that was.
+        path: PathBuf,
+    },
     /// The branch is checked out in another place.
     #[error("branch `{branch}` is checked out in `{}`", .path.display())]
     CheckedOut {
@@ -185,6 +195,7 @@ impl Repository {
         self.refuse_pipes(None)?;
         self.check_branch(item)?;
         let path = item.worktree(&self.worktree_root(placing.worktree_root)?);
+        self.take_back(&path)?;
         let tip = self.tip(&item.reference())?;
         if let Some(refusal) = self.refusal(&placing, tip.as_deref(), &path)? {
             return Ok(Placed::Refused(refusal));
@@ -296,6 +307,7 @@ impl Repository {
     }
 
     fn recreate(&self, placing: &Placing<'_>, path: &Path, tip: &str) -> Result<Worktree, Error> {
+        self.disown(placing.item, path, &placing.base.commit)?;
         let gone = self.worktree(placing.item, placing.worktree_root)?;
         if let Some(gone) = gone {
             // Its files are gone, but not yet the commits that only its own log knows of.

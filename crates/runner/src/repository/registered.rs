@@ -1,9 +1,8 @@
 //! The worktrees a repository knows of.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+use super::moved::listed_by;
 use super::{Error, Repository, regular};
 
 /// A worktree as the repository has it on its list.
@@ -16,8 +15,15 @@ pub(super) struct Registered {
 }
 
 impl Repository {
-    /// All of them, the repository's own checkout first.
+    /// All of them, the repository's own checkout first. Those of a repository that this one was copied from are none of ours.
     pub(super) fn registered(&self) -> Result<Vec<Registered>, Error> {
+        let mut all = self.listed()?;
+        all.retain(|one| !self.is_anothers(one));
+        Ok(all)
+    }
+
+    /// All that its list says.
+    pub(super) fn listed(&self) -> Result<Vec<Registered>, Error> {
         let mut all = vec![Registered { directory: None, files: self.main.clone() }];
         let list = self.common.join("worktrees");
         let entries = match std::fs::read_dir(&list) {
@@ -28,14 +34,9 @@ impl Repository {
         for entry in entries {
             let directory = entry.map_err(Error::file("read", &list))?.path();
             // Each names the `.git` file of its worktree. Whatever says nothing of that kind is none.
-            let Ok(mut named) = regular::read(&directory.join("gitdir")) else { continue };
-            named.pop_if(|byte| *byte == b'\n');
-            let named = directory.join(PathBuf::from(OsString::from_vec(named)));
-            if let Some(files) = named.parent() {
-                // It may be named relative to where its name is kept.
-                let files = files.canonicalize().unwrap_or_else(|_| files.to_owned());
-                all.push(Registered { directory: Some(directory), files });
-            }
+            let Some(files) = listed_by(&directory) else { continue };
+            let files = files.canonicalize().unwrap_or(files);
+            all.push(Registered { directory: Some(directory), files });
         }
         Ok(all)
     }

@@ -120,6 +120,26 @@ fn what_git_passes_over_waits_for_a_person_and_then_goes_on() {
     assert_eq!(git(&project, &["diff", "--name-status", "main", "feature/issue-7"]), "A\tf\nA\ts/kept/w");
 }
 
+// I-2, I-3: what is done in a copy of a project is done to the copy.
+#[test]
+fn a_copied_project_leaves_the_worktrees_of_the_first_one_alone() {
+    let (first, copy) = (with("echo x > f; mkdir .GIT; echo v > .GIT/v"), with(""));
+    auto(&first, &[]).exits(6);
+    std::fs::remove_dir_all(copy.root()).expect("it can be removed");
+    let copied = std::process::Command::new("cp").arg("-a").args([first.root(), copy.root()]).status();
+    assert!(copied.expect("there is a cp").success());
+    let before = first.snapshot();
+    let outcome = auto(&copy, &[]).exits(1);
+    assert_eq!(outcomes(&outcome), ["#7 blocked"]);
+    let said = format!("it was begun in `{}", first.root().join(".worktrees/issue-7").display());
+    assert!(outcome.stdout.contains(&said), "{outcome}");
+    std::fs::remove_dir_all(copy.root().join(".worktrees/issue-7/.GIT")).expect("it can be removed");
+    copy.write("script.yaml", "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]'}\n");
+    assert_eq!(outcomes(&auto(&copy, &["--retry"]).exits(0)), ["#7 branch-ready"]);
+    assert_eq!(git(&copy, &["show", "feature/issue-7:f"]), "x");
+    assert_eq!(first.snapshot(), before);
+}
+
 const TWO: &str = "name: it\nmovements:\n  - {name: plan, edit: true, rules: [{condition: done, next: fix}]}\n  - {name: fix, edit: true, rules: [{condition: done, next: COMPLETE}]}\n";
 
 // I-72: where the worktree is removed in the middle, it is said, and the next call makes it again from the branch.

@@ -3,18 +3,30 @@
 use std::sync::Arc;
 
 use saihai::delivery::{Assignment, Past};
-use saihai::repository::ItemLock;
+use saihai::repository::{ItemLock, Refusal};
 use saihai::{Clock, Driver};
 use saihai_config::delivery::stage;
 use saihai_model::{Budget, Raise};
 
-use super::item::{Job, deliverer};
+use super::again::goes_on;
+use super::item::{Job, deliverer, not_begun};
 use crate::error::Error;
 
 impl Job {
     /// Only agents are paid for: what they have finished is handed over though nothing is left of the budget.
     pub(super) fn may_go_on(&self, past: &Past) -> bool {
         !self.spent || past.finished
+    }
+
+    /// Why a run does not go on here, where it would otherwise.
+    pub(super) fn begun_elsewhere(&self, past: &Past) -> Result<Option<Refusal>, Error> {
+        if !goes_on(past, &self.ground) {
+            return Ok(None);
+        }
+        let (assignment, now) = (&past.assignment, &self.ready.work.worktree_root);
+        let found =
+            self.ground.repository.begun_elsewhere(&assignment.item(), &assignment.worktree_root, now);
+        found.map_err(not_begun)
     }
 
     /// The run, to be driven from where it stands.

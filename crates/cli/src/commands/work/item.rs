@@ -143,7 +143,11 @@ impl Job {
         // A run that was refused its branch says nothing of whose it is.
         let known = all.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
         let last = all.into_iter().find(|past| past.delivers);
-        let driver = match last {
+        let elsewhere = last.as_ref().map(|past| self.begun_elsewhere(past)).transpose()?.flatten();
+        if let Some(refusal) = elsewhere.as_ref().filter(|_| !self.retry) {
+            return Ok(Over::told(WorkOutcome::Blocked, format!("not-ours: {refusal}")));
+        }
+        let driver = match last.filter(|_| elsewhere.is_none()) {
             Some(past) if goes_on(&past, &self.ground) && self.may_go_on(&past) => {
                 self.resume(past, &lock)?
             }

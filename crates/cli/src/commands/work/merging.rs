@@ -8,7 +8,7 @@ use saihai::repository::ItemLock;
 use saihai_model::WorkOutcome;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::item::{Job, Told};
+use super::item::{Job, Told, not_begun};
 use super::over::Over;
 use crate::error::Error;
 
@@ -46,13 +46,20 @@ impl Job {
     ) -> Result<Driver, Error> {
         let run = Some(past.directory.id().to_owned());
         let then = past.assignment;
+        let item = then.item();
         let now = self.assignment(then.title, then.base)?;
+        let elsewhere =
+            self.ground.repository.begun_elsewhere(&item, &then.worktree_root, &now.worktree_root);
+        let (worktree, worktree_root) = match elsewhere.map_err(not_begun)? {
+            Some(_) => (now.worktree.clone(), now.worktree_root.clone()),
+            None => (then.worktree, then.worktree_root),
+        };
         let assignment = Assignment {
             text: then.text,
             branch: then.branch,
             branch_prefix: then.branch_prefix,
-            worktree: then.worktree,
-            worktree_root: then.worktree_root,
+            worktree,
+            worktree_root,
             copy_files: then.copy_files,
             language: then.language,
             delivered: Some(Delivered { run, only_pushed: false }),

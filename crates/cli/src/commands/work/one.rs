@@ -1,9 +1,10 @@
 //! One run on an issue that no invocation of `saihai work` drives: begun by `run`, gone on with by `resume`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use saihai::delivery::{Assignment, Deliverer, Destination, Forge, Means, Past};
-use saihai::repository::{self, Base, Following, ItemLock, Ours, Repository, Taken};
+use saihai::repository::{self, Base, Following, Item, ItemLock, Ours, Repository, Taken};
 use saihai::{Clock, Outside};
 use saihai_config::delivery::stage;
 use saihai_config::issues::clean_title;
@@ -167,6 +168,12 @@ pub(crate) async fn outside(
     Ok(Deliverer::new(assignment, means, known))
 }
 
+/// Refuses to go on with what was begun before the repository was moved or copied. `roots`: where worktrees were kept, and are now.
+pub(crate) fn insist_on_here(repository: &Repository, item: &Item, roots: [&Path; 2]) -> Result<(), Error> {
+    let elsewhere = repository.begun_elsewhere(item, roots[0], roots[1]).map_err(refused_by_git)?;
+    elsewhere.map_or(Ok(()), |refusal| Err(Error::usage(refusal.to_string())))
+}
+
 /// The same for a run that goes on.
 pub(crate) async fn again(
     past: Past,
@@ -176,7 +183,9 @@ pub(crate) async fn again(
 ) -> Result<Deliverer, Error> {
     let (workflow, run) = (past.directory.workflow()?, past.directory.id().to_owned());
     let is_placed = past.deeds.has(stage::WORKTREE) && !past.deeds.has(stage::CLEAN_UP);
+    let (item, root) = (past.assignment.item(), past.assignment.worktree_root.clone());
     let deliverer = outside(past.assignment, &workflow, project, settings, with).await?;
+    insist_on_here(&open(project)?, &item, [&root, &settings.work.worktree_root])?;
     deliverer.name_run(&run, &Clock::system());
     if is_placed {
         deliverer.restore(&past.deeds).map_err(Error::usage)?;

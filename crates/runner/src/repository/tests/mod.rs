@@ -2,6 +2,7 @@
 
 mod cleaning;
 mod copied;
+mod copying;
 mod finalizing;
 mod following;
 mod hostile;

@@ -1,5 +1,7 @@
 //! What a process leaves that was killed, and who takes it away.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
 use crate::repository::momentary::{Kind, Momentary};
 use crate::repository::scratch::Scratch;
@@ -50,4 +52,30 @@ fn what_a_living_process_holds_stays() {
     scratch.remove().unwrap();
     assert!(!held_at.exists() && !scratch_at.exists());
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 2);
+}
+
+// Killed between making a directory and signing it, or between the last two steps of removing it.
+#[test]
+fn what_has_no_mark_is_taken_away_once_nobody_can_be_at_it_any_more() {
+    let scene = Scene::new();
+    let make = |prefix: &str, name: &str, mode: u32, seconds: u64| {
+        let mut made = tempfile::Builder::new();
+        made.prefix(prefix).permissions(fs::Permissions::from_mode(mode));
+        let made = if name.is_empty() { made.tempdir() } else { made.rand_bytes(0).suffix(name).tempdir() };
+        let path = made.unwrap().keep();
+        write(&path.join("objects/x"), "x");
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
+        fs::File::open(&path).unwrap().set_modified(then).unwrap();
+        path
+    };
+    let own = format!("by-hand-{}", std::process::id());
+    let (old, new) = (make("saihai-git-", "", 0o700, 7_200), make("saihai-git-", "", 0o700, 60));
+    let merge = make("saihai-merge-", "", 0o700, 7_200);
+    let persons = [make("saihai-git-", "", 0o755, 7_200), make("saihai-git-", &own, 0o700, 7_200)];
+    scene.repository();
+    assert!(!old.exists() && !merge.exists());
+    for kept in persons.iter().chain([&new]) {
+        assert!(kept.join("objects/x").exists(), "{}", kept.display());
+        fs::remove_dir_all(kept).unwrap();
+    }
 }
