@@ -212,7 +212,10 @@ fn a_worktree_that_git_does_not_add_leaves_neither_branch_nor_directory() {
     // Another git is about to make a branch of that name.
     scene.write("repository/.git/refs/heads/feature/issue-7.lock", "");
     let error = scene.try_place(7, Ours::ByJournal).unwrap_err();
-    assert!(error.to_string().starts_with("`git worktree add` failed"), "{error}");
+    assert!(
+        error.to_string().starts_with("git cannot change `refs/heads/feature/issue-7`: the lock file"),
+        "{error}"
+    );
     assert!(!scene.made.root().join(".worktrees/issue-7").exists());
     assert_eq!(scene.git(&["branch", "--list", "feature/*"]), "");
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 1);
