@@ -132,7 +132,7 @@ impl Repository {
     }
 
     /// The next number that nobody has, whatever an agent has put among them.
-    fn name_rescue(&self, name: &str, commit: &str) -> Result<String, Error> {
+    pub(super) fn name_rescue(&self, name: &str, commit: &str) -> Result<String, Error> {
         let below = format!("refs/saihai/rescue/{name}/");
         loop {
             let present = self.refs_below(&below)?;

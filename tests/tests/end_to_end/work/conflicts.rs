@@ -64,3 +64,40 @@ fn a_conflict_names_its_files_moves_nothing_and_is_tried_again_only_once_somethi
     let merged = git(&project, &["show", "saihai/merge/main:three.txt"]);
     assert_eq!(merged, "ours");
 }
+
+// I-64, I-72: from where it began it would only conflict again.
+#[test]
+fn whoever_retries_a_conflict_begins_at_the_base_as_it_is_now() {
+    let own = "git -c user.name=T -c user.email=t@example.com";
+    let theirs = format!("cd ../.. && echo theirs > one.txt && git add . && {own} commit --quiet -m theirs");
+    let writes = "writes: [{path: one.txt, content: ours}]";
+    let project = repository(&format!(
+        "  - {{text: 'Done. [STEP:0]', {writes}, runs: [{{argv: [sh, -c, '{theirs}']}}]}}\n"
+    ));
+    project.write(".saihai/issues/7.md", "# Login fails\n").write(".gitignore", ".worktrees\n");
+    commit(&project);
+    assert_eq!(outcomes(&auto(&project, &["--merge"]).exits(1)), ["#7 conflict"]);
+    let tip = git(&project, &["rev-parse", "feature/issue-7"]);
+    project.write("script.yaml", format!("script: 1\nreplies:\n  - {{text: 'Done. [STEP:0]', {writes}}}\n"));
+    let retried = auto(&project, &["--merge", "--retry"]).exits(0);
+    assert_eq!(outcomes(&retried), ["#7 merged"], "{retried}");
+    let note = "#7 begins anew at `main`; what conflicted is kept: `git worktree add DIR refs/saihai/rescue/issue-7/1`\n";
+    assert!(retried.stderr.contains(note), "{retried}");
+    assert_eq!(git(&project, &["rev-parse", "refs/saihai/rescue/issue-7/1"]), tip);
+    assert_eq!(git(&project, &["show", "saihai/merge/main:one.txt"]), "ours");
+
+    // What git cannot keep stays, and then nothing is paid.
+    let project = repository(&format!(
+        "  - {{text: 'Done. [STEP:0]', {writes}, runs: [{{argv: [sh, -c, '{theirs}']}}]}}\n"
+    ));
+    project.write(".saihai/issues/7.md", "# Login fails\n").write(".gitignore", ".worktrees\n");
+    commit(&project);
+    assert_eq!(outcomes(&auto(&project, &["--merge"]).exits(1)), ["#7 conflict"]);
+    git(&project, &["worktree", "lock", ".worktrees/issue-7"]);
+    let blocked = auto(&project, &["--merge", "--retry"]).exits(1);
+    assert_eq!((outcomes(&blocked), project.runs().len()), (vec!["#7 blocked".to_owned()], 1), "{blocked}");
+    assert!(blocked.stdout.contains("`git worktree unlock` lets it go"), "{blocked}");
+    git(&project, &["worktree", "unlock", ".worktrees/issue-7"]);
+    project.write("script.yaml", format!("script: 1\nreplies:\n  - {{text: 'Done. [STEP:0]', {writes}}}\n"));
+    assert_eq!(outcomes(&auto(&project, &["--merge", "--retry"]).exits(0)), ["#7 merged"]);
+}

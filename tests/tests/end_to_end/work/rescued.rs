@@ -4,7 +4,7 @@ use std::fs;
 
 use saihai_tests::Project;
 
-use super::{auto, commit, git, git_in, outcomes, repository};
+use super::{auto, commit, git, git_in, outcomes, repository, writes};
 
 /// The next call plays this.
 fn plays(project: &Project, text: &str, commands: &str) {
@@ -73,4 +73,20 @@ fn the_full_state_of_a_worktree_is_kept_before_anything_is_done_to_it() {
     assert_eq!(kept(&project), [reference(1), reference(2), reference(3)], "none is ever removed");
     assert_eq!(clean().stderr, "note: nothing is left over\n");
     assert_eq!(kept(&project).len(), 3);
+}
+
+// I-66: whatever was delivered before, the files are those of the last run.
+#[test]
+fn what_a_later_run_by_hand_left_is_not_cleaned_up() {
+    let project = repository(&writes("fixed.txt"));
+    project.write(".saihai/issues/7.md", "# Login fails\n");
+    commit(&project);
+    auto(&project, &[]).exits(0);
+    project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("mine.txt")));
+    project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]).run().exits(0);
+    let run = project.runs().pop().expect("a run");
+    let cleaned = project.saihai(["work", "--clean"]).run().exits(0);
+    let kept = format!("kept: run `{run}` hands nothing over, so its files are yours");
+    assert!(cleaned.stdout.contains(&kept), "{cleaned}");
+    assert_eq!(project.read(".worktrees/issue-7/mine.txt"), "mine.txt\n");
 }

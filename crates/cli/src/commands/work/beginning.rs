@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use saihai::Driver;
 use saihai::delivery::{Assignment, Delivered, Past};
-use saihai::repository::{Base, Following, ItemLock, Ours, Refusal};
+use saihai::repository::{Base, CleaningUp, Following, ItemLock, Ours, Refusal, Room};
 use saihai_config::ForgeKind;
+use saihai_config::delivery::stage;
 use saihai_config::issues::clean_title;
 use saihai_connect::forge::PullRequestState;
 use saihai_model::{WorkOutcome, WorkReason};
@@ -15,6 +16,7 @@ use super::ground::refused_by_forge;
 use super::handed_over;
 use super::item::{Job, Told, as_item, not_begun};
 use super::over::Over;
+use super::seen::Seen;
 use crate::error::Error;
 
 /// What the reason begins with where another repository was among the files.
@@ -67,6 +69,11 @@ impl Job {
         if delivered.is_none() && self.is_left_to_hand_over(known, &base)? {
             delivered = Some(Delivered { only_pushed: true, ..Delivered::default() });
         }
+        if let Some(last) = last.filter(|last| self.conflicted_here(last))
+            && let Some(over) = self.make_room(last, lock, tell)?
+        {
+            return Ok(Err(over));
+        }
         // A branch that is there began where it began, whatever has been added to its base since.
         let branch = self.issue.number.branch(prefix);
         let base = ground.repository.forked(base, &branch).map_err(not_begun)?;
@@ -84,6 +91,49 @@ impl Job {
         let item = as_item(&self.issue, &self.ready.work.branch_prefix);
         let (url, token) = (ground.url()?, ground.push_token());
         ground.repository.is_pushed_by_us(&item, base, &url, token.as_ref()).map_err(not_begun)
+    }
+
+    /// Whether a conflict on this machine is tried anew: from where its branch began, it would only conflict again.
+    fn conflicted_here(&self, last: &Past) -> bool {
+        let is_conflict = last.came().is_some_and(|came| came.outcome == WorkOutcome::Conflict);
+        self.retry && is_conflict && last.assignment.forge.is_none() && self.ground.forge == ForgeKind::Local
+    }
+
+    /// Makes room for a beginning at the base as it is now; why that cannot be, if so.
+    fn make_room(
+        &self,
+        last: &Past,
+        lock: &Arc<ItemLock>,
+        tell: &UnboundedSender<Told>,
+    ) -> Result<Option<Over>, Error> {
+        let (repository, assignment) = (&self.ground.repository, &last.assignment);
+        let item = assignment.item();
+        let found = repository.worktree(&item, &assignment.worktree_root).map_err(not_begun)?;
+        let cleaning = found.as_ref().map(|worktree| CleaningUp {
+            worktree,
+            base: &assignment.base,
+            copied: &assignment.copy_files,
+            merged_into: &[],
+            own_rules: last.deeds.text(stage::WORKTREE, "own_rules"),
+        });
+        match repository.make_room(&item, cleaning, lock).map_err(not_begun)? {
+            Room::Nothing => Ok(None),
+            Room::Done { reference } => {
+                let kept = format!("what conflicted is kept: `git worktree add DIR {reference}`");
+                let note = format!("begins anew at `{}`; {kept}", self.base);
+                // Nobody listens any more: then nobody misses it.
+                tell.send(Told::Seen { number: self.issue.number, seen: Seen::Note(note) }).unwrap_or(());
+                Ok(None)
+            }
+            Room::Kept(kept) => {
+                let reason = format!("`{}` stays: {kept}", assignment.worktree.display());
+                Ok(Some(Over {
+                    acted: false,
+                    past: Some(last.clone()),
+                    ..Over::told(WorkOutcome::Blocked, reason)
+                }))
+            }
+        }
     }
 
     /// What is in the way of handing the work over before anything is paid for it, where an earlier run has found that out.

@@ -73,7 +73,7 @@ impl Board {
             | Seen::FirstTurn
             | Seen::Exhausted(..)
             | Seen::Warning(_)
-            | Seen::Delayed(_) => {}
+            | Seen::Note(_) => {}
         }
     }
 

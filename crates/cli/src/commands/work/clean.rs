@@ -123,7 +123,8 @@ fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Optio
         Taken::Elsewhere { .. } => return told(false, "kept: it is being worked on".to_owned()),
     };
     let last = past.first().map(|last| last.directory.id().to_owned());
-    let Some(past) = past.into_iter().find(|past| past.delivers) else {
+    // Whatever was delivered before it: what is there now is what the last one left.
+    let Some(past) = past.into_iter().next().filter(|past| past.delivers) else {
         return told(
             false,
             match last {

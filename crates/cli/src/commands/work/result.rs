@@ -185,7 +185,9 @@ fn hints(came: &Came, past: Option<&Past>, allowed: Option<&Budget>) -> Vec<Stri
         WorkOutcome::Conflict => {
             let (branch, base) = (&past.assignment.branch, &past.assignment.base.branch);
             hints.push(match &past.assignment.forge {
-                None => format!("merge it by hand: `git merge {branch}`"),
+                None => {
+                    format!("merge it by hand: `git merge {branch}`; or `--retry` does it anew on `{base}`")
+                }
                 Some(_) => {
                     format!("merge `{base}` of the forge into `{branch}`, then the same command again")
                 }

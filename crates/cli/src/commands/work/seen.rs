@@ -15,8 +15,8 @@ pub(super) enum Seen {
     /// A provider's quota is used up until then.
     Exhausted(ProviderName, Moment),
     Warning(String),
-    /// What is tried again later, and why.
-    Delayed(String),
+    /// What whoever watches should know.
+    Note(String),
 }
 
 /// What was heard of a run so far.
@@ -63,7 +63,7 @@ impl Hearing {
             }
             Entry::Fact(Fact::Woke) => vec![Seen::Waiting(None)],
             Entry::Fact(Fact::Performed { outcome: Outcome::Delayed { reason }, .. }) => {
-                vec![Seen::Delayed(visible_line(reason).into_owned())]
+                vec![Seen::Note(visible_line(reason).into_owned())]
             }
             Entry::Fact(_) | Entry::Decision(_) => Vec::new(),
         }

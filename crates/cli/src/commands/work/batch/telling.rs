@@ -73,7 +73,7 @@ impl Batch<'_> {
                 self.take_frame_away();
                 self.streams.warning(&format!("{number}: {warning}"));
             }
-            Seen::Delayed(reason) => {
+            Seen::Note(reason) => {
                 self.take_frame_away();
                 self.say(&format!("{number} {reason}"));
             }
