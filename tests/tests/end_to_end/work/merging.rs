@@ -313,7 +313,7 @@ fn a_conflict_with_what_waits_beside_the_base_says_to_take_that_in_first() {
     let conflict = auto(&project, &["--merge"]).exits(1);
     assert_eq!(outcomes(&conflict), ["#7 merged", "#8 conflict"]);
     let first = "#8: take the merges before it in first: `git merge saihai/merge/main`\n";
-    let then = "#8: merge it by hand: `git merge feature/issue-8`\n";
+    let then = "#8: merge it by hand: `git merge feature/issue-8`; or `--retry` does it anew on `main`\n";
     assert!(conflict.stdout.contains(&[first, then].concat()), "{conflict}");
     git(&project, &["merge", "--quiet", "--no-edit", "saihai/merge/main"]);
     git(&project, &["merge", "--quiet", "--no-edit", "-X", "theirs", "feature/issue-8"]);
