@@ -1,5 +1,6 @@
 //! Pipes that an agent put where git reads: git would wait for ever for somebody to write into them.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -65,7 +66,35 @@ fn in_repository(common: &Path) -> Vec<PathBuf> {
     for directory in DEEP {
         walk(&common.join(directory), |_| true, |_| true, &mut pipes);
     }
+    pipes.extend(included(&common.join("config")).into_iter().filter(|path| is_pipe(path)));
     pipes
+}
+
+/// What a file of configuration includes, and what that includes. Git is not asked: it would open all of it.
+fn included(configuration: &Path) -> BTreeSet<PathBuf> {
+    let (mut found, mut left) = (BTreeSet::new(), vec![configuration.to_owned()]);
+    while let Some(file) = left.pop() {
+        let text = regular::read(&file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let beside = file.parent().unwrap_or(&file);
+        for line in text.lines() {
+            // It may stand behind the name of its section. Whatever else is called so does no harm.
+            let said = line.rsplit(']').next().unwrap_or(line).trim();
+            let Some((key, value)) = said.split_once('=') else { continue };
+            if !key.trim().eq_ignore_ascii_case("path") {
+                continue;
+            }
+            let value = value.trim().trim_matches('"');
+            let path = match (value.strip_prefix("~/"), std::env::var_os("HOME")) {
+                (Some(inner), Some(home)) => PathBuf::from(home).join(inner),
+                _ => beside.join(value),
+            };
+            if found.insert(path.clone()) {
+                left.push(path);
+            }
+        }
+    }
+    found
 }
 
 /// Looks through a directory and all below it. Links are not gone through: git does not either.

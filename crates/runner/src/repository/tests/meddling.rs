@@ -178,3 +178,26 @@ fn a_link_in_the_place_of_worktrees_is_not_followed() {
         assert!(outside.exists());
     }
 }
+
+// I-46: git would wait for whoever writes into it, for as long as a git may take.
+#[test]
+fn a_pipe_that_the_configuration_includes_is_named_and_not_waited_for() {
+    let work = Work::new();
+    let (common, pipe) = (work.scene.made.root().join(".git"), work.scene.beside("pipe"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let said = |path: &Path| format!("a pipe is in the place of a file that git reads: `{}`", path.display());
+    let before = fs::read_to_string(common.join("config")).unwrap();
+    let inner = work.scene.beside("inner.inc");
+    fs::write(&inner, "[includeIf \"gitdir:/\"] path = pipe\n").unwrap();
+    for (path, named) in [(&pipe, &pipe), (&inner, &pipe)] {
+        fs::write(common.join("config"), format!("{before}[include]\n\tPath = \"{}\"\n", path.display()))
+            .unwrap();
+        assert_eq!(work.scene.open().unwrap_err().to_string(), said(named));
+        let error = work.try_finalize(&[]).unwrap_err();
+        assert_eq!((error.to_string(), error.lasts()), (said(named), Lasts::UntilMended));
+    }
+    // One that includes itself is looked at once.
+    fs::write(&inner, format!("[include]\n\tpath = {}\n", inner.display())).unwrap();
+    fs::write(common.join("config"), before).unwrap();
+    work.scene.open().unwrap();
+}
