@@ -38,8 +38,13 @@ impl Repository {
         }
         match output(self.registry("rev-parse").args(["--verify", "--quiet", reference]), "rev-parse") {
             Ok(said) => Ok(Some(String::from_utf8_lossy(&said).trim_end().to_owned())),
-            // It has nothing to say of a ref that is not there; of a repository that it cannot read it has.
-            Err(git::Error::Refused { said, .. }) if said == SILENT => Ok(None),
+            // It has nothing to say of a ref that is not there; of a repository that it cannot read it has. A HEAD whose branch is gone
+            // it only warns of.
+            Err(git::Error::Refused { said, .. })
+                if said == SILENT || said.starts_with("warning: ignoring dangling symref") =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -190,3 +190,30 @@ fn a_quota_pauses_what_is_yet_to_begin_on_that_provider_alone() {
     assert!(!outcome.stderr.contains("#2 fix"), "{outcome}");
     assert_eq!((poor.asked().len(), rich.asked().len(), project.runs().len()), (1, 1, 2), "{outcome}");
 }
+
+// I-36: only the registration of a worktree is made one at a time. Each checkout here waits until the other has begun.
+#[test]
+fn files_of_worktrees_are_checked_out_at_the_same_time() {
+    let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n");
+    let begun = project.home().join("begun");
+    std::fs::create_dir(&begun).expect("a directory");
+    let script = format!(
+        "#!/bin/sh\ntouch {0}/$$\nfor i in $(seq 300); do test $(ls {0} | wc -l) -ge 2 && exec cat; sleep 0.1; done\nexit 1\n",
+        begun.display()
+    );
+    let filter = project.home().join("filter");
+    std::fs::write(&filter, script).expect("a program");
+    std::fs::set_permissions(&filter, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    project.write("slow.txt", "slow\n");
+    project.write(".gitattributes", "slow.txt filter=slow\n");
+    for number in [1, 2] {
+        project.write(&format!(".saihai/issues/{number}.md"), format!("# Issue {number}\n"));
+    }
+    commit(&project);
+    let configuration = project.home().join(".gitconfig");
+    let own = std::fs::read_to_string(&configuration).expect("a configuration");
+    let own = format!("{own}[filter \"slow\"]\n\tsmudge = {}\n\trequired = true\n", filter.display());
+    std::fs::write(&configuration, own).expect("a configuration");
+    let outcome = work(&project, &["--auto", "--jobs", "2"]).run().exits(0);
+    assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 branch-ready"], "{outcome}");
+}
