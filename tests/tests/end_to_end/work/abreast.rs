@@ -212,7 +212,10 @@ fn files_of_worktrees_are_checked_out_at_the_same_time() {
     commit(&project);
     let configuration = project.home().join(".gitconfig");
     let own = std::fs::read_to_string(&configuration).expect("a configuration");
-    let own = format!("{own}[filter \"slow\"]\n\tclean = cat\n\tsmudge = {}\n\trequired = true\n", filter.display());
+    let own = format!(
+        "{own}[filter \"slow\"]\n\tclean = cat\n\tsmudge = {}\n\trequired = true\n",
+        filter.display()
+    );
     std::fs::write(&configuration, own).expect("a configuration");
     let outcome = work(&project, &["--auto", "--jobs", "2"]).run().exits(0);
     assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 branch-ready"], "{outcome}");
