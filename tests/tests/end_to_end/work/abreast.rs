@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use rustix::process::Signal;
-use saihai_tests::{Answer, ApiServer, Fault, Refusal};
+use saihai_tests::{Answer, ApiServer, Fault, Project, Refusal};
 
 use super::github::Scene;
 use super::{auto, commit, outcomes, repository, work};
@@ -123,13 +123,7 @@ fn a_quota_that_is_sat_out_pauses_it_as_well() {
     let waits = format!("while ! test -e {}; do sleep 0.05; done", go.display());
     std::fs::write(&agent, format!("#!/bin/sh\ncat > /dev/null\n{waits}\necho '[STEP:0]'\n")).expect("it");
     std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
-    for (name, provider) in [("poor", "openai"), ("rich", "mine")] {
-        let piece = super::PIECE.replace("name: it", &format!("name: {name}"));
-        let piece = piece.replace("edit: true", &format!("provider: {provider}"));
-        project.write(&format!(".saihai/pieces/{name}.yaml"), piece);
-    }
-    let settings = "[work]\ndefinition = \"poor\"\ndefinitions = { rich = \"rich\" }\n";
-    project.write(".saihai/config.toml", settings);
+    poor_and_rich(&project, "mine");
     let own = format!(
         "provider = \"openai\"\n[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n[providers.mine]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\"]\n",
         poor.url(),
@@ -162,17 +156,22 @@ fn a_quota_that_is_sat_out_pauses_it_as_well() {
     assert!(later >= i64::try_from(WAIT).expect("a number"), "{later} s: {outcome}");
 }
 
-fn a_quota_pauses_what_is_yet_to_begin_on_that_provider_alone() {
-    let poor = ApiServer::start(|_| [used_up(None)]);
-    let rich = ApiServer::start(|_| [Answer::text("Nothing to do. [STEP:0]")]);
-    let project = repository("");
-    for (name, provider) in [("poor", "openai"), ("rich", "anthropic")] {
+/// Issues are worked on by a provider whose quota is used up; those with the label `rich` by another one.
+fn poor_and_rich(project: &Project, rich: &str) {
+    for (name, provider) in [("poor", "openai"), ("rich", rich)] {
         let piece = super::PIECE.replace("name: it", &format!("name: {name}"));
         let piece = piece.replace("edit: true", &format!("provider: {provider}"));
         project.write(&format!(".saihai/pieces/{name}.yaml"), piece);
     }
     let settings = "[work]\ndefinition = \"poor\"\ndefinitions = { rich = \"rich\" }\n";
     project.write(".saihai/config.toml", settings);
+}
+
+fn a_quota_pauses_what_is_yet_to_begin_on_that_provider_alone() {
+    let poor = ApiServer::start(|_| [used_up(None)]);
+    let rich = ApiServer::start(|_| [Answer::text("Nothing to do. [STEP:0]")]);
+    let project = repository("");
+    poor_and_rich(&project, "anthropic");
     let own = format!(
         "provider = \"openai\"\n[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n[providers.anthropic]\nmodel = \"m\"\nbase_url = \"{}\"\n",
         poor.url(),
