@@ -16,7 +16,7 @@ use xtask::source::{Line, Source};
 pub use dialects::dialects_stay_in_configuration;
 pub use edges::{Metadata, edges_are_as_drawn, pure_crates_build_without_tokio};
 pub use leftovers::nothing_unfinished_is_left;
-pub use length::files_and_functions_are_short;
+pub use length::files_are_chapters;
 pub use linted::suites_left_out_are_linted;
 pub use purity::pure_layers_touch_nothing;
 pub use vendors::vendors_stay_in_their_modules;

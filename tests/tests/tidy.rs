@@ -37,8 +37,8 @@ fn pure_layers_touch_nothing_outside() {
 }
 
 #[test]
-fn files_and_functions_are_short() {
-    assert_none(&tidy::files_and_functions_are_short(&SOURCES));
+fn files_are_chapters() {
+    assert_none(&tidy::files_are_chapters(&SOURCES));
 }
 
 #[test]

@@ -76,10 +76,6 @@ struct Complaint<'a> {
 
 impl Complaint<'_> {
     fn into_error(self) -> Error {
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "clap's enum grows; the rest is said in clap's words"
-        )]
         match self.error.kind() {
             ErrorKind::InvalidSubcommand => unknown_command(self.text(ContextKind::InvalidSubcommand)),
             ErrorKind::UnknownArgument => self.unknown_argument(),

@@ -25,6 +25,7 @@ pub mod review;
 mod scaffold;
 mod schema;
 mod script;
+mod script_file;
 mod settings;
 mod source;
 mod steps;
@@ -48,6 +49,7 @@ pub use piece::PIECE;
 pub use scaffold::{FIRST, NewFile, eject, scaffold};
 pub use schema::{SCHEMAS, schema};
 pub use script::{SCRIPT, load_script, read_script};
+pub use script_file::{of_target, script_file, script_yaml};
 pub use settings::{
     BUILT_IN_PROVIDERS, BadBudget, CleanUp, Comments, ForgeKind, LimitSettings, ListedSetting,
     ReviewAgentSettings, ReviewSettings, SETTINGS, SessionDefault, SettingFlag, SettingOrigin, Settings,

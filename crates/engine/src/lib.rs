@@ -11,6 +11,9 @@
 //! What is deliberately absent: texts (only references and bounded excerpts are kept), words for agents or people (they
 //! come in the workflow), and any knowledge of a dialect.
 
+// A new fact, decision or verdict must be thought about wherever one is handled.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod advance;
 mod carry;
 mod complete;
@@ -24,6 +27,7 @@ mod ledger;
 mod monitor;
 mod names;
 mod prove;
+pub mod rehearse;
 mod replay;
 mod retry;
 mod run;

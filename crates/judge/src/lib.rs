@@ -5,6 +5,9 @@
 //! Nothing here does I/O, keeps state or knows a dialect; an AI judge is no exception, because judgment only says that
 //! a question is due.
 
+// A new fact, decision or verdict must be thought about wherever one is handled.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod digest;
 mod found;
 mod label;

@@ -39,6 +39,8 @@ mod severity;
 mod slug;
 mod status_label;
 mod subject;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod text;
 mod text_file;
 mod tokens;

@@ -43,14 +43,12 @@ mod preview;
 pub mod project;
 mod project_source;
 mod regular;
-pub mod rehearse;
 mod render;
 mod reports;
 pub mod repository;
 pub mod review;
 mod run_directory;
 mod runs;
-mod script_file;
 mod secrets;
 mod state;
 mod subject;
@@ -79,7 +77,6 @@ pub use preview::{Entering, Preview, preview};
 pub use project_source::ProjectSource;
 pub use run_directory::RunDirectory;
 pub use runs::{Listed, Runs};
-pub use script_file::{script_file, script_yaml};
 pub use state::{State, Summary};
 pub use subject::{
     Base, Error as SubjectError, RevisionSource, SUBJECT, Untracked, changes, frozen, parted_from, proposed,

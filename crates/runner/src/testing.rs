@@ -2,21 +2,19 @@
 
 mod hats;
 mod repository;
-mod steps;
 
 use std::path::PathBuf;
 
 use saihai_config::ValidatedDefinition;
 use saihai_connect::Connections;
-use saihai_model::{
-    Activity, Choice, Completion, Exit, Form, Gate, GateMode, Holds, Join, Label, Limits, Method, Millis,
-    Moment, Offer, OnFailure, Part, Permission, Prompt, Raise, Reads, Record, Report, Retry, Rounds, Rule,
-    Script, ScriptReply, Section, SessionPolicy, Stage, Target, Turn, Variable, Wants, When, Workflow,
-};
+use saihai_model::{Millis, Moment, Raise, Record, Script, Workflow};
 
 pub(crate) use hats::{PAIR, hats};
 pub(crate) use repository::Repository;
-pub(crate) use steps::{tailor, tailors_replies};
+pub(crate) use saihai_model::testing::{
+    choosing, fixed, gate, plan_and_review, reporting, script, stage, tailor, tailors_replies, turn, value,
+    workflow,
+};
 
 use crate::{Beginning, Clock, Disk, Driver, Error, Finish, Going, Observed, RunDirectory, Runs};
 
@@ -167,137 +165,4 @@ pub(crate) fn go_on() -> Raise {
         patience: Millis::seconds(60),
         now: false,
     }
-}
-
-pub(crate) fn fixed(text: &str) -> Section {
-    Section { body: vec![Part::Fixed(text.into())], when: When::Always }
-}
-
-pub(crate) fn value(variable: Variable) -> Section {
-    Section { body: vec![Part::Value(variable, Form::Plain)], when: When::Always }
-}
-
-pub(crate) fn turn(id: &str, sections: Vec<Section>) -> Turn {
-    Turn {
-        id: id.into(),
-        title: format!("{id} - small"),
-        description: None,
-        persona: None,
-        role: None,
-        prompt: Prompt { sections, join: Join::Paragraphs },
-        provider: "script".into(),
-        model: None,
-        permission: Permission::ReadOnly,
-        asked_permission: None,
-        tools: None,
-        session: SessionPolicy::Fresh,
-        timeout: None,
-        within: None,
-        max_calls: None,
-        price: None,
-        needs: Vec::new(),
-        heading: String::new(),
-        reads: Reads::default(),
-    }
-}
-
-/// Labels that a turn says by its tag.
-pub(crate) fn choosing(mut turn: Turn, labels: &[&str]) -> Turn {
-    let options = labels.iter().enumerate();
-    let options = options.map(|(number, label)| Offer { number, label: Label::from(*label) }).collect();
-    turn.reads.choice = Some(Choice { options, found_by: vec![Method::Tag] });
-    turn
-}
-
-pub(crate) fn reporting(mut turn: Turn, files: &[&str]) -> Turn {
-    let report = |file: &&str| Report { file: (*file).to_owned(), label: (*file).to_owned(), heading: None };
-    turn.reads.reports = files.iter().map(report).collect();
-    turn
-}
-
-/// A stage of turns whose rules are `label -> stage`, `COMPLETE` or `ABORT`.
-pub(crate) fn stage(turns: Vec<Turn>, rules: &[(&str, &str)]) -> Stage {
-    let one = turns.len() == 1;
-    let rules = rules.iter().map(|(label, to)| {
-        let when = match *label {
-            "" => Holds::Always,
-            label if one => Holds::Is(label.into()),
-            label => Holds::All(vec![label.into()]),
-        };
-        Rule { when, then: target(to) }
-    });
-    Stage {
-        title: turns.first().map(|turn| turn.title.clone()).unwrap_or_default(),
-        exit: Exit::Rules { rules: rules.collect(), question: None, otherwise: Target::failed("no_match") },
-        does: Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: String::new() },
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    }
-}
-
-/// A gate whose yes, or text, leads to a stage.
-pub(crate) fn gate(wants: Wants, to: &str) -> Stage {
-    let rule = |label: &str, then| Rule { when: Holds::Is(label.into()), then };
-    let declined = Target::End(saihai_model::Ending::Declined);
-    let rules = vec![rule("yes", target(to)), rule("answered", target(to)), rule("no", declined)];
-    let question = Prompt { sections: vec![fixed("May it?")], join: Join::Paragraphs };
-    Stage {
-        title: "gate".to_owned(),
-        does: Activity::Gate(Gate { question, wants, mode: GateMode::Person, timeout: None }),
-        exit: Exit::Rules { rules, question: None, otherwise: Target::failed("no_match") },
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    }
-}
-
-fn target(to: &str) -> Target {
-    match to {
-        "COMPLETE" => Target::Complete,
-        "ABORT" => Target::failed("abort"),
-        stage => Target::Stage(stage.into()),
-    }
-}
-
-pub(crate) fn workflow(stages: Vec<(&str, Stage)>) -> Workflow {
-    Workflow {
-        name: "small".to_owned(),
-        entry: stages[0].0.into(),
-        stages: stages.into_iter().map(|(id, stage)| (id.into(), stage)).collect(),
-        topics: None,
-        monitors: Vec::new(),
-        completion: Completion::Flow,
-        limits: Limits { rounds: Some(10), ..Limits::default() },
-        retry: Retry::default(),
-        afterwards: None,
-        provider: None,
-        log: None,
-        issue: None,
-        words: [("report-missing".to_owned(), "(none yet)".to_owned())].into_iter().collect(),
-    }
-}
-
-/// `plan` says `next` and then `review` says `ok`, or `fix` and is planned again.
-pub(crate) fn plan_and_review() -> Workflow {
-    workflow(vec![
-        ("plan", stage(vec![turn("plan", vec![fixed("Plan."), value(Variable::Task)])], &[("", "review")])),
-        (
-            "review",
-            stage(
-                vec![choosing(
-                    turn("review", vec![fixed("Review."), value(Variable::Previous)]),
-                    &["ok", "fix"],
-                )],
-                &[("ok", "COMPLETE"), ("fix", "plan")],
-            ),
-        ),
-    ])
-}
-
-pub(crate) fn script(texts: &[&str]) -> Script {
-    let say = |text: &&str| ScriptReply { text: Some((*text).to_owned()), ..ScriptReply::default() };
-    Script { strict: true, replies: texts.iter().map(say).collect(), ..Script::default() }
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use saihai::project::Recording;
-use saihai::{RunDirectory, State, script_file, script_yaml};
+use saihai::{RunDirectory, State};
 use saihai_config::LARGEST_FILE;
 use saihai_config::review::Plan;
+use saihai_config::{script_file, script_yaml};
 
 use crate::error::{Error, exit};
 use crate::project::Project;

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use saihai::rehearse::{Rehearsal, Rehearse as How, rehearse};
-use saihai::{Beginning, Clock, Driver, script_file};
+use saihai::{Beginning, Clock, Driver};
+use saihai_config::script_file;
 use saihai_config::{Options, Settings};
 use saihai_connect::Connections;
+use saihai_engine::rehearse::{Rehearsal, Rehearse as How, rehearse};
 use saihai_model::{Script, slug};
 use serde::Serialize;
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use saihai::delivery::{OwnTree, Placement};
-use saihai::rehearse::way_to_completion;
 use saihai::repository::ItemLock;
 use saihai::{Beginning, Clock, Driver, Outside, RunDirectory};
 use saihai_config::check::most_calls;
 use saihai_config::{Dialect, Options, Settings, Use, ValidatedDefinition, delivery, find};
 use saihai_connect::Connections;
+use saihai_engine::rehearse::way_to_completion;
 use saihai_model::{Action, Issue, IssueNumber, Script, Workflow, slug};
 
 use super::flags::RunFlags;

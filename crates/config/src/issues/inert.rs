@@ -98,10 +98,6 @@ fn as_block(text: &str) -> String {
 }
 
 /// What has to become code, in order, none within another.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "events of Markdown are another crate's, and most say nothing here"
-)]
 fn places(text: &str) -> Vec<Range<usize>> {
     let (mut code, mut found) = (Vec::new(), Vec::new());
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {

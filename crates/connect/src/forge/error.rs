@@ -102,10 +102,6 @@ impl ForgeError {
     }
 
     /// What an error of the client means, for what was asked.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "another crate's errors, of which most cannot happen here"
-    )]
     pub(super) fn of(error: &Error, what: &str) -> Self {
         let what = what.to_owned();
         match error {

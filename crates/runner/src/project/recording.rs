@@ -9,8 +9,8 @@ use saihai_model::{
 
 use super::changes::{Changes, Step};
 use super::expectation;
-use crate::script_file::of_target;
 use crate::{Error, RunDirectory, tools_used};
+use saihai_config::of_target;
 
 /// A run as a script, and what of it no script can play.
 #[derive(Debug, Clone, PartialEq)]

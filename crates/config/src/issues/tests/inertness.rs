@@ -69,10 +69,6 @@ fn an_excerpt_is_short_also_where_it_grew_and_leaves_nothing_open() {
 }
 
 /// What a forge would still act on: in text that is not code.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "events of Markdown are another crate's, and most say nothing here"
-)]
 fn acted_on(text: &str) -> Option<String> {
     static WORDS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?i)@\w|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[:\s]*#\d").expect("an expression")

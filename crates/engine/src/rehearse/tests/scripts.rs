@@ -2,7 +2,7 @@ use insta::assert_snapshot;
 
 use super::build::flow;
 use super::rehearsed;
-use crate::script_file;
+use saihai_config::script_file;
 
 // C-77: `--write-script` saves what was said, as a script that can be read back.
 #[test]

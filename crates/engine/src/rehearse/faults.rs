@@ -1,6 +1,6 @@
 //! Runs in which things go wrong: failures, garbage and missing decisions, all from one seed.
 
-use saihai_engine::Run;
+use crate::Run;
 use saihai_model::{
     Decision, FailureClass, Label, Millis, OpenGate, Performance, Place, Request, ScriptFailure, StageId,
     Workflow,

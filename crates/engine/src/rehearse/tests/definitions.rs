@@ -10,7 +10,7 @@ use saihai_model::{Script, Workflow};
 use super::replay::again;
 use super::{path, rehearsed, tour};
 use crate::rehearse::way_to_completion;
-use crate::script_file;
+use saihai_config::script_file;
 
 fn places() -> Places {
     Places { current: "/p".into(), root: "/p".into(), user: None, home: None }

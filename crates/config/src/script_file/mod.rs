@@ -156,7 +156,7 @@ fn of_usage(usage: &Usage) -> Option<Json> {
 }
 
 /// A target as a script names it.
-pub(crate) fn of_target(target: &ScriptTarget) -> String {
+pub fn of_target(target: &ScriptTarget) -> String {
     let turn = target.turn.as_ref().map(|turn| format!("/{turn}")).unwrap_or_default();
     let judge = if target.judge { "#judge" } else { "" };
     format!("{}{turn}{judge}", target.stage)

@@ -300,7 +300,7 @@ fn what_comes_afterwards_is_rehearsed_too() {
 // S-72: both exits of every check are walked, every retry is exhausted, and an output stays wrong.
 #[test]
 fn a_flow_of_checked_steps_is_walked_to_all_its_ends() {
-    let rehearsal = rehearsed(&crate::testing::tailor());
+    let rehearsal = rehearsed(&saihai_model::testing::tailor());
     assert_eq!(rehearsal.untaken, []);
     let mut ends: Vec<String> = rehearsal.runs.iter().map(|run| run.end.to_string()).collect();
     ends.sort();

@@ -1,6 +1,6 @@
+use crate::{Area, Diagnostics, Document, Format, read_script};
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use saihai_config::{Area, Diagnostics, Document, Format, read_script};
 use saihai_model::{
     CallId, Expectation, ExpectedPrompt, FailureClass, Json, Millis, Script, ScriptAnswer, ScriptEdit,
     ScriptFailure, ScriptReply, ScriptRun, ScriptTarget, ScriptWrite, ToolUse, Usage, Usd, Visits,

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::Run;
 use saihai_connect::{Asked, Player, Taken};
-use saihai_engine::Run;
 use saihai_model::{
     Decision, FailureClass, Label, OpenGate, Performance, Place, Request, ScriptFailure, Workflow,
 };

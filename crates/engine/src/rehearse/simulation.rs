@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use saihai_engine::{Run, Slot};
+use crate::{Run, Slot};
 use saihai_judge::Said;
 use saihai_model::{
     Answer, AnsweredBy, CallFailed, CallId, Decision, Draft, Effect, Event, Fact, Failure, FailureClass,

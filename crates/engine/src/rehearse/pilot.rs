@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use saihai_engine::Run;
+use crate::Run;
 use saihai_model::{
     Action, By, CallId, Completion, Decision, Destination, Label, OpenGate, Performance, Place, Request,
     ScriptFailure, StageId, Told, Verdict, Wanted, Workflow,

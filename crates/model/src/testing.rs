@@ -1,0 +1,258 @@
+//! Builders of small workflows and scripts, for the tests of every crate (feature `testing`).
+
+use indexmap::IndexMap;
+use serde_json::json;
+
+use crate::{
+    Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Checked, Choice, Completion, Ending,
+    Exit, Form, Gate, GateMode, Holds, Join, Label, Limits, Method, Offer, OnFailure, Once, Output,
+    OutputSchema, Part, Permission, Prompt, Question, QuestionSession, Reads, Report, Retry, Rounds, Rule,
+    Script, ScriptReply, ScriptTarget, Section, SessionPolicy, Spoken, Stage, StillWrong, Target, Turn,
+    Variable, Wants, When, Workflow,
+};
+
+pub fn fixed(text: &str) -> Section {
+    Section { body: vec![Part::Fixed(text.into())], when: When::Always }
+}
+
+pub fn value(variable: Variable) -> Section {
+    Section { body: vec![Part::Value(variable, Form::Plain)], when: When::Always }
+}
+
+pub fn turn(id: &str, sections: Vec<Section>) -> Turn {
+    Turn {
+        id: id.into(),
+        title: format!("{id} - small"),
+        description: None,
+        persona: None,
+        role: None,
+        prompt: Prompt { sections, join: Join::Paragraphs },
+        provider: "script".into(),
+        model: None,
+        permission: Permission::ReadOnly,
+        asked_permission: None,
+        tools: None,
+        session: SessionPolicy::Fresh,
+        timeout: None,
+        within: None,
+        max_calls: None,
+        price: None,
+        needs: Vec::new(),
+        heading: String::new(),
+        reads: Reads::default(),
+    }
+}
+
+/// Labels that a turn says by its tag.
+pub fn choosing(mut turn: Turn, labels: &[&str]) -> Turn {
+    let options = labels.iter().enumerate();
+    let options = options.map(|(number, label)| Offer { number, label: Label::from(*label) }).collect();
+    turn.reads.choice = Some(Choice { options, found_by: vec![Method::Tag] });
+    turn
+}
+
+pub fn reporting(mut turn: Turn, files: &[&str]) -> Turn {
+    let report = |file: &&str| Report { file: (*file).to_owned(), label: (*file).to_owned(), heading: None };
+    turn.reads.reports = files.iter().map(report).collect();
+    turn
+}
+
+/// A stage of turns whose rules are `label -> stage`, `COMPLETE` or `ABORT`.
+pub fn stage(turns: Vec<Turn>, rules: &[(&str, &str)]) -> Stage {
+    let one = turns.len() == 1;
+    let rules = rules.iter().map(|(label, to)| {
+        let when = match *label {
+            "" => Holds::Always,
+            label if one => Holds::Is(label.into()),
+            label => Holds::All(vec![label.into()]),
+        };
+        Rule { when, then: target(to) }
+    });
+    Stage {
+        title: turns.first().map(|turn| turn.title.clone()).unwrap_or_default(),
+        exit: Exit::Rules { rules: rules.collect(), question: None, otherwise: Target::failed("no_match") },
+        does: Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: String::new() },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+        description: None,
+    }
+}
+
+/// A gate whose yes, or text, leads to a stage.
+pub fn gate(wants: Wants, to: &str) -> Stage {
+    let rule = |label: &str, then| Rule { when: Holds::Is(label.into()), then };
+    let declined = Target::End(Ending::Declined);
+    let rules = vec![rule("yes", target(to)), rule("answered", target(to)), rule("no", declined)];
+    let question = Prompt { sections: vec![fixed("May it?")], join: Join::Paragraphs };
+    Stage {
+        title: "gate".to_owned(),
+        does: Activity::Gate(Gate { question, wants, mode: GateMode::Person, timeout: None }),
+        exit: Exit::Rules { rules, question: None, otherwise: Target::failed("no_match") },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+        description: None,
+    }
+}
+
+pub fn target(to: &str) -> Target {
+    match to {
+        "COMPLETE" => Target::Complete,
+        "ABORT" => Target::failed("abort"),
+        stage => Target::Stage(stage.into()),
+    }
+}
+
+pub fn workflow(stages: Vec<(&str, Stage)>) -> Workflow {
+    Workflow {
+        name: "small".to_owned(),
+        entry: stages[0].0.into(),
+        stages: stages.into_iter().map(|(id, stage)| (id.into(), stage)).collect(),
+        topics: None,
+        monitors: Vec::new(),
+        completion: Completion::Flow,
+        limits: Limits { rounds: Some(10), ..Limits::default() },
+        retry: Retry::default(),
+        afterwards: None,
+        provider: None,
+        log: None,
+        issue: None,
+        words: [("report-missing".to_owned(), "(none yet)".to_owned())].into_iter().collect(),
+    }
+}
+
+/// `plan` says `next` and then `review` says `ok`, or `fix` and is planned again.
+pub fn plan_and_review() -> Workflow {
+    workflow(vec![
+        ("plan", stage(vec![turn("plan", vec![fixed("Plan."), value(Variable::Task)])], &[("", "review")])),
+        (
+            "review",
+            stage(
+                vec![choosing(
+                    turn("review", vec![fixed("Review."), value(Variable::Previous)]),
+                    &["ok", "fix"],
+                )],
+                &[("ok", "COMPLETE"), ("fix", "plan")],
+            ),
+        ),
+    ])
+}
+
+pub fn script(texts: &[&str]) -> Script {
+    let say = |text: &&str| ScriptReply { text: Some((*text).to_owned()), ..ScriptReply::default() };
+    Script { strict: true, replies: texts.iter().map(say).collect(), ..Script::default() }
+}
+
+fn prompt(sections: Vec<Section>) -> Prompt {
+    Prompt { sections, join: Join::Paragraphs }
+}
+
+fn step(id: &str) -> Turn {
+    let mut work = turn(id, vec![fixed(&format!("Do {id}."))]);
+    work.session = SessionPolicy::Continue("agent".into());
+    work.reads.carry = Spoken::AllMessages;
+    let carried = vec![Part::Fixed("Carried: ".into()), Part::Value(Variable::Previous, Form::Tail(4_000))];
+    work.prompt.sections.push(Section { body: carried, when: When::NewSession });
+    work
+}
+
+fn check(id: &str) -> Choice {
+    let means = [("ok", "ok"), ("ng", "ng")].map(|(said, label)| (said.to_owned(), label.into())).into();
+    let schema = json!({
+        "type": "object",
+        "required": ["result"],
+        "properties": {"result": {"enum": ["ok", "ng"]}, "message": {"type": "string"}},
+    });
+    let question = Question {
+        prompt: prompt(vec![fixed(&format!("Is {id} right?"))]),
+        provider: None,
+        model: None,
+        session: QuestionSession::Same,
+        answer: AnswerForm::Form {
+            schema: OutputSchema { schema, required: true },
+            field: "result".to_owned(),
+            means,
+            message: "message".to_owned(),
+        },
+        correction: prompt(vec![fixed("Your answer could not be read.")]),
+        corrections: 1,
+        unreadable: Some("ng".into()),
+    };
+    let options = ["ok", "ng"].iter().enumerate();
+    let options = options.map(|(number, label)| Offer { number, label: (*label).into() });
+    Choice { options: options.collect(), found_by: vec![Method::Ask(Box::new(question))] }
+}
+
+/// `measure` gives a height; `quote` needs it, is checked, and is tried again twice.
+pub fn tailor() -> Workflow {
+    let mut measure = step("measure");
+    measure.reads.output = Some(Output {
+        schema: OutputSchema {
+            schema: json!({
+                "type": "object",
+                "required": ["height"],
+                "properties": {"height": {"type": "number"}},
+            }),
+            required: true,
+        },
+        corrections: 1,
+        correction: prompt(vec![fixed("Your output violates the schema:"), value(Variable::Violations)]),
+        still_wrong: StillWrong::Go(Target::failed("step_failed measure")),
+        checked: Checked::BySchema,
+        shaping: Default::default(),
+        kept_as: None,
+        names: None,
+    });
+    let mut quote = step("quote");
+    quote.needs = vec![("measure".into(), "height".to_owned())];
+    let height = Variable::Output { stage: "measure".into(), key: "height".to_owned(), otherwise: None };
+    quote.prompt.sections.push(value(height));
+    quote.prompt.sections.push(value(Variable::CheckMessage));
+    quote.reads.choice = Some(check("quote"));
+    let file = Action::WriteFile { path: "output.md".to_owned(), append: true };
+    let note = ActionSpec { does: file, inputs: Vec::new(), once: Once::LookUpFirst, poll: None };
+    let uses = IndexMap::from([("note".to_owned(), BlockUse::Do(note))]);
+    quote.reads.blocks = Some(Blocks { fence: "action".to_owned(), uses });
+    let mut flow =
+        workflow(vec![("measure", stage(vec![measure], &[("", "quote")])), ("quote", checked(quote))]);
+    flow.completion = Completion::First(vec![Completion::Rounds(12), Completion::Flow]);
+    flow.limits = Limits { hard_rounds: Some(100), ..Limits::default() };
+    flow.words.insert("completed-flow".to_owned(), "Flow completed at {}".to_owned());
+    flow
+}
+
+fn checked(turn: Turn) -> Stage {
+    let exhausted = Target::failed("retries_exhausted quote 2");
+    let again = Again { note: None, at_most: Some(2), exhausted };
+    let mut stage = stage(vec![turn], &[]);
+    stage.exit = Exit::Rules {
+        rules: vec![
+            Rule { when: Holds::Is("ok".into()), then: Target::Complete },
+            Rule { when: Holds::Is("ng".into()), then: Target::Again(Box::new(again)) },
+        ],
+        question: None,
+        otherwise: Target::failed("step_failed quote"),
+    };
+    debug_assert!(matches!(stage.does, Activity::Turns { .. }));
+    stage
+}
+
+/// A measure that is corrected, a quote that is not right, and one that is and is noted down.
+pub fn tailors_replies() -> Script {
+    let reply = |stage: &str, judge: bool, text: &str| ScriptReply {
+        target: Some(ScriptTarget { stage: stage.into(), turn: None, judge }),
+        text: Some(text.to_owned()),
+        ..ScriptReply::default()
+    };
+    let mut script = script(&[]);
+    script.replies = vec![
+        reply("measure", false, "採寸結果です。175 cm"),
+        reply("measure", false, "```json\n{\"height\": 175}\n```"),
+        reply("quote", false, "9 yen"),
+        reply("quote", true, "```json\n{\"result\": \"NG\", \"message\": \"too cheap\"}\n```"),
+        reply("quote", false, "900 yen\n```action\n{\"type\": \"note\", \"content\": \"900\"}\n```\n"),
+        reply("quote", true, "{\"result\": \"ok\"}"),
+    ];
+    script
+}
