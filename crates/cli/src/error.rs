@@ -2,6 +2,8 @@
 
 use std::io;
 
+use saihai::StoreError;
+
 use crate::terminal::Streams;
 
 /// Exit codes that are not a run's own; those are `saihai_model::exit_code`'s.
@@ -94,6 +96,12 @@ impl From<io::Error> for Error {
     }
 }
 
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        saihai::Error::from(error).into()
+    }
+}
+
 /// Joins an error and its sources into one sentence.
 pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -115,10 +123,12 @@ impl From<saihai::Error> for Error {
         use saihai::Error as Runner;
         let said = Self::with_exit(error.exit_code(), sentence(&error));
         match &error {
-            Runner::Owned { run, .. } => {
+            Runner::Store(StoreError::Owned { run, .. }) => {
                 said.hint(format!("`saihai log {run} -f` follows it, `saihai cancel {run}` ends it"))
             }
-            Runner::NoSuchRun { .. } | Runner::AmbiguousRun { .. } => said.hint("`saihai runs` lists them"),
+            Runner::Store(StoreError::NoSuchRun { .. } | StoreError::AmbiguousRun { .. }) => {
+                said.hint("`saihai runs` lists them")
+            }
             Runner::Over { run, .. } => said.hint(format!("`saihai fork {run}` makes a new run out of it")),
             Runner::GateClosed { run, .. } => said.hint(format!("`saihai resume {run}` goes on with that")),
             Runner::NotTaken { .. } => said.hint(
@@ -127,11 +137,7 @@ impl From<saihai::Error> for Error {
             Runner::Diverged { run, .. } => {
                 said.hint(format!("go on with the version that began it, or `saihai fork {run}`"))
             }
-            Runner::Io { .. }
-            | Runner::Damaged { .. }
-            | Runner::Newer { .. }
-            | Runner::LockLost { .. }
-            | Runner::NoRuns { .. }
+            Runner::Store(_)
             | Runner::NoGate { .. }
             | Runner::WrongAnswer { .. }
             | Runner::NoFork { .. }

@@ -1,43 +1,16 @@
 //! Why a run could not be started, found, opened or driven on.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use saihai_connect::Unavailable;
+use saihai_store::StoreError;
 
 /// Why a run could not be started, found, opened or driven on. Nothing was changed unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file or directory could not be read or written.
-    #[error("cannot {doing} `{}`: {source}", path.display())]
-    Io {
-        /// What was tried: `read`, `write`, `create`, …
-        doing: &'static str,
-        /// Where.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The journal, or something it names, is not what was written.
-    #[error("`{}`:{line}: {why}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The line of the journal, from 1.
-        line: u64,
-        /// What is wrong.
-        why: String,
-    },
-    /// A newer version of Saihai wrote it.
-    #[error("`{}`:{line}: written by a newer version of Saihai (format {version})", path.display())]
-    Newer {
-        /// The journal.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// Its format.
-        version: u64,
-    },
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The engine of this version would decide otherwise than was recorded.
     #[error("`{run}` cannot go on: event {seq} recorded `{recorded}`, this version would decide `{now}`")]
     Diverged {
@@ -49,42 +22,6 @@ pub enum Error {
         recorded: String,
         /// What the engine says now.
         now: String,
-    },
-    /// A living process owns the run.
-    #[error("AlreadyStarted: run `{run}` is owned by {}", owner_words(*.owner))]
-    Owned {
-        /// The run.
-        run: String,
-        /// Its process, where it has said so.
-        owner: Option<u32>,
-    },
-    /// The lock was taken away while it was held. Whatever was under way was stopped.
-    #[error("lock-lost: `{}` was removed or replaced while run `{run}` was going on", path.display())]
-    LockLost {
-        /// The run.
-        run: String,
-        /// The lock.
-        path: PathBuf,
-    },
-    /// There is no such run.
-    #[error("there is no run `{name}`")]
-    NoSuchRun {
-        /// What was asked for.
-        name: String,
-    },
-    /// There is no run at all.
-    #[error("there is no run yet in `{}`", directory.display())]
-    NoRuns {
-        /// Where they would be.
-        directory: PathBuf,
-    },
-    /// Several runs begin like this.
-    #[error("`{name}` could be any of {}", names(.runs))]
-    AmbiguousRun {
-        /// What was asked for.
-        name: String,
-        /// What it could be.
-        runs: Vec<String>,
     },
     /// No gate of the run is open.
     #[error("run `{run}` does not wait for an answer")]
@@ -148,17 +85,11 @@ impl Error {
     /// The exit code: 4 where the disk is to blame or a provider is not there (C-12), 70 for a defect of ours, else 2.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Io { .. } => 4,
+            Self::Store(StoreError::Io { .. }) => 4,
             Self::Unavailable(names) if names.iter().any(Unavailable::is_missing) => 4,
             Self::Stuck { .. } => 70,
-            Self::Damaged { .. }
-            | Self::Newer { .. }
+            Self::Store(_)
             | Self::Diverged { .. }
-            | Self::Owned { .. }
-            | Self::LockLost { .. }
-            | Self::NoSuchRun { .. }
-            | Self::NoRuns { .. }
-            | Self::AmbiguousRun { .. }
             | Self::NoGate { .. }
             | Self::GateClosed { .. }
             | Self::NotTaken { .. }
@@ -170,19 +101,11 @@ impl Error {
         }
     }
 
-    /// For `map_err`: what was tried, and where.
+    /// For `map_err`: the operation that failed, and its file.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io { doing, path, source }
+        let error = StoreError::io(doing, path);
+        move |source| Self::Store(error(source))
     }
-}
-
-fn owner_words(owner: Option<u32>) -> String {
-    owner.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
-}
-
-fn names(runs: &[String]) -> String {
-    runs.iter().map(|run| format!("`{run}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn sentences(unavailable: &[Unavailable]) -> String {

@@ -8,8 +8,8 @@ use saihai_model::{Effect, Entry, Fact, Outcome, Start, Text, Workflow};
 use crate::blobs::Blobs;
 use crate::journal::{End, Kind, Raw, Reader, Torn};
 use crate::reports::Saved;
-use crate::run_directory::damaged;
 use crate::{Error, RunDirectory};
+use saihai_store::damaged;
 
 /// A run folded from its journal.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl History {
                 folding.take(line, witness)?;
             }
         }
-        let run = folding.replay.finish().map_err(|diverged| directory.diverged(&diverged))?;
+        let run = folding.replay.finish().map_err(|diverged| Error::diverged(directory, &diverged))?;
         Ok(Self { start, run, end: reader.end(), torn: reader.torn(), workflow })
     }
 }
@@ -97,7 +97,7 @@ impl Folding<'_> {
             witness(Seen::Fact(fact))?;
         }
         let effects = self.replay.take(self.workflow, record);
-        let effects = effects.map_err(|diverged| self.directory.diverged(&diverged))?;
+        let effects = effects.map_err(|diverged| Error::diverged(self.directory, &diverged))?;
         if effects.is_empty() { Ok(()) } else { witness(Seen::Effects(effects)) }
     }
 
@@ -125,7 +125,7 @@ impl Folding<'_> {
                 Check::Length => blobs.look(hash, bytes),
                 Check::Content => blobs.verify(hash, bytes),
             };
-            looked.map_err(|bad| damaged(&blobs.path(hash), seq, &bad.to_string()))
+            looked.map_err(|bad| damaged(&blobs.path(hash), seq, &bad.to_string()).into())
         })
     }
 }
@@ -168,14 +168,14 @@ pub(crate) fn for_each_blob(
     }
 }
 
-impl RunDirectory {
-    pub(crate) fn diverged(&self, diverged: &saihai_engine::Diverged) -> Error {
+impl Error {
+    pub(crate) fn diverged(run: &RunDirectory, diverged: &saihai_engine::Diverged) -> Self {
         let shown = |decision: &Option<saihai_model::Decision>| match decision {
             Some(decision) => serde_json::to_string(decision).unwrap_or_default(),
             None => "nothing".to_owned(),
         };
-        Error::Diverged {
-            run: self.id().to_owned(),
+        Self::Diverged {
+            run: run.id().to_owned(),
             seq: diverged.seq,
             recorded: shown(&diverged.recorded),
             now: shown(&diverged.now),

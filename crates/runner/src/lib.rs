@@ -19,21 +19,16 @@
 //! between tasks (the driver owns all of it; providers are given what they need and give back a reply).
 
 mod beginning;
-mod blobs;
 mod bus;
 mod clock;
 mod control;
 pub mod delivery;
-mod disk;
 mod driver;
 mod error;
 mod fork;
 mod git;
 mod history;
 mod inbox;
-mod journal;
-mod live;
-mod lock;
 mod observed;
 mod offline;
 mod outside;
@@ -42,13 +37,10 @@ mod person;
 mod preview;
 pub mod project;
 mod project_source;
-mod regular;
 mod render;
 mod reports;
 pub mod repository;
 pub mod review;
-mod run_directory;
-mod runs;
 mod secrets;
 mod state;
 mod subject;
@@ -62,22 +54,20 @@ pub use beginning::Beginning;
 pub use bus::{Bus, Subscription};
 pub use clock::Clock;
 pub use control::{Command, Control};
-pub use disk::{Disk, Operations, replace_below};
 pub use driver::{Driver, Finish, Going};
 pub use error::Error;
 pub use fork::{Forked, fork};
 pub use git::{Environment, Error as GitError, Git, Tracked, abandoned_checkouts, end_all as end_all_git};
-pub use journal::JOURNAL_SCHEMA;
-pub use live::{Glimpse, Glimpses};
 pub use observed::{Observed, Warning};
 pub use offline::{Given, Reached, answer, cancel, is_gate_closed, open_gate};
 pub use outside::{Deed, Outside, Performing};
 pub use person::agent_of;
 pub use preview::{Entering, Preview, preview};
 pub use project_source::ProjectSource;
-pub use run_directory::RunDirectory;
-pub use runs::{Listed, Runs};
-pub use state::{State, Summary};
+pub use saihai_store::journal::JOURNAL_SCHEMA;
+pub use saihai_store::{Disk, Glimpse, Glimpses, Operations, RunDirectory, Runs, StoreError, replace_below};
+pub(crate) use saihai_store::{blobs, disk, journal, live, lock, regular};
+pub use state::{Listed, State, Summary, list};
 pub use subject::{
     Base, Error as SubjectError, RevisionSource, SUBJECT, Untracked, changes, frozen, parted_from, proposed,
     whole_files,

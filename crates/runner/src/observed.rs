@@ -3,6 +3,8 @@
 use std::fmt;
 
 use saihai_model::{CallId, Moment, Progress, Record, Wants};
+use saihai_store::RunDirectory;
+use saihai_store::journal::Torn;
 
 /// Something an observer is told. Records have been synced before they are shown.
 #[derive(Debug)]
@@ -84,6 +86,12 @@ pub enum Warning {
         /// Which gate.
         call: CallId,
     },
+}
+
+impl Warning {
+    pub fn torn(run: &RunDirectory, torn: Torn) -> Self {
+        Self::Torn { path: run.journal().display().to_string(), line: torn.line, bytes: torn.bytes }
+    }
 }
 
 impl fmt::Display for Warning {

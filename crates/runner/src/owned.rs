@@ -217,7 +217,7 @@ impl Owned {
     }
 
     fn still_ours(&self) -> Result<(), Broken> {
-        if self.lock.is_held() { Ok(()) } else { Err(Broken::Error(self.lock.lost())) }
+        if self.lock.is_held() { Ok(()) } else { Err(Broken::Error(self.lock.lost().into())) }
     }
 
     fn consider(&self, effect: Effect, settling: &mut Settling) -> Result<(), Broken> {
@@ -270,7 +270,7 @@ impl Owned {
         let (prompt, persona) = match self.words(&request, &mut settling.settled.warnings) {
             Ok(words) => words,
             Err(render::Failed::Blob { text, why }) => {
-                return Err(Broken::Error(self.directory.bad_text(&text, &why)));
+                return Err(Broken::Error(self.directory.bad_text(&text, &why).into()));
             }
             Err(render::Failed::Changes(error)) => {
                 let message = format!("cannot tell what has changed: {error}");

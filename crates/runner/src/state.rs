@@ -4,7 +4,7 @@ use saihai_model::{
     CallFailed, CallId, Decision, Ending, Entry, Fact, Hold, Moment, ProviderName, Record, Usd,
 };
 
-use crate::{Error, RunDirectory};
+use crate::{Error, RunDirectory, Runs};
 
 /// A run in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,10 +92,24 @@ impl State {
     }
 }
 
+/// A run in a list; a damaged run says why and hides no other.
+#[derive(Debug)]
+pub struct Listed {
+    pub directory: RunDirectory,
+    pub summary: Result<Summary, Error>,
+}
+
+/// All runs with their summaries, newest first.
+pub fn list(runs: &Runs) -> Result<Vec<Listed>, Error> {
+    let listed =
+        runs.list()?.into_iter().map(|directory| Listed { summary: Summary::of(&directory), directory });
+    Ok(listed.collect())
+}
+
 impl Summary {
     /// Folds a journal. Decisions say how the run stands, so that also a run this version could not go on with can be
     /// listed.
-    pub(crate) fn of(directory: &RunDirectory) -> Result<Self, Error> {
+    pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
         let mut fold = Fold::default();
         directory.read(&mut |record| fold.see(record))?;
         let mut summary = fold.summary.ok_or_else(|| directory.unborn())?;
@@ -250,3 +264,6 @@ impl Summary {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,7 +43,7 @@ impl Explain {
             }
         })?;
         if let Some(torn) = torn {
-            streams.warning(&torn.to_string());
+            streams.warning(&saihai::Warning::torn(&directory, torn).to_string());
         }
         let told = transitions.finish();
         if !self.json {

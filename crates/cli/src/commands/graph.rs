@@ -72,7 +72,7 @@ impl Graph {
         let workflow = directory.workflow()?;
         let mut overlay = Overlay::default();
         if let Some(torn) = directory.read(&mut |record| overlay.see(&record))? {
-            streams.warning(&torn.to_string());
+            streams.warning(&saihai::Warning::torn(&directory, torn).to_string());
         }
         Ok(graph::Graph::of(&workflow, Some(&overlay)))
     }

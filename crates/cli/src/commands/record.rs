@@ -86,7 +86,7 @@ impl Record {
 
 /// The definition of a run that is over; one that is not has no outcome to be expected.
 fn insist_on_end(directory: &RunDirectory) -> Result<String, Error> {
-    let summary = directory.summary()?;
+    let summary = saihai::Summary::of(directory)?;
     let message = format!("run `{}` is not over: it is {}", directory.id(), summary.state.name());
     match summary.state {
         State::Ended { .. } => Ok(summary.definition),

@@ -60,9 +60,10 @@ struct Shown {
 
 impl Runs {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
-        let all = Project::find()?.runs().list()?;
+        let all = saihai::list(&Project::find()?.runs())?;
         let mut readable = Vec::new();
-        for Listed { run, directory, summary } in all {
+        for Listed { directory, summary } in all {
+            let run = directory.id().to_owned();
             match summary {
                 Ok(summary) if self.wants(&summary) => readable.push(Shown { run, directory, summary }),
                 Ok(_) => {}

@@ -66,7 +66,7 @@ impl Told {
             }
         })?;
         if let Some(torn) = torn {
-            streams.warning(&torn.to_string());
+            streams.warning(&saihai::Warning::torn(&directory, torn).to_string());
         }
         // What is to be known of the output that is shown, such as that it is only the end of it.
         for warning in last.iter().flat_map(|replied| &replied.reading.warnings) {

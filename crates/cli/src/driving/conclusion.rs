@@ -72,7 +72,7 @@ impl Conclusion {
         let waits = outcome.reason.as_deref() == Some("person");
         let is_late = waits && is_gate_closed(directory, &Clock::system())?;
         let gate = if waits && !is_late { Some(open_gate(directory)?.2) } else { None };
-        let state = directory.summary()?.state;
+        let state = saihai::Summary::of(directory)?.state;
         let spending = if budgeted { Some(Spending::of(directory)?) } else { None };
         let (most_iterations, unexpected) = (names.most_iterations(), Unexpected::default());
         let (review, language) = (saved_report(directory)?, report_language(&workflow));

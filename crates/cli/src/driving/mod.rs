@@ -65,7 +65,8 @@ pub(crate) async fn drive(
     streams: &mut Streams,
 ) -> Result<u8, Error> {
     let directory = driver.directory().clone();
-    let was_over = showing.past == Past::Journal && matches!(directory.summary()?.state, State::Ended { .. });
+    let was_over = showing.past == Past::Journal
+        && matches!(saihai::Summary::of(&directory)?.state, State::Ended { .. });
     let ended = watched(driver, workflow, showing, streams).await?;
     match ended {
         Ended::Finished(finish) => {

@@ -188,6 +188,12 @@ pub(super) enum Broken {
     Untold(&'static str),
 }
 
+impl From<crate::StoreError> for Broken {
+    fn from(error: crate::StoreError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
 impl Broken {
     /// For a look that failed. Where what is looked for may have happened, a person looks before it is tried again (I-71).
     pub(super) fn unseen(deed: &Deed, what: impl FnOnce() -> String) -> impl FnOnce(ForgeError) -> Self {

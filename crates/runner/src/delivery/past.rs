@@ -175,11 +175,11 @@ impl Past {
             }
         })?;
         if !begun {
-            return Err(directory.unborn());
+            return Err(directory.unborn().into());
         }
         let Some(Placement::Issue(assignment)) = assignment else { return Ok(None) };
         let delivers = directory.workflow()?.stages.contains_key(&StageId::from(stage::FINALIZE));
-        let state = directory.summary()?.state;
+        let state = crate::Summary::of(directory)?.state;
         Ok(Some(Self {
             directory: directory.clone(),
             assignment: *assignment,

@@ -408,7 +408,7 @@ impl Driver {
         let rendered = match self.owned.renderer(&blobs).render(&gate.question) {
             Ok(rendered) => rendered,
             Err(render::Failed::Blob { text, why }) => {
-                return Err(Broken::Error(self.directory().bad_text(&text, &why)));
+                return Err(Broken::Error(self.directory().bad_text(&text, &why).into()));
             }
             // A person can answer without it; no gate's question shows changes.
             Err(render::Failed::Changes(_)) => Rendered::default(),

@@ -86,7 +86,7 @@ impl Driver {
                 History::read(&directory, Check::Content, &mut |seen| recall.see(seen, &directory))?;
             (history, recall.meters)
         };
-        let torn = history.torn.map(|torn| torn.warning(&directory.journal()));
+        let torn = history.torn.map(|torn| Warning::torn(&directory, torn));
         let owned = Owned::of_history(directory, lock, history, clock)?;
         let owned = owned.answered_by(script.as_ref()).without(secrets);
         let mut driver =
@@ -156,8 +156,7 @@ fn begin(
     let workflow = serde_json::to_vec(&*beginning.workflow).expect("a workflow has text keys only");
     directory.freeze(&workflow, beginning.script.as_ref())?;
     let blobs = directory.blobs();
-    let keep =
-        |text: String| blobs.keep(text).map_err(|(path, source)| Error::Io { doing: "write", path, source });
+    let keep = |text: String| blobs.keep(text).map_err(|(path, source)| Error::io("write", &path)(source));
     let task = keep(beginning.task.clone())?;
     let mut subject = BTreeMap::new();
     for (name, value) in &beginning.subject {

@@ -14,8 +14,8 @@ use crate::lock::Lock;
 use crate::owned::{Owned, Way};
 use crate::project::{ReportVersion, ReportVersions};
 use crate::reports::content;
-use crate::run_directory::damaged;
 use crate::{Clock, Error, RunDirectory, Runs};
+use saihai_store::{StoreError, damaged};
 
 /// A fork.
 #[derive(Debug, Clone)]
@@ -107,9 +107,9 @@ impl Prefix {
                 })?;
             }
             versions.see(&record);
-            replay.take(&workflow, record).map(drop).map_err(|diverged| from.diverged(&diverged))
+            replay.take(&workflow, record).map(drop).map_err(|diverged| Error::diverged(from, &diverged))
         })?;
-        let run = replay.finish().map_err(|diverged| from.diverged(&diverged))?;
+        let run = replay.finish().map_err(|diverged| Error::diverged(from, &diverged))?;
         if let Some(ending) = run.ending() {
             let why = format!("the run was {} by then", ending.outcome());
             return Err(Error::NoFork { run: from.id().to_owned(), at: cut.at, why });
@@ -124,7 +124,7 @@ impl Prefix {
             let content = theirs.read_bytes(hash, *bytes);
             let content = content.map_err(|bad| damaged(&theirs.path(hash), 1, &bad.to_string()))?;
             let kept = ours.keep_bytes(&content);
-            kept.map_err(|(path, source)| Error::Io { doing: "write", path, source })?;
+            kept.map_err(|(path, source)| Error::io("write", &path)(source))?;
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ fn write_journal(
     until: u64,
 ) -> Result<(), Error> {
     let mut reader = Reader::open(&from.journal())?;
-    let mut next = || -> Result<Option<Vec<Record>>, Error> {
+    let mut next = || -> Result<Option<Vec<Record>>, StoreError> {
         let Some(mut batch) = reader.next_records()? else { return Ok(None) };
         batch.retain(|record| record.seq <= until);
         for record in &mut batch {
@@ -165,7 +165,7 @@ fn write_journal(
         }
         Ok(Some(batch).filter(|batch| !batch.is_empty()))
     };
-    copy(&to.journal(), to.disk(), &mut next)
+    Ok(copy(&to.journal(), to.disk(), &mut next)?)
 }
 
 /// Nothing of the run it came from is under way here, and nothing goes on before somebody says so.

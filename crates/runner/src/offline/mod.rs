@@ -12,7 +12,7 @@ use crate::lock::Lock;
 use crate::owned::{Broken, Owned, Way};
 use crate::render::{self, Renderer};
 use crate::secrets::Secrets;
-use crate::{Clock, Error, RunDirectory, State};
+use crate::{Clock, Error, RunDirectory, State, StoreError, Summary};
 
 /// An answer as a person gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Er
         report_directory: &history.start.report_directory,
     };
     let rendered = renderer.render(&gate.question).map_err(|failed| match failed {
-        render::Failed::Blob { text, why } => directory.bad_text(&text, &why),
+        render::Failed::Blob { text, why } => directory.bad_text(&text, &why).into(),
         render::Failed::Changes(error) => {
             Error::io("look at", Path::new(&history.start.directory))(std::io::Error::other(error))
         }
@@ -124,7 +124,7 @@ fn is_open(directory: &RunDirectory, call: &CallId) -> Result<bool, Error> {
 /// # Errors
 /// The run is over already, or is damaged.
 pub async fn cancel(directory: &RunDirectory, by: &str, clock: Clock) -> Result<Reached, Error> {
-    if let State::Ended { ending } = directory.summary()?.state {
+    if let State::Ended { ending } = Summary::of(directory)?.state {
         let outcome = ending.outcome().to_owned();
         return Err(Error::Over { run: directory.id().to_owned(), outcome });
     }
@@ -162,8 +162,8 @@ async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Rea
                 record(directory, lock, wish.clone(), clock)?;
                 return Ok(Reached::Journal);
             }
-            Err(Error::Owned { .. }) => {}
-            Err(error) => return Err(error),
+            Err(StoreError::Owned { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
         let letter = inbox.put(wish).map_err(Error::io("write", &directory.inbox()))?;
         let waited = tokio::time::timeout(PATIENCE, taken(directory, &letter.path)).await;
@@ -231,9 +231,7 @@ impl Broken {
     pub(crate) fn into_error(self) -> Error {
         match self {
             Self::Error(error) => error,
-            Self::Storage(failed) => {
-                Error::Io { doing: "append to", path: failed.path, source: failed.source }
-            }
+            Self::Storage(failed) => Error::io("append to", &failed.path)(failed.source),
         }
     }
 }

@@ -62,11 +62,11 @@ async fn a_damaged_run_is_neither_answered_nor_cancelled() {
     let answered = answer(&directory, Given::Yes(None), clock()).await.unwrap_err();
     let cancelled = cancel(&directory, "me", clock()).await.unwrap_err();
     for error in [answered, cancelled] {
-        assert!(matches!(error, Error::Damaged { line: 1, .. }), "{error}");
+        assert!(matches!(error, Error::Store(crate::StoreError::Damaged { line: 1, .. })), "{error}");
     }
     assert_eq!(std::fs::read_to_string(directory.journal()).unwrap(), damaged);
     // It cannot be `last`, and yet it is not hidden.
-    assert!(matches!(project.runs().find("last"), Err(Error::NoRuns { .. })));
-    let [listed] = &project.runs().list().unwrap()[..] else { panic!() };
-    assert!(matches!(listed.summary, Err(Error::Damaged { line: 1, .. })));
+    assert!(matches!(project.runs().find("last"), Err(crate::StoreError::NoRuns { .. })));
+    let [listed] = &crate::list(&project.runs()).unwrap()[..] else { panic!() };
+    assert!(matches!(listed.summary, Err(Error::Store(crate::StoreError::Damaged { line: 1, .. }))));
 }

@@ -85,7 +85,7 @@ impl Outcome {
         let workflow = directory.workflow()?;
         let mut fold = Fold::new(&workflow);
         directory.read(&mut |record| fold.see(&record))?;
-        let summary = directory.summary()?;
+        let summary = Summary::of(directory)?;
         fold.finish(directory, summary)
     }
 }

@@ -43,7 +43,7 @@ impl RunResult {
             summaries.push(summary.told(directory)?);
         }
         let iterations = summaries.len();
-        let state = directory.summary()?.state;
+        let state = crate::Summary::of(directory)?.state;
         let (success, completion_reason, error) = match &state {
             State::Ended { ending: Ending::Completed(reason) } => (true, reason.clone(), None),
             State::Ended { ending } => {

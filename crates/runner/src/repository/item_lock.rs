@@ -42,13 +42,13 @@ impl ItemLock {
         let note = format!("{run}\n{}\n", clock.now().0);
         match Lock::take_with_note(&path, run, &note, &Disk::new()) {
             Ok(lock) => Ok(Taken::Ours(Self { lock, path })),
-            Err(crate::Error::Owned { owner, .. }) => {
+            Err(crate::StoreError::Owned { owner, .. }) => {
                 let text = regular::read(&path).unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
                 let run = text.lines().nth(1).filter(|line| !line.is_empty()).map(str::to_owned);
                 Ok(Taken::Elsewhere { process: owner, run })
             }
-            Err(crate::Error::Io { source, .. }) => Err(Error::File { action: "lock", path, source }),
+            Err(crate::StoreError::Io { source, .. }) => Err(Error::File { action: "lock", path, source }),
             Err(error) => {
                 Err(Error::File { action: "lock", path, source: std::io::Error::other(error.to_string()) })
             }

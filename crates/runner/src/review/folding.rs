@@ -40,7 +40,7 @@ pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", &path)(error)),
     };
-    let damaged = |error: serde_json::Error| crate::run_directory::damaged(&path, 1, &error.to_string());
+    let damaged = |error: serde_json::Error| saihai_store::damaged(&path, 1, &error.to_string()).into();
     serde_json::from_slice(&bytes).map(Some).map_err(damaged)
 }
 
@@ -51,12 +51,12 @@ pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
 pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, Error> {
     // A commit that is checked out by itself belongs to none, and another such commit may have nothing to do with it.
     let Some(branch) = branch else { return Ok(None) };
-    for listed in runs.list()? {
+    for listed in crate::list(runs)? {
         let is_over = |summary: &Summary| matches!(summary.state, State::Ended { .. });
         if !listed.summary.as_ref().is_ok_and(is_over) {
             continue;
         }
-        let directory = runs.find(&listed.run)?;
+        let directory = listed.directory;
         let plan = directory.workflow().ok().and_then(|workflow| Plan::of(&workflow));
         if plan.is_some_and(|plan| plan.branch.as_deref() == Some(branch))
             && let Ok(Some(report)) = saved_report(&directory)

@@ -75,7 +75,7 @@ fn sweep(project: &Project) {
     }
     let runs = project.runs();
     let (Ok(Some(git)), Ok(listed)) = (open(root), runs.list()) else { return };
-    let starts = listed.iter().filter_map(|one| runs.find(&one.run).ok()?.start().ok());
+    let starts = listed.iter().filter_map(|run| run.start().ok());
     let of_runs: Vec<PathBuf> = starts.map(|start| PathBuf::from(start.directory)).collect();
     abandoned.retain(|directory| !of_runs.contains(directory));
     for directory in abandoned {

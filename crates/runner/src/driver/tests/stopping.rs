@@ -103,7 +103,7 @@ async fn a_second_interrupt_returns_at_once_and_the_run_can_be_resumed() {
     let finish = driving.await.0.unwrap();
     assert_eq!((finish.exit_code(), finish.hold), (3, Some(Hold::Interrupted)));
     assert!(before.elapsed() < Duration::from_millis(100), "{:?}", before.elapsed());
-    assert_eq!(project.last().summary().unwrap().state.name(), "interrupted");
+    assert_eq!(crate::Summary::of(&project.last()).unwrap().state.name(), "interrupted");
     let (finish, log) = drive(project.resume(go_on()).unwrap(), Going::default()).await;
     assert_eq!(finish.unwrap().exit_code(), 0);
     assert_eq!(
@@ -206,7 +206,7 @@ async fn a_driver_whose_lock_was_taken_away_stops_before_its_next_effect() {
         };
         let driving = watch(driver, Going::default(), &mut see);
         let error = driving.await.0.unwrap_err();
-        assert!(matches!(error, Error::LockLost { .. }), "{error}");
+        assert!(matches!(error, Error::Store(crate::StoreError::LockLost { .. })), "{error}");
         assert_eq!(project.records().len(), 5);
         let finish = drive(project.resume(go_on()).unwrap(), Going::default()).await.0.unwrap();
         assert_eq!(finish.exit_code(), 0);

@@ -161,7 +161,10 @@ async fn an_altered_or_missing_blob_is_refused_before_anything_is_written() {
     let before = project.journal();
     let check = |expected: &str| {
         let error = project.resume(go_on()).map(drop).unwrap_err();
-        assert!(matches!(&error, Error::Damaged { line: 6, path, .. } if *path == blob), "{error}");
+        assert!(
+            matches!(&error, Error::Store(crate::StoreError::Damaged { line: 6, path, .. }) if *path == blob),
+            "{error}"
+        );
         assert!(error.to_string().ends_with(expected), "{error}");
         assert_eq!((error.exit_code(), project.journal()), (2, before.clone()));
     };

@@ -4,9 +4,9 @@
 //! `faults` able to fail, to be torn or to be the last thing the process does. Reading is not restricted.
 
 mod beneath;
-#[cfg(any(test, feature = "faults"))]
+#[cfg(any(test, feature = "testing"))]
 mod faults;
-#[cfg(not(any(test, feature = "faults")))]
+#[cfg(not(any(test, feature = "testing")))]
 mod no_faults;
 
 use std::fs::{self, File, OpenOptions};
@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use beneath::replace_below;
-pub(crate) use beneath::{Beneath, Content};
-#[cfg(any(test, feature = "faults"))]
+pub use beneath::{Beneath, Content};
+#[cfg(any(test, feature = "testing"))]
 use faults::Faults;
-#[cfg(not(any(test, feature = "faults")))]
+#[cfg(not(any(test, feature = "testing")))]
 use no_faults::Faults;
 
-#[cfg(test)]
-pub(crate) use faults::{Deadly, Errno, Moment as Death, Plan, Step, Tape};
+#[cfg(any(test, feature = "testing"))]
+pub use faults::{Deadly, Errno, Moment as Death, Plan, Step, Tape};
 
 /// The one way to the disk for journals, blobs, locks, run directories and reports. Cheap to clone; all clones count
 /// together.
@@ -53,7 +53,7 @@ pub struct Operations {
 
 /// What kind of change an operation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     CreateDirectory,
     Create,
     Write,
@@ -77,8 +77,8 @@ impl Disk {
     }
 
     /// A disk that fails as planned.
-    #[cfg(test)]
-    pub(crate) fn failing(plan: Plan) -> Self {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn failing(plan: Plan) -> Self {
         Self { counted: Arc::default(), faults: Faults::planned(plan) }
     }
 
@@ -92,13 +92,13 @@ impl Disk {
     }
 
     /// Makes one directory; an error if it is there.
-    pub(crate) fn create_directory(&self, path: &Path) -> io::Result<()> {
+    pub fn create_directory(&self, path: &Path) -> io::Result<()> {
         self.step(Kind::CreateDirectory, path, || fs::create_dir(path))?;
         self.sync_directory(parent(path))
     }
 
     /// Makes a directory and those above it where they are missing.
-    pub(crate) fn create_directories(&self, path: &Path) -> io::Result<()> {
+    pub fn create_directories(&self, path: &Path) -> io::Result<()> {
         if path.is_dir() {
             return Ok(());
         }
@@ -114,55 +114,55 @@ impl Disk {
     }
 
     /// Makes a file that must not be there yet. Its name is durable after [`Self::sync_directory`].
-    pub(crate) fn create_new(&self, path: &Path) -> io::Result<File> {
+    pub fn create_new(&self, path: &Path) -> io::Result<File> {
         self.step(Kind::Create, path, || OpenOptions::new().write(true).create_new(true).open(path))
     }
 
     /// Writes at the end of what was written so far.
-    pub(crate) fn write(&self, mut file: &File, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    pub fn write(&self, mut file: &File, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.count(Kind::Write);
         self.faults.write(path, bytes, |part| file.write_all(part))
     }
 
     /// Makes what was written durable. After an error nothing is known about it any more.
-    pub(crate) fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
+    pub fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
         let skip = self.faults.skips_syncs();
         self.step(Kind::Sync, path, || if skip { Ok(()) } else { file.sync_data() })
     }
 
     /// Makes the names in a directory durable.
-    pub(crate) fn sync_directory(&self, path: &Path) -> io::Result<()> {
+    pub fn sync_directory(&self, path: &Path) -> io::Result<()> {
         let skip = self.faults.skips_syncs();
         self.step(Kind::SyncDirectory, path, || if skip { Ok(()) } else { File::open(path)?.sync_all() })
     }
 
     /// Cuts a file.
-    pub(crate) fn truncate(&self, file: &File, path: &Path, length: u64) -> io::Result<()> {
+    pub fn truncate(&self, file: &File, path: &Path, length: u64) -> io::Result<()> {
         self.step(Kind::Truncate, path, || file.set_len(length))
     }
 
     /// Removes a file.
-    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
         self.step(Kind::Remove, path, || fs::remove_file(path))
     }
 
     /// Removes an empty directory.
-    pub(crate) fn remove_directory(&self, path: &Path) -> io::Result<()> {
+    pub fn remove_directory(&self, path: &Path) -> io::Result<()> {
         self.step(Kind::Remove, path, || fs::remove_dir(path))
     }
 
     /// Removes a directory and everything in it.
-    pub(crate) fn remove_tree(&self, path: &Path) -> io::Result<()> {
+    pub fn remove_tree(&self, path: &Path) -> io::Result<()> {
         self.step(Kind::Remove, path, || fs::remove_dir_all(path))
     }
 
     /// Puts a whole file in place: after a crash there is the old one or the new one, never half of it.
-    pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    pub fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.replace_and_hold(path, bytes).map(drop)
     }
 
     /// The same, and it is open from before it has its name.
-    pub(crate) fn replace_and_hold(&self, path: &Path, bytes: &[u8]) -> io::Result<File> {
+    pub fn replace_and_hold(&self, path: &Path, bytes: &[u8]) -> io::Result<File> {
         let draft = draft_of(path);
         let file = self.step(Kind::Create, &draft, || File::create(&draft))?;
         self.write(&file, &draft, bytes)?;
@@ -172,7 +172,7 @@ impl Disk {
     }
 
     /// Gives a synced file its true name.
-    pub(crate) fn put_in_place(&self, draft: &Path, path: &Path) -> io::Result<()> {
+    pub fn put_in_place(&self, draft: &Path, path: &Path) -> io::Result<()> {
         self.step(Kind::Rename, path, || fs::rename(draft, path))?;
         self.sync_directory(parent(path))
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Disk, Error, regular};
+use crate::{Disk, StoreError, regular};
 
 /// How often a lock is tried for that somebody has for a moment only, and what is waited in between: two seconds at most.
 const TRIES: u32 = 1_000;
@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The ownership of a run. Its file is closed when a program is started, so no child keeps it.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     file: File,
     path: PathBuf,
     run: String,
@@ -22,19 +22,23 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Takes the run, or says who has it.
-    pub(crate) fn take(path: &Path, run: &str, disk: &Disk) -> Result<Self, Error> {
+    pub fn take(path: &Path, run: &str, disk: &Disk) -> Result<Self, StoreError> {
         Self::take_with_note(path, run, "", disk)
     }
 
     /// As [`Lock::take`], leaving some lines for those who are refused.
-    pub(crate) fn take_with_note(path: &Path, run: &str, note: &str, disk: &Disk) -> Result<Self, Error> {
+    pub fn take_with_note(path: &Path, run: &str, note: &str, disk: &Disk) -> Result<Self, StoreError> {
         let lock = Self::take_opened(path, run, || open(path, disk))?;
-        lock.sign(note, disk).map_err(Error::io("write", path))?;
+        lock.sign(note, disk).map_err(StoreError::io("write", path))?;
         Ok(lock)
     }
 
     /// Takes what `open` finds, and opens anew where that is another file by then or somebody just looks at it.
-    fn take_opened(path: &Path, run: &str, open: impl Fn() -> Result<File, Error>) -> Result<Self, Error> {
+    fn take_opened(
+        path: &Path,
+        run: &str,
+        open: impl Fn() -> Result<File, StoreError>,
+    ) -> Result<Self, StoreError> {
         for _ in 0..TRIES {
             let file = open()?;
             match file.try_lock() {
@@ -46,9 +50,9 @@ impl Lock {
                     continue;
                 }
                 Err(TryLockError::WouldBlock) => {
-                    return Err(Error::Owned { run: run.to_owned(), owner: owner(&file) });
+                    return Err(StoreError::Owned { run: run.to_owned(), owner: owner(&file) });
                 }
-                Err(TryLockError::Error(source)) => return Err(Error::io("lock", path)(source)),
+                Err(TryLockError::Error(source)) => return Err(StoreError::io("lock", path)(source)),
             }
             let lock = Self { file, path: path.to_path_buf(), run: run.to_owned() };
             // Between opening and locking the file may have been replaced; then the lock is on nothing.
@@ -57,11 +61,11 @@ impl Lock {
             }
         }
         // Whoever keeps looking, or replaces it again and again, is none of us.
-        Err(Error::Owned { run: run.to_owned(), owner: None })
+        Err(StoreError::Owned { run: run.to_owned(), owner: None })
     }
 
     /// Who has the run, if somebody has. Taking it for this moment keeps no one else out for longer than that.
-    pub(crate) fn holder(path: &Path) -> io::Result<Option<Option<u32>>> {
+    pub fn holder(path: &Path) -> io::Result<Option<Option<u32>>> {
         let file = match regular::open_at(OpenOptions::new().read(true), path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -75,7 +79,7 @@ impl Lock {
     }
 
     /// Whether the file that is locked is still the one others would find.
-    pub(crate) fn is_held(&self) -> bool {
+    pub fn is_held(&self) -> bool {
         let same =
             |ours: &Metadata, theirs: &Metadata| ours.dev() == theirs.dev() && ours.ino() == theirs.ino();
         match (self.file.metadata(), std::fs::symlink_metadata(&self.path)) {
@@ -85,12 +89,12 @@ impl Lock {
     }
 
     /// The error for a lock that is not held any more.
-    pub(crate) fn lost(&self) -> Error {
-        Error::LockLost { run: self.run.clone(), path: self.path.clone() }
+    pub fn lost(&self) -> StoreError {
+        StoreError::LockLost { run: self.run.clone(), path: self.path.clone() }
     }
 
     /// Leaves our process id in it, and the note, for those who are refused.
-    pub(crate) fn sign(&self, note: &str, disk: &Disk) -> io::Result<()> {
+    pub fn sign(&self, note: &str, disk: &Disk) -> io::Result<()> {
         disk.truncate(&self.file, &self.path, 0)?;
         disk.write(&self.file, &self.path, format!("{}\n{note}", std::process::id()).as_bytes())
     }
@@ -103,7 +107,7 @@ impl Drop for Lock {
     }
 }
 
-fn open(path: &Path, disk: &Disk) -> Result<File, Error> {
+fn open(path: &Path, disk: &Disk) -> Result<File, StoreError> {
     let present = || regular::open_at(OpenOptions::new().read(true).append(true), path);
     let opened = match present() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match disk.create_new(path) {
@@ -113,7 +117,7 @@ fn open(path: &Path, disk: &Disk) -> Result<File, Error> {
         },
         opened => opened,
     };
-    opened.map_err(Error::io("open", path))
+    opened.map_err(StoreError::io("open", path))
 }
 
 fn owner(mut file: &File) -> Option<u32> {
@@ -133,7 +137,7 @@ mod tests {
         (directory, path)
     }
 
-    fn take(path: &Path) -> Result<Lock, Error> {
+    fn take(path: &Path) -> Result<Lock, StoreError> {
         Lock::take(path, "a-run", &Disk::new())
     }
 
@@ -159,7 +163,6 @@ mod tests {
         let refusal = take(&path).unwrap_err();
         let own = std::process::id();
         assert_eq!(refusal.to_string(), format!("AlreadyStarted: run `a-run` is owned by process {own}"));
-        assert_eq!(refusal.exit_code(), 2);
         assert_eq!(Lock::holder(&path).unwrap(), Some(Some(own)));
         drop(first);
         assert_eq!(Lock::holder(&path).unwrap(), None);

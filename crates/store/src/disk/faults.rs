@@ -24,7 +24,7 @@ use super::Kind;
 
 /// When, relative to its operation, the process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Moment {
+pub enum Moment {
     Before,
     Half,
     After,
@@ -32,7 +32,7 @@ pub(crate) enum Moment {
 
 /// At which operation the process dies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Deadly {
+pub enum Deadly {
     /// This one, from 1.
     Number(u64),
     /// The first write of this text.
@@ -41,7 +41,7 @@ pub(crate) enum Deadly {
 
 /// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Errno {
+pub enum Errno {
     NoSpace,
     Quota,
     Io,
@@ -51,36 +51,33 @@ pub(crate) enum Errno {
 
 /// What is to go wrong.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// The process dies at this operation.
-    pub(crate) die: Option<(Deadly, Moment)>,
+    pub die: Option<(Deadly, Moment)>,
     /// This operation fails.
-    pub(crate) fail: Option<(u64, Errno)>,
+    pub fail: Option<(u64, Errno)>,
     /// So does every later one.
-    pub(crate) for_ever: bool,
+    pub for_ever: bool,
     /// The first operation on a path with this text is a bug of ours.
-    pub(crate) panic: Option<String>,
+    pub panic: Option<String>,
     /// Syncs do nothing.
-    pub(crate) no_sync: bool,
+    pub no_sync: bool,
     /// Every operation is noted here.
-    pub(crate) log: Option<PathBuf>,
+    pub log: Option<PathBuf>,
     /// Every operation is recorded here, with what it wrote.
-    #[cfg(test)]
-    pub(crate) tape: Option<Tape>,
+    pub tape: Option<Tape>,
 }
 
 /// Operations in their order, for tests that lose some of them afterwards.
-#[cfg(test)]
-pub(crate) type Tape = Arc<std::sync::Mutex<Vec<Step>>>;
+pub type Tape = Arc<std::sync::Mutex<Vec<Step>>>;
 
 /// An operation on a tape.
-#[cfg(test)]
 #[derive(Debug, Clone)]
-pub(crate) struct Step {
-    pub(crate) kind: Kind,
-    pub(crate) path: PathBuf,
+pub struct Step {
+    pub kind: Kind,
+    pub path: PathBuf,
     /// What a write wrote.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 #[derive(Debug, Clone)]
@@ -161,7 +158,6 @@ impl Faults {
     ) -> io::Result<()> {
         let half = &bytes[..bytes.len() / 2];
         let fate = self.fate(Kind::Write, path, bytes);
-        #[cfg(test)]
         if let Some(step) =
             self.plan.tape.as_ref().and_then(|tape| tape.lock().expect("no test panics with it").pop())
         {
@@ -196,7 +192,6 @@ impl Faults {
         }
         let is_bug = self.plan.panic.as_ref().is_some_and(|text| path.to_string_lossy().contains(text));
         assert!(!is_bug || self.panicked.swap(true, Ordering::Relaxed), "a panic was planned here");
-        #[cfg(test)]
         self.record(Step { kind, path: path.to_path_buf(), bytes: Vec::new() });
         match (&self.plan.die, self.plan.fail) {
             (Some((at, moment)), _) if at.is(number, bytes) => Fate::Die(*moment),
@@ -207,7 +202,6 @@ impl Faults {
         }
     }
 
-    #[cfg(test)]
     fn record(&self, step: Step) {
         if let Some(tape) = &self.plan.tape {
             tape.lock().expect("no test panics with it").push(step);
@@ -252,7 +246,7 @@ impl Deadly {
 
 impl Plan {
     /// Reads a plan; nothing for what cannot be read.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let mut plan = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));

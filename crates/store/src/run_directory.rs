@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use saihai_model::{Entry, Fact, Record, Script, Start, Text, Workflow};
 
 use crate::blobs::{Blobs, sha256};
-use crate::journal::Reader;
+use crate::journal::{Reader, Torn};
 use crate::lock::Lock;
-use crate::{Disk, Error, Glimpses, Summary, Warning, regular};
+use crate::{Disk, Glimpses, StoreError, regular};
 
 /// One run on disk: `journal.ndjson`, `workflow.json`, `script.json`, `blobs/`, `lock`, `inbox/`, `scratch/` and, while
 /// it is driven, `live/`. To have this is to know where the run is, not to own it.
@@ -19,7 +19,7 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    pub(crate) fn new(runs: &Path, id: String, disk: &Disk) -> Self {
+    pub fn new(runs: &Path, id: String, disk: &Disk) -> Self {
         Self { path: runs.join(&id), id, disk: disk.clone() }
     }
 
@@ -38,26 +38,25 @@ impl RunDirectory {
         self.path.join("journal.ndjson")
     }
 
-    /// Shows every record of the journal in order; what was torn off its end comes back as a warning. Nothing is
-    /// changed, and the run may be going on meanwhile.
+    /// Passes every record of the journal to `see`, in order. Returns the incomplete last append, if the run's owner died
+    /// while writing it. Changes nothing; the run may be driven meanwhile.
     ///
     /// # Errors
     /// A journal that cannot be read or is damaged.
-    pub fn read(&self, see: &mut dyn FnMut(Record)) -> Result<Option<Warning>, Error> {
+    pub fn read(&self, see: &mut dyn FnMut(Record)) -> Result<Option<Torn>, StoreError> {
         let mut reader = Reader::open(&self.journal())?;
         while let Some(batch) = reader.next_records()? {
             batch.into_iter().for_each(&mut *see);
         }
-        // An append that is under way looks torn to whoever reads beside it.
-        let torn = reader.torn().filter(|_| self.owner().is_none());
-        Ok(torn.map(|torn| torn.warning(&self.journal())))
+        // An append under way looks torn to another process.
+        Ok(reader.torn().filter(|_| self.owner().is_none()))
     }
 
     /// The workflow as it was frozen when the run began.
     ///
     /// # Errors
     /// A file that cannot be read or is not what was frozen.
-    pub fn workflow(&self) -> Result<Workflow, Error> {
+    pub fn workflow(&self) -> Result<Workflow, StoreError> {
         let start = self.start()?;
         self.frozen_workflow(&start)
     }
@@ -66,12 +65,12 @@ impl RunDirectory {
     ///
     /// # Errors
     /// A file that cannot be read or is damaged.
-    pub fn script(&self) -> Result<Option<Script>, Error> {
+    pub fn script(&self) -> Result<Option<Script>, StoreError> {
         let path = self.path.join(SCRIPT);
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = regular::read(&path).map_err(Error::io("read", &path))?;
+        let bytes = regular::read(&path).map_err(StoreError::io("read", &path))?;
         serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&path, 1, &error.to_string()))
     }
 
@@ -79,7 +78,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// A blob that is missing or not what was written.
-    pub fn text(&self, text: &Text) -> Result<String, Error> {
+    pub fn text(&self, text: &Text) -> Result<String, StoreError> {
         self.blobs().read(text).map_err(|bad| self.bad_text(text, &bad.to_string()))
     }
 
@@ -88,70 +87,62 @@ impl RunDirectory {
         Glimpses::new(self.live())
     }
 
-    /// The run in one line.
-    ///
-    /// # Errors
-    /// A journal that cannot be read or is damaged.
-    pub fn summary(&self) -> Result<Summary, Error> {
-        Summary::of(self)
-    }
-
     /// Who owns the run, if a living process does: its id, where it has said so.
     pub fn owner(&self) -> Option<Option<u32>> {
         // What cannot be looked at counts as free: whoever then takes it meets the true error.
         Lock::holder(&self.lock_path()).unwrap_or(None)
     }
 
-    pub(crate) fn disk(&self) -> &Disk {
+    pub fn disk(&self) -> &Disk {
         &self.disk
     }
 
-    pub(crate) fn blobs(&self) -> Blobs {
+    pub fn blobs(&self) -> Blobs {
         Blobs::new(self.path.join(BLOBS), &self.disk)
     }
 
-    pub(crate) fn inbox(&self) -> PathBuf {
+    pub fn inbox(&self) -> PathBuf {
         self.path.join(INBOX)
     }
 
     /// Where providers put what they need and what they said raw.
-    pub(crate) fn scratch(&self) -> PathBuf {
+    pub fn scratch(&self) -> PathBuf {
         self.path.join(SCRATCH)
     }
 
     /// Where turns under way show what they do.
-    pub(crate) fn live(&self) -> PathBuf {
+    pub fn live(&self) -> PathBuf {
         self.path.join(LIVE)
     }
 
-    pub(crate) fn lock(&self) -> Result<Lock, Error> {
+    pub fn lock(&self) -> Result<Lock, StoreError> {
         Lock::take(&self.lock_path(), &self.id, &self.disk)
     }
 
     /// Puts everything in place that does not change any more.
-    pub(crate) fn freeze(&self, workflow: &[u8], script: Option<&Script>) -> Result<(), Error> {
+    pub fn freeze(&self, workflow: &[u8], script: Option<&Script>) -> Result<(), StoreError> {
         for folder in [BLOBS, INBOX] {
             let path = self.path.join(folder);
-            self.disk.create_directory(&path).map_err(Error::io("create", &path))?;
+            self.disk.create_directory(&path).map_err(StoreError::io("create", &path))?;
         }
         let path = self.path.join(WORKFLOW);
-        self.disk.replace(&path, workflow).map_err(Error::io("write", &path))?;
+        self.disk.replace(&path, workflow).map_err(StoreError::io("write", &path))?;
         if let Some(script) = script {
             let path = self.path.join(SCRIPT);
             let bytes = serde_json::to_vec(script).expect("scripts have text keys only");
-            self.disk.replace(&path, &bytes).map_err(Error::io("write", &path))?;
+            self.disk.replace(&path, &bytes).map_err(StoreError::io("write", &path))?;
         }
         Ok(())
     }
 
     /// The frozen workflow, as its bytes are.
-    pub(crate) fn workflow_bytes(&self) -> Result<Vec<u8>, Error> {
+    pub fn workflow_bytes(&self) -> Result<Vec<u8>, StoreError> {
         let path = self.path.join(WORKFLOW);
-        regular::read(&path).map_err(Error::io("read", &path))
+        regular::read(&path).map_err(StoreError::io("read", &path))
     }
 
     /// The frozen workflow, if it is the one the run was started with.
-    pub(crate) fn frozen_workflow(&self, start: &Start) -> Result<Workflow, Error> {
+    pub fn frozen_workflow(&self, start: &Start) -> Result<Workflow, StoreError> {
         let path = self.path.join(WORKFLOW);
         let bytes = self.workflow_bytes()?;
         if sha256(&bytes) != start.workflow {
@@ -161,14 +152,14 @@ impl RunDirectory {
     }
 
     /// The error for a text whose blob cannot be used: it names the line of the journal that names the blob.
-    pub(crate) fn bad_text(&self, text: &Text, why: &str) -> Error {
+    pub fn bad_text(&self, text: &Text, why: &str) -> StoreError {
         let Text::Blob { hash, .. } = text else { return damaged(&self.journal(), 1, why) };
         let path = self.blobs().path(hash);
         damaged(&path, self.line_naming(hash).unwrap_or(1), why)
     }
 
     /// What the run began with.
-    pub fn start(&self) -> Result<Box<Start>, Error> {
+    pub fn start(&self) -> Result<Box<Start>, StoreError> {
         let first = Reader::open(&self.journal())?.next_records()?.unwrap_or_default();
         match first.into_iter().next().map(|record| record.entry) {
             Some(Entry::Fact(Fact::Started(start))) => Ok(start),
@@ -176,7 +167,14 @@ impl RunDirectory {
         }
     }
 
-    pub(crate) fn unborn(&self) -> Error {
+    /// The process died before its first append was complete.
+    pub fn never_started(&self) -> bool {
+        let first = Reader::open(&self.journal())
+            .and_then(|mut reader| reader.next_batch().map(|batch| batch.is_none()));
+        first.unwrap_or(false)
+    }
+
+    pub fn unborn(&self) -> StoreError {
         let why = if self.is_emptied() {
             "it is empty and was not: what the run has done is not known"
         } else {
@@ -187,7 +185,7 @@ impl RunDirectory {
 
     /// Whether the journal is empty, and something was done to it after it was made. Making it is the last thing that is done in
     /// the directory before the first append, so that one which never had any is not younger than its directory.
-    pub(crate) fn is_emptied(&self) -> bool {
+    pub fn is_emptied(&self) -> bool {
         let Ok(journal) = self.journal().symlink_metadata() else { return false };
         let made = self.path.metadata().and_then(|directory| directory.modified()).ok();
         let changed = journal.modified().ok();
@@ -213,6 +211,6 @@ const INBOX: &str = "inbox";
 const SCRATCH: &str = "scratch";
 const LIVE: &str = "live";
 
-pub(crate) fn damaged(path: &Path, line: u64, why: &str) -> Error {
-    Error::Damaged { path: path.to_path_buf(), line, why: why.to_owned() }
+pub fn damaged(path: &Path, line: u64, why: &str) -> StoreError {
+    StoreError::Damaged { path: path.to_path_buf(), line, why: why.to_owned() }
 }

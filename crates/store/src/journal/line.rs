@@ -30,7 +30,7 @@ pub(super) struct Framed {
 
 /// What a line holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A fact.
     Fact,
     /// A decision.

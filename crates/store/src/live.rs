@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// What turns under way show: a file each in `live/`, there as long as the turn is. It is for looking on and for nothing
 /// else, so it is neither synced nor missed: what cannot be written is dropped.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub struct Live {
     directory: PathBuf,
     shown: HashMap<CallId, Shown>,
     /// How many files were made; it gives each a name of its own.
@@ -59,13 +59,13 @@ impl From<&Progress> for Glimpse {
 
 impl Live {
     /// Nothing is under way yet; what a dead owner has left is taken away.
-    pub(crate) fn new(directory: PathBuf) -> Self {
+    pub fn new(directory: PathBuf) -> Self {
         drop(fs::remove_dir_all(&directory));
         Self { directory, shown: HashMap::new(), made: 0 }
     }
 
     /// Shows more of a turn.
-    pub(crate) fn show(&mut self, call: &CallId, progress: &Progress) {
+    pub fn show(&mut self, call: &CallId, progress: &Progress) {
         let Ok(mut line) = serde_json::to_vec(&Line { call: call.clone(), shows: progress.into() }) else {
             return;
         };
@@ -80,7 +80,7 @@ impl Live {
     }
 
     /// A turn is over: what it said is in its reply.
-    pub(crate) fn end(&mut self, call: &CallId) {
+    pub fn end(&mut self, call: &CallId) {
         let Some(shown) = self.shown.remove(call) else { return };
         drop(fs::remove_file(shown.path));
         if self.shown.is_empty() {
@@ -115,7 +115,7 @@ pub struct Glimpses {
 }
 
 impl Glimpses {
-    pub(crate) fn new(directory: PathBuf) -> Self {
+    pub fn new(directory: PathBuf) -> Self {
         Self { directory, read: BTreeMap::new() }
     }
 

@@ -14,12 +14,12 @@ mod reader;
 mod time;
 mod writer;
 
-pub(crate) use line::Kind;
-pub(crate) use reader::{End, Raw, Reader, Torn};
-pub(crate) use writer::{Failed, Journal, copy};
+pub use line::Kind;
+pub use reader::{End, Raw, Reader, Torn};
+pub use writer::{Failed, Journal, copy};
 
 /// A moment as it stands in a journal.
-pub(crate) fn rfc3339(at: saihai_model::Moment) -> String {
+pub fn rfc3339(at: saihai_model::Moment) -> String {
     let mut text = Vec::with_capacity(time::LENGTH);
     time::write(&mut text, at);
     String::from_utf8(text).expect("a moment is digits and signs")

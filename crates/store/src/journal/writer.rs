@@ -8,12 +8,12 @@ use saihai_model::{Entry, Moment, Record};
 
 use super::line;
 use super::reader::End;
-use crate::{Disk, Error, regular};
+use crate::{Disk, StoreError, regular};
 
 /// A journal that is written to. It is opened anew for each append, so that a thousand runs at once do not need a
 /// thousand more descriptors.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub struct Journal {
     path: PathBuf,
     disk: Disk,
     end: End,
@@ -24,20 +24,20 @@ pub(crate) struct Journal {
 /// An append that did not succeed. What it wrote is not believed in this process, and neither is anything later.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot append to `{}`: {source}", path.display())]
-pub(crate) struct Failed {
-    pub(crate) path: PathBuf,
-    pub(crate) source: io::Error,
+pub struct Failed {
+    pub path: PathBuf,
+    pub source: io::Error,
 }
 
 /// Writes a whole journal out of another's records: until it is complete there is none. Batches are those that `next`
 /// gives; the records' own numbers are kept.
-pub(crate) fn copy(
+pub fn copy(
     path: &Path,
     disk: &Disk,
-    next: &mut dyn FnMut() -> Result<Option<Vec<Record>>, Error>,
-) -> Result<(), Error> {
+    next: &mut dyn FnMut() -> Result<Option<Vec<Record>>, StoreError>,
+) -> Result<(), StoreError> {
     let draft = path.with_extension("draft");
-    let file = disk.create_new(&draft).map_err(Error::io("create", &draft))?;
+    let file = disk.create_new(&draft).map_err(StoreError::io("create", &draft))?;
     let mut buffer = Vec::new();
     let mut number = 0;
     while let Some(records) = next()? {
@@ -46,13 +46,13 @@ pub(crate) fn copy(
             line::write(&mut buffer, record, number, left);
         }
         if buffer.len() > COPIED_AT_ONCE {
-            disk.write(&file, &draft, &buffer).map_err(Error::io("write", &draft))?;
+            disk.write(&file, &draft, &buffer).map_err(StoreError::io("write", &draft))?;
             buffer.clear();
         }
     }
-    disk.write(&file, &draft, &buffer).map_err(Error::io("write", &draft))?;
-    disk.sync(&file, &draft).map_err(Error::io("sync", &draft))?;
-    disk.put_in_place(&draft, path).map_err(Error::io("write", path))
+    disk.write(&file, &draft, &buffer).map_err(StoreError::io("write", &draft))?;
+    disk.sync(&file, &draft).map_err(StoreError::io("sync", &draft))?;
+    disk.put_in_place(&draft, path).map_err(StoreError::io("write", path))
 }
 
 /// So much of a copied journal is in memory at once.
@@ -60,18 +60,18 @@ const COPIED_AT_ONCE: usize = 1024 * 1024;
 
 impl Journal {
     /// Makes an empty journal; its directory is synced by its first append's caller.
-    pub(crate) fn create(path: &Path, disk: &Disk) -> Result<Self, Error> {
-        disk.create_new(path).map_err(Error::io("create", path))?;
+    pub fn create(path: &Path, disk: &Disk) -> Result<Self, StoreError> {
+        disk.create_new(path).map_err(StoreError::io("create", path))?;
         Ok(Self::at(path, disk, End::default()))
     }
 
     /// Goes on behind what a reader has found whole, and cuts off what it has not.
-    pub(crate) fn reopen(path: &Path, disk: &Disk, end: End, torn: bool) -> Result<Self, Error> {
+    pub fn reopen(path: &Path, disk: &Disk, end: End, torn: bool) -> Result<Self, StoreError> {
         if torn {
             let file = regular::open_with(OpenOptions::new().write(true), path);
-            let file = file.map_err(Error::io("open", path))?;
-            disk.truncate(&file, path, end.length).map_err(Error::io("truncate", path))?;
-            disk.sync(&file, path).map_err(Error::io("sync", path))?;
+            let file = file.map_err(StoreError::io("open", path))?;
+            disk.truncate(&file, path, end.length).map_err(StoreError::io("truncate", path))?;
+            disk.sync(&file, path).map_err(StoreError::io("sync", path))?;
         }
         Ok(Self::at(path, disk, end))
     }
@@ -81,12 +81,12 @@ impl Journal {
     }
 
     /// The time of the last record.
-    pub(crate) fn last(&self) -> Moment {
+    pub fn last(&self) -> Moment {
         self.end.at
     }
 
     /// Appends one batch: one write, one sync. Only after it has succeeded may anybody act on it.
-    pub(crate) fn append(&mut self, entries: Vec<(Moment, Entry)>) -> Result<Vec<Record>, Failed> {
+    pub fn append(&mut self, entries: Vec<(Moment, Entry)>) -> Result<Vec<Record>, Failed> {
         if self.poisoned {
             return Err(self.failed(io::Error::other("an earlier append has failed")));
         }

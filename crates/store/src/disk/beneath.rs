@@ -11,14 +11,14 @@ use super::{Disk, Kind, parent};
 
 /// A directory opened without following a link, and what can be done below it.
 #[derive(Debug)]
-pub(crate) struct Beneath {
+pub struct Beneath {
     directory: OwnedFd,
     path: PathBuf,
 }
 
 /// What stands under a name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub enum Content {
     /// An ordinary file.
     File(Vec<u8>),
     /// Nothing.
@@ -33,7 +33,7 @@ impl Beneath {
 
     /// Opens a directory. Its path is absolute and was resolved when the run began, so that a link anywhere in it has
     /// been put there since.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<Self> {
         let mut directory = rustix::fs::open("/", way_flags(), Mode::empty())?;
         for component in path.components() {
             match component {
@@ -51,7 +51,7 @@ impl Beneath {
     }
 
     /// Reads a file by its relative name.
-    pub(crate) fn read(&self, file: &str) -> io::Result<Content> {
+    pub fn read(&self, file: &str) -> io::Result<Content> {
         let (folders, name) = match split(file) {
             Ok(parts) => parts,
             Err(why) => return Ok(Content::Unsafe(why)),
@@ -78,7 +78,7 @@ impl Beneath {
     }
 
     /// Whether something stands under a relative name; a link counts as itself.
-    pub(crate) fn has(&self, file: &str) -> io::Result<bool> {
+    pub fn has(&self, file: &str) -> io::Result<bool> {
         let (folders, name) = split(file).map_err(|why| refused(&self.path.join(file), &why))?;
         let found = self
             .folder(&folders)
@@ -91,7 +91,7 @@ impl Beneath {
     }
 
     /// Puts a whole file in place, making folders on the way. A link under that name is replaced, not followed.
-    pub(crate) fn replace(&self, disk: &Disk, file: &str, bytes: &[u8]) -> io::Result<()> {
+    pub fn replace(&self, disk: &Disk, file: &str, bytes: &[u8]) -> io::Result<()> {
         let shown = self.path.join(file);
         let (folders, name) = split(file).map_err(|why| refused(&shown, &why))?;
         self.make(disk, &folders)?;

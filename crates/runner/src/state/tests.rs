@@ -1,22 +1,22 @@
-use saihai_model::{FailureClass, Hold, Wants};
+use saihai_model::{FailureClass, Hold, Moment, Wants};
 
 use super::*;
+use crate::Going;
 use crate::testing::{
     BEGINNING, Project, drive, fixed, gate, go_on, plan_and_review, script, stage, turn, workflow,
 };
-use crate::{Going, State};
 
 fn ids(runs: &Runs) -> Vec<String> {
-    runs.list().unwrap().into_iter().map(|listed| listed.run).collect()
+    runs.list().unwrap().into_iter().map(|run| run.id().to_owned()).collect()
 }
 
 fn states(runs: &Runs) -> Vec<String> {
-    let listed = runs.list().unwrap().into_iter().map(|listed| match listed.summary {
+    let listed = list(runs).unwrap().into_iter().map(|listed| match listed.summary {
         Ok(summary) => {
             let reason = summary.state.reason().map(|reason| format!(" {reason}")).unwrap_or_default();
-            format!("{} {}{reason}", listed.run, summary.state.name())
+            format!("{} {}{reason}", listed.directory.id(), summary.state.name())
         }
-        Err(error) => format!("{} {}", listed.run, error.to_string().rsplit('/').next().unwrap()),
+        Err(error) => format!("{} {}", listed.directory.id(), error.to_string().rsplit('/').next().unwrap()),
     });
     listed.collect()
 }
@@ -71,7 +71,7 @@ fn a_name_taken_by_an_old_report_directory_is_not_used_again() {
 #[tokio::test(start_paused = true)]
 async fn a_run_is_found_by_its_id_a_unique_beginning_or_last() {
     let project = Project::new();
-    assert!(matches!(project.runs().find("last"), Err(Error::NoRuns { .. })));
+    assert!(matches!(project.runs().find("last"), Err(saihai_store::StoreError::NoRuns { .. })));
     for _ in 0..2 {
         let driver = project.start(plan_and_review(), script(&["a plan", "fine [STEP:0]"])).unwrap();
         drive(driver, Going::default()).await.0.unwrap();
@@ -106,7 +106,7 @@ fn a_journal_that_was_emptied_hides_no_run_and_one_that_was_always_empty_is_none
     let journal = std::fs::File::options().write(true).open(emptied.journal()).unwrap();
     let later = emptied.path().metadata().unwrap().modified().unwrap() + std::time::Duration::from_secs(1);
     journal.set_modified(later).unwrap();
-    let names = |found: Result<Vec<RunDirectory>, Error>| -> Vec<String> {
+    let names = |found: Result<Vec<RunDirectory>, saihai_store::StoreError>| -> Vec<String> {
         found.unwrap().iter().map(|run| run.id().to_owned()).collect()
     };
     assert_eq!(names(runs.named("")), ["20260206-085600-issue-8"]);
@@ -146,15 +146,15 @@ async fn runs_say_how_they_stand_and_a_damaged_one_hides_no_other() {
     // Owned, and parked only in the eyes of those who do not look at the lock.
     let owner = project.resume_by("20260206-085600-make-it-so-3", go_on()).unwrap();
     let own = std::process::id();
-    assert_eq!(runs.list().unwrap()[0].summary.as_ref().unwrap().state, State::Running { owner: Some(own) });
+    assert_eq!(list(&runs).unwrap()[1].summary.as_ref().unwrap().state, State::Running { owner: Some(own) });
     drop(owner);
     assert_eq!(
         states(&runs),
         [
+            "20260206-085600-make-it-so-4 journal.ndjson`:2: its checksum does not match",
             "20260206-085600-make-it-so-3 parked person",
             "20260206-085600-make-it-so-2 failed abort",
             "20260206-085600-make-it-so completed complete",
-            "20260206-085600-make-it-so-4 journal.ndjson`:2: its checksum does not match",
         ]
     );
 }
@@ -172,7 +172,7 @@ async fn a_pipe_in_the_place_of_a_journal_is_a_run_that_cannot_be_read() {
     pipe(project.last().path().join("lock"));
     assert_eq!(states(&project.runs()), ["20260206-085600-make-it-so completed complete"]);
     pipe(project.last().journal());
-    let listed = project.runs().list().unwrap();
+    let listed = list(&project.runs()).unwrap();
     let why = listed[0].summary.as_ref().unwrap_err().to_string();
     assert!(why.ends_with("journal.ndjson`: it is not a file"), "{why}");
     assert_eq!(project.runs().named("-make-it-so").unwrap().len(), 1);

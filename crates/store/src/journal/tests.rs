@@ -5,7 +5,7 @@ use saihai_model::{CallId, Decision, Entry, Fact, Moment, Record};
 
 use super::{Journal, Reader, Torn};
 use crate::disk::{Deadly, Death, Errno, Plan};
-use crate::{Disk, Error};
+use crate::{Disk, StoreError};
 
 fn call(n: u32) -> CallId {
     CallId { stage: "plan \"1\"\n".into(), visit: 1, round: 1, n }
@@ -51,7 +51,7 @@ fn written(sizes: &[u32]) -> Written {
 }
 
 /// What reading gives: the whole batches and what was torn off.
-fn read(bytes: &[u8]) -> Result<(Vec<Vec<Record>>, Option<Torn>), Error> {
+fn read(bytes: &[u8]) -> Result<(Vec<Vec<Record>>, Option<Torn>), StoreError> {
     let mut reader = Reader::new(bytes, Path::new("journal.ndjson"));
     let mut batches = Vec::new();
     while let Some(batch) = reader.next_records()? {
@@ -62,7 +62,7 @@ fn read(bytes: &[u8]) -> Result<(Vec<Vec<Record>>, Option<Torn>), Error> {
 
 fn refused_line(bytes: &[u8]) -> u64 {
     match read(bytes) {
-        Err(Error::Damaged { line, .. }) => line,
+        Err(StoreError::Damaged { line, .. }) => line,
         other => panic!("not refused: {other:?}"),
     }
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use saihai_model::{Entry, Moment, Record};
 
 use super::line::{self, Bad, Framed, Kind};
-use crate::{Error, Warning, regular};
+use crate::{StoreError, regular};
 
 /// A journal being read. What a batch says is handed out once the batch is known to be whole; only one is in memory.
 #[derive(Debug)]
-pub(crate) struct Reader<R = File> {
+pub struct Reader<R = File> {
     source: R,
     path: PathBuf,
     /// The batch being read, and what was read beyond it.
@@ -29,29 +29,29 @@ pub(crate) struct Reader<R = File> {
 
 /// How far a journal is whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct End {
+pub struct End {
     /// The bytes of all whole batches.
-    pub(crate) length: u64,
+    pub length: u64,
     /// The number of the last record in them.
-    pub(crate) seq: u64,
+    pub seq: u64,
     /// The number of the last batch.
-    pub(crate) batch: u64,
+    pub batch: u64,
     /// The time of the last record.
-    pub(crate) at: Moment,
+    pub at: Moment,
 }
 
 /// A last batch that was never acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Torn {
+pub struct Torn {
     /// Its first line, from 1.
-    pub(crate) line: u64,
+    pub line: u64,
     /// Its length.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 /// A whole batch.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Batch<'a> {
+pub struct Batch<'a> {
     bytes: &'a [u8],
     lines: &'a [(usize, Framed)],
     path: &'a Path,
@@ -59,20 +59,13 @@ pub(crate) struct Batch<'a> {
 
 /// A line of a whole batch.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Raw<'a> {
-    pub(crate) seq: u64,
-    pub(crate) at: Moment,
-    pub(crate) kind: Kind,
+pub struct Raw<'a> {
+    pub seq: u64,
+    pub at: Moment,
+    pub kind: Kind,
     /// What it says, as JSON.
-    pub(crate) body: &'a [u8],
+    pub body: &'a [u8],
     path: &'a Path,
-}
-
-impl Torn {
-    /// What a person is told about it.
-    pub(crate) fn warning(self, path: &Path) -> Warning {
-        Warning::Torn { path: path.display().to_string(), line: self.line, bytes: self.bytes }
-    }
 }
 
 /// What stands where a line should be.
@@ -87,14 +80,14 @@ const CHUNK: usize = 256 * 1024;
 
 impl Reader {
     /// Opens a journal.
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let file = regular::open(path).map_err(Error::io("read", path))?;
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = regular::open(path).map_err(StoreError::io("read", path))?;
         Ok(Self::new(file, path))
     }
 }
 
 impl<R: Read> Reader<R> {
-    pub(crate) fn new(source: R, path: &Path) -> Self {
+    pub fn new(source: R, path: &Path) -> Self {
         Self {
             source,
             path: path.to_path_buf(),
@@ -112,7 +105,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// Damage that is not confined to the last batch.
-    pub(crate) fn next_batch(&mut self) -> Result<Option<Batch<'_>>, Error> {
+    pub fn next_batch(&mut self) -> Result<Option<Batch<'_>>, StoreError> {
         if self.over || !self.load_batch()? {
             self.over = true;
             return Ok(None);
@@ -122,22 +115,22 @@ impl<R: Read> Reader<R> {
     }
 
     /// The records of the next whole batch.
-    pub(crate) fn next_records(&mut self) -> Result<Option<Vec<Record>>, Error> {
+    pub fn next_records(&mut self) -> Result<Option<Vec<Record>>, StoreError> {
         self.next_batch()?.map(|batch| batch.lines().map(|line| line.record()).collect()).transpose()
     }
 
     /// How far the journal is whole; final once there is no more.
-    pub(crate) fn end(&self) -> End {
+    pub fn end(&self) -> End {
         self.end
     }
 
     /// What was dropped behind it.
-    pub(crate) fn torn(&self) -> Option<Torn> {
+    pub fn torn(&self) -> Option<Torn> {
         self.torn
     }
 
     /// Reads lines until a batch is whole; says whether there was one.
-    fn load_batch(&mut self) -> Result<bool, Error> {
+    fn load_batch(&mut self) -> Result<bool, StoreError> {
         self.start = self.next;
         self.lines.clear();
         loop {
@@ -147,7 +140,7 @@ impl<R: Read> Reader<R> {
                 Next::Nothing if self.lines.is_empty() => return Ok(false),
                 Next::Nothing => return self.torn_or_damaged(seq, "its batch is not complete"),
                 Next::Bad(Bad::Version(version)) => {
-                    return Err(Error::Newer { path: self.path.clone(), line: seq, version });
+                    return Err(StoreError::Newer { path: self.path.clone(), line: seq, version });
                 }
                 Next::Bad(Bad::Unknown) => return Err(self.damaged(seq, "its framing is not understood")),
                 Next::Bad(Bad::Damaged(why)) => return self.torn_or_damaged(seq, why),
@@ -194,7 +187,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn next_line(&mut self) -> Result<Next, Error> {
+    fn next_line(&mut self) -> Result<Next, StoreError> {
         let mut searched = 0;
         loop {
             let rest = &self.buffer[self.next..];
@@ -215,19 +208,19 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads on into the buffer, which keeps nothing from before the batch; says whether there was more.
-    fn read_more(&mut self) -> Result<bool, Error> {
+    fn read_more(&mut self) -> Result<bool, StoreError> {
         self.buffer.drain(..self.start);
         self.next -= self.start;
         self.start = 0;
         // A batch longer than this is read in ever larger pieces, so that it is not moved too often.
         let most = CHUNK.max(self.buffer.len());
         let read = (&mut self.source).take(most as u64).read_to_end(&mut self.buffer);
-        Ok(read.map_err(Error::io("read", &self.path))? > 0)
+        Ok(read.map_err(StoreError::io("read", &self.path))? > 0)
     }
 
     /// Damage in the batch after the last whole one. If it is the last batch, it was never acknowledged; but a sound
     /// line of any other batch behind it says that it is not.
-    fn torn_or_damaged(&mut self, seq: u64, why: &str) -> Result<bool, Error> {
+    fn torn_or_damaged(&mut self, seq: u64, why: &str) -> Result<bool, StoreError> {
         let mut dropped = (self.next - self.start) as u64;
         if self.hides_another_batch(&self.buffer[self.start..self.next]) {
             return Err(self.damaged(seq, why));
@@ -265,14 +258,14 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    fn damaged(&self, line: u64, why: &str) -> Error {
-        Error::Damaged { path: self.path.clone(), line, why: why.to_owned() }
+    fn damaged(&self, line: u64, why: &str) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), line, why: why.to_owned() }
     }
 }
 
 impl<'a> Batch<'a> {
     /// Its lines, in order.
-    pub(crate) fn lines(self) -> impl Iterator<Item = Raw<'a>> {
+    pub fn lines(self) -> impl Iterator<Item = Raw<'a>> {
         self.lines.iter().map(move |(begins, line)| Raw {
             seq: line.seq,
             at: line.at,
@@ -285,12 +278,12 @@ impl<'a> Batch<'a> {
 
 impl Raw<'_> {
     /// The whole record.
-    pub(crate) fn record(&self) -> Result<Record, Error> {
+    pub fn record(&self) -> Result<Record, StoreError> {
         Ok(Record { seq: self.seq, at: self.at, entry: self.entry()? })
     }
 
-    fn entry(&self) -> Result<Entry, Error> {
-        line::entry(self.kind, self.body).map_err(|error| Error::Damaged {
+    fn entry(&self) -> Result<Entry, StoreError> {
+        line::entry(self.kind, self.body).map_err(|error| StoreError::Damaged {
             path: self.path.to_path_buf(),
             line: self.seq,
             why: format!("it says something this version does not know: {error}"),

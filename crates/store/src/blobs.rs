@@ -11,14 +11,14 @@ use crate::Disk;
 
 /// The blobs of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Blobs {
+pub struct Blobs {
     directory: PathBuf,
     disk: Disk,
 }
 
 /// Why a blob cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Bad {
+pub enum Bad {
     #[error("its blob is missing")]
     Missing,
     #[error("its blob has {found} bytes instead of {expected}")]
@@ -30,17 +30,17 @@ pub(crate) enum Bad {
 }
 
 impl Blobs {
-    pub(crate) fn new(directory: PathBuf, disk: &Disk) -> Self {
+    pub fn new(directory: PathBuf, disk: &Disk) -> Self {
         Self { directory, disk: disk.clone() }
     }
 
     /// The file of a blob.
-    pub(crate) fn path(&self, hash: &str) -> PathBuf {
+    pub fn path(&self, hash: &str) -> PathBuf {
         self.directory.join(hash)
     }
 
     /// Keeps a text: short ones in themselves, long ones as a blob that is durable when this returns.
-    pub(crate) fn keep(&self, text: String) -> Result<Text, (PathBuf, io::Error)> {
+    pub fn keep(&self, text: String) -> Result<Text, (PathBuf, io::Error)> {
         if text.len() <= Text::INLINE_LIMIT {
             return Ok(Text::Inline(text));
         }
@@ -48,7 +48,7 @@ impl Blobs {
     }
 
     /// Keeps bytes as a blob, however few.
-    pub(crate) fn keep_bytes(&self, bytes: &[u8]) -> Result<Text, (PathBuf, io::Error)> {
+    pub fn keep_bytes(&self, bytes: &[u8]) -> Result<Text, (PathBuf, io::Error)> {
         let hash = sha256(bytes);
         let kept = Text::Blob { hash: hash.clone(), bytes: bytes.len() as u64 };
         if self.verify(&hash, bytes.len() as u64).is_ok() {
@@ -60,7 +60,7 @@ impl Blobs {
     }
 
     /// The content of a text.
-    pub(crate) fn read(&self, text: &Text) -> Result<String, Bad> {
+    pub fn read(&self, text: &Text) -> Result<String, Bad> {
         match text {
             Text::Inline(text) => Ok(text.clone()),
             Text::Blob { hash, bytes } => {
@@ -73,7 +73,7 @@ impl Blobs {
     }
 
     /// The content of a blob.
-    pub(crate) fn read_bytes(&self, hash: &str, bytes: u64) -> Result<Vec<u8>, Bad> {
+    pub fn read_bytes(&self, hash: &str, bytes: u64) -> Result<Vec<u8>, Bad> {
         let (mut file, _) = self.open(hash, bytes)?;
         let mut content = Vec::new();
         file.read_to_end(&mut content).map_err(Bad::Unreadable)?;
@@ -81,7 +81,7 @@ impl Blobs {
     }
 
     /// Whether a blob is there, with the right length and content. Nothing is kept in memory.
-    pub(crate) fn verify(&self, hash: &str, bytes: u64) -> Result<(), Bad> {
+    pub fn verify(&self, hash: &str, bytes: u64) -> Result<(), Bad> {
         let (mut file, _) = self.open(hash, bytes)?;
         let mut digest = Sha256::new();
         io::copy(&mut file, &mut Hashing(&mut digest)).map_err(Bad::Unreadable)?;
@@ -89,7 +89,7 @@ impl Blobs {
     }
 
     /// Whether a blob is there, with the right length.
-    pub(crate) fn look(&self, hash: &str, bytes: u64) -> Result<(), Bad> {
+    pub fn look(&self, hash: &str, bytes: u64) -> Result<(), Bad> {
         self.open(hash, bytes).map(drop)
     }
 
@@ -107,7 +107,7 @@ impl Blobs {
     }
 
     /// Where they are.
-    pub(crate) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         &self.directory
     }
 }
@@ -126,7 +126,7 @@ impl io::Write for Hashing<'_> {
 }
 
 /// SHA-256 in hexadecimal.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 

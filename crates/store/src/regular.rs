@@ -8,24 +8,24 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 /// What a file holds. Of anything that is none, such as a pipe whose other end nobody holds, nothing is waited for.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open(path)?.read_to_end(&mut content)?;
     Ok(content)
 }
 
 /// A file to be read, and nothing else that may stand in its place.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }
 
 /// The same, for whatever the options say.
-pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     insist(options, OFlags::NONBLOCK, path)
 }
 
 /// The same, and no link is followed: for what is known by its place, such as a lock.
-pub(crate) fn open_at(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub fn open_at(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     insist(options, OFlags::NONBLOCK | OFlags::NOFOLLOW, path)
 }
 

@@ -1,0 +1,54 @@
+//! Errors of reading, writing and finding runs on disk.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Nothing was changed unless the variant says so.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    Io {
+        /// A verb: `read`, `write`, `create`, …
+        doing: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// The journal, or a file it names, is not what was written.
+    #[error("`{}`:{line}: {why}", path.display())]
+    Damaged {
+        path: PathBuf,
+        /// The line of the journal, from 1.
+        line: u64,
+        why: String,
+    },
+    #[error("`{}`:{line}: written by a newer version of Saihai (format {version})", path.display())]
+    Newer { path: PathBuf, line: u64, version: u64 },
+    /// A living process owns the run; `owner` is its process id where the lock names it.
+    #[error("AlreadyStarted: run `{run}` is owned by {}", owner_words(*.owner))]
+    Owned { run: String, owner: Option<u32> },
+    /// The lock was taken away while it was held. The calls under way were stopped.
+    #[error("lock-lost: `{}` was removed or replaced while run `{run}` was going on", path.display())]
+    LockLost { run: String, path: PathBuf },
+    #[error("there is no run `{name}`")]
+    NoSuchRun { name: String },
+    #[error("there is no run yet in `{}`", directory.display())]
+    NoRuns { directory: PathBuf },
+    #[error("`{name}` could be any of {}", names(.runs))]
+    AmbiguousRun { name: String, runs: Vec<String> },
+}
+
+impl StoreError {
+    /// For `map_err`: the operation that failed, and its file.
+    pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { doing, path, source }
+    }
+}
+
+fn owner_words(owner: Option<u32>) -> String {
+    owner.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
+}
+
+fn names(runs: &[String]) -> String {
+    runs.iter().map(|run| format!("`{run}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,24 @@
+//! A run on disk.
+//!
+//! `.saihai/runs/<id>/` holds the journal, the frozen workflow, blobs, the lock and the inbox of one run. [`Runs`] finds
+//! runs by name from their directories alone: no journal is opened to find another run. [`RunDirectory`] reads one.
+//! Everything a run writes goes through [`Disk`], so that tests can make any write fail, tear, or kill the process.
+//!
+//! This crate does not interpret records. Folding them into a state is the engine's task; folding them into a display is
+//! the view's.
+
+pub mod blobs;
+pub mod disk;
+mod error;
+pub mod journal;
+pub mod live;
+pub mod lock;
+pub mod regular;
+mod run_directory;
+mod runs;
+
+pub use disk::{Disk, Operations, replace_below};
+pub use error::StoreError;
+pub use live::{Glimpse, Glimpses};
+pub use run_directory::{RunDirectory, damaged};
+pub use runs::Runs;

@@ -1,0 +1,204 @@
+//! The runs of a project.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use saihai_model::Moment;
+
+use crate::{Disk, RunDirectory, StoreError};
+
+/// The runs of a project: `.saihai/runs/`.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    directory: PathBuf,
+    disk: Disk,
+}
+
+/// A run's directory, as far as its name and its files' dates tell.
+struct RunEntry {
+    id: String,
+    /// When the frozen workflow was written; runs of the same second are ordered by it.
+    frozen: Option<SystemTime>,
+}
+
+impl Runs {
+    /// The runs below a project's root.
+    pub fn of_project(root: &Path) -> Self {
+        Self::on(root, Disk::new())
+    }
+
+    pub fn on(root: &Path, disk: Disk) -> Self {
+        Self { directory: root.join(".saihai").join("runs"), disk }
+    }
+
+    /// Where they are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// All runs, newest first. Opens no journal.
+    pub fn list(&self) -> Result<Vec<RunDirectory>, StoreError> {
+        Ok(self.entries()?.into_iter().map(|entry| self.directory_of(entry)).collect())
+    }
+
+    /// Finds a run by its id, a unique beginning of it, or `last`. Opens no journal but that of the newest run, for `last`.
+    pub fn find(&self, name: &str) -> Result<RunDirectory, StoreError> {
+        let mut entries = self.entries()?;
+        let none = || StoreError::NoRuns { directory: self.directory.clone() };
+        if entries.is_empty() {
+            return Err(none());
+        }
+        if name == "last" {
+            let mut newest_first = entries.into_iter().map(|entry| self.directory_of(entry));
+            return newest_first.find(|run| !run.never_started()).ok_or_else(none);
+        }
+        if let Some(exact) = entries.iter().position(|entry| entry.id == name) {
+            return Ok(self.directory_of(entries.swap_remove(exact)));
+        }
+        entries.retain(|entry| !name.is_empty() && entry.id.starts_with(name));
+        match entries.len() {
+            0 => Err(StoreError::NoSuchRun { name: name.to_owned() }),
+            1 => Ok(self.directory_of(entries.swap_remove(0))),
+            _ => {
+                let runs = entries.into_iter().map(|entry| entry.id).collect();
+                Err(StoreError::AmbiguousRun { name: name.to_owned(), runs })
+            }
+        }
+    }
+
+    /// Runs whose id ends with `name`, or with `name` and a number, newest first. Includes a run whose journal was emptied
+    /// later, because it had started; excludes runs whose process died while creating them.
+    pub fn named(&self, name: &str) -> Result<Vec<RunDirectory>, StoreError> {
+        let mut runs = self.directories_named(name)?;
+        runs.retain(|run| !run.never_started() || run.is_emptied());
+        Ok(runs)
+    }
+
+    /// Runs with such an id whose process died while creating them. No agent was asked for them.
+    pub fn unborn(&self, name: &str) -> Result<Vec<RunDirectory>, StoreError> {
+        let mut runs = self.directories_named(name)?;
+        runs.retain(|run| run.never_started() && !run.is_emptied());
+        Ok(runs)
+    }
+
+    fn directories_named(&self, name: &str) -> Result<Vec<RunDirectory>, StoreError> {
+        let matches = |id: &str| {
+            let plain = id.rsplit_once('-').filter(|(_, end)| end.bytes().all(|byte| byte.is_ascii_digit()));
+            id.ends_with(name) || plain.is_some_and(|(plain, _)| plain.ends_with(name))
+        };
+        let entries = self.entries()?.into_iter().filter(|entry| matches(&entry.id));
+        Ok(entries.map(|entry| self.directory_of(entry)).collect())
+    }
+
+    /// Makes the directory of a new run and its report directory under one name nobody has.
+    pub fn create(
+        &self,
+        slug: &str,
+        at: Moment,
+        reports: &Path,
+    ) -> Result<(RunDirectory, PathBuf), StoreError> {
+        self.prepare()?;
+        self.disk.create_directories(reports).map_err(StoreError::io("create", reports))?;
+        // Links are resolved now and never followed again.
+        let reports = reports.canonicalize().map_err(StoreError::io("resolve", reports))?;
+        let own = self.directory.canonicalize().map_err(StoreError::io("resolve", &self.directory))?;
+        let base = format!("{}-{slug}", stamp(at));
+        for number in 1_u32.. {
+            let id = if number == 1 { base.clone() } else { format!("{base}-{number}") };
+            let run = RunDirectory::new(&self.directory, id, &self.disk);
+            if !self.make(run.path())? {
+                continue;
+            }
+            let report_directory = reports.join(run.id());
+            // Where reports are kept with the runs, the run's own directory is theirs.
+            let made = if reports == own { Ok(true) } else { self.make(&report_directory) };
+            if let Ok(true) = made {
+                return Ok((run, report_directory));
+            }
+            drop(self.disk.remove_directory(run.path()));
+            made?;
+        }
+        unreachable!("some number is free")
+    }
+
+    /// Takes back a run that was never begun. What cannot be removed is left: it is no run.
+    pub fn discard(&self, directory: &RunDirectory, report_directory: &Path) {
+        drop(self.disk.remove_tree(directory.path()));
+        drop(self.disk.remove_directory(report_directory));
+    }
+
+    /// Makes a directory; says whether it was not there.
+    fn make(&self, path: &Path) -> Result<bool, StoreError> {
+        match self.disk.create_directory(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => {
+                // It may be there and only not be durable; an empty directory of ours is not left behind.
+                drop(self.disk.remove_directory(path));
+                Err(StoreError::io("create", path)(error))
+            }
+        }
+    }
+
+    fn prepare(&self) -> Result<(), StoreError> {
+        self.disk.create_directories(&self.directory).map_err(StoreError::io("create", &self.directory))?;
+        let ignore = self.directory.join(".gitignore");
+        if ignore.exists() {
+            return Ok(());
+        }
+        match self.disk.replace(&ignore, b"*\n") {
+            // Another run that begins just now has put it in place.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && ignore.exists() => Ok(()),
+            written => written.map_err(StoreError::io("write", &ignore)),
+        }
+    }
+
+    fn is_owned(&self, id: &str) -> bool {
+        RunDirectory::new(&self.directory, id.to_owned(), &self.disk).owner().is_some()
+    }
+
+    fn directory_of(&self, entry: RunEntry) -> RunDirectory {
+        RunDirectory::new(&self.directory, entry.id, &self.disk)
+    }
+
+    /// Every run, newest first. A directory without a journal is not a run: its process died while creating it. Neither is one
+    /// with an empty journal that a living process is about to write.
+    fn entries(&self) -> Result<Vec<RunEntry>, StoreError> {
+        let directory = match std::fs::read_dir(&self.directory) {
+            Ok(directory) => directory,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("read", &self.directory)(error)),
+        };
+        let mut entries = Vec::new();
+        for entry in directory {
+            let entry = entry.map_err(StoreError::io("read", &self.directory))?;
+            let Ok(id) = entry.file_name().into_string() else { continue };
+            match entry.path().join("journal.ndjson").symlink_metadata() {
+                Err(_) => continue,
+                Ok(metadata) if metadata.is_file() && metadata.len() == 0 && self.is_owned(&id) => continue,
+                Ok(_) => {}
+            }
+            let frozen = entry.path().join("workflow.json").metadata().and_then(|file| file.modified()).ok();
+            entries.push(RunEntry { id, frozen });
+        }
+        entries.sort_by(|one, other| other.age().cmp(&one.age()));
+        Ok(entries)
+    }
+}
+
+impl RunEntry {
+    /// Ids start with the second in which the run started.
+    fn age(&self) -> (&str, Option<SystemTime>, usize, &str) {
+        (self.id.get(..15).unwrap_or(&self.id), self.frozen, self.id.len(), &self.id)
+    }
+}
+
+/// `YYYYMMDD-HHmmss` in UTC.
+fn stamp(at: Moment) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
+    time.to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string()
+}
