@@ -34,6 +34,7 @@ mod reading;
 mod reads;
 mod record;
 mod repository;
+mod saved_report;
 mod script;
 mod severity;
 mod slug;
@@ -76,6 +77,7 @@ pub use reads::{
 };
 pub use record::{Entry, Record};
 pub use repository::{MergeMethod, RepositoryName};
+pub use saved_report::SavedReport;
 pub use script::{
     Script, ScriptAnswer, ScriptEdit, ScriptFailure, ScriptReply, ScriptRun, ScriptWrite,
     Target as ScriptTarget, Times, Visits,

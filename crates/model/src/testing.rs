@@ -7,8 +7,8 @@ use crate::{
     Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Checked, Choice, Completion, Ending,
     Exit, Form, Gate, GateMode, Holds, Join, Label, Limits, Method, Offer, OnFailure, Once, Output,
     OutputSchema, Part, Permission, Prompt, Question, QuestionSession, Reads, Report, Retry, Rounds, Rule,
-    Script, ScriptReply, ScriptTarget, Section, SessionPolicy, Spoken, Stage, StillWrong, Target, Turn,
-    Variable, Wants, When, Workflow,
+    Script, ScriptReply, ScriptTarget, Section, SessionPolicy, Spoken, Stage, Start, StillWrong, Target,
+    Turn, Variable, Wants, When, Workflow,
 };
 
 pub fn fixed(text: &str) -> Section {
@@ -255,4 +255,13 @@ pub fn tailors_replies() -> Script {
         reply("quote", true, "{\"result\": \"ok\"}"),
     ];
     script
+}
+
+/// The start of a run in which nothing is set that a test could care about.
+pub fn start() -> Box<Start> {
+    let start = json!({
+        "definition": "small", "dialect": "piece", "task": {"inline": "make it so"}, "seed": 7, "interactive": false,
+        "rehearsal": true, "patience": 0, "directory": "/", "report_directory": "/", "workflow": "", "version": "",
+    });
+    serde_json::from_value(start).expect("every field that has no default is given")
 }

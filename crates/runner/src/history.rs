@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 
 use saihai_engine::{Replay, Run};
-use saihai_model::{Effect, Entry, Fact, Outcome, Start, Text, Workflow};
+use saihai_model::{Effect, Entry, Fact, Outcome, SavedReport, Start, Text, Workflow};
 
 use crate::blobs::Blobs;
 use crate::journal::{End, Kind, Raw, Reader, Torn};
-use crate::reports::Saved;
 use crate::{Error, RunDirectory};
 use saihai_store::damaged;
 
@@ -151,7 +150,7 @@ pub(crate) fn for_each_blob(
             let long = tools.flat_map(|tool| tool.long_input.iter().chain(&tool.long_output));
             reply.spoken.iter().chain(long).try_for_each(look)
         }
-        Fact::Performed { outcome: Outcome::Done { output, .. }, .. } => Saved::of(output)
+        Fact::Performed { outcome: Outcome::Done { output, .. }, .. } => SavedReport::all(output)
             .try_for_each(|(_, saved)| saved.content.iter().chain(&saved.agents_own).try_for_each(&mut look)),
         Fact::Performed {
             outcome: Outcome::NotYet | Outcome::Delayed { .. } | Outcome::Waiting { .. } | Outcome::Failed(_),

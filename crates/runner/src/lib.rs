@@ -19,7 +19,6 @@
 //! between tasks (the driver owns all of it; providers are given what they need and give back a reply).
 
 mod beginning;
-mod bus;
 mod clock;
 mod control;
 pub mod delivery;
@@ -29,6 +28,7 @@ mod fork;
 mod git;
 mod history;
 mod inbox;
+mod loaded_run;
 mod observed;
 mod offline;
 mod outside;
@@ -42,7 +42,6 @@ mod reports;
 pub mod repository;
 pub mod review;
 mod secrets;
-mod state;
 mod subject;
 #[cfg(test)]
 mod testing;
@@ -51,13 +50,13 @@ mod visible;
 mod writable;
 
 pub use beginning::Beginning;
-pub use bus::{Bus, Subscription};
 pub use clock::Clock;
 pub use control::{Command, Control};
 pub use driver::{Driver, Finish, Going};
 pub use error::Error;
 pub use fork::{Forked, fork};
 pub use git::{Environment, Error as GitError, Git, Tracked, abandoned_checkouts, end_all as end_all_git};
+pub use loaded_run::{ListedRun, LoadedRun, list_runs, run_state};
 pub use observed::{Observed, Warning};
 pub use offline::{Given, Reached, answer, cancel, is_gate_closed, open_gate};
 pub use outside::{Deed, Outside, Performing};
@@ -67,7 +66,7 @@ pub use project_source::ProjectSource;
 pub use saihai_store::journal::JOURNAL_SCHEMA;
 pub use saihai_store::{Disk, Glimpse, Glimpses, Operations, RunDirectory, Runs, StoreError, replace_below};
 pub(crate) use saihai_store::{blobs, disk, journal, live, lock, regular};
-pub use state::{Listed, State, Summary, list};
+pub use saihai_view::RunState as State;
 pub use subject::{
     Base, Error as SubjectError, RevisionSource, SUBJECT, Untracked, changes, frozen, parted_from, proposed,
     whole_files,

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
-use saihai::project::expectation;
 use saihai::{Beginning, Clock, Driver, RunDirectory};
 use saihai_config::{Area, Diagnostics, Document, Format, Options, Places, Variables, read_script};
 use saihai_connect::Connections;
@@ -122,8 +121,8 @@ fn introduce(repository: &Repository, task: &str, streams: &mut Streams) -> Resu
 
 fn conclude(repository: &Repository, directory: &RunDirectory, streams: &mut Streams) -> Result<(), Error> {
     title("The way it took", streams)?;
-    let stages = expectation(directory)?.stages.unwrap_or_default();
-    let stages: Vec<&str> = stages.iter().map(saihai_model::StageId::as_str).collect();
+    let run = saihai::LoadedRun::read(directory)?;
+    let stages: Vec<&str> = run.view.visits.iter().map(|visit| visit.stage.as_str()).collect();
     streams.out.data(&format!("{} → done", visible_line(&stages.join(" → "))))?;
     title("What was changed", streams)?;
     let colour = if streams.out.is_styled() { "--color=always" } else { "--color=never" };

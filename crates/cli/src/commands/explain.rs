@@ -1,10 +1,10 @@
 //! `saihai explain`.
 
 use clap::Args;
-use saihai::RunDirectory;
-use saihai::project::{Evidence, Transition, Transitions};
+use saihai::{LoadedRun, RunDirectory};
 use saihai_config::review::{Plan, PlannedAgent};
-use saihai_model::{AnsweredBy, Entry, Fact, Text, TextFile, TextSource, Verdict, Workflow};
+use saihai_model::{AnsweredBy, Text, TextFile, TextSource, Verdict, Workflow};
+use saihai_view::{Evidence, Transition};
 
 use crate::error::{Error, exit};
 use crate::project::Project;
@@ -33,21 +33,14 @@ pub(crate) struct Explain {
 impl Explain {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let directory = Project::find()?.runs().find(&self.run)?;
-        let workflow = directory.workflow()?;
-        let mut transitions = Transitions::new(&workflow);
-        let mut texts = Vec::new();
-        let torn = directory.read(&mut |record| {
-            transitions.see(&record);
-            if let Entry::Fact(Fact::Started(start)) = record.entry {
-                texts = start.texts;
-            }
-        })?;
-        if let Some(torn) = torn {
+        let run = LoadedRun::read(&directory)?;
+        if let Some(torn) = run.torn {
             streams.warning(&saihai::Warning::torn(&directory, torn).to_string());
         }
-        let told = transitions.finish();
+        let told = run.transitions();
+        let workflow = &run.workflow;
         if !self.json {
-            for line in selection_lines(&workflow) {
+            for line in selection_lines(workflow) {
                 streams.out.data(&line)?;
             }
         }
@@ -56,11 +49,11 @@ impl Explain {
         }
         for transition in told {
             if self.json {
-                let object = TransitionObject::new(&directory, &workflow, &transition)?;
+                let object = TransitionObject::new(&directory, workflow, &transition)?;
                 json::line(&mut streams.out, "transition", object)?;
             } else {
-                let prompts = prompt_lines(&texts, &transition);
-                for line in lines(&directory, &workflow, transition, &prompts, streams)? {
+                let prompts = prompt_lines(&run.view.start.texts, &transition);
+                for line in lines(&directory, workflow, transition, &prompts, streams)? {
                     streams.out.data(&line)?;
                 }
             }

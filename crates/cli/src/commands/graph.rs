@@ -69,12 +69,11 @@ impl Graph {
 
     fn of_run(&self, project: &Project, streams: &mut Streams) -> Result<graph::Graph, Error> {
         let directory = project.runs().find(&self.what)?;
-        let workflow = directory.workflow()?;
-        let mut overlay = Overlay::default();
-        if let Some(torn) = directory.read(&mut |record| overlay.see(&record))? {
+        let run = saihai::LoadedRun::read(&directory)?;
+        if let Some(torn) = run.torn {
             streams.warning(&saihai::Warning::torn(&directory, torn).to_string());
         }
-        Ok(graph::Graph::of(&workflow, Some(&overlay)))
+        Ok(graph::Graph::of(&run.workflow, Some(&Overlay::of(&run.view))))
     }
 
     fn of_definition(&self, project: &Project, streams: &mut Streams) -> Result<graph::Graph, Error> {

@@ -183,7 +183,7 @@ impl<'a> ProgressObject<'a> {
 async fn follow(teller: &mut Teller<'_>, streams: &mut Streams) -> Result<(), Error> {
     let mut signals = Signals::listen()?;
     loop {
-        let over = !matches!(saihai::Summary::of(&teller.directory)?.state, State::Running { .. });
+        let over = !matches!(saihai::run_state(&teller.directory)?, State::Running { .. });
         // Looked at before the last telling, so that nothing said at the very end is missed.
         teller.look_on(streams)?;
         teller.tell(streams)?;

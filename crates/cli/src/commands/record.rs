@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use saihai::project::Recording;
-use saihai::{RunDirectory, State};
+use saihai::{LoadedRun, RunDirectory, State};
 use saihai_config::LARGEST_FILE;
 use saihai_config::review::Plan;
 use saihai_config::{script_file, script_yaml};
@@ -37,8 +37,9 @@ pub(crate) struct Record {
 impl Record {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let directory = Project::find()?.runs().find(&self.run)?;
-        let definition = insist_on_end(&directory)?;
-        let recording = Recording::of(&directory)?;
+        let run = LoadedRun::read(&directory)?;
+        require_end(&run)?;
+        let recording = run.recording()?;
         if recording.cancelled {
             let message =
                 format!("run `{}` was cancelled from outside, which no script can play", directory.id());
@@ -55,10 +56,12 @@ impl Record {
             Some(path) => {
                 std::fs::write(path, text)
                     .map_err(|error| Error::usage(format!("cannot write `{}`: {error}", path.display())))?;
-                let play = match Plan::of(&directory.workflow()?) {
+                let play = match Plan::of(&run.workflow) {
                     // A definition may have the same name.
                     Some(_) => format!("saihai review --script {}", path.display()),
-                    None => format!("saihai rehearse {definition} --script {}", path.display()),
+                    None => {
+                        format!("saihai rehearse {} --script {}", run.view.start.definition, path.display())
+                    }
                 };
                 streams.note(&format!("play it with `{play}`"));
             }
@@ -84,15 +87,15 @@ impl Record {
     }
 }
 
-/// The definition of a run that is over; one that is not has no outcome to be expected.
-fn insist_on_end(directory: &RunDirectory) -> Result<String, Error> {
-    let summary = saihai::Summary::of(directory)?;
-    let message = format!("run `{}` is not over: it is {}", directory.id(), summary.state.name());
-    match summary.state {
-        State::Ended { .. } => Ok(summary.definition),
-        State::Running { .. } => Err(Error::usage(message).hint("record it when it has ended")),
+/// A run that is not over has no outcome that a script could expect.
+fn require_end(run: &LoadedRun) -> Result<(), Error> {
+    let id = run.directory.id();
+    let refused = Error::usage(format!("run `{id}` is not over: it is {}", run.state.name()));
+    match run.state {
+        State::Ended { .. } => Ok(()),
+        State::Running { .. } => Err(refused.hint("record it when it has ended")),
         State::Interrupted | State::Ready | State::Parked { .. } => {
-            Err(Error::usage(message).hint(format!("continue with `saihai resume {}`", directory.id())))
+            Err(refused.hint(format!("continue with `saihai resume {id}`")))
         }
     }
 }

@@ -81,7 +81,7 @@ impl Resume {
         let mut with = connections(&settings);
         block_on(async {
             let mut _of_the_branch = None;
-            let outside = match saihai::Summary::of(&directory)?.state {
+            let outside = match saihai::run_state(&directory)? {
                 State::Ended { .. } => None,
                 State::Running { .. } | State::Interrupted | State::Ready | State::Parked { .. } => {
                     match delivery::Past::read(&directory)? {

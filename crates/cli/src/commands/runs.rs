@@ -1,8 +1,9 @@
 //! `saihai runs`.
 
 use clap::Args;
-use saihai::{Clock, Listed, RunDirectory, State, Summary, is_gate_closed};
+use saihai::{Clock, ListedRun, RunDirectory, State, is_gate_closed, list_runs};
 use saihai_model::{Hold, Usd};
+use saihai_view::RunView;
 use serde::Serialize;
 
 use crate::driving::{LATE, READY};
@@ -55,17 +56,20 @@ struct RunObject<'a> {
 struct Shown {
     run: String,
     directory: RunDirectory,
-    summary: Summary,
+    view: RunView,
+    state: State,
 }
 
 impl Runs {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
-        let all = saihai::list(&Project::find()?.runs())?;
+        let all = list_runs(&Project::find()?.runs())?;
         let mut readable = Vec::new();
-        for Listed { directory, summary } in all {
+        for ListedRun { directory, run: read } in all {
             let run = directory.id().to_owned();
-            match summary {
-                Ok(summary) if self.wants(&summary) => readable.push(Shown { run, directory, summary }),
+            match read {
+                Ok((view, state)) if self.wants(&view, &state) => {
+                    readable.push(Shown { run, directory, view, state });
+                }
                 Ok(_) => {}
                 Err(error) => {
                     streams.warning(&format!("run `{run}` is left out: {}", crate::error::sentence(&error)))
@@ -73,8 +77,8 @@ impl Runs {
             }
         }
         if self.json {
-            for Shown { run, summary, .. } in &readable {
-                json::line(&mut streams.out, "run", object(run, summary))?;
+            for shown in &readable {
+                json::line(&mut streams.out, "run", object(shown))?;
             }
         } else if readable.is_empty() {
             let such = if self.dialect.is_some() || self.state.is_some() { "such " } else { "" };
@@ -87,47 +91,48 @@ impl Runs {
         Ok(exit::DONE)
     }
 
-    fn wants(&self, summary: &Summary) -> bool {
-        self.dialect.as_ref().is_none_or(|dialect| *dialect == summary.dialect)
-            && self.state.as_ref().is_none_or(|state| *state == summary.state.name())
+    fn wants(&self, view: &RunView, state: &State) -> bool {
+        self.dialect.as_ref().is_none_or(|dialect| *dialect == view.start.dialect)
+            && self.state.as_ref().is_none_or(|wanted| *wanted == state.name())
     }
 }
 
-fn object<'a>(run: &'a str, summary: &'a Summary) -> RunObject<'a> {
+fn object(shown: &Shown) -> RunObject<'_> {
+    let Shown { run, view, state, .. } = shown;
     RunObject {
         run,
-        definition: &summary.definition,
-        dialect: &summary.dialect,
-        state: summary.state.name(),
-        reason: summary.state.reason(),
-        provider: summary.state.provider(),
-        until: summary.state.until().map(time::rfc3339),
-        started: time::rfc3339(summary.started),
-        turns: summary.turns,
-        cost_usd: summary.cost.map(Usd::dollars),
-        rehearsal: summary.rehearsal,
+        definition: &view.start.definition,
+        dialect: &view.start.dialect,
+        state: state.name(),
+        reason: state.reason(),
+        provider: state.provider(),
+        until: state.until().map(time::rfc3339),
+        started: time::rfc3339(view.started),
+        turns: view.turns,
+        cost_usd: view.cost.map(Usd::dollars),
+        rehearsal: view.start.rehearsal,
     }
 }
 
 fn table(runs: &[Shown]) -> Table {
     let mut table = Table::new(&["RUN", "DEFINITION", "STARTED", "TURNS", "COST", "STATE"]);
-    for Shown { run, directory, summary } in runs {
-        let mut state = state_words(&summary.state);
+    for Shown { run, directory, view, state } in runs {
+        let mut words = state_words(state);
         // Nobody need hurry to answer it.
-        let at_gate = matches!(summary.state, State::Parked { hold: Hold::Person(_), .. });
+        let at_gate = matches!(state, State::Parked { hold: Hold::Person(_), .. });
         if at_gate && is_gate_closed(directory, &Clock::system()).unwrap_or(false) {
-            state.push_str(&format!("; {LATE}"));
+            words.push_str(&format!("; {LATE}"));
         }
-        if summary.rehearsal {
-            state.push_str(", rehearsal");
+        if view.start.rehearsal {
+            words.push_str(", rehearsal");
         }
         table.row(vec![
             visible_line(run).into_owned(),
-            visible_line(&summary.definition).into_owned(),
-            time::local(summary.started),
-            summary.turns.to_string(),
-            summary.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string()),
-            state,
+            visible_line(&view.start.definition).into_owned(),
+            time::local(view.started),
+            view.turns.to_string(),
+            view.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string()),
+            words,
         ]);
     }
     table

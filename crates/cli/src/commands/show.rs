@@ -1,9 +1,10 @@
 //! `saihai show`.
 
 use clap::Args;
-use saihai::RunDirectory;
-use saihai::project::{ReportVersion, ReportVersions, RunResult, StageTold, Stages};
-use saihai_model::{Entry, Fact, How, TextFile, TextSource};
+use saihai::project::RunResult;
+use saihai::{LoadedRun, RunDirectory};
+use saihai_model::{How, TextFile, TextSource};
+use saihai_view::{ReportVersion, VisitView};
 use serde::Serialize;
 
 use crate::driving::{Conclusion, ResultObject, show_result};
@@ -29,7 +30,7 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let directory = Project::find()?.runs().find(&self.run)?;
-        let told = Told::of(&directory, streams)?;
+        let told = ShownRun::read(&directory, streams)?;
         if self.json {
             json::line(&mut streams.out, "show", told.object())?;
             return Ok(exit::DONE);
@@ -42,59 +43,43 @@ impl Show {
     }
 }
 
-/// All that is shown.
-struct Told {
+/// A run with everything that `show` renders of it.
+struct ShownRun {
+    run: LoadedRun,
     conclusion: Conclusion,
-    stages: Vec<StageTold>,
     reports: Vec<ReportVersion>,
-    texts: Vec<TextFile>,
-    returned: RunResult,
+    result: RunResult,
 }
 
-impl Told {
-    fn of(directory: &RunDirectory, streams: &mut Streams) -> Result<Self, Error> {
-        let mut stages = Stages::default();
-        let mut reports = ReportVersions::default();
-        let (mut texts, mut last) = (Vec::new(), None);
-        let torn = directory.read(&mut |record| {
-            stages.see(&record);
-            reports.see(&record);
-            match record.entry {
-                Entry::Fact(Fact::Started(start)) => texts = start.texts,
-                Entry::Fact(Fact::Replied(replied)) => last = Some(replied),
-                Entry::Fact(_) | Entry::Decision(_) => {}
-            }
-        })?;
-        if let Some(torn) = torn {
-            streams.warning(&saihai::Warning::torn(&directory, torn).to_string());
+impl ShownRun {
+    fn read(directory: &RunDirectory, streams: &mut Streams) -> Result<Self, Error> {
+        let run = LoadedRun::read(directory)?;
+        if let Some(torn) = run.torn {
+            streams.warning(&saihai::Warning::torn(directory, torn).to_string());
         }
-        // What is to be known of the output that is shown, such as that it is only the end of it.
-        for warning in last.iter().flat_map(|replied| &replied.reading.warnings) {
+        // For example, that only the end of the output is shown.
+        let last = run.view.calls.iter().rev().find_map(|call| call.reply());
+        for warning in last.iter().flat_map(|reply| &reply.reading.warnings) {
             streams.warning(&visible_line(warning));
         }
-        Ok(Self {
-            conclusion: Conclusion::of(directory)?,
-            stages: stages.finish(),
-            reports: reports.finish(),
-            texts,
-            returned: RunResult::of(directory)?,
-        })
+        let (conclusion, reports, result) = (Conclusion::of_run(&run)?, run.view.reports(), run.result()?);
+        Ok(Self { run, conclusion, reports, result })
     }
 
     fn object(&self) -> ShowObject<'_> {
         ShowObject {
             result: Typed::new("result", self.conclusion.object()),
-            stages: self.stages.iter().map(StageObject::new).collect(),
+            stages: self.run.view.visits.iter().map(StageObject::new).collect(),
             reports: self.reports.iter().map(ReportObject::new).collect(),
-            prompts: self.texts.iter().map(PromptObject::new).collect(),
+            prompts: self.run.view.start.texts.iter().map(PromptObject::new).collect(),
             budget: self.conclusion.spending().and_then(SpendingObject::of),
-            returned: &self.returned,
+            returned: &self.result,
         }
     }
 
     fn lines(&self) -> Vec<String> {
         let mut lines = self.stage_lines();
-        if !self.texts.is_empty() {
+        if !self.run.view.start.texts.is_empty() {
             lines.push(String::new());
             lines.extend(self.prompt_lines());
         }
@@ -109,7 +94,7 @@ impl Told {
 
     fn prompt_lines(&self) -> Vec<String> {
         let mut table = Table::new(&["STAGE", "PROMPT", "SOURCE"]);
-        for text in &self.texts {
+        for text in &self.run.view.start.texts {
             let check = if text.is_check { " (check)" } else { "" };
             table.row(vec![
                 format!("{}{check}", visible_line(text.stage.as_str())),
@@ -122,15 +107,15 @@ impl Told {
 
     fn stage_lines(&self) -> Vec<String> {
         let mut table = Table::new(&["STAGE", "VISIT", "ROUNDS", "TURNS", "TOKENS", "ENTERED", "TOOK"]);
-        for told in &self.stages {
+        for visit in &self.run.view.visits {
             table.row(vec![
-                visible_line(told.stage.as_str()).into_owned(),
-                told.visit.to_string(),
-                told.rounds.to_string(),
-                told.cost.turns.to_string(),
-                grouped(told.cost.tokens),
-                time::local_clock(told.entered),
-                told.left.map_or_else(|| "-".to_owned(), |left| time::length(left.since(told.entered))),
+                visible_line(visit.stage.as_str()).into_owned(),
+                visit.visit.to_string(),
+                visit.counted_rounds().to_string(),
+                visit.cost.turns.to_string(),
+                grouped(visit.cost.tokens),
+                time::local_clock(visit.entered),
+                visit.left.map_or_else(|| "-".to_owned(), |left| time::length(left.since(visit.entered))),
             ]);
         }
         table.lines()
@@ -185,17 +170,17 @@ struct StageObject<'a> {
 }
 
 impl<'a> StageObject<'a> {
-    fn new(told: &'a StageTold) -> Self {
+    fn new(visit: &'a VisitView) -> Self {
         Self {
-            stage: told.stage.as_str(),
-            visit: told.visit,
-            rounds: told.rounds,
-            turns: told.cost.turns,
-            tokens: told.cost.tokens,
+            stage: visit.stage.as_str(),
+            visit: visit.visit,
+            rounds: visit.counted_rounds(),
+            turns: visit.cost.turns,
+            tokens: visit.cost.tokens,
             // Nothing is what is also said where nothing is known.
-            cost_usd: Some(told.cost.usd.dollars()).filter(|dollars| *dollars > 0.0),
-            entered: time::rfc3339(told.entered),
-            left: told.left.map(time::rfc3339),
+            cost_usd: Some(visit.cost.usd.dollars()).filter(|dollars| *dollars > 0.0),
+            entered: time::rfc3339(visit.entered),
+            left: visit.left.map(time::rfc3339),
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use saihai::project::{Outcome, Spending, Transition, Transitions, Unmatched};
+use saihai::project::{RunOutcome, Spending, UnmatchedTurn};
 use saihai::review::{Report, report_language, saved_report};
-use saihai::{Clock, RunDirectory, State, is_gate_closed, open_gate};
+use saihai::{Clock, LoadedRun, RunDirectory, State, is_gate_closed, open_gate};
 use saihai_config::Language;
-use saihai_model::{By, Ending, Entry, Fact, Hold, Verdict, Wants, Workflow, exit_code};
+use saihai_model::{By, Ending, Hold, StageId, Verdict, Wants, Workflow, exit_code};
 
 use super::Unexpected;
 use crate::commands::review::{Form, Said};
@@ -24,7 +24,7 @@ pub(crate) const LATE: &str = "the time to answer is over, which is a no";
 
 /// How a run stands, and what led there.
 pub(crate) struct Conclusion {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: RunOutcome,
     state: State,
     pub(super) last: Option<Last>,
     gate: Option<Wants>,
@@ -54,40 +54,31 @@ pub(super) struct Last {
 impl Conclusion {
     /// How a run stands now.
     pub(crate) fn of(directory: &RunDirectory) -> Result<Self, Error> {
-        let outcome = Outcome::of(directory)?;
-        let workflow = directory.workflow()?;
-        let mut names = Names::new(&workflow);
-        let mut transitions = Transitions::new(&workflow);
-        let mut budgeted = !workflow.limits.budget.is_unlimited();
-        directory.read(&mut |record| {
-            names.learn(&record);
-            transitions.see(&record);
-            if let Entry::Fact(Fact::Resumed(raise)) = &record.entry {
-                budgeted |= !raise.budget.is_unlimited();
-            }
-        })?;
+        Self::of_run(&LoadedRun::read(directory)?)
+    }
+
+    pub(crate) fn of_run(run: &LoadedRun) -> Result<Self, Error> {
+        let (directory, outcome) = (&run.directory, run.outcome()?);
         let report_directory = Path::new(&outcome.report_directory);
         let reports = outcome.reports.iter().map(|file| report_directory.join(file)).collect();
-        let last = transitions.finish().pop().map(|transition| Last::new(transition, &workflow));
+        let last = run.view.last_exit().map(|(stage, verdict)| Last::new(stage, verdict, &run.workflow));
         let waits = outcome.reason.as_deref() == Some("person");
         let is_late = waits && is_gate_closed(directory, &Clock::system())?;
         let gate = if waits && !is_late { Some(open_gate(directory)?.2) } else { None };
-        let state = saihai::Summary::of(directory)?.state;
-        let spending = if budgeted { Some(Spending::of(directory)?) } else { None };
-        let (most_iterations, unexpected) = (names.most_iterations(), Unexpected::default());
-        let (review, language) = (saved_report(directory)?, report_language(&workflow));
+        let has_budget = run.view.budget_raised || !run.workflow.limits.budget.is_unlimited();
+        let spending = if has_budget { Some(Spending::of(directory)?) } else { None };
         Ok(Self {
             outcome,
-            state,
+            state: run.state.clone(),
             last,
             gate,
             is_late,
-            most_iterations,
+            most_iterations: run.view.most_iterations.or(run.workflow.limits.rounds),
             reports,
             spending,
-            unexpected,
-            review,
-            language,
+            unexpected: Unexpected::default(),
+            review: saved_report(directory)?,
+            language: report_language(&run.workflow),
         })
     }
 
@@ -209,7 +200,7 @@ impl Conclusion {
 
     /// Shows what was said that no rule matched, and what each turn matched (P-44).
     fn show_unmatched(&self, streams: &mut Streams) {
-        for Unmatched { turn, label, tail } in &self.outcome.unmatched {
+        for UnmatchedTurn { turn, label, tail } in &self.outcome.unmatched {
             let matched =
                 label.as_ref().map_or_else(|| "nothing".into(), |label| visible_line(label.as_str()));
             streams.err.line(&format!("`{}` matched {matched}:", visible_line(turn.as_str())));
@@ -256,18 +247,15 @@ impl Conclusion {
 }
 
 impl Last {
-    fn new(transition: Transition, workflow: &Workflow) -> Self {
+    fn new(stage: &StageId, verdict: &Verdict, workflow: &Workflow) -> Self {
         let names = Names::new(workflow);
-        let Transition { stage, by, rule, topic, labels, to, .. } = transition;
-        let condition = rule.and_then(|rule| names.rule(&stage, rule));
-        let verdict = Verdict { by, labels, rule, topic, to };
         Self {
-            exit: exit_words(&stage, &verdict, &names),
-            verdict: verdict_words(&stage, &verdict, &names),
-            stage: stage.0,
-            by,
-            rule,
-            condition,
+            exit: exit_words(stage, verdict, &names),
+            verdict: verdict_words(stage, verdict, &names),
+            condition: verdict.rule.and_then(|rule| names.rule(stage, rule)),
+            stage: stage.to_string(),
+            by: verdict.by,
+            rule: verdict.rule,
         }
     }
 }

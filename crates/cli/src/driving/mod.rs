@@ -11,7 +11,7 @@ mod watch;
 
 use std::future::Future;
 
-use saihai::{Driver, Finish, Going, Observed, RunDirectory, State};
+use saihai::{Driver, Finish, Going, Observed, RunDirectory};
 use saihai_config::review::Plan;
 use saihai_model::Workflow;
 use tokio::sync::mpsc;
@@ -65,8 +65,7 @@ pub(crate) async fn drive(
     streams: &mut Streams,
 ) -> Result<u8, Error> {
     let directory = driver.directory().clone();
-    let was_over = showing.past == Past::Journal
-        && matches!(saihai::Summary::of(&directory)?.state, State::Ended { .. });
+    let was_over = showing.past == Past::Journal && saihai::run_state(&directory)?.is_over();
     let ended = watched(driver, workflow, showing, streams).await?;
     match ended {
         Ended::Finished(finish) => {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use saihai::project::Unmatched;
+use saihai::project::UnmatchedTurn;
 use saihai_model::{By, Label, Usage, Usd};
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ struct UnmatchedObject<'a> {
 }
 
 impl<'a> UnmatchedObject<'a> {
-    fn new(unmatched: &'a Unmatched) -> Self {
+    fn new(unmatched: &'a UnmatchedTurn) -> Self {
         let matched = unmatched.label.as_ref().map(Label::as_str);
         Self { turn: unmatched.turn.as_str(), matched, tail: &unmatched.tail }
     }

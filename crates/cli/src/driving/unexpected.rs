@@ -1,7 +1,6 @@
 //! How a run that has ended differs from what its script expects (C-75).
 
-use saihai::project::expectation;
-use saihai::{Finish, RunDirectory};
+use saihai::{Finish, LoadedRun, RunDirectory};
 use saihai_model::{Difference, StageId};
 use serde::Serialize;
 
@@ -50,7 +49,7 @@ impl Unexpected {
         });
         let mut list: Vec<UnexpectedObject> = left.collect();
         if let Some(expected) = directory.script()?.and_then(|script| script.expect) {
-            let differences = expected.differences(&expectation(directory)?);
+            let differences = expected.differences(&LoadedRun::read(directory)?.expectation()?);
             list.extend(differences.into_iter().map(UnexpectedObject::of));
         }
         Ok(Self { list })

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use saihai_model::{By, Decision, Destination, Ending, Entry, Millis, Moment, Record, Verdict};
+use saihai_model::{By, Destination, Ending, Millis, Verdict};
+use saihai_view::RunView;
 
 use super::{ABORT, COMPLETE, Graph};
 
@@ -12,9 +13,6 @@ pub(crate) struct Overlay {
     visits: BTreeMap<String, u32>,
     time: BTreeMap<String, Millis>,
     ways: BTreeMap<(String, String), Way>,
-    entered: Option<(String, Moment)>,
-    /// The stage whose work completed, until it is known whether something follows: a gate, a delivery.
-    completed: Option<(String, String)>,
 }
 
 /// A way that a run went.
@@ -26,36 +24,37 @@ struct Way {
 }
 
 impl Overlay {
-    /// Takes one record in.
-    pub(crate) fn see(&mut self, record: &Record) {
-        let Entry::Decision(decision) = &record.entry else { return };
-        if let Decision::Entered { stage, .. } = decision {
-            *self.visits.entry(stage.to_string()).or_insert(0) += 1;
-            self.entered = Some((stage.to_string(), record.at));
-            if let Some((from, by)) = self.completed.take() {
-                count(&mut self.ways, from, stage.to_string(), by);
+    pub(crate) fn of(run: &RunView) -> Self {
+        let mut overlay = Self::default();
+        for (index, visit) in run.visits.iter().enumerate() {
+            let stage = visit.stage.to_string();
+            *overlay.visits.entry(stage.clone()).or_insert(0) += 1;
+            let exits = visit.rounds.iter().filter_map(|round| round.exit.as_ref());
+            for exit in exits {
+                let to = match &exit.verdict.to {
+                    Destination::Stage(id) => id.to_string(),
+                    Destination::Again => stage.clone(),
+                    // A gate or a delivery may follow the end of the definition.
+                    Destination::Complete => match run.visits.get(index + 1) {
+                        Some(next) => next.stage.to_string(),
+                        None => COMPLETE.to_owned(),
+                    },
+                    Destination::End(Ending::Completed(_)) => COMPLETE.to_owned(),
+                    Destination::End(_) => ABORT.to_owned(),
+                };
+                count(&mut overlay.ways, stage.clone(), to, by(&exit.verdict).to_owned());
+                let last = overlay.time.entry(stage.clone()).or_default();
+                let began = visit
+                    .rounds
+                    .iter()
+                    .rev()
+                    .filter_map(|round| round.exit.as_ref())
+                    .find(|one| one.seq < exit.seq);
+                let began = began.map_or(visit.entered, |before| before.at);
+                last.0 = last.0.saturating_add(exit.at.since(began).0);
             }
         }
-        if let Decision::Exited { stage, verdict } = decision {
-            if let Some((_, since)) = self.entered.take_if(|(entered, _)| entered == stage.as_str()) {
-                let spent = self.time.entry(stage.to_string()).or_default();
-                spent.0 = spent.0.saturating_add(record.at.since(since).0);
-            }
-            let to = match &verdict.to {
-                Destination::Stage(id) => id.to_string(),
-                Destination::Again => {
-                    self.entered = Some((stage.to_string(), record.at));
-                    stage.to_string()
-                }
-                Destination::Complete => {
-                    self.completed = Some((stage.to_string(), by(verdict).to_owned()));
-                    return;
-                }
-                Destination::End(Ending::Completed(_)) => COMPLETE.to_owned(),
-                Destination::End(_) => ABORT.to_owned(),
-            };
-            count(&mut self.ways, stage.to_string(), to, by(verdict).to_owned());
-        }
+        overlay
     }
 
     pub(super) fn lay_over(&self, graph: &mut Graph) {
@@ -67,11 +66,7 @@ impl Overlay {
             let time = self.time.get(&node.id).copied().unwrap_or_default();
             node.figures = Some(format!("×{} · {}", node.visits, seconds(time)));
         }
-        let mut ways = self.ways.clone();
-        if let Some((from, by)) = self.completed.clone() {
-            count(&mut ways, from, COMPLETE.to_owned(), by);
-        }
-        for ((from, to), way) in ways {
+        for ((from, to), way) in self.ways.clone() {
             let (Some(from), Some(to)) = (graph.index(&from), graph.index(&to)) else { continue };
             // A run can leave by a way that no rule draws (no match, a limit, a topic nobody declared): then the edge is
             // drawn for it.

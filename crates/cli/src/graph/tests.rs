@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use saihai_config::{
     Diagnostics, MemorySource, Options, Places, Settings, SettingsFrom, Variables, find, load,
 };
-use saihai_model::{By, Decision, Destination, Entry, Moment, Record, Verdict, Workflow};
+use saihai_model::{By, Decision, Destination, Entry, Fact, Moment, Record, Verdict, Workflow};
+use saihai_view::RunView;
 
 use super::layout::{Anchor, Area, WORDS, Wire, text_width};
 use super::{Graph, Kind, Overlay, Way, dot, mermaid, svg};
@@ -50,11 +51,12 @@ fn named(source: &MemorySource, name: &str, language: &str) -> Workflow {
 }
 
 fn run() -> Overlay {
-    let mut overlay = Overlay::default();
-    let mut seq = 0;
+    let started = Entry::Fact(Fact::Started(saihai_model::testing::start()));
+    let mut view = RunView::begin(&Record { seq: 1, at: Moment(0), entry: started }).expect("it starts");
+    let mut seq = 1;
     let mut see = |at: u64, decision: Decision| {
         seq += 1;
-        overlay.see(&Record { seq, at: Moment(at), entry: Entry::Decision(decision) });
+        view.apply(Record { seq, at: Moment(at), entry: Entry::Decision(decision) });
     };
     let entered = |stage: &str| Decision::Entered { stage: stage.into(), visit: 1, consecutive: 1 };
     let exited = |stage: &str, to: Destination| {
@@ -65,7 +67,7 @@ fn run() -> Overlay {
     see(1_500, exited("repair", Destination::Stage("review".into())));
     see(1_500, entered("review"));
     see(62_500, exited("review", Destination::Complete));
-    overlay
+    Overlay::of(&view)
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use saihai::project::{BusEvent, BusEvents, Fate, Source};
 use saihai_model::{Record, StageId, Workflow};
+use saihai_view::{BusEvent, BusEvents, EventFate, EventSource};
 use serde::Serialize;
 
 use crate::terminal::Stream;
@@ -51,11 +51,11 @@ impl<'w> Published<'w> {
 
     fn object<'a>(&'a self, run: &'a str, event: &'a BusEvent) -> PublishedObject<'a> {
         let (fate, to) = match &event.fate {
-            Fate::Taken(to) => ("taken", Some(to)),
-            Fate::Orphaned(to) => ("orphaned", Some(to)),
-            Fate::NotRouted => ("not_routed", None),
-            Fate::OutOfScope => ("out_of_scope", None),
-            Fate::Untaken => ("untaken", None),
+            EventFate::Taken(to) => ("taken", Some(to)),
+            EventFate::Orphaned(to) => ("orphaned", Some(to)),
+            EventFate::NotRouted => ("not_routed", None),
+            EventFate::OutOfScope => ("out_of_scope", None),
+            EventFate::Untaken => ("untaken", None),
         };
         PublishedObject {
             run,
@@ -64,9 +64,9 @@ impl<'w> Published<'w> {
             topic: event.topic.as_str(),
             message: event.message.as_deref(),
             source: match &event.source {
-                Source::Start => "start",
-                Source::Stage(stage) => stage.as_str(),
-                Source::Engine => "engine",
+                EventSource::Start => "start",
+                EventSource::Stage(stage) => stage.as_str(),
+                EventSource::Engine => "engine",
             },
             fate,
             to: to.map(StageId::as_str),

@@ -1,8 +1,8 @@
 //! A transition as programs see it.
 
 use saihai::RunDirectory;
-use saihai::project::{Evidence, Transition};
 use saihai_model::{AnsweredBy, By, Destination, Json, Label, Workflow};
+use saihai_view::{Evidence, Transition};
 use serde::Serialize;
 use serde_json::json;
 

@@ -179,7 +179,7 @@ impl Past {
         }
         let Some(Placement::Issue(assignment)) = assignment else { return Ok(None) };
         let delivers = directory.workflow()?.stages.contains_key(&StageId::from(stage::FINALIZE));
-        let state = crate::Summary::of(directory)?.state;
+        let state = crate::run_state(directory)?;
         Ok(Some(Self {
             directory: directory.clone(),
             assignment: *assignment,

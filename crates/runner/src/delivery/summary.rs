@@ -5,8 +5,7 @@ use std::path::Path;
 use saihai_model::{Cost, Millis, Usd};
 
 use crate::disk::{Beneath, Content};
-use crate::project::{Outcome, Stages};
-use crate::{Error, RunDirectory};
+use crate::{Error, LoadedRun, RunDirectory};
 
 /// What a run says of its work.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,20 +41,15 @@ impl Summary {
     /// # Errors
     /// The run cannot be read.
     pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
-        let outcome = Outcome::of(directory)?;
-        let mut stages = Stages::default();
-        let mut last = None;
-        directory.read(&mut |record| {
-            last = Some(record.at);
-            stages.see(&record);
-        })?;
+        let loaded = LoadedRun::read(directory)?;
+        let outcome = loaded.outcome()?;
         let mut sums: Vec<(String, StageSum)> = Vec::new();
         let mut time = Millis(0);
         // What is done around the definition is no news to anybody.
-        let told = stages.finish().into_iter().filter(|told| !told.stage.as_str().starts_with("deliver/"));
-        for told in told {
-            let name = told.stage.to_string();
-            let length = told.left.or(last).map_or(Millis(0), |left| left.since(told.entered));
+        let visits = loaded.view.visits.iter().filter(|visit| !visit.stage.as_str().starts_with("deliver/"));
+        for visit in visits {
+            let name = visit.stage.to_string();
+            let length = visit.left.unwrap_or(loaded.view.last_at).since(visit.entered);
             time = Millis(time.0.saturating_add(length.0));
             let index = sums.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
                 sums.push((name, StageSum::default()));
@@ -63,7 +57,7 @@ impl Summary {
             });
             let sum = &mut sums[index].1;
             sum.visits += 1;
-            sum.cost = sum.cost.plus(told.cost);
+            sum.cost = sum.cost.plus(visit.cost);
             sum.time = Millis(sum.time.0.saturating_add(length.0));
         }
         let report = outcome.reports.last().and_then(|file| read(Path::new(&outcome.report_directory), file));

@@ -12,10 +12,10 @@ use crate::history::{Check, History, for_each_blob};
 use crate::journal::{Reader, copy};
 use crate::lock::Lock;
 use crate::owned::{Owned, Way};
-use crate::project::{ReportVersion, ReportVersions};
 use crate::reports::content;
 use crate::{Clock, Error, RunDirectory, Runs};
 use saihai_store::{StoreError, damaged};
+use saihai_view::{ReportVersion, RunView};
 
 /// A fork.
 #[derive(Debug, Clone)]
@@ -97,8 +97,7 @@ impl Prefix {
     /// Folds the kept records: they must replay, and the run must not be over.
     fn read(from: &RunDirectory, cut: &Cut) -> Result<Self, Error> {
         let workflow = from.workflow()?;
-        let (mut replay, mut versions, mut blobs) =
-            (Replay::new(), ReportVersions::default(), BTreeMap::new());
+        let (mut replay, mut view, mut blobs) = (Replay::new(), None::<RunView>, BTreeMap::new());
         each_kept(from, cut.until, &mut |record| {
             if let Entry::Fact(fact) = &record.entry {
                 for_each_blob(fact, &mut |hash, bytes| {
@@ -106,7 +105,10 @@ impl Prefix {
                     Ok(())
                 })?;
             }
-            versions.see(&record);
+            match &mut view {
+                Some(view) => view.apply(record.clone()),
+                None => view = RunView::begin(&record),
+            }
             replay.take(&workflow, record).map(drop).map_err(|diverged| Error::diverged(from, &diverged))
         })?;
         let run = replay.finish().map_err(|diverged| Error::diverged(from, &diverged))?;
@@ -114,8 +116,9 @@ impl Prefix {
             let why = format!("the run was {} by then", ending.outcome());
             return Err(Error::NoFork { run: from.id().to_owned(), at: cut.at, why });
         }
-        let versions = versions.finish().into_iter().map(|version| (version.file.clone(), version));
-        Ok(Self { blobs, reports: versions.collect() })
+        let versions = view.map(|view| view.reports()).unwrap_or_default();
+        let reports = versions.into_iter().map(|version| (version.file.clone(), version)).collect();
+        Ok(Self { blobs, reports })
     }
 
     fn copy_blobs(&self, from: &RunDirectory, to: &RunDirectory) -> Result<(), Error> {

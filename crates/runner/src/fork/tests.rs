@@ -65,7 +65,7 @@ async fn a_fork_has_lived_through_the_beginning_and_waits_to_be_resumed() {
     31 parked interrupted
     "#);
     assert_eq!(
-        crate::Summary::of(&forked.directory).unwrap().state,
+        crate::run_state(&forked.directory).unwrap(),
         State::Parked { hold: saihai_model::Hold::Interrupted, provider: None }
     );
     let (finish, log) = drive(project.resume(go_on()).unwrap(), Going::default()).await;

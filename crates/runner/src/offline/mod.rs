@@ -12,7 +12,7 @@ use crate::lock::Lock;
 use crate::owned::{Broken, Owned, Way};
 use crate::render::{self, Renderer};
 use crate::secrets::Secrets;
-use crate::{Clock, Error, RunDirectory, State, StoreError, Summary};
+use crate::{Clock, Error, RunDirectory, State, StoreError};
 
 /// An answer as a person gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +124,7 @@ fn is_open(directory: &RunDirectory, call: &CallId) -> Result<bool, Error> {
 /// # Errors
 /// The run is over already, or is damaged.
 pub async fn cancel(directory: &RunDirectory, by: &str, clock: Clock) -> Result<Reached, Error> {
-    if let State::Ended { ending } = Summary::of(directory)?.state {
+    if let State::Ended { ending } = crate::run_state(directory)? {
         let outcome = ending.outcome().to_owned();
         return Err(Error::Over { run: directory.id().to_owned(), outcome });
     }

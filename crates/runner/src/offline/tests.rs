@@ -67,6 +67,6 @@ async fn a_damaged_run_is_neither_answered_nor_cancelled() {
     assert_eq!(std::fs::read_to_string(directory.journal()).unwrap(), damaged);
     // It cannot be `last`, and yet it is not hidden.
     assert!(matches!(project.runs().find("last"), Err(crate::StoreError::NoRuns { .. })));
-    let [listed] = &crate::list(&project.runs()).unwrap()[..] else { panic!() };
-    assert!(matches!(listed.summary, Err(Error::Store(crate::StoreError::Damaged { line: 1, .. }))));
+    let [listed] = &crate::list_runs(&project.runs()).unwrap()[..] else { panic!() };
+    assert!(matches!(listed.run, Err(Error::Store(crate::StoreError::Damaged { line: 1, .. }))));
 }

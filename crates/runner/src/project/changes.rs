@@ -4,19 +4,34 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use saihai_connect::{Asked, Player, Taken};
-use saihai_model::{
-    CallId, Failure, Json, Place, ScriptEdit, ScriptReply, ScriptWrite, Text, ToolUse, Workflow,
-};
+use saihai_model::{Failure, Json, Place, ScriptEdit, ScriptReply, ScriptWrite, ToolUse, Workflow};
+use saihai_view::{AttemptResult, AttemptView, CallView};
 
-use crate::{Error, RunDirectory};
+use crate::{Error, LoadedRun};
 
-/// Something that tells which reply of a script a call was given.
-#[derive(Debug)]
-pub(super) enum Step {
-    /// It was asked.
-    Asked { call: CallId, place: Option<Place>, prompt: Option<Text> },
-    /// Something came of it.
-    Ended { call: CallId, failure: Option<Failure> },
+/// One event of an attempt, as a script's player is told of it.
+enum Step<'a> {
+    Asked { call: &'a CallView, attempt: &'a AttemptView },
+    Ended { call: &'a CallView, failure: Option<&'a Failure> },
+}
+
+/// All of them, by the number of their event.
+fn steps(run: &LoadedRun) -> Vec<(u64, Step<'_>)> {
+    let mut steps = Vec::new();
+    for call in &run.view.calls {
+        for attempt in &call.attempts {
+            steps.push((attempt.seq, Step::Asked { call, attempt }));
+            match &attempt.result {
+                AttemptResult::Open => {}
+                AttemptResult::Replied { seq, .. } => steps.push((*seq, Step::Ended { call, failure: None })),
+                AttemptResult::Failed { seq, failed, .. } => {
+                    steps.push((*seq, Step::Ended { call, failure: Some(&failed.failure) }));
+                }
+            }
+        }
+    }
+    steps.sort_by_key(|(seq, _)| *seq);
+    steps
 }
 
 /// What is known of the changes of a run.
@@ -57,20 +72,20 @@ const LOOKS: [&str; 14] = [
 
 impl Changes {
     /// Plays the script of a run again, if it has one, to learn which reply each ask was given.
-    pub(super) fn of(directory: &RunDirectory, workflow: &Workflow, steps: &[Step]) -> Result<Self, Error> {
+    pub(super) fn of(run: &LoadedRun) -> Result<Self, Error> {
         let mut scripted = BTreeMap::new();
-        let player = directory.script()?.and_then(|script| Player::new(script).ok());
+        let player = run.directory.script()?.and_then(|script| Player::new(script).ok());
         if let Some(mut player) = player {
             let (mut asks, mut prompts) = (0, BTreeMap::new());
-            for step in steps {
+            for (_, step) in steps(run) {
                 match step {
-                    Step::Ended { call, failure } => player.ended(call, failure.as_ref()),
-                    Step::Asked { call, place, prompt } => {
-                        if let Some(prompt) = prompt.as_ref().filter(|_| player.reads_prompts()) {
-                            prompts.insert(call.clone(), directory.text(prompt)?);
+                    Step::Ended { call, failure } => player.ended(&call.id, failure),
+                    Step::Asked { call, attempt } => {
+                        if let Some(prompt) = attempt.prompt.as_ref().filter(|_| player.reads_prompts()) {
+                            prompts.insert(&call.id, run.directory.text(prompt)?);
                         }
-                        let prompt = prompts.get(call).map_or("", String::as_str);
-                        if let Some(reply) = taken(&mut player, workflow, (call, *place), prompt) {
+                        let prompt = prompts.get(&call.id).map_or("", String::as_str);
+                        if let Some(reply) = taken(&mut player, &run.workflow, call, prompt) {
                             scripted.insert(asks, reply);
                         }
                         asks += 1;
@@ -78,7 +93,7 @@ impl Changes {
                 }
             }
         }
-        Ok(Self { scripted, directory: directory.start()?.directory.clone() })
+        Ok(Self { scripted, directory: run.view.start.directory.clone() })
     }
 
     /// What the turn of an ask changed.
@@ -103,14 +118,9 @@ impl Changes {
 }
 
 /// The reply of the script that an ask was given, where the script was asked.
-fn taken(
-    player: &mut Player,
-    workflow: &Workflow,
-    (call, place): (&CallId, Option<Place>),
-    prompt: &str,
-) -> Option<ScriptReply> {
-    let place = place?;
-    let turns = workflow.stage(&call.stage)?.turns();
+fn taken(player: &mut Player, workflow: &Workflow, call: &CallView, prompt: &str) -> Option<ScriptReply> {
+    let place = call.place;
+    let turns = workflow.stage(&call.id.stage)?.turns();
     let turn = match place {
         Place::Main(index) | Place::Check(index) => turns.get(index),
         Place::Exit | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => None,
@@ -119,7 +129,7 @@ fn taken(
         return None;
     }
     let role = turn.and_then(|turn| turn.role.as_deref());
-    match player.take(&Asked { call, turn: turn.map(|turn| &turn.id), place, role, prompt }) {
+    match player.take(&Asked { call: &call.id, turn: turn.map(|turn| &turn.id), place, role, prompt }) {
         Taken::Reply { reply, .. } => Some(reply.as_ref().clone()),
         Taken::Generic { .. } | Taken::Missing(_) => None,
     }

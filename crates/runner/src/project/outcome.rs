@@ -2,45 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use saihai_model::{
-    Activity, By, CallId, Decision, Entry, Fact, Failure, Hold, Label, Moment, Place, Purpose, Record, Stage,
-    StageId, Start, Text, Usage, Usd, Verdict, Workflow, exit_code,
-};
+use saihai_model::{Activity, By, Hold, Label, Moment, Place, Purpose, Stage, StageId, Text, Usage, Usd};
+use saihai_view::RunState;
 
+use crate::project::failure_words;
 use crate::project::run_result::limit_words;
-use crate::project::{ReportVersions, failure_words};
-use crate::{Error, RunDirectory, State, Summary};
+use crate::{Error, LoadedRun};
 
 /// The result of a run, so far or for good: the result object of the command line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// The run.
+pub struct RunOutcome {
     pub run: String,
     /// The definition's name as it was asked for.
     pub definition: String,
-    /// Its dialect.
     pub dialect: String,
     /// `completed`, `failed`, `declined`, `cancelled`, `parked`, `running` or `interrupted`.
     pub outcome: String,
-    /// The word for why.
     pub reason: Option<String>,
     /// The exit code that goes with it; 3 for a run that was interrupted or goes on.
     pub exit: u8,
     /// The failure or the disk's error that the run waits for.
     pub error: Option<String>,
     /// Where no rule matched: what each turn said last, and its label.
-    pub unmatched: Vec<Unmatched>,
+    pub unmatched: Vec<UnmatchedTurn>,
     /// The last exit and how it was decided.
-    pub decided: Option<Decided>,
-    /// Rounds.
+    pub decided: Option<DecidedExit>,
     pub iterations: u32,
-    /// Prompts answered.
     pub turns: u64,
     /// Tokens of all of them.
     pub usage: Usage,
     /// What they cost; absent where no provider said so.
     pub cost: Option<Usd>,
-    /// Where reports are saved.
     pub report_directory: String,
     /// Report files, in the order they were first saved.
     pub reports: Vec<String>,
@@ -56,206 +48,110 @@ pub struct Outcome {
 
 /// The last exit of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
-    /// Of which stage.
+pub struct DecidedExit {
     pub stage: StageId,
     /// By which rule, from 0.
     pub rule: Option<usize>,
-    /// By which method.
     pub by: By,
 }
 
 /// What a turn said that no rule matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unmatched {
-    /// The turn.
+pub struct UnmatchedTurn {
     pub turn: String,
-    /// What it matched itself.
     pub label: Option<Label>,
     /// The end of what it said, at most 1,000 characters (P-44).
     pub tail: String,
 }
 
-impl Outcome {
-    /// The result of a run as it stands.
-    ///
-    /// # Errors
-    /// The run cannot be read or is damaged.
-    pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
-        let workflow = directory.workflow()?;
-        let mut fold = Fold::new(&workflow);
-        directory.read(&mut |record| fold.see(&record))?;
-        let summary = Summary::of(directory)?;
-        fold.finish(directory, summary)
-    }
-}
-
-/// Folds records into a result.
-struct Fold<'w> {
-    workflow: &'w Workflow,
-    start: Option<Box<Start>>,
-    iterations: u32,
-    usage: Usage,
-    works: BTreeMap<CallId, usize>,
-    said: BTreeMap<usize, Text>,
-    /// What the last round of the flow said, and in which stage.
-    output: Option<(StageId, BTreeMap<usize, Text>)>,
-    failure: Option<Failure>,
-    storage: Option<String>,
-    exited: Option<(StageId, Verdict)>,
-    /// What was wrong with the last output.
-    violations: Vec<String>,
-    versions: ReportVersions,
-}
-
-impl<'w> Fold<'w> {
-    fn new(workflow: &'w Workflow) -> Self {
-        Self {
-            workflow,
-            start: None,
-            iterations: 0,
-            usage: Usage::default(),
-            works: BTreeMap::new(),
-            said: BTreeMap::new(),
-            output: None,
-            failure: None,
-            storage: None,
-            exited: None,
-            violations: Vec::new(),
-            versions: ReportVersions::default(),
-        }
-    }
-
-    fn see(&mut self, record: &Record) {
-        self.versions.see(record);
-        match &record.entry {
-            Entry::Fact(fact) => self.see_fact(fact),
-            Entry::Decision(decision) => self.see_decision(decision),
-        }
-    }
-
-    fn see_fact(&mut self, fact: &Fact) {
-        match fact {
-            Fact::Started(start) => self.start = Some(start.clone()),
-            Fact::Replied(reply) => {
-                add(&mut self.usage, &reply.usage);
-                self.violations.clone_from(&reply.reading.violations);
-                if let Some(index) = self.works.get(&reply.call) {
-                    let text = reply.spoken.as_ref().unwrap_or(&reply.text);
-                    self.said.insert(*index, text.clone());
-                }
-            }
-            Fact::Failed(failed) => {
-                add(&mut self.usage, &failed.usage);
-                self.failure = Some(failed.failure.clone());
-            }
-            Fact::StorageFailed { path, message, .. } => {
-                self.storage = Some(format!("cannot write `{path}`: {message}"));
-            }
-            Fact::Asked { .. }
-            | Fact::Performed { .. }
-            | Fact::Answered(_)
-            | Fact::Woke
-            | Fact::Reopened
-            | Fact::Resumed(_)
-            | Fact::Interrupted { .. }
-            | Fact::Cancelled { .. } => {}
-        }
-    }
-
-    fn see_decision(&mut self, decision: &Decision) {
-        match decision {
-            Decision::Entered { .. } => self.forget(),
-            Decision::Round { iteration, .. } => {
-                self.iterations = *iteration;
-                self.forget();
-            }
-            Decision::Called { call, place: Place::Main(index), purpose: Some(Purpose::Work) } => {
-                self.works.insert(call.clone(), *index);
-            }
-            Decision::Exited { stage, verdict } => {
-                let aside = self.workflow.stage(stage).is_none_or(|stage| stage.aside);
-                if !aside && !self.said.is_empty() {
-                    self.output = Some((stage.clone(), std::mem::take(&mut self.said)));
-                }
-                self.exited = Some((stage.clone(), verdict.clone()));
-            }
-            Decision::Called { .. }
-            | Decision::Correct { .. }
-            | Decision::Retry { .. }
-            | Decision::Unfit { .. }
-            | Decision::Repeated { .. }
-            | Decision::Reports { .. }
-            | Decision::Alarm { .. }
-            | Decision::Refused { .. }
-            | Decision::Remarked { .. }
-            | Decision::Exhausted { .. }
-            | Decision::Parked { .. }
-            | Decision::Finished { .. } => {}
-        }
-    }
-
-    fn forget(&mut self) {
-        self.works.clear();
-        self.said.clear();
-    }
-
-    fn finish(self, directory: &RunDirectory, summary: Summary) -> Result<Outcome, Error> {
-        let start = self.start.as_ref().ok_or_else(|| directory.unborn())?;
-        let (report_directory, rehearsal) = (start.report_directory.clone(), start.rehearsal);
-        let output = self.output(directory)?;
-        let unmatched = self.unmatched(directory)?;
-        let error = self.error(&summary.state);
+impl LoadedRun {
+    /// The result of the run as it stands.
+    pub fn outcome(&self) -> Result<RunOutcome, Error> {
+        let view = &self.view;
         let mut reports = Vec::new();
-        for version in self.versions.finish() {
+        for version in view.reports() {
             if !reports.contains(&version.file) {
                 reports.push(version.file);
             }
         }
-        let decided =
-            self.exited.map(|(stage, verdict)| Decided { stage, rule: verdict.rule, by: verdict.by });
-        Ok(Outcome {
-            run: directory.id().to_owned(),
-            definition: summary.definition,
-            dialect: summary.dialect,
-            outcome: summary.state.name().to_owned(),
-            reason: summary.state.reason().map(str::to_owned),
-            exit: exit(&summary.state),
-            error,
-            unmatched,
+        let decided = view.last_exit().map(|(stage, verdict)| DecidedExit {
+            stage: stage.clone(),
+            rule: verdict.rule,
+            by: verdict.by,
+        });
+        Ok(RunOutcome {
+            run: self.directory.id().to_owned(),
+            definition: view.start.definition.clone(),
+            dialect: view.start.dialect.clone(),
+            outcome: self.state.name().to_owned(),
+            reason: self.state.reason().map(str::to_owned),
+            exit: self.state.exit_code(),
+            error: self.error(),
+            unmatched: self.unmatched()?,
             decided,
-            iterations: self.iterations,
-            turns: summary.turns,
-            usage: self.usage,
-            cost: summary.cost,
-            report_directory,
+            iterations: view.iterations,
+            turns: view.turns,
+            usage: view.usage.clone(),
+            cost: view.cost,
+            report_directory: view.start.report_directory.clone(),
             reports,
-            output,
-            rehearsal,
-            resumable: !matches!(summary.state, State::Ended { .. }),
-            until: summary.state.until(),
+            output: self.joined_output()?,
+            rehearsal: view.start.rehearsal,
+            resumable: !self.state.is_over(),
+            until: self.state.until(),
         })
     }
 
-    fn error(&self, state: &State) -> Option<String> {
-        match state {
-            State::Parked { hold: Hold::Provider(..) | Hold::Until(..), .. } => {
-                self.failure.as_ref().map(|failure| format!("{}: {}", failure.class.name(), failure.message))
+    fn error(&self) -> Option<String> {
+        match &self.state {
+            RunState::Parked { hold: Hold::Provider(..) | Hold::Until(..), .. } => {
+                let failure = self.view.last_failure.as_ref();
+                failure.map(|failure| format!("{}: {}", failure.class.name(), failure.message))
             }
-            State::Parked { hold: Hold::Storage(_), .. } => self.storage.clone(),
-            State::Parked { hold: Hold::Limit(word), .. } if word == "emergency_stop" => {
-                Some(limit_words(word, self.iterations as usize))
+            RunState::Parked { hold: Hold::Storage(_), .. } => {
+                let failure = self.view.last_storage_failure.as_ref();
+                failure.map(|(path, message)| format!("cannot write `{path}`: {message}"))
             }
-            State::Ended { ending } => {
-                failure_words(self.workflow, ending, self.exited.as_ref(), &self.violations)
+            RunState::Parked { hold: Hold::Limit(word), .. } if word == "emergency_stop" => {
+                Some(limit_words(word, self.view.iterations as usize))
             }
-            State::Parked { .. } | State::Running { .. } | State::Interrupted | State::Ready => None,
+            RunState::Ended { ending } => {
+                failure_words(&self.workflow, ending, self.view.last_exit(), self.last_violations())
+            }
+            RunState::Parked { .. } | RunState::Running { .. } | RunState::Interrupted | RunState::Ready => {
+                None
+            }
         }
     }
 
+    /// What was wrong with the output of the last reply.
+    pub(super) fn last_violations(&self) -> &[String] {
+        let replies = self.view.calls.iter().rev().find_map(|call| call.reply());
+        replies.map_or(&[], |reply| &reply.reading.violations)
+    }
+
+    /// What the turns of the last exited round of the flow said, by turn.
+    fn last_output(&self) -> Option<(&StageId, BTreeMap<usize, &Text>)> {
+        let rounds: Vec<_> = self.view.rounds().collect();
+        rounds.into_iter().rev().find_map(|(visit, round)| {
+            round.exit.as_ref()?;
+            let is_aside = self.workflow.stage(&visit.stage).is_none_or(|stage| stage.aside);
+            let works =
+                self.view.calls_of(round).iter().filter_map(|call| match (call.place, call.purpose) {
+                    (Place::Main(index), Some(Purpose::Work)) => {
+                        let reply = call.reply()?;
+                        Some((index, reply.spoken.as_ref().unwrap_or(&reply.text)))
+                    }
+                    _ => None,
+                });
+            let said: BTreeMap<usize, &Text> = works.collect();
+            (!is_aside && !said.is_empty()).then_some((&visit.stage, said))
+        })
+    }
+
     /// The outputs of the last round, joined as a later prompt would show them.
-    fn output(&self, directory: &RunDirectory) -> Result<Option<String>, Error> {
-        let Some((stage, said)) = &self.output else { return Ok(None) };
+    fn joined_output(&self) -> Result<Option<String>, Error> {
+        let Some((stage, said)) = self.last_output() else { return Ok(None) };
         let stage = self.workflow.stage(stage);
         let mut output = String::new();
         for (position, (index, text)) in said.iter().enumerate() {
@@ -264,13 +160,13 @@ impl<'w> Fold<'w> {
             }
             let turn = stage.and_then(|stage| stage.turns().get(*index));
             output.push_str(turn.map_or("", |turn| turn.heading.as_str()));
-            output.push_str(&directory.text(text)?);
+            output.push_str(&self.directory.text(text)?);
         }
         Ok(Some(output))
     }
 
-    fn unmatched(&self, directory: &RunDirectory) -> Result<Vec<Unmatched>, Error> {
-        let (Some((left, verdict)), Some((stage, said))) = (&self.exited, &self.output) else {
+    fn unmatched(&self) -> Result<Vec<UnmatchedTurn>, Error> {
+        let (Some((left, verdict)), Some((stage, said))) = (self.view.last_exit(), self.last_output()) else {
             return Ok(Vec::new());
         };
         if verdict.by != By::NoMatch || left != stage {
@@ -278,9 +174,9 @@ impl<'w> Fold<'w> {
         }
         let turns = self.workflow.stage(stage).map(Stage::turns).unwrap_or_default();
         let unmatched = said.iter().map(|(index, text)| {
-            let text = directory.text(text)?;
+            let text = self.directory.text(text)?;
             let skipped = text.chars().count().saturating_sub(1_000);
-            Ok(Unmatched {
+            Ok(UnmatchedTurn {
                 turn: turns.get(*index).map(|turn| turn.id.to_string()).unwrap_or_default(),
                 label: verdict.labels.get(*index).cloned().flatten(),
                 tail: text.chars().skip(skipped).collect(),
@@ -295,27 +191,4 @@ fn between(stage: &Stage) -> &str {
         Activity::Turns { between, .. } => between,
         Activity::Gate(_) | Activity::Action(_) => "",
     }
-}
-
-fn exit(state: &State) -> u8 {
-    match state {
-        State::Running { .. } | State::Interrupted | State::Ready => {
-            exit_code(None, Some(&Hold::Interrupted))
-        }
-        State::Parked { hold, .. } => exit_code(None, Some(hold)),
-        State::Ended { ending } => exit_code(Some(ending), None),
-    }
-}
-
-fn add(sum: &mut Usage, usage: &Usage) {
-    let plus = |sum: &mut Option<u64>, more: Option<u64>| {
-        if let Some(more) = more {
-            *sum = Some(sum.unwrap_or(0).saturating_add(more));
-        }
-    };
-    plus(&mut sum.input, usage.input);
-    plus(&mut sum.output, usage.output);
-    plus(&mut sum.cached, usage.cached);
-    plus(&mut sum.reasoning, usage.reasoning);
-    sum.cumulative |= usage.cumulative;
 }

@@ -1,13 +1,12 @@
 //! What a run returns: success or failure, and why.
 
 use saihai_model::{
-    Action, By, Completion, Decision, Ending, Entry, Fact, Hold, Record, StageId, Verdict, Watch, Workflow,
-    failure_code,
+    Action, By, Completion, Ending, Hold, Json, StageId, Verdict, Watch, Workflow, failure_code,
 };
+use saihai_view::{ActionResult, IterationView, RunState};
 use serde::Serialize;
 
-use crate::project::{Iterations, ToldSummary};
-use crate::{Error, Finish, RunDirectory, State};
+use crate::{Error, Finish, LoadedRun, RunDirectory, tools_used};
 
 /// What a run returns (S-26). `iterations` is always the number of `summaries`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,49 +21,116 @@ pub struct RunResult {
     pub error: Option<String>,
     /// How many iterations there were.
     pub iterations: usize,
-    /// What happened in each.
     pub summaries: Vec<ToldSummary>,
 }
 
-impl RunResult {
-    /// What a run returns as it stands.
-    ///
-    /// # Errors
-    /// The run cannot be read or is damaged.
-    pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
-        let workflow = directory.workflow()?;
-        let (mut iterations, mut last) = (Iterations::default(), Last::default());
-        directory.read(&mut |record| {
-            iterations.see(&record);
-            last.see(&record);
-        })?;
-        let mut summaries = Vec::new();
-        for summary in iterations.finish() {
-            summaries.push(summary.told(directory)?);
-        }
+/// A summary with its texts, as it is published.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToldSummary {
+    pub iteration: u32,
+    /// The session of its last reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// What was said, in order; blank texts are left out.
+    pub assistant_responses: Vec<String>,
+    /// The tools that were used, in order.
+    pub tools_used: Vec<ToldTool>,
+    /// The blocks that were found.
+    pub detected_actions: Vec<DetectedAction>,
+    /// What came of those that ask for an action.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub action_results: Vec<ActionResult>,
+    pub errors: Vec<String>,
+    pub timestamp: String,
+    pub duration_ms: u64,
+}
+
+/// A block that was found in a reply, as it is published (S-64).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DetectedAction {
+    /// What kind of block it is.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it says; empty where it says nothing.
+    pub content: Json,
+    pub metadata: serde_json::Map<String, Json>,
+}
+
+impl DetectedAction {
+    /// What a block's JSON says.
+    fn of(block: &Json) -> Self {
+        let mut metadata = block.as_object().cloned().unwrap_or_default();
+        let kind = metadata.remove("type").and_then(|kind| kind.as_str().map(str::to_owned));
+        let content = metadata.remove("content").unwrap_or_else(|| Json::from(""));
+        Self { kind: kind.unwrap_or_default(), content, metadata }
+    }
+}
+
+/// A use of a tool, as it is published.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToldTool {
+    pub name: String,
+    pub input: Option<Json>,
+    /// What it answered, if it did.
+    pub output: Option<Json>,
+    pub duration_ms: u64,
+}
+
+impl LoadedRun {
+    /// What the run returns as it stands.
+    pub fn result(&self) -> Result<RunResult, Error> {
+        let views = self.view.iteration_views();
+        let summaries: Vec<ToldSummary> =
+            views.iter().map(|view| told(view, &self.directory)).collect::<Result<_, Error>>()?;
         let iterations = summaries.len();
-        let state = crate::Summary::of(directory)?.state;
-        let (success, completion_reason, error) = match &state {
-            State::Ended { ending: Ending::Completed(reason) } => (true, reason.clone(), None),
-            State::Ended { ending } => {
-                let words = last.words(&workflow, ending);
+        let (success, completion_reason, error) = match &self.state {
+            RunState::Ended { ending: Ending::Completed(reason) } => (true, reason.clone(), None),
+            RunState::Ended { ending } => {
+                let words =
+                    failure_words(&self.workflow, ending, self.view.last_exit(), self.last_violations());
                 (false, word(ending).to_owned(), Some(words.unwrap_or_else(|| said_no(ending))))
             }
-            State::Parked { hold, .. } => (false, waits(hold).to_owned(), Some(last.held(hold, iterations))),
-            State::Running { .. } | State::Interrupted | State::Ready => {
+            RunState::Parked { hold, .. } => {
+                (false, waits(hold).to_owned(), Some(self.held(hold, iterations)))
+            }
+            RunState::Running { .. } | RunState::Interrupted | RunState::Ready => {
                 (false, "waiting".to_owned(), Some("the run is not over".to_owned()))
             }
         };
-        Ok(Self { success, completion_reason, error, iterations, summaries })
+        Ok(RunResult { success, completion_reason, error, iterations, summaries })
     }
 
+    /// The iteration under way, or the last one.
+    pub(crate) fn last_iteration(&self) -> Result<Option<ToldSummary>, Error> {
+        self.view.iteration_views().last().map(|view| told(view, &self.directory)).transpose()
+    }
+
+    fn held(&self, hold: &Hold, iterations: usize) -> String {
+        match hold {
+            Hold::Limit(word) => limit_words(word, iterations),
+            Hold::Person(call) => format!("a person is asked at `{}`", call.stage),
+            Hold::Outside(_, reason) => reason.clone(),
+            Hold::Budget => "the budget is spent".to_owned(),
+            Hold::Interrupted | Hold::Cancelling => "the run was interrupted".to_owned(),
+            Hold::Storage(_) => match &self.view.last_storage_failure {
+                Some((path, message)) => format!("cannot write `{path}`: {message}"),
+                None => hold.reason().to_owned(),
+            },
+            Hold::Until(..) | Hold::Provider(..) => match &self.view.last_failure {
+                Some(failure) => format!("{}: {}", failure.class.name(), failure.message),
+                None => hold.reason().to_owned(),
+            },
+        }
+    }
+}
+
+impl RunResult {
     /// What a run returns that was driven just now. A disk that took nothing more took no word about it either: only
-    /// who drove the run can tell.
-    ///
-    /// # Errors
-    /// The run cannot be read or is damaged.
+    /// the driver can tell.
     pub fn after(directory: &RunDirectory, finish: &Finish) -> Result<Self, Error> {
-        let result = Self::of(directory)?;
+        let result = LoadedRun::read(directory)?.result()?;
         Ok(match (&finish.storage, &finish.hold) {
             (Some(why), Some(hold)) => {
                 let completion_reason = waits(hold).to_owned();
@@ -75,51 +141,44 @@ impl RunResult {
     }
 }
 
-/// The last that was heard of what ends a run.
-#[derive(Debug, Default)]
-struct Last {
-    exited: Option<(StageId, Verdict)>,
-    violations: Vec<String>,
-    failure: Option<String>,
+/// An iteration with its texts.
+pub(crate) fn told(view: &IterationView, directory: &RunDirectory) -> Result<ToldSummary, Error> {
+    let mut said = Vec::new();
+    for (text, lengths) in &view.said {
+        said.extend(messages(&directory.text(text)?, lengths));
+    }
+    said.retain(|text| !text.trim().is_empty());
+    let tools = tools_used::read(directory, &view.tools)?.into_iter().map(|tool| ToldTool {
+        name: tool.name,
+        input: tool.input,
+        output: tool.output,
+        duration_ms: tool.duration_ms,
+    });
+    Ok(ToldSummary {
+        iteration: view.iteration,
+        session_id: view.session.clone(),
+        assistant_responses: said,
+        tools_used: tools.collect(),
+        detected_actions: view.actions.iter().map(DetectedAction::of).collect(),
+        action_results: view.results.clone(),
+        errors: view.errors.clone(),
+        timestamp: crate::journal::rfc3339(view.began),
+        duration_ms: view.last.since(view.began).0,
+    })
 }
-
-impl Last {
-    fn see(&mut self, record: &Record) {
-        match &record.entry {
-            Entry::Decision(Decision::Exited { stage, verdict }) => {
-                self.exited = Some((stage.clone(), verdict.clone()));
-            }
-            Entry::Fact(Fact::Replied(reply)) => self.violations.clone_from(&reply.reading.violations),
-            Entry::Fact(Fact::Failed(failed)) => {
-                self.failure = Some(format!("{}: {}", failed.failure.class.name(), failed.failure.message));
-            }
-            Entry::Fact(Fact::Performed { outcome: saihai_model::Outcome::Failed(failure), .. }) => {
-                self.failure = Some(format!("{}: {}", failure.class.name(), failure.message));
-            }
-            Entry::Fact(Fact::StorageFailed { path, message, .. }) => {
-                self.failure = Some(format!("cannot write `{path}`: {message}"));
-            }
-            Entry::Fact(_) | Entry::Decision(_) => {}
-        }
+/// The messages a text is joined of by line breaks; the whole text where that is not known.
+fn messages(text: &str, lengths: &[u64]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for length in lengths {
+        let end = usize::try_from(*length).ok().and_then(|length| length.checked_add(at));
+        let Some((message, end)) = end.and_then(|end| Some((text.get(at..end)?, end))) else {
+            return vec![text.to_owned()];
+        };
+        found.push(message.to_owned());
+        at = end.saturating_add(1);
     }
-
-    fn words(&self, workflow: &Workflow, ending: &Ending) -> Option<String> {
-        failure_words(workflow, ending, self.exited.as_ref(), &self.violations)
-    }
-
-    /// Why a run waits.
-    fn held(&self, hold: &Hold, iterations: usize) -> String {
-        match hold {
-            Hold::Limit(word) => limit_words(word, iterations),
-            Hold::Person(call) => format!("a person is asked at `{}`", call.stage),
-            Hold::Outside(_, reason) => reason.clone(),
-            Hold::Budget => "the budget is spent".to_owned(),
-            Hold::Interrupted | Hold::Cancelling => "the run was interrupted".to_owned(),
-            Hold::Until(..) | Hold::Provider(..) | Hold::Storage(_) => {
-                self.failure.clone().unwrap_or_else(|| hold.reason().to_owned())
-            }
-        }
-    }
+    if found.is_empty() { vec![text.to_owned()] } else { found }
 }
 
 /// A limit that was reached, in words.
@@ -136,7 +195,7 @@ pub(super) fn limit_words(word: &str, iterations: usize) -> String {
 pub fn failure_words(
     workflow: &Workflow,
     ending: &Ending,
-    exited: Option<&(StageId, Verdict)>,
+    exited: Option<(&StageId, &Verdict)>,
     violations: &[String],
 ) -> Option<String> {
     let Ending::Failed(reason) = ending else { return None };

@@ -3,12 +3,12 @@ use saihai_model::{
     ScriptReply, Target, Usage, Usd, Variable, Wants, Watch, Workflow,
 };
 
-use super::*;
 use crate::testing::{
     PAIR, Project, choosing, drive, fixed, gate, hats, plan_and_review, reporting, script, stage, turn,
     value, workflow,
 };
-use crate::{Going, RunDirectory};
+use crate::{Going, LoadedRun, RunDirectory};
+use saihai_view::Transition;
 
 async fn finished(workflow: Workflow, script: Script) -> Project {
     let project = Project::new();
@@ -18,10 +18,7 @@ async fn finished(workflow: Workflow, script: Script) -> Project {
 }
 
 fn transitions(directory: &RunDirectory) -> Vec<Transition> {
-    let workflow = directory.workflow().unwrap();
-    let mut transitions = Transitions::new(&workflow);
-    directory.read(&mut |record| transitions.see(&record)).unwrap();
-    transitions.finish()
+    LoadedRun::read(directory).unwrap().transitions()
 }
 
 fn told(directory: &RunDirectory) -> String {
@@ -144,15 +141,11 @@ async fn stages_are_told_with_their_rounds_times_and_costs() {
     script.replies[0].usage = Usage { input: Some(10), output: Some(5), ..Usage::default() };
     script.replies[1].delay = Some(saihai_model::Millis::seconds(2));
     let project = finished(plan_and_review(), script).await;
-    let mut stages = Stages::default();
-    project.last().read(&mut |record| stages.see(&record)).unwrap();
-    let told = stages.finish().into_iter().map(|told| {
-        let took = told.left.unwrap().since(told.entered).0;
-        let usd = told.cost.usd;
-        format!(
-            "{}.{} {} round, {took} ms, {usd}, {} tokens",
-            told.stage, told.visit, told.rounds, told.cost.tokens
-        )
+    let run = LoadedRun::read(&project.last()).unwrap();
+    let told = run.view.visits.iter().map(|visit| {
+        let took = visit.left.unwrap().since(visit.entered).0;
+        let (usd, tokens, rounds) = (visit.cost.usd, visit.cost.tokens, visit.counted_rounds());
+        format!("{}.{} {rounds} round, {took} ms, {usd}, {tokens} tokens", visit.stage, visit.visit)
     });
     insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r"
     plan.1 1 round, 0 ms, $0.2500, 15 tokens
@@ -173,10 +166,8 @@ async fn every_version_of_a_report_is_listed_with_where_its_content_stands() {
     ]);
     let texts = ["```markdown\none\n```", "[STEP:1]", "two without a block", "[STEP:0]"];
     let project = finished(workflow, script(&texts)).await;
-    let mut versions = ReportVersions::default();
-    project.last().read(&mut |record| versions.see(&record)).unwrap();
     let directory = project.last();
-    let told = versions.finish().into_iter().map(|version| {
+    let told = LoadedRun::read(&directory).unwrap().view.reports().into_iter().map(|version| {
         let content =
             crate::reports::content(&directory.blobs(), &version.text, version.start, version.end).unwrap();
         assert_eq!(crate::blobs::sha256(&content), version.sha256);
@@ -198,11 +189,11 @@ async fn the_result_of_a_run_has_everything_the_command_line_shows() {
     script.replies[0].usage = Usage { input: Some(10), output: Some(5), ..Usage::default() };
     script.replies[0].cost = Some(Usd(1_500_000));
     let project = finished(workflow, script).await;
-    let mut outcome = Outcome::of(&project.last()).unwrap();
+    let mut outcome = LoadedRun::read(&project.last()).unwrap().outcome().unwrap();
     outcome.report_directory =
         outcome.report_directory.replace(&project.path("").canonicalize().unwrap().display().to_string(), "");
     insta::assert_snapshot!(format!("{outcome:#?}"), @r#"
-    Outcome {
+    RunOutcome {
         run: "20260206-085600-make-it-so",
         definition: "small",
         dialect: "piece",
@@ -214,7 +205,7 @@ async fn the_result_of_a_run_has_everything_the_command_line_shows() {
         error: None,
         unmatched: [],
         decided: Some(
-            Decided {
+            DecidedExit {
                 stage: StageId(
                     "plan",
                 ),
@@ -262,7 +253,7 @@ async fn the_result_of_a_run_has_everything_the_command_line_shows() {
 async fn a_run_no_rule_matched_shows_the_end_of_what_was_said() {
     let text = format!("{}the end", "x".repeat(2_000));
     let project = finished(plan_and_review(), script(&["a plan", &text])).await;
-    let outcome = Outcome::of(&project.last()).unwrap();
+    let outcome = LoadedRun::read(&project.last()).unwrap().outcome().unwrap();
     assert_eq!(
         (outcome.outcome.as_str(), outcome.reason.as_deref(), outcome.exit),
         ("failed", Some("no_match"), 1)
@@ -284,7 +275,7 @@ async fn a_run_that_waits_for_a_provider_says_what_it_said() {
     };
     script.replies.push(ScriptReply { fail: Some(fail), ..ScriptReply::default() });
     let project = finished(plan_and_review(), script).await;
-    let outcome = Outcome::of(&project.last()).unwrap();
+    let outcome = LoadedRun::read(&project.last()).unwrap().outcome().unwrap();
     assert_eq!(
         (outcome.outcome.as_str(), outcome.error.as_deref(), outcome.exit, outcome.resumable),
         ("parked", Some("auth: who are you?"), 4, true)
@@ -304,7 +295,7 @@ async fn the_output_of_a_parallel_stage_is_that_of_all_its_turns() {
         "\n\n---\n\n".clone_into(between);
     }
     let project = finished(workflow(vec![("all", stage)]), script(&["one", "two"])).await;
-    let outcome = Outcome::of(&project.last()).unwrap();
+    let outcome = LoadedRun::read(&project.last()).unwrap().outcome().unwrap();
     assert_eq!(outcome.output.as_deref(), Some("## a\none\n\n---\n\n## b\ntwo"));
     assert_eq!(transitions(&project.last())[0].to, Destination::Complete);
 }

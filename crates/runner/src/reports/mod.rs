@@ -4,34 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use saihai_model::{CallId, Found, How, Json, Text};
-use serde::{Deserialize, Serialize};
+use saihai_model::{CallId, Found, How, Json, SavedReport, Text};
 
 use crate::Disk;
 use crate::blobs::{Bad, Blobs, sha256};
 use crate::disk::{Beneath, Content};
 use crate::secrets::Secrets;
-
-/// What is recorded of a saved report, under its file's name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Saved {
-    /// How it was recognised.
-    pub(crate) how: How,
-    /// SHA-256 of the file.
-    pub(crate) sha256: String,
-    /// Its length.
-    pub(crate) bytes: u64,
-    /// First byte of it in the reply.
-    pub(crate) start: u64,
-    /// One past its last byte.
-    pub(crate) end: u64,
-    /// The content of a file the agent wrote itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) content: Option<Text>,
-    /// What the agent had written into the file that a block then replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) agents_own: Option<Text>,
-}
 
 /// The reports of one reply.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +57,12 @@ impl Shelf<'_> {
         Ok(saved)
     }
 
-    fn save_one(&self, directory: &Beneath, reports: &Reports<'_>, found: &Found) -> Result<Saved, Failed> {
+    fn save_one(
+        &self,
+        directory: &Beneath,
+        reports: &Reports<'_>,
+        found: &Found,
+    ) -> Result<SavedReport, Failed> {
         let failed = |source| self.failed(&found.file, source);
         let content = slice(reports.text, found).ok_or_else(|| failed(out_of_range()))?;
         let present = match directory.read(&found.file).map_err(failed)? {
@@ -103,10 +86,10 @@ impl Shelf<'_> {
     }
 
     /// No block was found and the agent wrote the file itself: it stays (P-38).
-    fn leave(&self, bytes: &[u8]) -> Result<Saved, Failed> {
+    fn leave(&self, bytes: &[u8]) -> Result<SavedReport, Failed> {
         let copy = self.secrets.bytes(bytes);
         let kept = self.blobs.keep_bytes(&copy).map_err(|(path, source)| Failed { path, source })?;
-        Ok(Saved {
+        Ok(SavedReport {
             how: How::Agent,
             sha256: sha256(bytes),
             bytes: copy.len() as u64,
@@ -117,11 +100,17 @@ impl Shelf<'_> {
         })
     }
 
-    fn put(&self, directory: &Beneath, call: &CallId, found: &Found, content: &str) -> Result<Saved, Failed> {
+    fn put(
+        &self,
+        directory: &Beneath,
+        call: &CallId,
+        found: &Found,
+        content: &str,
+    ) -> Result<SavedReport, Failed> {
         directory
             .replace(self.disk, &found.file, content.as_bytes())
             .map_err(|source| self.failed(&found.file, source))?;
-        Ok(Saved {
+        Ok(SavedReport {
             how: found.how,
             sha256: sha256(content.as_bytes()),
             bytes: content.len() as u64,
@@ -166,13 +155,6 @@ impl Shelf<'_> {
 
     fn failed(&self, file: &str, source: io::Error) -> Failed {
         Failed { path: self.directory.join(file), source }
-    }
-}
-
-impl Saved {
-    /// What stands recorded, by file.
-    pub(crate) fn of(output: &BTreeMap<String, Json>) -> impl Iterator<Item = (&String, Self)> {
-        output.iter().filter_map(|(file, json)| Some((file, serde_json::from_value(json.clone()).ok()?)))
     }
 }
 

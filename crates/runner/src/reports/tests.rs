@@ -31,7 +31,7 @@ impl Desk {
         Blobs::new(self.root.path().join("blobs"), &self.disk)
     }
 
-    fn try_save(&self, text: &str, how: How, file: &str) -> Result<Saved, Failed> {
+    fn try_save(&self, text: &str, how: How, file: &str) -> Result<SavedReport, Failed> {
         let directory = self.root.path().canonicalize().unwrap().join("reports");
         let (blobs, disk) = (self.blobs(), &self.disk);
         let call = CallId { stage: "plan".into(), visit: self.visit, round: 1, n: 2 };
@@ -39,12 +39,12 @@ impl Desk {
         let reports = Reports { call: &call, text, found: &found, last: &self.last };
         let output = Shelf { directory: &directory, blobs: &blobs, disk, secrets: &Secrets::default() }
             .save(&reports)?;
-        let (_, saved) = Saved::of(&output).next().unwrap();
+        let (_, saved) = SavedReport::all(&output).next().unwrap();
         Ok(saved)
     }
 
     /// Saves a reply's report and remembers it as the engine does.
-    fn save(&mut self, text: &str, how: How) -> Saved {
+    fn save(&mut self, text: &str, how: How) -> SavedReport {
         let saved = self.try_save(text, how, "plan.md").unwrap();
         self.last.insert("plan.md".to_owned(), saved.sha256.clone());
         self.visit += 1;

@@ -17,7 +17,7 @@ use saihai_model::{Budget, Entry, Fact, Hold, Json, Millis, Moment, Subject, Sub
 use super::results::{Results, Unpaid};
 use crate::git::{self, Git};
 use crate::subject::{FrozenSubject, SUBJECT, whole};
-use crate::{Error, RunDirectory, Runs, State, Summary};
+use crate::{Error, RunDirectory, Runs};
 
 /// The name under which a run keeps what was found before.
 pub const BASELINE: &str = "baseline";
@@ -51,9 +51,8 @@ pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
 pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, Error> {
     // A commit that is checked out by itself belongs to none, and another such commit may have nothing to do with it.
     let Some(branch) = branch else { return Ok(None) };
-    for listed in crate::list(runs)? {
-        let is_over = |summary: &Summary| matches!(summary.state, State::Ended { .. });
-        if !listed.summary.as_ref().is_ok_and(is_over) {
+    for listed in crate::list_runs(runs)? {
+        if !listed.run.as_ref().is_ok_and(|(_, state)| state.is_over()) {
             continue;
         }
         let directory = listed.directory;

@@ -5,7 +5,6 @@ use serde_json::json;
 
 use crate::Error;
 use crate::owned::Owned;
-use crate::project::Iterations;
 
 /// The one object a handler reads (S-62): what the definition gives it, and the iteration that has just come to its end.
 pub(super) fn of(owned: &Owned, call: &CallId, input: &Json) -> Result<String, Error> {
@@ -15,10 +14,8 @@ pub(super) fn of(owned: &Owned, call: &CallId, input: &Json) -> Result<String, E
     for (_, text) in &carry.previous {
         previous.push(directory.text(text)?);
     }
-    let mut iterations = Iterations::default();
-    directory.read(&mut |record| iterations.see(&record))?;
-    let summary = match iterations.finish().pop() {
-        Some(last) => serde_json::to_value(last.told(directory)?).expect("a summary has text keys only"),
+    let summary = match crate::LoadedRun::read(directory)?.last_iteration()? {
+        Some(last) => serde_json::to_value(last).expect("a summary has text keys only"),
         None => Json::Null,
     };
     let standing = json!({

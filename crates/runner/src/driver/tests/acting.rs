@@ -10,7 +10,6 @@ use saihai_model::{
 };
 use serde_json::json;
 
-use crate::project::RunResult;
 use crate::testing::{BEGINNING, Project, drive, fixed, go_on, script, stage, turn, workflow};
 use crate::{Beginning, Clock, Driver, Going};
 
@@ -45,7 +44,7 @@ async fn played(project: &Project, workflow: Workflow, blocks: &[Json]) -> Vec<J
     let driver = started(project, workflow, &[&text], Connections::default());
     let finish = drive(driver, Going::default()).await.0.unwrap();
     assert_eq!(finish.exit_code(), 0, "a failed action stops nothing (S-65)");
-    let result = RunResult::of(&project.last()).unwrap();
+    let result = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap();
     result.summaries[0].action_results.iter().map(|result| json!(result)).collect()
 }
 
@@ -167,7 +166,7 @@ async fn after_a_crash_what_may_have_been_appended_is_reported_and_not_repeated(
     cut_behind(&project, |record| matches!(record.entry, Entry::Fact(Fact::Replied(_))));
     drive(project.resume(go_on()).unwrap(), Going::default()).await.0.unwrap();
     assert_eq!(content(&project, "output.md"), "once");
-    let result = RunResult::of(&project.last()).unwrap();
+    let result = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap();
     assert_eq!(
         json!(result.summaries[0].action_results),
         json!([{
@@ -211,7 +210,7 @@ async fn in_a_rehearsal_nothing_is_written_and_no_program_is_run() {
     let driver = started(&project, flow, &[&text], dry);
     assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 0);
     assert!(!project.path("output.md").exists() && !project.path("ran").exists());
-    let result = RunResult::of(&project.last()).unwrap();
+    let result = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap();
     assert_eq!(
         json!(result.summaries[0].action_results[0].result),
         json!({"path": "output.md", "rehearsed": true})
@@ -273,7 +272,7 @@ async fn a_handler_that_fails_or_says_nothing_of_use_fails_the_run_by_its_name()
         let project = Project::new();
         let ending = handled(&project, body, &["x"]).await;
         assert_eq!(ending.as_ref().map(Ending::reason), Some("step_failed"));
-        let error = RunResult::of(&project.last()).unwrap().error.unwrap();
+        let error = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap().error.unwrap();
         assert!(error.contains("handler.sh` ") && error.contains(why), "{error}");
     }
 }
@@ -292,16 +291,20 @@ async fn a_file_that_is_there_already_completes_the_run_without_a_turn() {
     for action in [look("done.txt", false), look("busy.txt", true)] {
         let driver = started(&project, flow(action), &[], Connections::default());
         assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 0);
-        let result = RunResult::of(&project.last()).unwrap();
+        let result = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap();
         assert_eq!((result.success, result.iterations), (true, 0));
     }
     let text = block(&json!({"type": "note", "content": "x", "filename": "late.txt"}));
     let driver = started(&project, flow(look("late.txt", false)), &[&text], Connections::default());
     assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 0);
-    assert_eq!(RunResult::of(&project.last()).unwrap().iterations, 1, "written by a block, seen at the end");
+    assert_eq!(
+        crate::LoadedRun::read(&project.last()).unwrap().result().unwrap().iterations,
+        1,
+        "written by a block, seen at the end"
+    );
     let driver = started(&project, flow(look("never.txt", false)), &["x"], Connections::default());
     assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 1);
-    let error = RunResult::of(&project.last()).unwrap().error;
+    let error = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap().error;
     assert_eq!(error.as_deref(), Some("flow ended at work, but `never.txt` is not there"));
 }
 
@@ -321,7 +324,7 @@ async fn a_reply_of_tools_alone_is_a_round_without_words() {
     played.replies[0].tools_used = vec![tool];
     let driver = project.start(flow, played).unwrap();
     assert_eq!(drive(driver, Going::default()).await.0.unwrap().exit_code(), 0);
-    let result = RunResult::of(&project.last()).unwrap();
+    let result = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap();
     assert_eq!(result.summaries[0].assistant_responses, [""; 0]);
     assert_eq!(result.summaries[0].tools_used[0].name, "Read");
 }

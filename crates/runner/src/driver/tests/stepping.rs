@@ -7,7 +7,6 @@ use saihai_model::{Ending, Entry, Fact, Record, Script, ScriptTarget};
 
 use super::crashing::quick;
 use crate::disk::{Deadly, Death, Plan};
-use crate::project::RunResult;
 use crate::testing::{BEGINNING, Project, drive, go_on, tailor, tailors_replies};
 use crate::{Beginning, Clock, Driver, Error, Finish, Going};
 
@@ -56,7 +55,7 @@ async fn steps_are_worked_corrected_checked_and_tried_again() {
     let project = Project::new();
     let finish = live(&project).await.unwrap();
     assert_eq!(finish.ending, Some(Ending::Completed("Flow completed at quote".to_owned())));
-    let result = RunResult::of(&project.last()).unwrap();
+    let result = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap();
     assert_eq!((result.success, result.iterations, result.summaries.len()), (true, 3, 3));
     assert_eq!(
         result.summaries[0].assistant_responses,
@@ -101,7 +100,11 @@ async fn a_lost_session_is_begun_anew_with_what_was_carried() {
     assert_eq!(texts.len(), 2, "two calls");
     assert!(!texts[0].contains("Carried"), "{}", texts[0]);
     assert!(texts[1].contains("Carried: 採寸結果です。175 cm"), "{}", texts[1]);
-    assert_eq!(RunResult::of(&project.last()).unwrap().iterations, 3, "the iteration is the same");
+    assert_eq!(
+        crate::LoadedRun::read(&project.last()).unwrap().result().unwrap().iterations,
+        3,
+        "the iteration is the same"
+    );
 }
 
 // S-72, T-10, case 42: killed at every operation of the disk, only what is missing is asked again.
@@ -132,7 +135,7 @@ async fn dying_at_any_operation_of_a_steps_run_asks_only_what_is_missing_again()
             for call in replied(&before) {
                 assert_eq!(all[&call], first[&call], "{case}: {call} had been answered");
             }
-            let result = RunResult::of(&project.last()).unwrap();
+            let result = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap();
             assert_eq!((result.iterations, result.summaries.len()), (3, 3), "{case}");
             // P4: appended once, or reported as unknown and at most once.
             let noted = std::fs::read_to_string(project.path("output.md")).unwrap_or_default();

@@ -103,7 +103,7 @@ async fn a_second_interrupt_returns_at_once_and_the_run_can_be_resumed() {
     let finish = driving.await.0.unwrap();
     assert_eq!((finish.exit_code(), finish.hold), (3, Some(Hold::Interrupted)));
     assert!(before.elapsed() < Duration::from_millis(100), "{:?}", before.elapsed());
-    assert_eq!(crate::Summary::of(&project.last()).unwrap().state.name(), "interrupted");
+    assert_eq!(crate::run_state(&project.last()).unwrap().name(), "interrupted");
     let (finish, log) = drive(project.resume(go_on()).unwrap(), Going::default()).await;
     assert_eq!(finish.unwrap().exit_code(), 0);
     assert_eq!(

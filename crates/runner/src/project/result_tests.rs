@@ -1,12 +1,16 @@
-//! Summaries of runs, and what comes of hand-written records.
+//! Results of runs, and iterations folded from hand-written records.
 
-use saihai_model::{CallFailed, Failure, FailureClass, Reading, ScriptReply, Usage};
+use saihai_model::{
+    CallFailed, CallId, Decision, Entry, Fact, Failure, FailureClass, Json, Moment, Outcome, Place, Purpose,
+    Reading, Record, Replied, ScriptReply, ToolUsed, Usage,
+};
+use saihai_view::{ActionResult, RunView};
 use serde_json::json;
 
-use super::*;
-use crate::Going;
-use crate::project::RunResult;
+use super::ToldSummary;
+use super::run_result::told;
 use crate::testing::{Project, drive, fixed, script, stage, turn, workflow};
+use crate::{Going, LoadedRun};
 
 fn call(n: u32) -> CallId {
     CallId { stage: "work".into(), visit: 1, round: 1, n }
@@ -34,15 +38,19 @@ fn reply(n: u32, text: &str) -> Replied {
 
 /// Folds entries, each a second after the one before; the first begins iteration 1.
 fn summary(entries: Vec<Entry>) -> ToldSummary {
-    let mut iterations = Iterations::default();
+    let start = saihai_model::testing::start();
+    let first = Record { seq: 1, at: Moment(0), entry: Entry::Fact(Fact::Started(start)) };
+    let mut view = RunView::begin(&first).unwrap();
+    let entered = Entry::Decision(Decision::Entered { stage: "work".into(), visit: 1, consecutive: 1 });
+    view.apply(Record { seq: 2, at: Moment(0), entry: entered });
     let round = Entry::Decision(Decision::Round { round: 1, iteration: 1 });
     for (seq, entry) in std::iter::once(round).chain(entries).enumerate() {
         let seq = seq as u64;
-        iterations.see(&Record { seq: seq + 1, at: Moment(1_770_368_160_000 + seq * 1_000), entry });
+        view.apply(Record { seq: seq + 3, at: Moment(1_770_368_160_000 + seq * 1_000), entry });
     }
     let project = Project::new();
     let (directory, _) = project.runs().create("x", Moment(0), &project.path("reports")).unwrap();
-    iterations.finish().pop().unwrap().told(&directory).unwrap()
+    told(view.iteration_views().last().unwrap(), &directory).unwrap()
 }
 
 fn called(n: u32, place: Place, purpose: Option<Purpose>) -> Entry {
@@ -153,7 +161,7 @@ async fn a_result_has_as_many_summaries_as_iterations() {
     let project = Project::new();
     let driver = project.start(flow, script(&["one", "two", "three"])).unwrap();
     drive(driver, Going::default()).await.0.unwrap();
-    let result = RunResult::of(&project.last()).unwrap();
+    let result = LoadedRun::read(&project.last()).unwrap().result().unwrap();
     assert_eq!((result.iterations, result.summaries.len()), (3, 3));
     let said: Vec<_> = result.summaries.iter().flat_map(|told| &told.assistant_responses).collect();
     assert_eq!(said, ["one", "two", "three"]);
@@ -168,7 +176,7 @@ async fn a_result_names_why_a_run_succeeded_failed_or_waits() {
         let project = Project::new();
         let driver = project.start(flow, script).unwrap();
         drive(driver, Going::default()).await.0.unwrap();
-        let result = RunResult::of(&project.last()).unwrap();
+        let result = LoadedRun::read(&project.last()).unwrap().result().unwrap();
         assert_eq!(result.iterations, result.summaries.len());
         (result.success, result.completion_reason, result.error.unwrap_or_default())
     };

@@ -11,10 +11,10 @@ fn ids(runs: &Runs) -> Vec<String> {
 }
 
 fn states(runs: &Runs) -> Vec<String> {
-    let listed = list(runs).unwrap().into_iter().map(|listed| match listed.summary {
-        Ok(summary) => {
-            let reason = summary.state.reason().map(|reason| format!(" {reason}")).unwrap_or_default();
-            format!("{} {}{reason}", listed.directory.id(), summary.state.name())
+    let listed = list_runs(runs).unwrap().into_iter().map(|listed| match listed.run {
+        Ok((_, state)) => {
+            let reason = state.reason().map(|reason| format!(" {reason}")).unwrap_or_default();
+            format!("{} {}{reason}", listed.directory.id(), state.name())
         }
         Err(error) => format!("{} {}", listed.directory.id(), error.to_string().rsplit('/').next().unwrap()),
     });
@@ -146,7 +146,7 @@ async fn runs_say_how_they_stand_and_a_damaged_one_hides_no_other() {
     // Owned, and parked only in the eyes of those who do not look at the lock.
     let owner = project.resume_by("20260206-085600-make-it-so-3", go_on()).unwrap();
     let own = std::process::id();
-    assert_eq!(list(&runs).unwrap()[1].summary.as_ref().unwrap().state, State::Running { owner: Some(own) });
+    assert_eq!(list_runs(&runs).unwrap()[1].run.as_ref().unwrap().1, RunState::Running { owner: Some(own) });
     drop(owner);
     assert_eq!(
         states(&runs),
@@ -172,8 +172,8 @@ async fn a_pipe_in_the_place_of_a_journal_is_a_run_that_cannot_be_read() {
     pipe(project.last().path().join("lock"));
     assert_eq!(states(&project.runs()), ["20260206-085600-make-it-so completed complete"]);
     pipe(project.last().journal());
-    let listed = list(&project.runs()).unwrap();
-    let why = listed[0].summary.as_ref().unwrap_err().to_string();
+    let listed = list_runs(&project.runs()).unwrap();
+    let why = listed[0].run.as_ref().unwrap_err().to_string();
     assert!(why.ends_with("journal.ndjson`: it is not a file"), "{why}");
     assert_eq!(project.runs().named("-make-it-so").unwrap().len(), 1);
 }
@@ -193,6 +193,6 @@ async fn a_run_whose_process_died_is_interrupted() {
 
 #[test]
 fn a_state_with_a_wake_up_time_says_it() {
-    let state = State::Parked { hold: Hold::Until(Moment(5), FailureClass::Quota), provider: None };
+    let state = RunState::Parked { hold: Hold::Until(Moment(5), FailureClass::Quota), provider: None };
     assert_eq!((state.name(), state.reason(), state.until()), ("parked", Some("quota"), Some(Moment(5))));
 }

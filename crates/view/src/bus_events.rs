@@ -17,16 +17,16 @@ pub struct BusEvent {
     /// What was said with it.
     pub message: Option<String>,
     /// Who published it.
-    pub source: Source,
+    pub source: EventSource,
     /// What came of it.
-    pub fate: Fate,
+    pub fate: EventFate,
     /// Where a person is asked before it leads there.
     pub gate: Option<StageId>,
 }
 
 /// Who published an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum EventSource {
     /// The run began with it.
     Start,
     /// A stage.
@@ -37,7 +37,7 @@ pub enum Source {
 
 /// What came of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum EventFate {
     /// It led here.
     Taken(StageId),
     /// Nobody takes it; it led to the fall-back.
@@ -92,9 +92,9 @@ impl<'w> BusEvents<'w> {
             }
             Entry::Decision(Decision::Exited { stage, verdict }) => self.leave(record, stage, verdict),
             Entry::Decision(Decision::Exhausted { topic, instead, .. }) => {
-                let fate = instead.clone().map_or(Fate::Untaken, Fate::Taken);
+                let fate = instead.clone().map_or(EventFate::Untaken, EventFate::Taken);
                 let message = self.last.replace(topic.clone()).map(|replaced| replaced.to_string());
-                vec![self.event(record, topic.clone(), message, Source::Engine, fate)]
+                vec![self.event(record, topic.clone(), message, EventSource::Engine, fate)]
             }
             Entry::Decision(_) => Vec::new(),
         }
@@ -109,10 +109,10 @@ impl<'w> BusEvents<'w> {
         // Whatever is entered first may only prepare the work; the table says whose it is.
         let (to, taken) = saihai_judge::route(topics, &topics.start);
         let orphaned = !taken && topics.has_orphans();
-        let fate = if orphaned { Fate::Orphaned(to.clone()) } else { Fate::Taken(to.clone()) };
+        let fate = if orphaned { EventFate::Orphaned(to.clone()) } else { EventFate::Taken(to.clone()) };
         self.last = Some(topics.start.clone());
         let task = self.task.take();
-        let event = self.event(record, topics.start.clone(), task, Source::Start, fate);
+        let event = self.event(record, topics.start.clone(), task, EventSource::Start, fate);
         let asks_first = is_gate(self.workflow, stage).then(|| stage.clone());
         vec![BusEvent { gate: asks_first.or(event.gate.clone()), ..event }]
     }
@@ -122,9 +122,9 @@ impl<'w> BusEvents<'w> {
         let orphaned = std::mem::take(&mut self.orphaned);
         let out_of_scope = std::mem::take(&mut self.out_of_scope);
         let led = |to: &Destination| match to {
-            Destination::Stage(id) if orphaned => Fate::Orphaned(id.clone()),
-            Destination::Stage(id) => Fate::Taken(id.clone()),
-            Destination::Again | Destination::Complete | Destination::End(_) => Fate::NotRouted,
+            Destination::Stage(id) if orphaned => EventFate::Orphaned(id.clone()),
+            Destination::Stage(id) => EventFate::Taken(id.clone()),
+            Destination::Again | Destination::Complete | Destination::End(_) => EventFate::NotRouted,
         };
         self.last = verdict.topic.clone().or(self.last.take());
         let count = said.len();
@@ -132,14 +132,14 @@ impl<'w> BusEvents<'w> {
         for (index, published) in said.into_iter().enumerate() {
             let fate = match (index + 1 == count, &verdict.topic) {
                 (true, Some(topic)) if *topic == published.topic => led(&verdict.to),
-                (true, None) if out_of_scope => Fate::OutOfScope,
-                (_, _) => Fate::NotRouted,
+                (true, None) if out_of_scope => EventFate::OutOfScope,
+                (_, _) => EventFate::NotRouted,
             };
-            let source = Source::Stage(stage.clone());
+            let source = EventSource::Stage(stage.clone());
             events.push(self.event(record, published.topic, published.message, source, fate));
         }
         if let (true, Some(topic)) = (events.is_empty(), &verdict.topic) {
-            events.push(self.event(record, topic.clone(), None, Source::Engine, led(&verdict.to)));
+            events.push(self.event(record, topic.clone(), None, EventSource::Engine, led(&verdict.to)));
         }
         events
     }
@@ -149,19 +149,19 @@ impl<'w> BusEvents<'w> {
         record: &Record,
         topic: Topic,
         message: Option<String>,
-        source: Source,
-        fate: Fate,
+        source: EventSource,
+        fate: EventFate,
     ) -> BusEvent {
         let (fate, gate) = match fate {
-            Fate::Taken(to) => {
+            EventFate::Taken(to) => {
                 let (to, gate) = behind_gates(self.workflow, to);
-                (Fate::Taken(to), gate)
+                (EventFate::Taken(to), gate)
             }
-            Fate::Orphaned(to) => {
+            EventFate::Orphaned(to) => {
                 let (to, gate) = behind_gates(self.workflow, to);
-                (Fate::Orphaned(to), gate)
+                (EventFate::Orphaned(to), gate)
             }
-            Fate::NotRouted | Fate::OutOfScope | Fate::Untaken => (fate, None),
+            EventFate::NotRouted | EventFate::OutOfScope | EventFate::Untaken => (fate, None),
         };
         BusEvent { seq: record.seq, at: record.at, topic, message, source, fate, gate }
     }

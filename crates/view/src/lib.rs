@@ -1,0 +1,22 @@
+//! A run as any screen shows it.
+//!
+//! [`RunView`] folds the records of a journal, in one pass, into visits, rounds, calls and attempts with their times,
+//! results and costs. Lists, tables, explanations and reports are derived from it; none of them reads records itself.
+//! The fold is incremental, so that a live display holds the same value as one made from a finished journal.
+//!
+//! Texts stay references. A caller that shows one reads it from the run's directory. This crate makes no words for people
+//! and does no I/O. It does not decide anything either: a run that this version could not continue can still be shown.
+
+mod bus_events;
+mod iterations;
+mod reports;
+mod run_state;
+mod run_view;
+mod transitions;
+
+pub use bus_events::{BusEvent, BusEvents, EventFate, EventSource};
+pub use iterations::{ActionResult, IterationView};
+pub use reports::ReportVersion;
+pub use run_state::RunState;
+pub use run_view::{AttemptResult, AttemptView, CallView, ExitView, RoundView, RunView, VisitView};
+pub use transitions::{Evidence, Transition};

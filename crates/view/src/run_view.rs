@@ -1,0 +1,479 @@
+//! The fold of a journal.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use saihai_model::{
+    Answer, CallFailed, CallId, Cost, Decision, Destination, Entry, Fact, Failure, Hold, Label, Millis,
+    Moment, Outcome, Place, ProviderName, Purpose, Record, Remark, Replied, StageId, Start, Text, Topic,
+    Usage, Usd, Verdict,
+};
+
+use crate::RunState;
+
+/// A run, folded from its records. Its size grows with the number of calls, never with the size of texts.
+#[derive(Debug, Clone)]
+pub struct RunView {
+    pub start: Box<Start>,
+    pub started: Moment,
+    /// Number and time of the last record.
+    pub last_seq: u64,
+    pub last_at: Moment,
+    pub visits: Vec<VisitView>,
+    /// Every call of the run in the order of their start; a round names its own by range.
+    pub calls: Vec<CallView>,
+    pub answers: Vec<Answer>,
+    pub cancelled: bool,
+    /// Iterations counted so far.
+    pub iterations: u32,
+    /// Prompts answered.
+    pub turns: u64,
+    pub usage: Usage,
+    /// The sum of what providers reported; `None` where none reported a cost.
+    pub cost: Option<Usd>,
+    /// How long the run was driven: parked time and the time after a crash do not count.
+    pub driven: Millis,
+    /// The limit of iterations that a later `resume` set.
+    pub most_iterations: Option<u32>,
+    /// A later `resume` set a budget.
+    pub budget_raised: bool,
+    /// The last failure of a call or an action.
+    pub last_failure: Option<Failure>,
+    /// The last failure of the disk: its path and message.
+    pub last_storage_failure: Option<(String, String)>,
+    pub(crate) notes: Vec<NoteView>,
+    progress: Progress,
+    /// The time of the last record while the run was driven.
+    driven_at: Option<Moment>,
+    index: BTreeMap<CallId, usize>,
+}
+
+/// One visit of a stage.
+#[derive(Debug, Clone)]
+pub struct VisitView {
+    pub stage: StageId,
+    pub visit: u32,
+    /// How often in a row the stage was entered.
+    pub consecutive: u32,
+    pub entered: Moment,
+    pub left: Option<Moment>,
+    /// At least one.
+    pub rounds: Vec<RoundView>,
+    /// What its calls cost, failed attempts included.
+    pub cost: Cost,
+}
+
+#[derive(Debug, Clone)]
+pub struct RoundView {
+    /// The number of the round in its visit.
+    pub round: u32,
+    /// The iteration of the run during which it took place.
+    pub iteration: u32,
+    /// Rounds of gates and actions are not counted as iterations.
+    pub is_counted: bool,
+    pub began: Moment,
+    /// Its calls, in [`RunView::calls`].
+    pub calls: Range<usize>,
+    pub exit: Option<ExitView>,
+}
+
+/// A stage was left, or goes round again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExitView {
+    pub seq: u64,
+    pub at: Moment,
+    pub verdict: Verdict,
+}
+
+/// A question to an agent or a person, or an action.
+#[derive(Debug, Clone)]
+pub struct CallView {
+    pub id: CallId,
+    pub place: Place,
+    /// Why an agent is asked; `None` for gates and actions.
+    pub purpose: Option<Purpose>,
+    pub called: Moment,
+    pub attempts: Vec<AttemptView>,
+    /// Results of an action, in order; all but the last asked to wait.
+    pub performed: Vec<PerformedView>,
+    pub answer: Option<Answer>,
+}
+
+#[derive(Debug, Clone)]
+pub struct PerformedView {
+    pub seq: u64,
+    pub at: Moment,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone)]
+pub struct AttemptView {
+    pub seq: u64,
+    pub asked: Moment,
+    /// `None` where the prompt of the attempt before was sent again.
+    pub prompt: Option<Text>,
+    pub result: AttemptResult,
+}
+
+#[derive(Debug, Clone)]
+pub enum AttemptResult {
+    /// Under way, or its process died.
+    Open,
+    Replied {
+        seq: u64,
+        at: Moment,
+        reply: Box<Replied>,
+    },
+    Failed {
+        seq: u64,
+        at: Moment,
+        failed: Box<CallFailed>,
+    },
+}
+
+/// A decision that explains the next exit, or the one before it.
+#[derive(Debug, Clone)]
+pub(crate) struct NoteView {
+    pub(crate) seq: u64,
+    pub(crate) kind: NoteKind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum NoteKind {
+    Alarm { monitor: usize, count: u32, overrode: Option<Label> },
+    Refused { missing: Vec<Topic> },
+    Remarked { topic: Topic, remark: Remark },
+}
+
+/// What the last decision says about whether the run goes on.
+#[derive(Debug, Clone)]
+struct Progress {
+    resting: Resting,
+    /// A person answered, and no process has driven the run since.
+    is_answered: bool,
+    /// The provider of the last failed call.
+    failed: Option<(CallId, ProviderName)>,
+    /// Calls that wait for a time, and the provider that asked for it.
+    waits: Vec<(CallId, Moment, Option<ProviderName>)>,
+}
+
+#[derive(Debug, Clone)]
+enum Resting {
+    Going,
+    Parked(Hold, Option<ProviderName>),
+    Ended(saihai_model::Ending),
+}
+
+impl RunView {
+    /// Starts the fold with the first record of a journal. Returns `None` if that is not the start of a run.
+    pub fn begin(record: &Record) -> Option<Self> {
+        let Entry::Fact(Fact::Started(start)) = &record.entry else { return None };
+        Some(Self {
+            start: start.clone(),
+            started: record.at,
+            last_seq: record.seq,
+            last_at: record.at,
+            visits: Vec::new(),
+            calls: Vec::new(),
+            answers: Vec::new(),
+            cancelled: false,
+            iterations: 0,
+            turns: 0,
+            usage: Usage::default(),
+            cost: None,
+            driven: Millis(0),
+            most_iterations: None,
+            budget_raised: false,
+            last_failure: None,
+            last_storage_failure: None,
+            notes: Vec::new(),
+            progress: Progress {
+                resting: Resting::Going,
+                is_answered: false,
+                failed: None,
+                waits: Vec::new(),
+            },
+            driven_at: Some(record.at),
+            index: BTreeMap::new(),
+        })
+    }
+
+    /// Folds the next record.
+    pub fn apply(&mut self, record: Record) {
+        let Record { seq, at, entry } = record;
+        self.count_driven(at, &entry);
+        (self.last_seq, self.last_at) = (seq, at);
+        match entry {
+            Entry::Fact(fact) => self.apply_fact(seq, at, fact),
+            Entry::Decision(decision) => self.apply_decision(seq, at, decision),
+        }
+    }
+
+    /// How the run stands, given who holds its lock: nobody, or a process whose id may be known.
+    pub fn state(&self, owner: Option<Option<u32>>) -> RunState {
+        match (&self.progress.resting, owner) {
+            (Resting::Ended(ending), _) => RunState::Ended { ending: ending.clone() },
+            (_, Some(owner)) => RunState::Running { owner },
+            (Resting::Parked(hold, provider), None) => {
+                RunState::Parked { hold: hold.clone(), provider: provider.clone() }
+            }
+            (Resting::Going, None) if self.progress.is_answered => RunState::Ready,
+            (Resting::Going, None) => RunState::Interrupted,
+        }
+    }
+
+    pub fn rounds(&self) -> impl Iterator<Item = (&VisitView, &RoundView)> {
+        self.visits.iter().flat_map(|visit| visit.rounds.iter().map(move |round| (visit, round)))
+    }
+
+    pub fn calls_of(&self, round: &RoundView) -> &[CallView] {
+        &self.calls[round.calls.clone()]
+    }
+
+    pub fn call(&self, id: &CallId) -> Option<&CallView> {
+        self.index.get(id).map(|index| &self.calls[*index])
+    }
+
+    /// The last exit, and the stage that was left.
+    pub fn last_exit(&self) -> Option<(&StageId, &Verdict)> {
+        let exits =
+            self.rounds().filter_map(|(visit, round)| Some((&visit.stage, &round.exit.as_ref()?.verdict)));
+        exits.last()
+    }
+
+    /// Parked time does not count, nor the time between the death of one process and the start of the next.
+    fn count_driven(&mut self, at: Moment, entry: &Entry) {
+        let takes_over = matches!(
+            entry,
+            Entry::Fact(Fact::Started(_) | Fact::Reopened | Fact::Resumed(_) | Fact::Answered(_))
+        );
+        if let Some(last) = self.driven_at.filter(|_| !takes_over) {
+            self.driven = Millis(self.driven.0.saturating_add(at.since(last).0));
+        }
+        let is_parked = matches!(entry, Entry::Decision(Decision::Parked { .. }));
+        self.driven_at = (!is_parked).then_some(at);
+    }
+
+    fn apply_fact(&mut self, seq: u64, at: Moment, fact: Fact) {
+        match fact {
+            Fact::Asked { call, prompt, .. } => {
+                self.progress.is_answered = false;
+                if let Some(call) = self.call_mut(&call) {
+                    call.attempts.push(AttemptView { seq, asked: at, prompt, result: AttemptResult::Open });
+                }
+            }
+            Fact::Replied(reply) => {
+                self.progress.is_answered = false;
+                self.turns += 1;
+                self.spend(reply.cost, &reply.usage, 1);
+                self.finish(&reply.call.clone(), AttemptResult::Replied { seq, at, reply });
+            }
+            Fact::Failed(failed) => {
+                self.progress.is_answered = false;
+                self.progress.failed =
+                    failed.provider.clone().map(|provider| (failed.call.clone(), provider));
+                self.spend(failed.cost, &failed.usage, 0);
+                self.last_failure = Some(failed.failure.clone());
+                self.finish(&failed.call.clone(), AttemptResult::Failed { seq, at, failed });
+            }
+            Fact::Performed { call, outcome } => {
+                self.progress.is_answered = false;
+                if let Outcome::Failed(failure) = &outcome {
+                    self.last_failure = Some(failure.clone());
+                }
+                if let Some(call) = self.call_mut(&call) {
+                    call.performed.push(PerformedView { seq, at, outcome });
+                }
+            }
+            Fact::Answered(answer) => {
+                self.progress.is_answered = true;
+                if let Some(call) = self.call_mut(&answer.call.clone()) {
+                    call.answer = Some(answer.clone());
+                }
+                self.answers.push(answer);
+            }
+            Fact::Resumed(raise) => {
+                self.progress.is_answered = false;
+                self.progress.resting = Resting::Going;
+                self.most_iterations = raise.rounds.or(self.most_iterations);
+                self.budget_raised |= !raise.budget.is_unlimited();
+            }
+            Fact::StorageFailed { path, message, .. } => self.last_storage_failure = Some((path, message)),
+            Fact::Cancelled { .. } => self.cancelled = true,
+            Fact::Started(_) | Fact::Woke | Fact::Reopened | Fact::Interrupted { .. } => {}
+        }
+    }
+
+    fn apply_decision(&mut self, seq: u64, at: Moment, decision: Decision) {
+        // A decision after the run was parked means that it went on.
+        self.progress.resting = Resting::Going;
+        match decision {
+            Decision::Entered { stage, visit, consecutive } => {
+                self.progress.waits.clear();
+                let first = self.new_round(1, at);
+                let rounds = vec![first];
+                let cost = Cost::default();
+                self.visits.push(VisitView {
+                    stage,
+                    visit,
+                    consecutive,
+                    entered: at,
+                    left: None,
+                    rounds,
+                    cost,
+                });
+            }
+            Decision::Round { round, iteration } => {
+                self.iterations = iteration;
+                self.count_round(round, at);
+            }
+            Decision::Called { call, place, purpose } => self.start_call(call, place, purpose, at),
+            Decision::Exited { verdict, .. } => {
+                let goes_round = verdict.to == Destination::Again;
+                if let Some(visit) = self.visits.last_mut() {
+                    visit.left = if goes_round { visit.left } else { Some(at) };
+                    if let Some(round) = visit.rounds.last_mut() {
+                        round.exit = Some(ExitView { seq, at, verdict });
+                    }
+                }
+            }
+            Decision::Alarm { monitor, count, overrode } => {
+                self.notes.push(NoteView { seq, kind: NoteKind::Alarm { monitor, count, overrode } });
+            }
+            Decision::Refused { missing } => {
+                self.notes.push(NoteView { seq, kind: NoteKind::Refused { missing } });
+            }
+            Decision::Remarked { topic, remark } => {
+                self.notes.push(NoteView { seq, kind: NoteKind::Remarked { topic, remark } });
+            }
+            Decision::Retry { call, not_before, .. } => {
+                let failed = self.progress.failed.as_ref().filter(|(failed, _)| *failed == call);
+                let provider = failed.map(|(_, provider)| provider.clone());
+                self.progress.waits.retain(|(waiting, ..)| *waiting != call);
+                self.progress.waits.push((call, not_before, provider));
+            }
+            Decision::Parked { hold } => {
+                let provider = self.progress.at_fault(&hold);
+                self.progress.resting = Resting::Parked(hold, provider);
+            }
+            Decision::Finished { ending } => self.progress.resting = Resting::Ended(ending),
+            Decision::Correct { .. }
+            | Decision::Unfit { .. }
+            | Decision::Repeated { .. }
+            | Decision::Reports { .. }
+            | Decision::Exhausted { .. } => {}
+        }
+    }
+
+    fn new_round(&self, round: u32, began: Moment) -> RoundView {
+        let calls = self.calls.len()..self.calls.len();
+        RoundView { round, iteration: self.iterations, is_counted: false, began, calls, exit: None }
+    }
+
+    fn count_round(&mut self, number: u32, at: Moment) {
+        let fresh = self.new_round(number, at);
+        let Some(visit) = self.visits.last_mut() else { return };
+        if visit.rounds.last().is_some_and(|round| round.exit.is_some() || !round.calls.is_empty()) {
+            visit.rounds.push(fresh);
+        }
+        if let Some(round) = visit.rounds.last_mut() {
+            (round.round, round.iteration, round.is_counted) = (number, self.iterations, true);
+            round.began = at;
+        }
+    }
+
+    fn start_call(&mut self, id: CallId, place: Place, purpose: Option<Purpose>, at: Moment) {
+        // Gates and actions go round again without being counted.
+        let fresh = self.new_round(id.round, at);
+        if let Some(visit) = self.visits.last_mut() {
+            if visit.rounds.last().is_some_and(|round| round.exit.is_some()) {
+                visit.rounds.push(fresh);
+            }
+            if let Some(round) = visit.rounds.last_mut() {
+                round.calls.end = self.calls.len() + 1;
+            }
+        }
+        self.index.insert(id.clone(), self.calls.len());
+        let (attempts, performed) = (Vec::new(), Vec::new());
+        self.calls.push(CallView { id, place, purpose, called: at, attempts, performed, answer: None });
+    }
+
+    fn call_mut(&mut self, id: &CallId) -> Option<&mut CallView> {
+        self.index.get(id).map(|index| &mut self.calls[*index])
+    }
+
+    fn finish(&mut self, call: &CallId, result: AttemptResult) {
+        let (seq, asked) = (self.last_seq, self.last_at);
+        let Some(call) = self.call_mut(call) else { return };
+        match call.attempts.last_mut() {
+            Some(attempt) => attempt.result = result,
+            // A call can fail before it is asked: no provider, a prompt that cannot be rendered.
+            None => call.attempts.push(AttemptView { seq, asked, prompt: None, result }),
+        }
+    }
+
+    fn spend(&mut self, usd: Option<Usd>, usage: &Usage, turns: u64) {
+        add_usage(&mut self.usage, usage);
+        if let Some(usd) = usd {
+            self.cost = Some(Usd(self.cost.unwrap_or_default().0.saturating_add(usd.0)));
+        }
+        if let Some(visit) = self.visits.last_mut() {
+            let cost = Cost { usd: usd.unwrap_or_default(), tokens: usage.tokens(), turns };
+            visit.cost = visit.cost.plus(cost);
+        }
+    }
+}
+
+impl VisitView {
+    /// The number of the last round that counted, 0 where none did.
+    pub fn counted_rounds(&self) -> u32 {
+        self.rounds.iter().rev().find(|round| round.is_counted).map_or(0, |round| round.round)
+    }
+}
+
+impl CallView {
+    /// The reply, once there is one.
+    pub fn reply(&self) -> Option<&Replied> {
+        self.attempts.iter().rev().find_map(|attempt| match &attempt.result {
+            AttemptResult::Replied { reply, .. } => Some(&**reply),
+            AttemptResult::Open | AttemptResult::Failed { .. } => None,
+        })
+    }
+
+    /// The prompt that was sent last.
+    pub fn prompt(&self) -> Option<&Text> {
+        self.attempts.iter().rev().find_map(|attempt| attempt.prompt.as_ref())
+    }
+}
+
+impl Progress {
+    fn at_fault(&self, hold: &Hold) -> Option<ProviderName> {
+        match hold {
+            Hold::Until(at, _) => self.waits.iter().find(|(_, until, _)| until == at)?.2.clone(),
+            Hold::Provider(call, _) => {
+                let failed = self.failed.as_ref().filter(|(failed, _)| failed == call);
+                failed.map(|(_, provider)| provider.clone())
+            }
+            Hold::Person(_)
+            | Hold::Outside(..)
+            | Hold::Limit(_)
+            | Hold::Budget
+            | Hold::Storage(_)
+            | Hold::Interrupted
+            | Hold::Cancelling => None,
+        }
+    }
+}
+
+fn add_usage(sum: &mut Usage, usage: &Usage) {
+    let plus = |sum: &mut Option<u64>, more: Option<u64>| {
+        if let Some(more) = more {
+            *sum = Some(sum.unwrap_or(0).saturating_add(more));
+        }
+    };
+    plus(&mut sum.input, usage.input);
+    plus(&mut sum.output, usage.output);
+    plus(&mut sum.cached, usage.cached);
+    plus(&mut sum.reasoning, usage.reasoning);
+    sum.cumulative |= usage.cumulative;
+}

@@ -1,0 +1,286 @@
+//! Why each stage was left as it was.
+
+use std::collections::BTreeMap;
+
+use saihai_judge::Answered;
+use saihai_model::{
+    AnsweredBy, By, CallId, Destination, Json, Label, Moment, Outcome, Place, Reading, Remark, Replied,
+    StageId, Text, Topic, TurnId, Verdict, Wanted, Watch, Workflow,
+};
+
+use crate::run_view::{NoteKind, NoteView};
+use crate::{CallView, RoundView, RunView, VisitView};
+
+/// One stage left, and why so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transition {
+    /// The number of the event.
+    pub seq: u64,
+    pub at: Moment,
+    pub stage: StageId,
+    pub visit: u32,
+    /// The round of the visit.
+    pub round: u32,
+    /// The iteration of the run.
+    pub iteration: u32,
+    /// How often in a row the stage was entered.
+    pub consecutive: u32,
+    /// By which method it was decided.
+    pub by: By,
+    pub rule: Option<usize>,
+    pub topic: Option<Topic>,
+    /// Each turn's label, in order.
+    pub labels: Vec<Option<Label>>,
+    pub to: Destination,
+    /// What it rests on, turn by turn, then the exit's own question, then what overrode them.
+    pub evidence: Vec<Evidence>,
+}
+
+/// What a transition rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Evidence {
+    /// A status tag of a reply.
+    Tag {
+        turn: Option<TurnId>,
+        /// Its number; `None` is the tag for "none of these".
+        number: Option<usize>,
+        /// The line of the reply, from 1.
+        line: u32,
+    },
+    /// A question and its answer.
+    Question {
+        call: CallId,
+        /// About which turn; absent for the question of the exit.
+        turn: Option<TurnId>,
+        question: Text,
+        answer: Text,
+        number: Option<usize>,
+        /// The value in it, where a form was asked for.
+        value: Option<Json>,
+        /// It could not be understood, and counts as what its question says for that.
+        unreadable: bool,
+    },
+    /// What is wrong with an output.
+    WrongOutput {
+        /// All of it, in words.
+        violations: Vec<String>,
+    },
+    Published {
+        topic: Topic,
+        /// The line of the reply, from 1.
+        line: u32,
+        /// What was said with it.
+        message: Option<String>,
+        /// Whether it is the one that leads on.
+        leads: bool,
+    },
+    EndWord {
+        word: String,
+    },
+    /// What a closing word still lacked.
+    Refused {
+        missing: Vec<Topic>,
+    },
+    /// A published topic did not go the way its definition foresees.
+    Remarked {
+        topic: Topic,
+        /// What is remarkable about it.
+        remark: Remark,
+    },
+    /// What looked like a directive and was none.
+    NearMiss {
+        what: String,
+    },
+    Answer {
+        by: AnsweredBy,
+        label: Label,
+        /// What was said with it.
+        text: Option<String>,
+    },
+    /// A proof of what was said.
+    Proof {
+        name: String,
+        holds: bool,
+        found: Option<String>,
+    },
+    Monitor {
+        /// Which, by its place in the definition.
+        monitor: usize,
+        /// The count that set it off.
+        count: u32,
+        /// The watched stages, where it watches a cycle.
+        cycle: Vec<StageId>,
+        /// What the exit would have gone by.
+        overrode: Option<Label>,
+    },
+}
+
+impl RunView {
+    /// Every exit with its evidence, in order.
+    pub fn transitions(&self, workflow: &Workflow) -> Vec<Transition> {
+        let mut told: Vec<Transition> = Vec::new();
+        let mut pending: Vec<Evidence> = Vec::new();
+        let mut notes = self.notes.iter().peekable();
+        for (visit, round) in self.rounds() {
+            let Some(exit) = &round.exit else { continue };
+            while let Some(note) = notes.next_if(|note| note.seq < exit.seq) {
+                attach(note, workflow, &mut told, &mut pending);
+            }
+            let mut evidence = self.evidence(workflow, &visit.stage, round, &exit.verdict);
+            evidence.append(&mut pending);
+            mark_leading(&mut evidence, exit.verdict.topic.as_ref());
+            told.push(transition(visit, round, exit.seq, exit.at, &exit.verdict, evidence));
+        }
+        notes.for_each(|note| attach(note, workflow, &mut told, &mut pending));
+        told
+    }
+
+    /// Turn by turn, then the exit's own question.
+    fn evidence(
+        &self,
+        workflow: &Workflow,
+        stage: &StageId,
+        round: &RoundView,
+        verdict: &Verdict,
+    ) -> Vec<Evidence> {
+        let mut by_place: BTreeMap<Place, Vec<Evidence>> = BTreeMap::new();
+        for call in self.calls_of(round) {
+            if let Some(evidence) = evidence_of(workflow, stage, call) {
+                by_place.insert(call.place, evidence);
+            }
+        }
+        // An output that is wrong explains an exit only where it decided it.
+        let decides =
+            |one: &Evidence| verdict.by == By::Output || !matches!(one, Evidence::WrongOutput { .. });
+        by_place.into_values().flatten().filter(decides).collect()
+    }
+}
+
+fn transition(
+    visit: &VisitView,
+    round: &RoundView,
+    seq: u64,
+    at: Moment,
+    verdict: &Verdict,
+    evidence: Vec<Evidence>,
+) -> Transition {
+    Transition {
+        seq,
+        at,
+        stage: visit.stage.clone(),
+        visit: visit.visit,
+        round: round.round,
+        iteration: round.iteration,
+        consecutive: visit.consecutive,
+        by: verdict.by,
+        rule: verdict.rule,
+        topic: verdict.topic.clone(),
+        labels: verdict.labels.clone(),
+        to: verdict.to.clone(),
+        evidence,
+    }
+}
+
+/// Monitors that watch exits explain the exit before them; other notes explain the exit that follows.
+fn attach(note: &NoteView, workflow: &Workflow, told: &mut [Transition], pending: &mut Vec<Evidence>) {
+    match &note.kind {
+        NoteKind::Refused { missing } => pending.push(Evidence::Refused { missing: missing.clone() }),
+        NoteKind::Remarked { topic, remark } => {
+            pending.push(Evidence::Remarked { topic: topic.clone(), remark: *remark });
+        }
+        NoteKind::Alarm { monitor, count, overrode } => {
+            let watch = workflow.monitors.get(*monitor).map(|monitor| &monitor.watches);
+            let cycle = match watch {
+                Some(Watch::Cycle { stages, .. }) => stages.clone(),
+                Some(Watch::Silent { .. } | Watch::Same { .. } | Watch::SelfEntries { .. }) | None => {
+                    Vec::new()
+                }
+            };
+            let alarm =
+                Evidence::Monitor { monitor: *monitor, count: *count, cycle, overrode: overrode.clone() };
+            let watches_exits = matches!(watch, Some(Watch::Silent { .. } | Watch::Same { .. }));
+            match told.last_mut().filter(|_| watches_exits) {
+                Some(exited) => exited.evidence.push(alarm),
+                None => pending.push(alarm),
+            }
+        }
+    }
+}
+
+fn evidence_of(workflow: &Workflow, stage: &StageId, call: &CallView) -> Option<Vec<Evidence>> {
+    if let Some(answer) = &call.answer {
+        let (by, label, text) = (answer.by, answer.label.clone(), answer.text.clone());
+        return Some(vec![Evidence::Answer { by, label, text }]);
+    }
+    let turn = |index: usize| workflow.stage(stage)?.turns().get(index).map(|turn| turn.id.clone());
+    match call.place {
+        Place::Main(index) => call.reply().map(|reply| said(&reply.reading, turn(index))),
+        Place::Check(index) => call.reply().map(|reply| vec![question(workflow, call, reply, turn(index))]),
+        Place::Exit => call.reply().map(|reply| vec![question(workflow, call, reply, None)]),
+        Place::Proof(index) => proof(workflow, stage, index, call).map(|proof| vec![proof]),
+        Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+    }
+}
+
+fn proof(workflow: &Workflow, stage: &StageId, index: usize, call: &CallView) -> Option<Evidence> {
+    let Outcome::Done { label, output } = &call.performed.last()?.outcome else { return None };
+    let name = workflow.stage(stage)?.proofs().nth(index)?.name.clone();
+    let found = output.get("output").and_then(Json::as_str).filter(|found| !found.is_empty());
+    let holds = label.as_ref().is_some_and(|label| label.as_str() == "ok");
+    Some(Evidence::Proof { name, holds, found: found.map(str::to_owned) })
+}
+
+fn question(workflow: &Workflow, call: &CallView, reply: &Replied, turn: Option<TurnId>) -> Evidence {
+    let unreadable = match workflow.wanted(&call.id.stage, call.place) {
+        Some(Wanted::Answer(choice, question)) => {
+            saihai_judge::answered(choice, question, &reply.reading) == Answered::Unreadable
+        }
+        Some(Wanted::Work(_)) | None => false,
+    };
+    Evidence::Question {
+        call: call.id.clone(),
+        turn,
+        question: call.prompt().cloned().unwrap_or_else(|| Text::Inline(String::new())),
+        answer: reply.text.clone(),
+        number: reply.reading.tag.as_ref().and_then(|tag| tag.number),
+        value: reply.reading.output.clone(),
+        unreadable,
+    }
+}
+
+/// Only the last event of a reply can lead on, and it does where the verdict went by it: not if it was out of scope, nor
+/// beside a closing word that held.
+fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
+    let last = evidence.iter_mut().rev().find_map(|one| match one {
+        Evidence::Published { topic, leads, .. } => Some((topic, leads)),
+        Evidence::Tag { .. }
+        | Evidence::Question { .. }
+        | Evidence::WrongOutput { .. }
+        | Evidence::EndWord { .. }
+        | Evidence::Refused { .. }
+        | Evidence::Remarked { .. }
+        | Evidence::NearMiss { .. }
+        | Evidence::Answer { .. }
+        | Evidence::Proof { .. }
+        | Evidence::Monitor { .. } => None,
+    });
+    if let Some((topic, leads)) = last {
+        *leads = led == Some(&*topic);
+    }
+}
+
+/// What a reply to the work of a turn says about where to go.
+fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
+    let tag = reading.tag.as_ref().map(|tag| Evidence::Tag { turn, number: tag.number, line: tag.line });
+    let events = reading.events.iter().map(|event| Evidence::Published {
+        topic: event.topic.clone(),
+        line: event.line,
+        message: event.message.clone(),
+        leads: false,
+    });
+    let word = reading.end_word.iter().map(|word| Evidence::EndWord { word: word.clone() });
+    let misses = reading.near_misses.iter().map(|what| Evidence::NearMiss { what: what.clone() });
+    let violations = reading.violations.clone();
+    let wrong = (!violations.is_empty()).then_some(Evidence::WrongOutput { violations });
+    tag.into_iter().chain(events).chain(word).chain(misses).chain(wrong).collect()
+}
