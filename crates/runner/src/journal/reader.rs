@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use saihai_model::{Entry, Moment, Record};
 
 use super::line::{self, Bad, Framed, Kind};
-use crate::{Error, Warning, regular};
+use crate::{Error, Warning};
 
 /// A journal being read. What a batch says is handed out once the batch is known to be whole; only one is in memory.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ const CHUNK: usize = 256 * 1024;
 impl Reader {
     /// Opens a journal.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let file = regular::open(path).map_err(Error::io("read", path))?;
+        let file = File::open(path).map_err(Error::io("read", path))?;
         Ok(Self::new(file, path))
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path};
 
 use super::private::Private;
-use super::{Error, Repository, Worktree, regular};
+use super::{Error, Repository, Worktree};
 
 impl Repository {
     /// Writes files into a worktree that is empty: those of its commit, or of another that was made from it.
@@ -127,5 +127,5 @@ fn copy(from: &Path, below: &Path, path: &Path) -> io::Result<()> {
     }
     to.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
     let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
-    io::copy(&mut regular::open(from)?, &mut to).map(|_| ())
+    io::copy(&mut File::open(from)?, &mut to).map(|_| ())
 }

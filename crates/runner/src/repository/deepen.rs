@@ -6,7 +6,7 @@ use std::io::Write as _;
 
 use super::private::Private;
 use super::push::Remote;
-use super::{Base, Error, Repository, regular};
+use super::{Base, Error, Repository};
 use crate::git;
 
 /// Where git writes down at which commits the history of a clone ends.
@@ -39,14 +39,14 @@ impl Repository {
         flags.extend(references.iter().map(String::as_str));
         remote.fetch(&private, &flags)?;
         // A private directory has its own list of them: what git took off that goes off the repository's.
-        let left = lines(&regular::read(&private.path(SHALLOW)).unwrap_or_default());
+        let left = lines(&std::fs::read(&private.path(SHALLOW)).unwrap_or_default());
         self.take_off(&ends.difference(&left).cloned().collect())
     }
 
     /// The commits at which the history of this clone ends.
     fn ends(&self) -> Result<BTreeSet<String>, Error> {
         let path = self.common.join(SHALLOW);
-        match regular::read(&path) {
+        match std::fs::read(&path) {
             Ok(text) => Ok(lines(&text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeSet::new()),
             Err(error) => Err(Error::file("read", &path)(error)),

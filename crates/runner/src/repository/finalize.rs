@@ -67,8 +67,6 @@ impl Repository {
     pub fn finalize(&self, finalizing: Finalizing<'_>, lock: &ItemLock) -> Result<Finalized, Error> {
         let Finalizing { worktree, base, .. } = finalizing;
         let item = &worktree.item;
-        self.refuse_links(worktree.path())?;
-        self.refuse_pipes(Some(worktree.path()))?;
         let private = Private::make(self, None)?;
         let on = self.branch_of(&worktree.registered)?;
         let tip = self.tip(&item.reference())?;
@@ -133,7 +131,6 @@ impl Repository {
         copied: &[String],
         secrets: &[Vec<u8>],
     ) -> Result<Finalized, Error> {
-        self.refuse_pipes(None)?;
         let private = Private::make(self, None)?;
         let failed = |problem| Ok(Finalized::Failed { problem, rescued: None });
         let Some(tip) = self.tip(&item.reference())? else {

@@ -58,10 +58,6 @@ impl Repository {
         if let Some(problem) = large_file(&sizes, &objects) {
             return Ok(Some(problem));
         }
-        if let Some((path, name)) = self.withheld(&base.commit, copied, &objects, &sizes)? {
-            let found = format!("`{name}`, which has the content of your `{}`", path.display());
-            return Ok(Some(Problem::Secret { found }));
-        }
         let secrets: Vec<memmem::Finder<'_>> =
             secrets.iter().filter(|secret| !secret.is_empty()).map(memmem::Finder::new).collect();
         if secrets.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Error, Item, Repository, own_directory, regular};
+use super::{Error, Item, Repository, own_directory};
 use crate::lock::Lock;
 use crate::{Clock, Disk};
 
@@ -36,14 +36,11 @@ impl ItemLock {
     /// The same by the name of the item, in the git directory that all worktrees share.
     pub(super) fn take_named(common: &Path, name: &str, run: &str, clock: &Clock) -> Result<Taken, Error> {
         let path = own_directory(common)?.join(format!("{name}.lock"));
-        if path.is_symlink() {
-            return Err(Error::Link { path });
-        }
         let note = format!("{run}\n{}\n", clock.now().0);
         match Lock::take_with_note(&path, run, &note, &Disk::new()) {
             Ok(lock) => Ok(Taken::Ours(Self { lock, path })),
             Err(crate::Error::Owned { owner, .. }) => {
-                let text = regular::read(&path).unwrap_or_default();
+                let text = std::fs::read(&path).unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
                 let run = text.lines().nth(1).filter(|line| !line.is_empty()).map(str::to_owned);
                 Ok(Taken::Elsewhere { process: owner, run })

@@ -23,7 +23,7 @@ impl Repository {
     pub fn landed(&self, branch: &str) -> Result<Landed, Error> {
         let beside = Self::beside(branch);
         let mut lines = Vec::new();
-        for tip in [self.tip(&format!("refs/heads/{branch}"))?, self.own_beside(branch)?] {
+        for tip in [self.tip(&format!("refs/heads/{branch}"))?, self.tip_beside(branch)?] {
             lines.extend(tip.map(|tip| vec![tip]));
         }
         let mut merges = Vec::new();

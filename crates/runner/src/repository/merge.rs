@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::private::Private;
 use super::refs::Seen;
 use super::scratch::Scratch;
-use super::turnstile::{Turn, Turnstile};
+use super::turnstile::Turnstile;
 use super::{Base, Error, Item, ItemLock, Repository, lists};
 use crate::git::command::{Seat, judge, run};
 
@@ -51,11 +51,6 @@ pub enum Merged {
     /// Somebody else merges into that branch just now.
     Busy {
         /// The lock that they have.
-        lock: PathBuf,
-    },
-    /// Somebody else has the lock, and does not merge.
-    Stuck {
-        /// The lock.
         lock: PathBuf,
     },
     /// The branch moved meanwhile. Nothing else was moved.
@@ -117,9 +112,8 @@ impl Repository {
         lock: &ItemLock,
     ) -> Result<Merged, Error> {
         let _one_at_a_time = match Turnstile::of_merging(self, merging.base)? {
-            Turn::Ours(turnstile) => turnstile,
-            Turn::Theirs { lock } => return Ok(Merged::Busy { lock }),
-            Turn::Stuck { lock } => return Ok(Merged::Stuck { lock }),
+            Ok(turnstile) => turnstile,
+            Err(lock) => return Ok(Merged::Busy { lock }),
         };
         // What is verified may take an hour; what nobody can take in then is said before.
         self.check_merging(merging.base)?;
@@ -156,7 +150,7 @@ impl Repository {
     pub fn beginning(&self, branch: &str) -> Result<Base, Error> {
         let base = self.base(branch)?;
         let beside = Self::beside(branch);
-        let beside_tip = self.tip(&format!("refs/heads/{beside}"))?;
+        let beside_tip = self.tip_beside(branch)?;
         if beside_tip.is_none() {
             return Ok(base);
         }
@@ -169,9 +163,6 @@ impl Repository {
                 self.remove_taken_in(&beside, tip)?;
             }
             return Ok(base);
-        }
-        if let Some(tip) = &beside_tip {
-            self.insist_on_beside(&private, (branch, &base.commit), tip)?;
         }
         let targets = Targets { base: branch.to_owned(), base_tip: base.commit.clone(), beside, beside_tip };
         match self.start(&private, &targets)? {
@@ -193,7 +184,7 @@ impl Repository {
     pub fn has_merged(&self, branch: &str, commit: &str) -> Result<bool, Error> {
         let private = Private::make(self, None)?;
         for tip in
-            [self.tip(&format!("refs/heads/{branch}"))?, self.own_beside(branch)?].into_iter().flatten()
+            [self.tip(&format!("refs/heads/{branch}"))?, self.tip_beside(branch)?].into_iter().flatten()
         {
             if self.contains(&private, &tip, commit)? {
                 return Ok(true);
@@ -202,9 +193,18 @@ impl Repository {
         Ok(false)
     }
 
+    /// The branch beside a base that is checked out: it holds what was merged meanwhile, until a person takes it in.
+    pub(super) fn beside(base: &str) -> String {
+        format!("saihai/merge/{base}")
+    }
+
+    pub(super) fn tip_beside(&self, base: &str) -> Result<Option<String>, Error> {
+        self.tip(&format!("refs/heads/{}", Self::beside(base)))
+    }
+
     /// Whether the branch beside a base holds something that the base does not hold yet.
     pub fn waits_beside(&self, base: &str) -> Result<bool, Error> {
-        let Some(beside) = self.own_beside(base)? else { return Ok(false) };
+        let Some(beside) = self.tip_beside(base)? else { return Ok(false) };
         match self.tip(&format!("refs/heads/{base}"))? {
             Some(base) => Ok(!self.contains(&Private::make(self, None)?, &base, &beside)?),
             None => Ok(true),
@@ -218,9 +218,8 @@ impl Repository {
         let beside = Self::beside(base);
         self.refuse_symbolic(base)?;
         self.refuse_symbolic(&beside)?;
-        let mut beside_tip = self.tip(&format!("refs/heads/{beside}"))?;
+        let mut beside_tip = self.tip_beside(base)?;
         if let Some(tip) = &beside_tip {
-            self.insist_on_beside(private, (base, &base_tip), tip)?;
             if let Some(path) = self.checked_out(&beside)? {
                 return Ok(Err(Merged::CheckedOut { branch: beside, path }));
             }
@@ -280,7 +279,6 @@ impl Repository {
     fn land(&self, targets: &Targets, commit: String) -> Result<Merged, Error> {
         let onto = targets.onto(self)?;
         let beside = format!("refs/heads/{}", targets.beside);
-        self.note_landing(&commit)?;
         let moved = match (&onto, &targets.beside_tip) {
             (Onto::Base, _) => {
                 let base = format!("refs/heads/{}", targets.base);

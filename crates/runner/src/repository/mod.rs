@@ -1,17 +1,15 @@
 //! What Saihai does with a repository: worktrees, commits, pushes, merges, rescues.
 //!
-//! Agents can write everything below a repository, its git configuration included. So nothing here is done by the
-//! repository's own rules: whatever reads files or talks to a server goes through a [`private`] git directory that is
-//! made for the occasion, knows only what was [`frozen`] before the first agent, and never follows the `.git` file
-//! of a worktree. The repository's own directory is only used to read and move refs and to register worktrees, with hooks off,
-//! and a ref moves only from the value it was seen at.
+//! Our git runs no code of the repository: whatever reads files or talks to a server goes through a [`private`] git directory that
+//! is made for the occasion, holds only what was [`frozen`] when the call began, and never follows the `.git` file of a worktree.
+//! The repository's own directory is only used to read and move refs and to register worktrees, with hooks off, and a ref moves only
+//! from the value it was seen at.
 //!
 //! The user's checkout, index and HEAD are never touched, nothing is forced, and nothing is removed before its
 //! content is reachable from a ref. Everything takes plain data, returns plain outcomes, and blocks.
 
 mod anew;
 mod base;
-mod beside;
 mod checkout;
 mod clean_up;
 mod copied;
@@ -31,8 +29,6 @@ mod lists;
 mod make_room;
 mod merge;
 mod momentary;
-mod moved;
-mod pipes;
 mod place;
 mod private;
 mod problem;
@@ -41,15 +37,11 @@ mod refs;
 mod registered;
 mod rescue;
 mod scratch;
-
-mod shallow;
-mod shared;
 mod snapshot;
 mod standing;
 mod take_in;
 mod turnstile;
 mod untaken;
-mod withheld;
 mod worktree;
 
 use std::ffi::OsString;
@@ -74,7 +66,6 @@ pub use place::{Ours, Placed, Placing, Refill, Refusal};
 pub use problem::Problem;
 pub use push::{Pushed, Pushing, Token};
 pub use rescue::{Keep, Rescued};
-pub use shared::{Change, Shared};
 pub use standing::Standing;
 pub use take_in::TakingIn;
 pub use untaken::named;
@@ -82,7 +73,6 @@ pub use worktree::Worktree;
 
 use crate::git;
 use crate::git::command::{Environment, SILENT, output};
-use crate::regular;
 use private::Private;
 
 /// A repository that Saihai works on.
@@ -99,7 +89,6 @@ pub struct Repository {
 impl Repository {
     /// The repository that `root` is in, with the user's configuration as it is now: before the first agent, that is.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self, Error> {
-        pipes::refuse_at(root)?;
         let said = |arguments: &[&str]| discover(root, environment, arguments);
         match said(&["--is-bare-repository"]) {
             Ok(bare) if bare == "true" => return Err(Error::Bare { path: root.to_owned() }),
@@ -190,7 +179,6 @@ impl Repository {
 /// # Errors
 /// There is none, or git cannot be asked.
 pub fn common_directory(root: &Path, environment: &Environment) -> Result<PathBuf, Error> {
-    pipes::refuse_at(root)?;
     let said = discover(root, environment, &["--path-format=absolute", "--git-common-dir"])?;
     let said = PathBuf::from(said);
     Ok(said.canonicalize().unwrap_or(said))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::registered::Registered;
-use super::{Error, Item, Repository, Worktree, regular};
+use super::{Error, Item, Repository, Worktree};
 
 /// A directory for temporary files of our own. As long as its owner lives, a file in it is locked.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl Repository {
             Ok(_) | Err(_) => return None,
         };
         let path = directory.join(OWNER);
-        let whose = match regular::read(&path) {
+        let whose = match std::fs::read(&path) {
             Ok(whose) => whose,
             // Its owner was killed before it could sign, or with nothing left to do but to remove the empty directory.
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_forgotten(directory, &found) => {

@@ -1,9 +1,12 @@
 //! The worktrees a repository knows of.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use super::moved::listed_by;
-use super::{Error, Repository, regular};
+use super::turnstile::Turnstile;
+use super::{Error, Item, Refusal, Repository};
+use crate::git::command::output;
 
 /// A worktree as the repository has it on its list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,15 +18,9 @@ pub(super) struct Registered {
 }
 
 impl Repository {
-    /// All of them, the repository's own checkout first. Those of a repository that this one was copied from are none of ours.
+    /// All of them, the repository's own checkout first. The list of a copied repository still names the worktrees of the
+    /// original: those are not ours.
     pub(super) fn registered(&self) -> Result<Vec<Registered>, Error> {
-        let mut all = self.listed()?;
-        all.retain(|one| !self.is_anothers(one));
-        Ok(all)
-    }
-
-    /// All that its list says.
-    pub(super) fn listed(&self) -> Result<Vec<Registered>, Error> {
         let mut all = vec![Registered { directory: None, files: self.main.clone() }];
         let list = self.common.join("worktrees");
         let entries = match std::fs::read_dir(&list) {
@@ -36,6 +33,12 @@ impl Repository {
             // Each names the `.git` file of its worktree. Whatever says nothing of that kind is none.
             let Some(files) = listed_by(&directory) else { continue };
             let files = files.canonicalize().unwrap_or(files);
+            let is_anothers = |named: &PathBuf| {
+                !is_same(named, &directory) && listed_by(named).is_some_and(|listed| is_same(&listed, &files))
+            };
+            if named_by(&files).is_some_and(|named| is_anothers(&named)) {
+                continue;
+            }
             all.push(Registered { directory: Some(directory), files });
         }
         Ok(all)
@@ -45,6 +48,36 @@ impl Repository {
     pub(super) fn registered_at(&self, files: &Path) -> Result<Option<Registered>, Error> {
         let mut all = self.registered()?.into_iter().filter(|one| one.files == files);
         Ok(all.next())
+    }
+
+    /// Has git repair a worktree that was moved or copied together with its repository: both name each other by absolute paths.
+    pub(super) fn repair_moved(&self, files: &Path) -> Result<(), Error> {
+        let Some(named) = named_by(files) else { return Ok(()) };
+        let ours = self.common.join("worktrees").join(named.file_name().unwrap_or_default());
+        let is_used = |one: &Registered| one.directory.as_ref() == Some(&ours) && one.files.exists();
+        if !ours.is_dir() || is_same(&named, &ours) || self.registered()?.iter().any(is_used) {
+            return Ok(());
+        }
+        let _one_at_a_time = Turnstile::of_worktrees(self)?;
+        let link = files.join(".git");
+        let content = [b"gitdir: ", ours.as_os_str().as_bytes(), b"\n"].concat();
+        std::fs::write(&link, content).map_err(Error::file("write", &link))?;
+        output(self.registry("worktree").arg("repair").arg(files), "worktree repair")?;
+        Ok(())
+    }
+
+    /// Why a run that was begun in a worktree below `root` cannot continue: the repository was moved since. Worktrees are kept in
+    /// `now` by now.
+    pub fn begun_elsewhere(&self, item: &Item, root: &Path, now: &Path) -> Result<Option<Refusal>, Error> {
+        let found = |root: &Path| {
+            let root = self.root.join(root);
+            root.canonicalize().unwrap_or(root)
+        };
+        let (root, now) = (found(root), found(now));
+        let path = item.worktree(&root);
+        let is_here = root == now || [&self.root, &self.main].into_iter().any(|own| root.starts_with(own));
+        let is_ours = is_here || (path.is_dir() && self.registered_at(&path)?.is_some());
+        Ok((!is_ours).then_some(Refusal::BegunElsewhere { path }))
     }
 
     /// Where a branch is checked out, or on its way to be, as during a rebase.
@@ -78,7 +111,7 @@ impl Repository {
     pub(super) fn branch_of(&self, one: &Registered) -> Result<Option<String>, Error> {
         let head = self.head_name(one);
         let mut git = self.registry("symbolic-ref");
-        match crate::git::command::output(git.args(["--quiet", &head]), "symbolic-ref") {
+        match output(git.args(["--quiet", &head]), "symbolic-ref") {
             Ok(said) => Ok(Some(String::from_utf8_lossy(&said).trim_end().to_owned())),
             Err(crate::git::Error::Refused { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -101,9 +134,30 @@ impl Repository {
 /// A rebase or bisection leaves HEAD without a branch and comes back to it.
 fn is_underway(state: &Path, branch: &str) -> bool {
     let names = ["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"];
-    names.iter().filter_map(|name| regular::read(&state.join(name)).ok()).any(|text| {
+    names.iter().filter_map(|name| std::fs::read(&state.join(name)).ok()).any(|text| {
         let text = String::from_utf8_lossy(&text);
         let text = text.trim_end();
         text == branch || text.strip_prefix("refs/heads/") == Some(branch)
     })
+}
+
+/// The directory on a list that `.git` of a worktree names.
+fn named_by(files: &Path) -> Option<PathBuf> {
+    let said = std::fs::read(files.join(".git")).ok()?;
+    Some(files.join(as_path(said.strip_prefix(b"gitdir: ")?)))
+}
+
+/// The files that a directory on a list names.
+fn listed_by(directory: &Path) -> Option<PathBuf> {
+    // It may be named relative to where its name is kept.
+    let said = std::fs::read(directory.join("gitdir")).ok()?;
+    directory.join(as_path(&said)).parent().map(Path::to_owned)
+}
+
+fn as_path(said: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(said.strip_suffix(b"\n").unwrap_or(said).to_vec()))
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use saihai_model::IssueNumber;
 
-use super::{Error, ItemLock, Taken, discover, pipes};
+use super::{Error, ItemLock, Taken, discover};
 use crate::{Clock, Environment};
 
 /// Somebody stands on the branch of an issue: whatever is done there is done to the issue.
@@ -22,7 +22,6 @@ impl Standing {
     /// # Errors
     /// Git would wait without end for what lies there.
     pub fn at(root: &Path, environment: &Environment, branch_prefix: &str) -> Result<Option<Self>, Error> {
-        pipes::refuse_at(root)?;
         let wanted = ["--symbolic-full-name", "HEAD", "--path-format=absolute", "--git-common-dir"];
         let Ok(said) = discover(root, environment, &wanted) else { return Ok(None) };
         // Two lines; the second is a path, which may have any name.

@@ -68,7 +68,7 @@ impl Repository {
         match files {
             _ if paths.is_empty() => Ok(BTreeSet::new()),
             Files::Visible => private.ignored(paths),
-            Files::Hidden(rules) => self.ignored_by(rules, paths),
+            Files::Hidden(commit) => self.ignored_by(commit, paths),
         }
     }
 }

@@ -50,8 +50,6 @@ impl Repository {
     /// The worktree of an item, if the repository has one there.
     pub fn worktree(&self, item: &Item, worktree_root: &Path) -> Result<Option<Worktree>, Error> {
         let root = self.root.join(worktree_root);
-        let path = item.worktree(&root);
-        self.refuse_links(&path)?;
         let root = root.canonicalize().unwrap_or(root);
         let found = self.registered_at(&item.worktree(&root))?;
         let found = found.filter(|registered| registered.directory.is_some());
@@ -72,26 +70,12 @@ impl Repository {
         root.canonicalize().map_err(Error::file("find", &root))
     }
 
-    /// Makes sure that worktrees can be put there: nobody has made a link of it, and nothing else is in its place.
+    /// Makes sure that worktrees can be put there: nothing else is in its place.
     pub fn check_worktree_root(&self, worktree_root: &Path) -> Result<(), Error> {
         let root = self.root.join(worktree_root);
-        if root.starts_with(&self.root) {
-            self.refuse_links(&root)?;
-        }
         let present = root.ancestors().find(|path| path.symlink_metadata().is_ok());
         match present.filter(|path| !path.is_dir()) {
             Some(path) => Err(Error::NotADirectory { path: path.to_owned() }),
-            None => Ok(()),
-        }
-    }
-    /// Makes sure that nothing on the way to a place is a link that somebody made within the repository; elsewhere, that the place itself is none.
-    pub(super) fn refuse_links(&self, place: &Path) -> Result<(), Error> {
-        let way: Vec<&Path> = match place.strip_prefix(&self.root) {
-            Ok(_) => place.ancestors().take_while(|path| *path != self.root).collect(),
-            Err(_) => vec![place],
-        };
-        match way.into_iter().find(|path| path.is_symlink()) {
-            Some(path) => Err(Error::Link { path: path.to_owned() }),
             None => Ok(()),
         }
     }

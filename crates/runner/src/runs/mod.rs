@@ -93,42 +93,17 @@ impl Runs {
         }
     }
 
-    /// Those whose id ends with a name, or with that and a number, the newest first. Whatever never began is none of them, but one
-    /// whose journal was emptied is: it had begun.
+    /// Those whose id ends with a name, or with that and a number, the newest first. Whatever never began is none of them.
     ///
     /// # Errors
     /// The directory cannot be read.
     pub fn named(&self, name: &str) -> Result<Vec<RunDirectory>, Error> {
-        let all = self.directories_named(name)?.into_iter();
-        Ok(all
-            .filter(|(directory, unborn)| !unborn || directory.is_emptied())
-            .map(|(found, _)| found)
-            .collect())
-    }
-
-    /// Of those whose id ends like that, the ones that never began: their process died as it made them. Nothing was asked of
-    /// anybody for them.
-    ///
-    /// # Errors
-    /// The directory cannot be read.
-    pub fn unborn(&self, name: &str) -> Result<Vec<RunDirectory>, Error> {
-        let all = self.directories_named(name)?.into_iter();
-        Ok(all
-            .filter(|(directory, unborn)| *unborn && !directory.is_emptied())
-            .map(|(found, _)| found)
-            .collect())
-    }
-
-    fn directories_named(&self, name: &str) -> Result<Vec<(RunDirectory, bool)>, Error> {
         let is_meant = |id: &str| {
             let plain = id.rsplit_once('-').filter(|(_, end)| end.bytes().all(|byte| byte.is_ascii_digit()));
             id.ends_with(name) || plain.is_some_and(|(plain, _)| plain.ends_with(name))
         };
-        let found = self.found()?.into_iter().filter(|found| is_meant(&found.id));
-        Ok(found
-            .map(|found| (found.unborn, self.directory_of(found)))
-            .map(|(unborn, at)| (at, unborn))
-            .collect())
+        let found = self.found()?.into_iter().filter(|found| is_meant(&found.id) && !found.unborn);
+        Ok(found.map(|found| self.directory_of(found)).collect())
     }
 
     /// Makes the directory of a new run and its report directory under one name nobody has.
@@ -215,10 +190,9 @@ impl Runs {
             let entry = entry.map_err(Error::io("read", &self.directory))?;
             let Ok(id) = entry.file_name().into_string() else { continue };
             let journal = entry.path().join("journal.ndjson");
-            // What stands in the place of one, such as a pipe, hides what was there: it counts, and cannot be read.
-            match journal.symlink_metadata() {
+            match journal.metadata() {
                 Err(_) => continue,
-                Ok(metadata) if metadata.is_file() && metadata.len() == 0 && self.is_owned(&id) => continue,
+                Ok(metadata) if metadata.len() == 0 && self.is_owned(&id) => continue,
                 Ok(_) => {}
             }
             let first = Reader::open(&journal).and_then(|mut reader| reader.next_records());
