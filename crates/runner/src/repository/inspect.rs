@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 
 use memchr::memmem;
 
-use super::copied::Copied;
+use super::checkout::Copied;
 use super::private::Private;
 use super::{Base, Error, Problem, Repository, lists};
 use crate::git;

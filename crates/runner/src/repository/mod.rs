@@ -8,38 +8,26 @@
 //! The user's checkout, index and HEAD are never touched, nothing is forced, and nothing is removed before its
 //! content is reachable from a ref. Everything takes plain data, returns plain outcomes, and blocks.
 
-mod anew;
 mod base;
 mod checkout;
 mod clean_up;
-mod copied;
-mod deepen;
 mod error;
 mod exclude;
 mod fetch;
 mod finalize;
 mod follow;
 mod frozen;
-mod in_the_way;
 mod inspect;
 mod item;
-mod item_lock;
-mod landed;
 mod lists;
-mod make_room;
 mod merge;
 mod momentary;
 mod place;
 mod private;
-mod problem;
 mod push;
 mod refs;
-mod registered;
 mod rescue;
-mod scratch;
 mod snapshot;
-mod standing;
-mod take_in;
 mod turnstile;
 mod untaken;
 mod worktree;
@@ -50,24 +38,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use base::Base;
-pub use clean_up::{Branch, CleanedUp, CleaningUp, Kept};
+pub use clean_up::{Branch, CleanedUp, CleaningUp, Kept, Room};
 pub use error::{Error, Form, Lasts};
 pub use exclude::hide;
-pub use finalize::{Finalized, Finalizing, Ready};
-pub use follow::Following;
+pub use finalize::{Finalized, Finalizing, Problem, Ready};
+pub use follow::{Following, TakingIn};
 pub use frozen::Frozen;
 pub(crate) use frozen::address;
-pub use item::{Item, Source};
-pub use item_lock::{ItemLock, Taken};
-pub use landed::Landed;
-pub use make_room::Room;
-pub use merge::{Merged, Merging, Onto, Verify};
+pub use item::{Item, ItemLock, Source, Standing, Taken};
+pub use merge::{Landed, Merged, Merging, Onto, Verify};
 pub use place::{Ours, Placed, Placing, Refill, Refusal};
-pub use problem::Problem;
 pub use push::{Pushed, Pushing, Token};
 pub use rescue::{Keep, Rescued};
-pub use standing::Standing;
-pub use take_in::TakingIn;
 pub use untaken::named;
 pub use worktree::Worktree;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::copied::Copied;
+use super::checkout::Copied;
 use super::exclude::OWN_RULES;
 use super::momentary::{Kind, Momentary};
 use super::private::Private;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use super::copied::Copied;
+use super::checkout::Copied;
 use super::private::Private;
 use super::snapshot::Files;
 use super::{Error, Repository, Worktree, lists};
