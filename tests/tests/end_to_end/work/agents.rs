@@ -225,7 +225,7 @@ fn nothing_that_an_agent_configures_is_ever_run_by_us() {
         git config remote.origin.url \"ext::sh -c '$P'\"\ngit config core.hooksPath \"$C/evil\"\nmkdir -p $C/evil $C/info\n\
         echo '* filter=x merge=x diff=x' > $C/info/attributes\n\
         for h in pre-commit post-checkout reference-transaction post-merge pre-push; do printf '#!/bin/sh\\n%s\\n' \"$P\" > $C/evil/$h; \
-        chmod +x $C/evil/$h; cp $C/evil/$h $C/hooks/$h; done\nrm -f $C/canary\n";
+        chmod +x $C/evil/$h; cp $C/evil/$h $C/hooks/$h; done\nrm -f $C/canary\necho x > own-$$\n";
     project.write("hostile.sh", hostile);
     project.write(".saihai/issues/1.md", "# One\n");
     project.write(".saihai/issues/2.md", "# Two\n");

@@ -163,6 +163,34 @@ async fn a_run_parked_at_a_gate_is_resumed_by_a_standing_order() {
     assert_eq!(finish.exit_code(), 0);
 }
 
+// Runs of an earlier version can wait at the gate `changed-configuration`.
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_insists_on_a_person_can_still_be_answered() {
+    let mut old = serde_json::to_value(gated(Wants::YesNo)).unwrap();
+    old["stages"]["ask"]["does"]["gate"]["mode"] = "insists".into();
+    let old: Workflow = serde_json::from_value(old).unwrap();
+    let project = Project::new();
+    let driver = project.start(old, script(&["a plan", "done"])).unwrap();
+    let auto = || Going { auto: true, ..Going::default() };
+    assert_eq!(drive(driver, auto()).await.0.unwrap().exit_code(), 6);
+    crate::answer(&project.last(), Given::Yes(None), clock()).await.unwrap();
+    assert_eq!(drive(project.resume(go_on()).unwrap(), auto()).await.0.unwrap().exit_code(), 0);
+}
+
+// An answer in the inbox is believed: whoever can write there has the user's rights.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_left_in_the_inbox_counts() {
+    let project = parked(Wants::YesNo).await;
+    let call = saihai_model::CallId { stage: "ask".into(), visit: 1, round: 1, n: 1 };
+    let by = saihai_model::AnsweredBy::Person;
+    let yes = saihai_model::Answer { call, by, label: "yes".into(), text: None };
+    let inbox = crate::inbox::Inbox::new(project.last().inbox(), &project.disk);
+    inbox.put(&crate::inbox::Wish::Answer(yes)).unwrap();
+    let going = Going { stay_at_gates: true, ..Going::default() };
+    assert_eq!(drive(project.resume(go_on()).unwrap(), going).await.0.unwrap().exit_code(), 0);
+    assert_eq!(inbox.look().unwrap(), []);
+}
+
 // K-22: an answer given in another process reaches the owner that waits for it.
 #[tokio::test(start_paused = true)]
 async fn an_answer_from_elsewhere_reaches_a_living_owner() {
