@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use saihai::Environment;
-use saihai::repository::Frozen;
 use saihai_config::issues::{SourcesAtHand, choose_source, clean_title, load_folder, task};
 use saihai_config::{Comments, Diagnostics, DiskSource, ForgeKind, Settings, Use};
 use saihai_connect::Connections;
 use saihai_connect::forge::{Access, Address, Comment, ForgeError, Github, NoToken, find_token};
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, Json, RepositoryName};
 
-use crate::commands::work::address::insist_on_own;
-use crate::commands::work::ground::refused_by_git;
 use crate::diagnostics;
 use crate::error::Error;
 use crate::project::Project;
@@ -121,13 +117,11 @@ pub(crate) enum Closed {
 pub(crate) struct Wanted {
     pub(crate) number: IssueNumber,
     pub(crate) closed: Closed,
-    /// The person says that what nobody knows is theirs.
-    pub(crate) trusts: bool,
 }
 
 /// What an issue says is to be done; nothing where it is closed, which is said.
 pub(crate) async fn task_of(
-    Wanted { number, closed, trusts }: Wanted,
+    Wanted { number, closed }: Wanted,
     project: &Project,
     settings: &Settings,
     with: &Connections,
@@ -138,7 +132,6 @@ pub(crate) async fn task_of(
     let issue = match Tracker::of(project, settings, with).await? {
         Tracker::Folder(_) => of_folder(number, project, settings, streams)?,
         Tracker::Github(github) | Tracker::OnlyLookedAt(github) => {
-            insist_on_own_remote(project, settings, trusts)?;
             let issue = github.issue(number).await.map_err(refused)?;
             if settings.work.comments == Comments::Trusted {
                 told = Some(with_comments(&issue, github.comments(number).await.map_err(refused)?));
@@ -159,14 +152,6 @@ pub(crate) async fn task_of(
         ));
     }
     Ok(Some((task.text, issue)))
-}
-
-/// Refuses to read an issue where an agent may have said which repository it is of (I-37).
-fn insist_on_own_remote(project: &Project, settings: &Settings, trusts: bool) -> Result<(), Error> {
-    let frozen = Frozen::at(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
-    // Where there is no repository, nothing of it was changed.
-    let Some(frozen) = frozen else { return Ok(()) };
-    insist_on_own(&frozen, &project.runs(), &settings.work.remote, trusts)
 }
 
 /// An issue with what those have said about it whom the repository trusts.

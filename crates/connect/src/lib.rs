@@ -46,9 +46,7 @@ pub use clock::{Clock, NoTime, RealTime, Sleep};
 pub use command_line::{CommandEnd, CommandLine, CommandOutput, Surroundings};
 pub use doctor::{Examined, examine, program, remote};
 pub use http::Unreachable;
-pub use process::{
-    Containment, NotFound, Turn, absolute_places, find, has_open, launcher, sweep, turns_above,
-};
+pub use process::{Containment, NotFound, Turn, absolute_places, find, launcher, sweep};
 pub use providers::{Connections, Providers, Unavailable};
 pub use redact::{Redaction, Redactor, SHORTEST_SECRET};
 pub use script::{Accounts, Asked, BadScript, Left, Missing, Player, Taken};

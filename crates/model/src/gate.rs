@@ -41,6 +41,6 @@ pub enum GateMode {
     Person,
     /// Yes, always; recorded as such.
     Auto,
-    /// A person, also where yes is said to everything else.
+    /// A person, also under `--auto`: only in runs that an earlier version began.
     Insists,
 }

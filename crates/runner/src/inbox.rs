@@ -1,14 +1,12 @@
 //! How another process reaches the owner of a run: a file in the run's `inbox/`, removed once it stands recorded.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use saihai_connect::has_open;
 use saihai_model::Answer;
 use serde::{Deserialize, Serialize};
 
-use crate::{Disk, agent_of};
+use crate::Disk;
 
 /// Something another process wants of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,13 +29,6 @@ pub(crate) struct Letter {
     pub(crate) wish: Result<Wish, String>,
 }
 
-/// A letter that was left, open as long as whoever left it waits for it.
-#[derive(Debug)]
-pub(crate) struct Posted {
-    pub(crate) path: PathBuf,
-    _open: File,
-}
-
 /// The inbox of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Inbox {
@@ -53,16 +44,16 @@ impl Inbox {
         Self { directory, disk: disk.clone() }
     }
 
-    /// Leaves a wish for the owner. An answer counts only while what this returns is kept.
-    pub(crate) fn put(&self, wish: &Wish) -> io::Result<Posted> {
+    /// Leaves a wish for the owner; returns the path of its letter.
+    pub(crate) fn put(&self, wish: &Wish) -> io::Result<PathBuf> {
         let bytes = serde_json::to_vec(wish).expect("a wish has text keys only");
         // Several can be written in one process, and by several processes.
         for number in 0_u32.. {
             let name = format!("{}-{number}.json", std::process::id());
             let path = self.directory.join(name);
             if !path.exists() {
-                let open = self.disk.replace_and_hold(&path, &bytes)?;
-                return Ok(Posted { path, _open: open });
+                self.disk.replace(&path, &bytes)?;
+                return Ok(path);
             }
         }
         unreachable!("some number is free")
@@ -92,16 +83,6 @@ impl Inbox {
 }
 
 impl Letter {
-    /// Whether a person's program wrote it: one that lives, has the letter open, and was not started for a turn of a run in
-    /// `runs`. Agents can write files here; what says a person's yes is not in the file but in who waits for it (I-43).
-    pub(crate) fn is_from_a_person(&self, runs: &Path) -> bool {
-        let name = self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let Some(writer) = name.split('-').next().and_then(|process| process.parse().ok()) else {
-            return false;
-        };
-        has_open(writer, &self.path) && agent_of(runs, runs, writer).is_none()
-    }
-
     fn open(path: PathBuf) -> Self {
         let wish = Self::read(&path);
         Self { path, wish }
@@ -112,7 +93,7 @@ impl Letter {
         if !metadata.is_file() || metadata.len() > Inbox::MOST {
             return Err("it is not a letter".to_owned());
         }
-        let bytes = crate::regular::read(path).map_err(|error| error.to_string())?;
+        let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
         serde_json::from_slice(&bytes).map_err(|error| error.to_string())
     }
 }

@@ -33,7 +33,6 @@ mod observed;
 mod offline;
 mod outside;
 mod owned;
-mod person;
 mod preview;
 pub mod project;
 mod project_source;
@@ -60,12 +59,11 @@ pub use loaded_run::{ListedRun, LoadedRun, list_runs, run_state};
 pub use observed::{Observed, Warning};
 pub use offline::{Given, Reached, answer, cancel, is_gate_closed, open_gate};
 pub use outside::{Deed, Outside, Performing};
-pub use person::agent_of;
 pub use preview::{Entering, Preview, preview};
 pub use project_source::ProjectSource;
 pub use saihai_store::journal::JOURNAL_SCHEMA;
 pub use saihai_store::{Disk, Glimpse, Glimpses, Operations, RunDirectory, Runs, StoreError, replace_below};
-pub(crate) use saihai_store::{blobs, disk, journal, live, lock, regular};
+pub(crate) use saihai_store::{blobs, disk, journal, live, lock};
 pub use saihai_view::RunState as State;
 pub use subject::{
     Base, Error as SubjectError, RevisionSource, SUBJECT, Untracked, changes, frozen, parted_from, proposed,

@@ -71,11 +71,6 @@ pub enum Warning {
         /// Why.
         why: String,
     },
-    /// An answer in the inbox was written by nobody who could be a person, and was put aside.
-    NobodysAnswer {
-        /// Its file.
-        path: String,
-    },
     /// A process that an earlier owner of the run had started could not be ended.
     Survivor {
         /// Its number.
@@ -115,9 +110,6 @@ impl fmt::Display for Warning {
                 write!(f, "; raise `max_diff_bytes` in `[review]`")
             }
             Self::BadRequest { path, why } => write!(f, "request `{path}` was not understood: {why}"),
-            Self::NobodysAnswer { path } => {
-                write!(f, "`{path}` was not written by a person's `saihai answer` and does not count")
-            }
             Self::Survivor { process } => {
                 write!(f, "process {process} was started for this run earlier and could not be ended")
             }

@@ -13,7 +13,6 @@ mod error;
 pub mod journal;
 pub mod live;
 pub mod lock;
-pub mod regular;
 mod run_directory;
 mod runs;
 

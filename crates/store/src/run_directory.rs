@@ -7,7 +7,7 @@ use saihai_model::{Entry, Fact, Record, Script, Start, Text, Workflow};
 use crate::blobs::{Blobs, sha256};
 use crate::journal::{Reader, Torn};
 use crate::lock::Lock;
-use crate::{Disk, Glimpses, StoreError, regular};
+use crate::{Disk, Glimpses, StoreError};
 
 /// One run on disk: `journal.ndjson`, `workflow.json`, `script.json`, `blobs/`, `lock`, `inbox/`, `scratch/` and, while
 /// it is driven, `live/`. To have this is to know where the run is, not to own it.
@@ -70,7 +70,7 @@ impl RunDirectory {
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = regular::read(&path).map_err(StoreError::io("read", &path))?;
+        let bytes = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
         serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&path, 1, &error.to_string()))
     }
 
@@ -138,7 +138,7 @@ impl RunDirectory {
     /// The frozen workflow, as its bytes are.
     pub fn workflow_bytes(&self) -> Result<Vec<u8>, StoreError> {
         let path = self.path.join(WORKFLOW);
-        regular::read(&path).map_err(StoreError::io("read", &path))
+        std::fs::read(&path).map_err(StoreError::io("read", &path))
     }
 
     /// The frozen workflow, if it is the one the run was started with.
@@ -175,26 +175,11 @@ impl RunDirectory {
     }
 
     pub fn unborn(&self) -> StoreError {
-        let why = if self.is_emptied() {
-            "it is empty and was not: what the run has done is not known"
-        } else {
-            "the run never began: its first append was not finished"
-        };
-        damaged(&self.journal(), 1, why)
-    }
-
-    /// Whether the journal is empty, and something was done to it after it was made. Making it is the last thing that is done in
-    /// the directory before the first append, so that one which never had any is not younger than its directory.
-    pub fn is_emptied(&self) -> bool {
-        let Ok(journal) = self.journal().symlink_metadata() else { return false };
-        let made = self.path.metadata().and_then(|directory| directory.modified()).ok();
-        let changed = journal.modified().ok();
-        let is_empty = journal.is_file() && journal.len() == 0;
-        is_empty && changed.zip(made).is_some_and(|(changed, made)| changed > made)
+        damaged(&self.journal(), 1, "the run never began: its first append was not finished")
     }
 
     fn line_naming(&self, hash: &str) -> Option<u64> {
-        let text = regular::read(&self.journal()).ok()?;
+        let text = std::fs::read(&self.journal()).ok()?;
         let found = text.windows(hash.len()).position(|window| window == hash.as_bytes())?;
         Some(1 + text[..found].iter().filter(|byte| **byte == b'\n').count() as u64)
     }

@@ -69,28 +69,16 @@ impl Runs {
         }
     }
 
-    /// Runs whose id ends with `name`, or with `name` and a number, newest first. Includes a run whose journal was emptied
-    /// later, because it had started; excludes runs whose process died while creating them.
+    /// Runs whose id ends with `name`, or with `name` and a number, newest first. Runs whose process died while creating them
+    /// are left out: no agent was asked for them.
     pub fn named(&self, name: &str) -> Result<Vec<RunDirectory>, StoreError> {
-        let mut runs = self.directories_named(name)?;
-        runs.retain(|run| !run.never_started() || run.is_emptied());
-        Ok(runs)
-    }
-
-    /// Runs with such an id whose process died while creating them. No agent was asked for them.
-    pub fn unborn(&self, name: &str) -> Result<Vec<RunDirectory>, StoreError> {
-        let mut runs = self.directories_named(name)?;
-        runs.retain(|run| run.never_started() && !run.is_emptied());
-        Ok(runs)
-    }
-
-    fn directories_named(&self, name: &str) -> Result<Vec<RunDirectory>, StoreError> {
         let matches = |id: &str| {
             let plain = id.rsplit_once('-').filter(|(_, end)| end.bytes().all(|byte| byte.is_ascii_digit()));
             id.ends_with(name) || plain.is_some_and(|(plain, _)| plain.ends_with(name))
         };
         let entries = self.entries()?.into_iter().filter(|entry| matches(&entry.id));
-        Ok(entries.map(|entry| self.directory_of(entry)).collect())
+        let runs = entries.map(|entry| self.directory_of(entry));
+        Ok(runs.filter(|run| !run.never_started()).collect())
     }
 
     /// Makes the directory of a new run and its report directory under one name nobody has.
@@ -176,9 +164,9 @@ impl Runs {
         for entry in directory {
             let entry = entry.map_err(StoreError::io("read", &self.directory))?;
             let Ok(id) = entry.file_name().into_string() else { continue };
-            match entry.path().join("journal.ndjson").symlink_metadata() {
+            match entry.path().join("journal.ndjson").metadata() {
                 Err(_) => continue,
-                Ok(metadata) if metadata.is_file() && metadata.len() == 0 && self.is_owned(&id) => continue,
+                Ok(metadata) if metadata.len() == 0 && self.is_owned(&id) => continue,
                 Ok(_) => {}
             }
             let frozen = entry.path().join("workflow.json").metadata().and_then(|file| file.modified()).ok();

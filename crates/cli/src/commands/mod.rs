@@ -7,7 +7,6 @@ use crate::terminal::Streams;
 
 mod answer;
 mod cancel;
-mod changed;
 mod check;
 mod completions;
 mod config;

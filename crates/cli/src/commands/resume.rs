@@ -9,7 +9,7 @@ use saihai_model::{Limits, Raise, Workflow};
 
 use super::flags::{LimitFlags, PresenceFlags};
 use super::work::one;
-use super::{changed, own_tree, review, standing};
+use super::{own_tree, review, standing};
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::Error;
 use crate::forge_place::with_forge;
@@ -97,10 +97,8 @@ impl Resume {
                 }
             };
             let with = with_forge(with, &workflow, &project, &settings, streams).await?;
-            let driver = Driver::resume(directory.clone(), raise, with, Clock::system())?;
-            let driven = drive(outside::reaching(driver, outside), &workflow, showing, streams).await;
-            changed::say(&directory, &project, streams);
-            driven
+            let driver = Driver::resume(directory, raise, with, Clock::system())?;
+            drive(outside::reaching(driver, outside), &workflow, showing, streams).await
         })
     }
 }

@@ -15,10 +15,10 @@ use saihai_engine::rehearse::way_to_completion;
 use saihai_model::{Action, Issue, IssueNumber, Script, Workflow, slug};
 
 use super::flags::RunFlags;
+use super::own_tree;
 use super::review::Review;
 use super::standing;
 use super::work::one;
-use super::{changed, own_tree};
 use crate::driving::{Past, Showing, block_on, drive};
 use crate::error::{Error, exit};
 use crate::forge_place::with_forge;
@@ -130,10 +130,7 @@ impl Run {
                     }
                     say_place(placement.as_ref(), &project, driver.directory(), streams);
                     announce(&workflow, streams);
-                    let directory = driver.directory().clone();
-                    let driven = drive(outside::reaching(driver, outside), &workflow, showing, streams).await;
-                    changed::say(&directory, &project, streams);
-                    driven
+                    drive(outside::reaching(driver, outside), &workflow, showing, streams).await
                 }
             }
         })
@@ -164,8 +161,7 @@ impl Run {
         }
         Ok(Some(match issue {
             Some(issue) => {
-                let trusts = self.flags.trust_project;
-                let assigned = block_on(one::assigned(issue, project, &settings, with, trusts, streams))?;
+                let assigned = block_on(one::assigned(issue, project, &settings, with, streams))?;
                 Placement::Issue(Box::new(assigned))
             }
             None => Placement::Own { own_tree: own_tree::wanted(project, &settings, streams)? },
@@ -210,7 +206,7 @@ impl Run {
         insist_on_providers(&prepared.workflow, &with)?;
         let looks = prepared.workflow.completion.actions().iter().any(|one| one.does == Action::IssueState);
         let closed = if looks { Closed::IsLookedAt } else { Closed::IsDone };
-        let wanted = issue::Wanted { number, closed, trusts: self.flags.trust_project };
+        let wanted = issue::Wanted { number, closed };
         block_on(issue::task_of(wanted, project, settings, &with, streams))
     }
 

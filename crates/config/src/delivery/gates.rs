@@ -1,8 +1,8 @@
 //! Where a person is asked about the work on an issue.
 
 use saihai_model::{
-    Activity, Ending, Exit, Form, Gate, GateMode, Holds, Join, Part, Prompt, Rule, Section, StageId, Target,
-    Variable, Wants, When,
+    Activity, Ending, Exit, Form, Gate, Holds, Join, Part, Prompt, Rule, Section, StageId, Target, Variable,
+    Wants, When,
 };
 
 use super::{Around, plain, stage};
@@ -36,30 +36,11 @@ impl Around<'_> {
                 question(&self.delivery.about, Some("shown"), asks(gate))
             }
         };
-        self.put(gate_stage(gate), gate.name(), question, self.delivery.mode, next)
-    }
-
-    /// The gate that nobody but a person passes: whatever stands in a repository's configuration, hooks and attributes can start
-    /// programs, and the agent changed it (I-38).
-    pub(super) fn changed(&mut self, next: Target) -> Target {
-        let asks = "The work was committed without any of it. Go on?";
-        let question = question(&self.delivery.about, Some("changed"), asks);
-        self.put(stage::CHANGED.into(), "changed-configuration", question, GateMode::Insists, next)
-    }
-
-    /// The same where there is nothing to hand over: what the agent changed stays, and later runs would go by it.
-    pub(super) fn changed_alone(&mut self, next: Target) -> Target {
-        let asks = "The agent left no work beside it. Put it back, or leave it as it is now. Go on?";
-        let question = question(&self.delivery.about, Some("changed"), asks);
-        let title = "changed-configuration-alone";
-        self.put(stage::CHANGED_ALONE.into(), title, question, GateMode::Insists, next)
-    }
-
-    fn put(&mut self, id: StageId, title: &str, question: Prompt, mode: GateMode, next: Target) -> Target {
-        let asked = Gate { question, wants: Wants::YesNo, mode, timeout: self.delivery.gate_timeout };
+        let (id, mode, timeout) = (gate_stage(gate), self.delivery.mode, self.delivery.gate_timeout);
+        let asked = Gate { question, wants: Wants::YesNo, mode, timeout };
         let rules = vec![Rule { when: Holds::Is("yes".into()), then: next }];
         let exit = Exit::Rules { rules, question: None, otherwise: Target::End(Ending::Declined) };
-        self.stages.push((id.clone(), plain(title, Activity::Gate(asked), exit)));
+        self.stages.push((id.clone(), plain(gate.name(), Activity::Gate(asked), exit)));
         Target::Stage(id)
     }
 }

@@ -65,10 +65,6 @@ pub mod stage {
     pub const WORKTREE: &str = "deliver/worktree";
     /// Commits what was left.
     pub const FINALIZE: &str = "deliver/finalize";
-    /// Asks a person whether work goes on whose agent changed what git starts.
-    pub const CHANGED: &str = "deliver/changed-configuration";
-    /// The same, where the agent left no work.
-    pub const CHANGED_ALONE: &str = "deliver/changed-configuration-alone";
     /// Pushes the branch.
     pub const PUSH: &str = "deliver/push";
     /// Opens the pull request.
@@ -87,7 +83,7 @@ pub mod stage {
 /// `before-pr` → push → pull request → checks → merge → clean up, as far as they are asked for.
 pub fn deliver(mut workflow: Workflow, delivery: &Delivery) -> Workflow {
     let begins = std::mem::replace(&mut workflow.entry, stage::WORKTREE.into());
-    let mut around = Around { delivery, placed: true, stages: Vec::new() };
+    let mut around = Around { delivery, stages: Vec::new() };
     if let Target::Stage(first) = around.gate(WorkGate::PreLoop, to(stage::WORKTREE)) {
         workflow.entry = first;
     }
@@ -108,7 +104,7 @@ pub fn merge_later(workflow: Workflow, delivery: &Delivery) -> Workflow {
 pub fn hand_over_later(workflow: Workflow, delivery: &Delivery) -> Workflow {
     let gates = delivery.gates.iter().copied().filter(|gate| *gate == WorkGate::BeforePr).collect();
     let delivery = Delivery { gates, ..delivery.clone() };
-    let mut around = Around { delivery: &delivery, placed: false, stages: Vec::new() };
+    let mut around = Around { delivery: &delivery, stages: Vec::new() };
     around.hand_over();
     Workflow {
         entry: stage::FINALIZE.into(),
@@ -139,7 +135,7 @@ pub fn place(mut workflow: Workflow) -> Workflow {
         merge: false,
         comment: false,
     };
-    let mut around = Around { delivery: &nothing, placed: true, stages: Vec::new() };
+    let mut around = Around { delivery: &nothing, stages: Vec::new() };
     around.worktree(begins);
     workflow.stages.extend(around.stages);
     workflow
@@ -160,8 +156,6 @@ fn lead_on(workflow: &mut Workflow, next: &str) {
 
 struct Around<'a> {
     delivery: &'a Delivery,
-    /// It has a worktree.
-    placed: bool,
     stages: Vec<(StageId, Stage)>,
 }
 
@@ -194,18 +188,9 @@ impl Around<'_> {
         // The commit, and the gates that show it: they are put in from the last one on.
         let before = self.gate(WorkGate::BeforePr, first);
         let next = self.gate(WorkGate::PostCompletion, before);
-        let changed = self.changed(next.clone());
-        let alone = self.changed_alone(to(stage::CLEAN_UP));
-        let mut labels = vec![
-            ("committed", next),
-            ("changed", changed),
-            ("changed-alone", alone),
-            ("no-changes", to(stage::CLEAN_UP)),
-        ];
+        let mut labels = vec![("committed", next), ("no-changes", to(stage::CLEAN_UP))];
         labels.extend(PROBLEMS.map(|problem| (problem, failed(problem))));
-        let told: &[_] = if self.placed { &[(stage::WORKTREE, "shared")] } else { &[] };
-        let deed = Deed::new(Action::Finalize, Once::SetToValue, told);
-        self.action(stage::FINALIZE, deed, &labels);
+        self.action(stage::FINALIZE, Deed::new(Action::Finalize, Once::SetToValue, &[]), &labels);
         for stage in &way {
             self.effect(stage, after(stage));
         }
@@ -260,8 +245,7 @@ impl Around<'_> {
                 if self.delivery.handing == Handing::Branch && !self.delivery.merge {
                     labels.push(("moved", moved()));
                 }
-                let told: &[_] = if self.placed { &CLEANING } else { &DONE };
-                self.action(stage, Deed::new(Action::CleanUp, Once::SetToValue, told), &labels);
+                self.action(stage, Deed::new(Action::CleanUp, Once::SetToValue, &DONE), &labels);
             }
         }
     }
@@ -309,11 +293,6 @@ const DONE: [(&str, &str); 7] = [
     (stage::MERGE, "merged"),
     (stage::MERGE, "into"),
 ];
-/// What is told to whoever takes the worktree away: also which rules of their own the user had when it was made.
-const CLEANING: [(&str, &str); 8] = {
-    let [commit, tree, pushed, url, there, merged, into] = DONE;
-    [commit, tree, pushed, url, there, merged, into, (stage::WORKTREE, "own_rules")]
-};
 /// How long others who merge into the same branch are waited for.
 const TURN: Millis = Millis(24 * 3_600_000);
 

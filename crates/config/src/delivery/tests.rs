@@ -68,9 +68,7 @@ fn everything_that_can_be_asked_for_stands_around_the_definition() {
     deliver/worktree: ready → work, not-ours → failed not-ours
     deliver/before-pr: yes → deliver/push
     deliver/post-completion: yes → deliver/before-pr
-    deliver/changed-configuration: yes → deliver/post-completion
-    deliver/changed-configuration-alone: yes → deliver/clean-up
-    deliver/finalize: committed → deliver/post-completion, changed → deliver/changed-configuration, changed-alone → deliver/changed-configuration-alone, no-changes → deliver/clean-up, branch-changed → failed branch-changed, history-rewritten → failed history-rewritten, embedded-repository → failed embedded-repository, large-file → failed large-file, secret → failed secret
+    deliver/finalize: committed → deliver/post-completion, no-changes → deliver/clean-up, branch-changed → failed branch-changed, history-rewritten → failed history-rewritten, embedded-repository → failed embedded-repository, large-file → failed large-file, secret → failed secret
     deliver/push: pushed → deliver/pull-request, moved → deliver/finalize, push-rejected → failed push-rejected
     deliver/pull-request: created → deliver/checks, merged → deliver/clean-up
     deliver/checks: green → deliver/merge, merged → deliver/merge, moved → deliver/finalize, red → failed checks
@@ -85,9 +83,7 @@ fn a_branch_alone_needs_neither_push_nor_request() {
     entry deliver/worktree, afterwards deliver/finalize
     work: done → COMPLETE
     deliver/worktree: ready → work, not-ours → failed not-ours
-    deliver/changed-configuration: yes → deliver/clean-up
-    deliver/changed-configuration-alone: yes → deliver/clean-up
-    deliver/finalize: committed → deliver/clean-up, changed → deliver/changed-configuration, changed-alone → deliver/changed-configuration-alone, no-changes → deliver/clean-up, branch-changed → failed branch-changed, history-rewritten → failed history-rewritten, embedded-repository → failed embedded-repository, large-file → failed large-file, secret → failed secret
+    deliver/finalize: committed → deliver/clean-up, no-changes → deliver/clean-up, branch-changed → failed branch-changed, history-rewritten → failed history-rewritten, embedded-repository → failed embedded-repository, large-file → failed large-file, secret → failed secret
     deliver/clean-up: merged → completed merged, pr-created → completed pr-created, branch-ready → completed branch-ready, no-changes → completed no-changes, moved → deliver/finalize
     ");
 }

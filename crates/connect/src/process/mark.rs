@@ -56,10 +56,13 @@ pub struct Turn {
     pub runs: PathBuf,
 }
 
-/// The turn that an environment, as the kernel shows it, belongs to.
-pub(super) fn turn_in(environment: &[u8]) -> Option<Turn> {
-    let directory = PathBuf::from(value(environment, DIRECTORY)?);
-    Some(Turn { call: value(environment, TURN)?, runs: directory.parent()?.to_owned() })
+impl Turn {
+    /// The turn that this process was started for, by its environment: it is then an agent, or a program of one.
+    pub fn of_this_process() -> Option<Self> {
+        let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
+        let call = std::env::var_os(TURN)?.to_string_lossy().into_owned();
+        Some(Self { call, runs: directory.parent()?.to_owned() })
+    }
 }
 
 fn value(environment: &[u8], name: &str) -> Option<String> {
@@ -92,9 +95,5 @@ mod tests {
         check(b"XSAIHAI_TURN=a.1.1.1\0SAIHAI_RUN_DIRECTORY=/p/.saihai/runs/r", false);
         check(b"", false);
         assert!(run_marked(Path::new("/p"), b"SAIHAI_RUN_DIRECTORY=/p\0X=1"));
-        let environment = b"X=1\0SAIHAI_TURN=a.1.1.1\0SAIHAI_RUN_DIRECTORY=/p/.saihai/runs/r\0";
-        let turn = Turn { call: "a.1.1.1".into(), runs: "/p/.saihai/runs".into() };
-        assert_eq!(turn_in(environment), Some(turn));
-        assert_eq!(turn_in(b"X=1\0SAIHAI_TURN=a.1.1.1"), None);
     }
 }

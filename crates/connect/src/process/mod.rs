@@ -15,7 +15,6 @@ mod pipes;
 mod run;
 mod sweep;
 mod wait;
-mod writer;
 
 pub use containment::Containment;
 pub(crate) use family::{Family, Start, Streams};
@@ -25,9 +24,8 @@ pub(crate) use mark::Mark;
 pub use mark::Turn;
 pub(crate) use pipes::{Pipes, read};
 pub(crate) use run::{Ended, Error, Heard, Program, exchange, run};
-pub use sweep::{sweep, turns_above};
+pub use sweep::sweep;
 pub(crate) use wait::Status;
-pub use writer::has_open;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::mark::{Mark, Turn, run_marked, turn_in};
+use super::mark::{Mark, run_marked};
 
 /// How long processes are given to be gone once they were ended.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
@@ -34,12 +34,6 @@ pub fn sweep(run_directory: &Path) -> Vec<u32> {
     until_none(|| {
         all().into_iter().filter(|process| !spared.contains(&process.id) && marked(process)).collect()
     })
-}
-
-/// The turns for which a process was started: it is then an agent, or a program of one. Those who started it are looked
-/// at as well, so that an agent hides nothing by forgetting a variable.
-pub fn turns_above(process: u32) -> Vec<Turn> {
-    above(process, &all()).into_iter().filter_map(|process| turn_in(&environment(process))).collect()
 }
 
 /// Ends every descendant of a process and all that carries the mark, but not the process itself. Says which could not
@@ -101,13 +95,8 @@ fn kill(_process: &Process) {}
 
 /// We and all above us.
 fn ourselves(all: &[Process]) -> BTreeSet<i32> {
-    above(std::process::id(), all)
-}
-
-/// A process and all above it.
-fn above(process: u32, all: &[Process]) -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
-    let mut next = Some(process.cast_signed());
+    let mut next = Some(std::process::id().cast_signed());
     while let Some(id) = next.filter(|id| found.insert(*id)) {
         next = all.iter().find(|process| process.id == id).map(|process| process.parent);
     }

@@ -10,13 +10,11 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Assignment;
-use super::addresses::{MOVED, Moved, REMOTES};
 use super::deliverer::{Broken, Delivering, done, failed, told};
-use super::meanwhile::Meanwhile;
 use crate::Deed;
 use crate::repository::{
     self, CleanedUp, CleaningUp, Finalized, Finalizing, Keep, Merged, Merging, Ours, Placed, Placing, Pushed,
-    Pushing, Ready, Refill, Repository, Shared, Worktree,
+    Pushing, Ready, Refill, Worktree,
 };
 
 /// The longest a command has in a merged tree.
@@ -33,13 +31,11 @@ impl Delivering {
             },
             placed @ (Placed::Created(_) | Placed::Recreated(_) | Placed::Refused(_)) => placed,
         };
-        // After it: git itself writes configuration for a worktree of a sparse checkout.
-        let shared = self.means.repository.shared()?;
         let rescued = match &placed {
             Placed::Continued(worktree) => self.kept_before(worktree)?,
             Placed::Created(_) | Placed::Recreated(_) | Placed::Refused(_) => None,
         };
-        Ok(came_of(placed, &self.means.repository, &shared, rescued))
+        Ok(came_of(placed, rescued))
     }
 
     /// Keeps the whole state of a worktree that another run left, before this one changes it (I-66).
@@ -110,8 +106,8 @@ impl Delivering {
             }
         };
         match finalized {
-            Finalized::Ready(ready) => self.ready(deed, &ready),
-            Finalized::NoChanges => self.nothing(deed),
+            Finalized::Ready(ready) => Ok(committed(deed, &ready)),
+            Finalized::NoChanges => Ok(done("no-changes", [])),
             Finalized::Special { paths } => {
                 let paths: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
                 let (paths, worktree) = (paths.join(", "), self.assignment.worktree.display());
@@ -130,9 +126,7 @@ impl Delivering {
             }
             Finalized::Failed { problem, rescued } => {
                 let kept = rescued.as_ref().and_then(repository::Rescued::hint);
-                let (why, changed) = (problem.to_string(), self.meanwhile(deed)?.words());
-                let said = [("why", json!(why)), ("rescued", json!(kept)), ("changed", json!(changed))];
-                Ok(done(problem.word(), said))
+                Ok(done(problem.word(), [("why", json!(problem.to_string())), ("rescued", json!(kept))]))
             }
         }
     }
@@ -149,59 +143,6 @@ impl Delivering {
             secrets: &self.means.secrets,
         };
         Ok(self.means.repository.finalize(finalizing, &self.means.lock)?)
-    }
-
-    /// What changed since the worktree was made (I-38).
-    fn meanwhile(&self, deed: &Deed) -> Result<Meanwhile, Broken> {
-        let (repository, base) = (&self.means.repository, &self.assignment.base);
-        let before = told(deed, stage::WORKTREE, "shared");
-        let before: Option<Shared> = before.and_then(|shared| serde_json::from_value(shared.clone()).ok());
-        let is_placed = before.is_some();
-        let changes = match before {
-            Some(before) => before.changes(&repository.shared()?),
-            None => Vec::new(),
-        };
-        let own = repository.frozen().addresses();
-        let moved = Moved::between(&own, &repository.addresses_now()?);
-        // On a server the base is what the server says.
-        let is_merged_here = is_placed && self.assignment.forge.is_none();
-        let base = (is_merged_here && repository.has_base_moved(base)?)
-            .then(|| format!("refs/heads/{}", base.branch));
-        Ok(Meanwhile::new(changes, base, own, moved))
-    }
-
-    /// Nothing is handed over; what the agent changed beside it stays, and a person hears of it.
-    fn nothing(&self, deed: &Deed) -> Result<Outcome, Broken> {
-        let meanwhile = self.meanwhile(deed)?;
-        let label = if meanwhile.starts() { "changed-alone" } else { "no-changes" };
-        let said = [
-            ("changed", json!(meanwhile.words())),
-            (REMOTES, json!(meanwhile.own)),
-            (MOVED, json!(meanwhile.moved)),
-        ];
-        Ok(done(label, said))
-    }
-
-    /// What can be handed over, and whether the agent changed what git may start meanwhile (I-38).
-    fn ready(&self, deed: &Deed, ready: &Ready) -> Result<Outcome, Broken> {
-        let meanwhile = self.meanwhile(deed)?;
-        let label = if meanwhile.starts() { "changed" } else { "committed" };
-        let changed = meanwhile.words();
-        let Meanwhile { own, moved, .. } = meanwhile;
-        let files: Vec<String> = ready.files.iter().map(|file| file.display().to_string()).collect();
-        let shown = shown(&ready.commit, &files, deed.spent, &changed);
-        Ok(done(
-            label,
-            [
-                ("commit", json!(ready.commit)),
-                ("tree", json!(ready.tree)),
-                ("files", json!(files)),
-                ("shown", json!(shown)),
-                ("changed", json!(changed)),
-                (REMOTES, json!(own)),
-                (MOVED, json!(moved)),
-            ],
-        ))
     }
 
     pub(super) fn push(&self, deed: &Deed) -> Result<Outcome, Broken> {
@@ -296,13 +237,6 @@ impl Delivering {
                 let base = &assignment.base.branch;
                 format!("another process merges into `{base}` and is waited for (`{}`)", lock.display())
             }),
-            Merged::Stuck { lock } => {
-                let what = "another process holds it for longer than anybody merges";
-                let lock = lock.display();
-                let reason =
-                    format!("cannot lock `{lock}`: {what}; end that process: `fuser {lock}` names it");
-                Outcome::Waiting { reason }
-            }
             Merged::CheckedOut { branch, path } => Outcome::Waiting {
                 reason: format!(
                     "`{branch}` is checked out in `{}`; check out another branch there",
@@ -377,7 +311,6 @@ impl Delivering {
             base: &self.assignment.base,
             copied: &self.assignment.copy_files,
             merged_into: &into,
-            own_rules: told(deed, stage::WORKTREE, "own_rules").and_then(|rules| rules.as_str()),
         };
         Ok(match repository.clean_up(cleaning, lock)? {
             CleanedUp::Removed { rescued, .. } => {
@@ -406,30 +339,28 @@ impl Delivering {
     }
 }
 
-/// What is said of a worktree: where it is, and what the repository shared with it then.
-pub(super) fn came_of(
-    placed: Placed,
-    repository: &Repository,
-    shared: &Shared,
-    rescued: Option<String>,
-) -> Outcome {
+/// What is said of a worktree: where it is.
+pub(super) fn came_of(placed: Placed, rescued: Option<String>) -> Outcome {
     match placed.worktree() {
         Err(refusal) => done("not-ours", [("why", json!(refusal.to_string()))]),
         Ok(worktree) => {
             let (path, branch) = (worktree.path().display().to_string(), worktree.item().branch());
-            done(
-                "ready",
-                [
-                    ("path", json!(path)),
-                    ("branch", json!(branch)),
-                    ("shared", json!(shared)),
-                    (REMOTES, json!(repository.frozen().addresses())),
-                    ("own_rules", json!(repository.frozen().own_rules())),
-                    ("rescued", json!(rescued)),
-                ],
-            )
+            done("ready", [("path", json!(path)), ("branch", json!(branch)), ("rescued", json!(rescued))])
         }
     }
+}
+
+/// What can be handed over.
+fn committed(deed: &Deed, ready: &Ready) -> Outcome {
+    let files: Vec<String> = ready.files.iter().map(|file| file.display().to_string()).collect();
+    let shown = shown(&ready.commit, &files, deed.spent);
+    let said = [
+        ("commit", json!(ready.commit)),
+        ("tree", json!(ready.tree)),
+        ("files", json!(files)),
+        ("shown", json!(shown)),
+    ];
+    done("committed", said)
 }
 
 /// The commit and the tree that were agreed to.
@@ -454,7 +385,7 @@ fn class_of(said: &str) -> FailureClass {
 }
 
 /// What a person is shown of a commit (I-40).
-fn shown(commit: &str, files: &[String], spent: Cost, changed: &str) -> String {
+fn shown(commit: &str, files: &[String], spent: Cost) -> String {
     let turns = if spent.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", spent.turns) };
     let mut lines = vec![format!("commit {commit}, {turns}, {}", spent.usd)];
     // A name is one line, whatever its letters: it could pass for words of ours.
@@ -465,9 +396,6 @@ fn shown(commit: &str, files: &[String], spent: Cost, changed: &str) -> String {
     lines.extend(files.iter().take(SHOWN).map(|file| format!("  {}", on_one_line(file))));
     if let Some(more) = files.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         lines.push(format!("  and {more} more"));
-    }
-    if !changed.is_empty() {
-        lines.push(changed.to_owned());
     }
     lines.join("\n")
 }

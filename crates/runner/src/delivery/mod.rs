@@ -4,11 +4,9 @@
 //! out whether it has happened; the journal has its intent before and its result after, because it is an action like
 //! any other. Nothing here decides what comes next.
 
-mod addresses;
 mod assignment;
 mod deliverer;
 mod local;
-mod meanwhile;
 mod own_tree;
 mod past;
 mod placement;
@@ -17,10 +15,8 @@ mod requests;
 mod reviewed;
 mod summary;
 
-pub use addresses::{Doubt, Set, doubt};
 pub use assignment::{Assignment, Delivered, Destination};
 pub use deliverer::{Deliverer, Forge, Means};
-pub use meanwhile::untold;
 pub use own_tree::{OwnTree, Planter};
 pub use past::{Came, Deeds, Past};
 pub use placement::Placement;

@@ -97,7 +97,7 @@ async fn plant(tree: OwnTree, repository: Arc<Repository>, deed: Deed) -> Outcom
     let ours = if deed.look_up { Ours::ByJournal } else { Ours::ByTrailers };
     let planting = tokio::task::spawn_blocking(move || {
         let placed = tree.place(&repository, &deed.run, ours)?;
-        Ok(came_of(placed, &repository, &repository.shared()?, None))
+        Ok(came_of(placed, None))
     });
     match planting.await {
         Ok(came) => came.unwrap_or_else(Broken::outcome),

@@ -274,18 +274,9 @@ impl Driver {
     /// read again and again, so nothing goes on beside it.
     fn look_into_inbox(&mut self, observer: Observer<'_>) -> Result<(), Broken> {
         let Ok(letters) = self.inbox.look() else { return Ok(()) };
-        let directory = self.directory().path();
-        let runs = directory.parent().unwrap_or(directory).to_owned();
         for letter in letters {
-            let is_from_a_person = letter.is_from_a_person(&runs);
             match letter.wish {
-                Ok(Wish::Answer(answer)) if is_from_a_person => {
-                    self.obey(Command::Answer(answer), observer)?;
-                }
-                Ok(Wish::Answer(_)) => {
-                    let path = letter.path.display().to_string();
-                    observer(Observed::Warning(&Warning::NobodysAnswer { path }));
-                }
+                Ok(Wish::Answer(answer)) => self.obey(Command::Answer(answer), observer)?,
                 Ok(Wish::Cancel { by }) => self.obey(Command::Cancel { by }, observer)?,
                 Err(why) => {
                     let path = letter.path.display().to_string();

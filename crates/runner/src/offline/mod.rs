@@ -32,8 +32,8 @@ pub enum Reached {
     Owner,
     /// This process: the run goes on when it is resumed.
     Journal,
-    /// Nobody: an owner lives and does not read it, a stopped process for example. A cancellation lies in its inbox; an answer
-    /// counts only while whoever gives it waits, and was taken back.
+    /// Nobody: an owner lives and does not read it, a stopped process for example. A cancellation lies in its inbox; an answer was
+    /// taken back.
     Unread,
 }
 
@@ -166,14 +166,14 @@ async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Rea
             Err(error) => return Err(error.into()),
         }
         let letter = inbox.put(wish).map_err(Error::io("write", &directory.inbox()))?;
-        let waited = tokio::time::timeout(PATIENCE, taken(directory, &letter.path)).await;
+        let waited = tokio::time::timeout(PATIENCE, taken(directory, &letter)).await;
         match (&waited, wish) {
             (Ok(true), _) => return Ok(Reached::Owner),
             (Err(_), Wish::Cancel { .. }) => return Ok(Reached::Unread),
             (Ok(false), _) | (Err(_), Wish::Answer(_)) => {}
         }
         // The owner is gone, or as good as gone. If the letter is too, it was read before that.
-        if !inbox.remove(&letter.path).map_err(Error::io("remove", &letter.path))? {
+        if !inbox.remove(&letter).map_err(Error::io("remove", &letter))? {
             return Ok(Reached::Owner);
         }
         if waited.is_err() {

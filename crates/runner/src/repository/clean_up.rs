@@ -5,9 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::private::Private;
-use super::snapshot::Rules;
 use super::untaken::shown;
-use super::{Base, Error, Item, ItemLock, Keep, Repository, Worktree, regular};
+use super::{Base, Error, Item, ItemLock, Keep, Repository, Worktree};
 
 /// What is taken away.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +19,6 @@ pub struct CleaningUp<'a> {
     pub copied: &'a [String],
     /// Refs that the item was merged into, or the commit on a server that it is still at. Its branch goes if one of them holds it.
     pub merged_into: &'a [String],
-    /// The user's own file of rules as it was when the run began, if that is known ([`Frozen::own_rules`](super::Frozen::own_rules)).
-    pub own_rules: Option<&'a str>,
 }
 
 /// What came of it.
@@ -88,9 +85,7 @@ impl Repository {
         if let Some(path) = changed {
             return Ok(CleanedUp::Kept(Kept::CopyChanged { path: path.clone() }));
         }
-        let own = cleaning.own_rules.is_some_and(|rules| rules == self.frozen.own_rules());
-        let ignored = Rules { commit: &base.commit, own };
-        let rescued = self.rescue_unless(ignored, worktree, copied, Keep::WhatNothingHolds)?;
+        let rescued = self.rescue(worktree, &base.commit, copied, Keep::WhatNothingHolds)?;
         if let Some(path) = rescued.left.into_iter().next() {
             return Ok(CleanedUp::Kept(Kept::EmbeddedRepository { path }));
         }
@@ -105,11 +100,11 @@ impl Repository {
     }
 
     fn is_copy_changed(&self, worktree: &Worktree, path: &str) -> bool {
-        let copy = match regular::read(&worktree.path().join(path)) {
+        let copy = match std::fs::read(&worktree.path().join(path)) {
             Ok(copy) => copy,
             Err(error) => return error.kind() != io::ErrorKind::NotFound,
         };
-        regular::read(&self.root.join(path)).map_or(true, |original| original != copy)
+        std::fs::read(&self.root.join(path)).map_or(true, |original| original != copy)
     }
 
     /// Removes the branch of an item that nobody stands on, if something that it was merged into holds it.
@@ -183,4 +178,41 @@ fn unlock(directory: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Room {
+    /// Branch and worktree are gone, and this ref holds what they held.
+    Done {
+        /// `refs/saihai/rescue/issue-7/1`
+        reference: String,
+    },
+    /// There was no branch.
+    Nothing,
+    /// The worktree stays, and its branch with it.
+    Kept(Kept),
+}
+
+impl Repository {
+    /// Puts the branch of an item and the files of its worktree into refs of their own, and removes both.
+    pub fn make_room(
+        &self,
+        item: &Item,
+        worktree: Option<CleaningUp<'_>>,
+        lock: &ItemLock,
+    ) -> Result<Room, Error> {
+        let Some(tip) = self.tip(&item.reference())? else { return Ok(Room::Nothing) };
+        let reference = self.name_rescue(&item.name(), &tip)?;
+        let holders = [reference.clone()];
+        let Some(cleaning) = worktree else {
+            self.remove_branch(item, &holders, lock)?;
+            return Ok(Room::Done { reference });
+        };
+        Ok(match self.clean_up(CleaningUp { merged_into: &holders, ..cleaning }, lock)? {
+            // What was not committed lies over the tip of the branch.
+            CleanedUp::Removed { rescued, .. } => Room::Done { reference: rescued.unwrap_or(reference) },
+            CleanedUp::Kept(kept) => Room::Kept(kept),
+        })
+    }
 }

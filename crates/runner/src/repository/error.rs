@@ -124,23 +124,11 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// A file that must be ours is a link to somewhere else.
-    #[error("`{}` is a symbolic link", .path.display())]
-    Link {
-        /// The file.
-        path: PathBuf,
-    },
     /// Files that were to be copied into a worktree.
     #[error("{}", not_copied(.wrong))]
     NotCopied {
         /// Each as it was written, and what is wrong with it.
         wrong: Vec<(String, &'static str)>,
-    },
-    /// Git would wait for them for ever.
-    #[error("a pipe is in the place of a file that git reads: {}", named(.paths))]
-    Pipes {
-        /// Where.
-        paths: Vec<PathBuf>,
     },
     /// Attributes or settings want a file of a worktree in a form that it has not got.
     #[error("a file of the worktree cannot be committed: {said}")]
@@ -161,14 +149,6 @@ pub enum Error {
     LockLost {
         /// The lock file.
         path: PathBuf,
-    },
-    /// Only we put anything on the branch beside a base, and what is there is not ours.
-    #[error("`{beside}` is not where Saihai left it: somebody else has put commits there")]
-    Strange {
-        /// The base.
-        branch: String,
-        /// The branch beside it.
-        beside: String,
     },
     /// A ref is not where it was when it was looked at.
     #[error("`{reference}` moved meanwhile: {said}")]
@@ -306,20 +286,14 @@ impl Error {
             }
             Self::TemporaryInside { .. } => "set TMPDIR to a directory elsewhere".to_owned(),
             Self::NotCopied { .. } => "correct `copy_files`".to_owned(),
-            Self::Pipes { .. } => "remove it, or put back what was there".to_owned(),
             Self::NotTaken { why, .. } => why.remedy().to_owned(),
             Self::NotADirectory { .. } => {
                 "write another `worktree_root` into `[work]`, or move away what is there".to_owned()
             }
             Self::Moved { .. } => "try again".to_owned(),
-            Self::Strange { branch, beside } => format!(
-                "look at them, `git log --stat {branch}..{beside}`: take them in yourself, or `git branch -D {beside}`"
-            ),
-            Self::Link { .. }
-            | Self::LockLost { .. }
-            | Self::File { .. }
-            | Self::Unreachable { .. }
-            | Self::Git(_) => return None,
+            Self::LockLost { .. } | Self::File { .. } | Self::Unreachable { .. } | Self::Git(_) => {
+                return None;
+            }
         })
     }
 
@@ -335,7 +309,6 @@ impl Error {
             Self::Git(git::Error::Unreadable { .. } | git::Error::Ambiguous { .. } | git::Error::Bare(_))
             | Self::NoIdentity
             | Self::Unmerged { .. }
-            | Self::Strange { .. }
             | Self::MissingObjects { .. }
             | Self::NoBranch { .. }
             | Self::Symbolic { .. }
@@ -343,11 +316,9 @@ impl Error {
             | Self::InTheWay { .. }
             | Self::RefInTheWay { .. }
             | Self::RefLocked { .. }
-            | Self::Pipes { .. }
             | Self::NotTaken { .. }
             | Self::NotADirectory { .. }
-            | Self::TemporaryInside { .. }
-            | Self::Link { .. } => Lasts::UntilMended,
+            | Self::TemporaryInside { .. } => Lasts::UntilMended,
             Self::NotARepository { .. }
             | Self::NotText { .. }
             | Self::Bare { .. }

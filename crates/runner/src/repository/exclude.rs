@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::turnstile::Turnstile;
-use super::{Error, Repository, discover, regular};
+use super::{Error, Repository, discover};
 use crate::git::command::output;
 use crate::{Environment, git};
 
@@ -20,7 +20,7 @@ impl Repository {
         let directories: Vec<&Path> = directories.iter().map(PathBuf::as_path).collect();
         self.exclude(&directories)?;
         let path = self.common.join("info/exclude");
-        self.frozen.excludes[0] = regular::read(&path).map_err(Error::file("read", &path))?;
+        self.frozen.excludes[0] = std::fs::read(&path).map_err(Error::file("read", &path))?;
         Ok(())
     }
 
@@ -85,11 +85,8 @@ fn add(root: &Path, common: &Path, environment: &Environment, directories: &[&Pa
     let _one_at_a_time = Turnstile::at(common)?;
     let directory = common.join("info");
     let path = directory.join("exclude");
-    if path.is_symlink() || directory.is_symlink() {
-        return Err(Error::Link { path });
-    }
     std::fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
-    let present = match regular::read(&path) {
+    let present = match std::fs::read(&path) {
         Ok(present) => present,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(Error::file("read", &path)(error)),
@@ -111,7 +108,7 @@ fn add(root: &Path, common: &Path, environment: &Environment, directories: &[&Pa
         addition.push_str(&rule);
         addition.push('\n');
     }
-    let file = regular::open_at(std::fs::OpenOptions::new().append(true).create(true), &path);
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
     let written = file.and_then(|mut file| file.write_all(addition.as_bytes()));
     written.map_err(Error::file("write", &path))
 }

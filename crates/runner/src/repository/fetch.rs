@@ -1,9 +1,14 @@
-//! Taking a branch of a server as the beginning of work.
+//! Taking a branch of a server as the beginning of work, with the history that a shallow clone lacks.
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 
 use super::base::above;
 use super::private::Private;
 use super::push::{Remote, Token};
 use super::{Base, Error, Item, Repository};
+use crate::git;
 
 impl Repository {
     /// Where a branch of a server is now; nowhere where it is not there. Nothing of it is taken.
@@ -68,4 +73,92 @@ impl Repository {
 
 fn is_here(private: &Private<'_>, commit: &str) -> bool {
     private.holds("cat-file", ["-e", &format!("{commit}^{{commit}}")]).unwrap_or(false)
+}
+
+/// Where git writes down at which commits the history of a clone ends.
+const SHALLOW: &str = "shallow";
+
+impl Repository {
+    /// Has the history here that a branch and its base have in common. A clone that holds only the last commits of the base
+    /// knows neither where the branch began nor whether it is merged, and whoever goes on without that pays for work that cannot be
+    /// handed over (I-39).
+    pub(super) fn deepen(
+        &self,
+        remote: Remote<'_>,
+        base: &Base,
+        branch: &str,
+        tip: &str,
+    ) -> Result<(), Error> {
+        let ends = self.ends()?;
+        if ends.is_empty() {
+            return Ok(());
+        }
+        let private = Private::make(self, None)?;
+        if private.holds("merge-base", [&base.commit, tip])? {
+            return Ok(());
+        }
+        let known = [&base.commit, tip].map(|commit| format!("--negotiation-tip={commit}"));
+        let references = [&base.branch, branch].map(|branch| format!("refs/heads/{branch}"));
+        let mut flags = vec!["--quiet", "--no-tags", "--no-write-fetch-head", "--unshallow"];
+        flags.extend(known.iter().map(String::as_str));
+        flags.extend(["--", remote.url]);
+        flags.extend(references.iter().map(String::as_str));
+        remote.fetch(&private, &flags)?;
+        // A private directory has its own list of them: what git took off that goes off the repository's.
+        let left = lines(&std::fs::read(&private.path(SHALLOW)).unwrap_or_default());
+        self.take_off(&ends.difference(&left).cloned().collect())
+    }
+
+    /// The commits at which the history of this clone ends.
+    fn ends(&self) -> Result<BTreeSet<String>, Error> {
+        let path = self.common.join(SHALLOW);
+        match std::fs::read(&path) {
+            Ok(text) => Ok(lines(&text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeSet::new()),
+            Err(error) => Err(Error::file("read", &path)(error)),
+        }
+    }
+
+    /// Says that history goes on behind these commits, in the way of git: who has the lock file writes.
+    fn take_off(&self, found: &BTreeSet<String>) -> Result<(), Error> {
+        let [path, lock] = [SHALLOW, "shallow.lock"].map(|name| self.common.join(name));
+        let mut file = match OpenOptions::new().write(true).create_new(true).open(&lock) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                return Err(Error::IndexLocked { path: lock });
+            }
+            opened => opened.map_err(Error::file("make", &lock))?,
+        };
+        let written = self.ends().and_then(|ends| {
+            let left: Vec<String> = ends.difference(found).map(|commit| format!("{commit}\n")).collect();
+            if left.is_empty() {
+                std::fs::remove_file(&path).map_err(Error::file("remove", &path))?;
+                return std::fs::remove_file(&lock).map_err(Error::file("remove", &lock));
+            }
+            let synced = file.write_all(left.concat().as_bytes()).and_then(|()| file.sync_all());
+            synced.and_then(|()| std::fs::rename(&lock, &path)).map_err(Error::file("write", &path))
+        });
+        if written.is_err() {
+            drop(std::fs::remove_file(&lock));
+        }
+        written
+    }
+}
+
+impl Remote<'_> {
+    /// Brings objects from it.
+    pub(super) fn fetch(self, private: &Private<'_>, flags: &[&str]) -> Result<(), Error> {
+        let fetched = self.speak(private, "fetch", flags);
+        fetched.map(drop).map_err(|error| match error {
+            git::Error::Refused { said, .. } => Error::Unreachable { said },
+            other @ (git::Error::Missing(_)
+            | git::Error::Unreadable { .. }
+            | git::Error::Ambiguous { .. }
+            | git::Error::Bare(_)
+            | git::Error::Ended { .. }) => other.into(),
+        })
+    }
+}
+
+fn lines(text: &[u8]) -> BTreeSet<String> {
+    String::from_utf8_lossy(text).lines().map(str::to_owned).collect()
 }

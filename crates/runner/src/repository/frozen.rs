@@ -1,15 +1,12 @@
 //! What is read before the first agent can change it.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry::{Occupied, Vacant};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sha2::{Digest as _, Sha256};
-
-use super::{Error, Repository, discover, pipes, regular, shallow};
+use super::Error;
 use crate::git;
 use crate::git::command::{Environment, output};
 
@@ -31,21 +28,8 @@ pub struct Frozen {
     pub(super) attributes: [Vec<u8>; 2],
     /// Whether some objects may still be on a server.
     pub(super) partial: bool,
-    /// Where the history of a shallow clone ends, a commit in each line.
-    pub(super) shallow: String,
-    /// Where the user has git look for hooks instead of the usual place. A relative one begins at the files of a checkout.
-    pub(super) hooks: Option<PathBuf>,
-    remotes: BTreeMap<String, Remote>,
-}
-
-/// Where a remote is pushed to.
-#[derive(Clone)]
-struct Remote {
-    url: String,
-    /// The key that says so.
-    key: String,
-    /// Where it is fetched from, if that is said apart.
-    fetched: Option<String>,
+    /// The address each remote is pushed to.
+    remotes: BTreeMap<String, String>,
 }
 
 impl std::fmt::Debug for Frozen {
@@ -82,27 +66,6 @@ const ACTIONS: [&str; 2] = ["github-actions[bot]", "41898282+github-actions[bot]
 const CONFIGURATION_VARIABLES: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
 
 impl Frozen {
-    /// What the repository that `root` is in says now, or nothing where it is in none. Of the repository nothing more is asked for:
-    /// whoever only wants to know an address needs neither a commit nor a name.
-    ///
-    /// # Errors
-    /// What git says cannot be had.
-    pub fn at(root: &Path, environment: &Environment) -> Result<Option<Self>, Error> {
-        pipes::refuse_at(root)?;
-        let said = |arguments: &[&str]| discover(root, environment, arguments);
-        let bare = match said(&["--is-bare-repository"]) {
-            Ok(bare) => bare == "true",
-            Err(git::Error::Refused { said, .. }) if said.contains("not a git repository") => {
-                return Ok(None);
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let top = if bare { root.to_owned() } else { PathBuf::from(said(&["--show-toplevel"])?) };
-        let common = PathBuf::from(said(&["--path-format=absolute", "--git-common-dir"])?);
-        let format = said(&["--show-object-format"])?.to_string_lossy().into_owned();
-        Self::read(&top, &common, environment, format).map(Some)
-    }
-
     pub(super) fn read(
         root: &Path,
         common: &Path,
@@ -113,13 +76,11 @@ impl Frozen {
         let entries = configuration.entries()?;
         let is_true = |value: Option<&String>| value.is_none_or(|value| is_true(value));
         let own = entries.iter().filter(|entry| entry.is_own);
-        let hooks = entries.iter().rfind(|entry| entry.key == "core.hookspath");
-        let hooks = hooks.and_then(|entry| entry.value.as_deref());
         let signs = own.clone().rfind(|entry| entry.key == "commit.gpgsign");
         let named = |name: &'static str| {
             Some((name, environment.value(name).filter(|value| !value.is_empty())?.clone()))
         };
-        let read = |path: PathBuf| regular::read(&path).unwrap_or_default();
+        let read = |path: PathBuf| std::fs::read(&path).unwrap_or_default();
         let mut settings: Vec<_> =
             entries.iter().filter(|entry| entry.counts()).map(Entry::setting).collect();
         let ssh = environment.value("GIT_SSH_COMMAND").map(|command| command.to_string_lossy().into_owned());
@@ -146,42 +107,19 @@ impl Frozen {
             partial: entries
                 .iter()
                 .any(|entry| entry.key == "extensions.partialclone" || entry.key.ends_with(".promisor")),
-            shallow: shallow::ends(common, environment)?,
-            hooks: hooks.map(|said| root.join(at_home(environment, said))),
             remotes: remotes(&entries, root),
         })
     }
 
     /// Where the remote was when this was read.
     pub fn remote_url(&self, name: &str) -> Option<&str> {
-        self.remotes.get(name).map(|remote| remote.url.as_str())
-    }
-
-    /// Where all remotes were when this was read, without passwords.
-    pub fn addresses(&self) -> BTreeMap<String, String> {
-        self.remotes.iter().map(|(name, remote)| (name.clone(), address(&remote.url))).collect()
-    }
-
-    /// The command that lets a remote be pushed to where it was.
-    pub fn put_back(&self, name: &str, was: &str) -> Option<String> {
-        let Remote { key, fetched, .. } = self.remotes.get(name)?;
-        let is_fetched = fetched.as_ref().is_some_and(|fetched| address(fetched) == was);
-        Some(if is_fetched {
-            format!("git config --unset-all {}", argument(key))
-        } else {
-            format!("git config --replace-all {} {}", argument(key), argument(was))
-        })
+        self.remotes.get(name).map(String::as_str)
     }
 
     /// Whether a key says yes.
     pub(super) fn is_on(&self, key: &str) -> bool {
         let found = self.settings.iter().rfind(|(known, _)| known == key);
         found.is_some_and(|(_, value)| value.as_ref().is_none_or(|value| is_true(value)))
-    }
-
-    /// What tells the user's own file of rules, as it was when this was read, from any other.
-    pub fn own_rules(&self) -> String {
-        Sha256::digest(&self.excludes[1]).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Who commits because nobody has said who the user is.
@@ -208,21 +146,6 @@ pub(super) fn with_own_configuration(git: &mut Command, environment: &Environmen
         if let Some(value) = environment.value(name) {
             git.env(name, value);
         }
-    }
-}
-
-impl Repository {
-    /// Where all remotes are now, without passwords: an agent may have been at them.
-    pub fn addresses_now(&self) -> Result<BTreeMap<String, String>, Error> {
-        let configuration = Configuration { root: &self.root, environment: &self.environment };
-        let entries = match configuration.entries() {
-            Ok(entries) => entries,
-            // What nobody can read names no remote.
-            Err(git::Error::Refused { .. }) => return Ok(BTreeMap::new()),
-            Err(error) => return Err(error.into()),
-        };
-        let remotes = remotes(&entries, &self.root);
-        Ok(remotes.into_iter().map(|(name, remote)| (name, address(&remote.url))).collect())
     }
 }
 
@@ -277,7 +200,7 @@ impl Configuration<'_> {
             let home = home.or_else(|| Some(Path::new(value("HOME")?).join(".config")))?;
             Some(home.join("git").join(usual))
         };
-        asked.or_else(usual).and_then(|path| regular::read(&path).ok()).unwrap_or_default()
+        asked.or_else(usual).and_then(|path| std::fs::read(&path).ok()).unwrap_or_default()
     }
 }
 
@@ -293,48 +216,23 @@ impl Entry {
     }
 }
 
-/// A path as configuration names it: `~` is where the user is at home.
-pub(super) fn at_home(environment: &Environment, said: &str) -> PathBuf {
-    match (said.strip_prefix("~/"), environment.value("HOME")) {
-        (Some(inner), Some(home)) => Path::new(home).join(inner),
-        (Some(_), None) | (None, _) => PathBuf::from(said),
-    }
-}
-
 fn is_true(value: &str) -> bool {
     ["true", "yes", "on", "1"].iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
 /// The first address each remote is pushed to.
-fn remotes(entries: &[Entry], root: &Path) -> BTreeMap<String, Remote> {
-    let said = |kind: &'static str| {
-        entries.iter().filter_map(move |entry| {
-            let name = entry.key.strip_prefix("remote.").and_then(|rest| rest.strip_suffix(kind))?;
-            Some((name.to_owned(), entry.key.clone(), absolute(entry.value.as_ref()?, root)))
-        })
-    };
-    let mut remotes: BTreeMap<String, Remote> = BTreeMap::new();
-    for (name, key, url) in said(".pushurl") {
-        remotes.entry(name).or_insert(Remote { url, key, fetched: None });
-    }
-    for (name, key, url) in said(".url") {
-        match remotes.entry(name) {
-            Occupied(mut known) if !known.get().key.ends_with(".url") => {
-                known.get_mut().fetched.get_or_insert(url);
-            }
-            Occupied(_) => {}
-            Vacant(new) => {
-                new.insert(Remote { url, key, fetched: None });
+fn remotes(entries: &[Entry], root: &Path) -> BTreeMap<String, String> {
+    let mut remotes = BTreeMap::new();
+    // `pushurl` wins over `url`.
+    for kind in [".pushurl", ".url"] {
+        for entry in entries {
+            let name = entry.key.strip_prefix("remote.").and_then(|rest| rest.strip_suffix(kind));
+            if let (Some(name), Some(url)) = (name, &entry.value) {
+                remotes.entry(name.to_owned()).or_insert_with(|| absolute(url, root));
             }
         }
     }
     remotes
-}
-
-/// A text as a shell takes it.
-fn argument(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.:@%+,=".contains(&byte);
-    if text.bytes().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// An address without the password that may stand in it.

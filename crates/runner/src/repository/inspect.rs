@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 
 use memchr::memmem;
 
-use super::copied::Copied;
+use super::checkout::Copied;
 use super::private::Private;
 use super::{Base, Error, Problem, Repository, lists};
 use crate::git;
@@ -57,10 +57,6 @@ impl Repository {
         let sizes: Vec<(&str, u64)> = sizes.iter().map(|(id, size)| (id.as_str(), *size)).collect();
         if let Some(problem) = large_file(&sizes, &objects) {
             return Ok(Some(problem));
-        }
-        if let Some((path, name)) = self.withheld(&base.commit, copied, &objects, &sizes)? {
-            let found = format!("`{name}`, which has the content of your `{}`", path.display());
-            return Ok(Some(Problem::Secret { found }));
         }
         let secrets: Vec<memmem::Finder<'_>> =
             secrets.iter().filter(|secret| !secret.is_empty()).map(memmem::Finder::new).collect();

@@ -1,6 +1,14 @@
-//! What a branch and a worktree are made for.
+//! What a branch and a worktree are made for, and who works on it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+
+use saihai_model::IssueNumber;
+
+use super::{Error, Repository, discover, own_directory};
+use crate::lock::Lock;
+use crate::{Clock, Disk, Environment};
 
 /// Where the number of an issue comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,5 +110,108 @@ impl Item {
             let closes = format!("Closes #{number}");
             if message.lines().any(|line| line == closes) { Source::Forge } else { Source::Folder }
         })
+    }
+}
+
+/// The ownership of an item and of its branch: a lock of the kernel, which vanishes with its process.
+#[derive(Debug)]
+pub struct ItemLock {
+    lock: Lock,
+    path: PathBuf,
+}
+
+/// Whether an item could be taken.
+#[derive(Debug)]
+pub enum Taken {
+    /// It is ours.
+    Ours(ItemLock),
+    /// Somebody else has it.
+    Elsewhere {
+        /// The process, where it said so.
+        process: Option<u32>,
+        /// The run it works in, where it said so.
+        run: Option<String>,
+    },
+}
+
+impl ItemLock {
+    /// Takes an item for a run. Nobody is ever waited for.
+    pub fn take(repository: &Repository, item: &Item, run: &str, clock: &Clock) -> Result<Taken, Error> {
+        Self::take_named(&repository.common, &item.name(), run, clock)
+    }
+
+    /// The same by the name of the item, in the git directory that all worktrees share.
+    pub(super) fn take_named(common: &Path, name: &str, run: &str, clock: &Clock) -> Result<Taken, Error> {
+        let path = own_directory(common)?.join(format!("{name}.lock"));
+        let note = format!("{run}\n{}\n", clock.now().0);
+        match Lock::take_with_note(&path, run, &note, &Disk::new()) {
+            Ok(lock) => Ok(Taken::Ours(Self { lock, path })),
+            Err(crate::StoreError::Owned { owner, .. }) => {
+                let text = std::fs::read(&path).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                let run = text.lines().nth(1).filter(|line| !line.is_empty()).map(str::to_owned);
+                Ok(Taken::Elsewhere { process: owner, run })
+            }
+            Err(crate::StoreError::Io { source, .. }) => Err(Error::File { action: "lock", path, source }),
+            Err(error) => {
+                Err(Error::File { action: "lock", path, source: std::io::Error::other(error.to_string()) })
+            }
+        }
+    }
+
+    /// Whether somebody works on an item just now. Nobody is kept from taking it by that.
+    pub fn is_taken(repository: &Repository, item: &Item) -> Result<bool, Error> {
+        let path = repository.own_directory()?.join(format!("{}.lock", item.name()));
+        Lock::holder(&path).map(|holder| holder.is_some()).map_err(Error::file("read", &path))
+    }
+
+    /// Says in it which run has the item, for those who are refused: it is taken before there is one.
+    pub fn name_run(&self, run: &str, clock: &Clock) -> Result<(), Error> {
+        let note = format!("{run}\n{}\n", clock.now().0);
+        self.lock.sign(&note, &Disk::new()).map_err(Error::file("write", &self.path))
+    }
+
+    /// Asked before every effect outside: whether the item is still ours.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.lock.is_held() { Ok(()) } else { Err(Error::LockLost { path: self.path.clone() }) }
+    }
+}
+
+/// Somebody stands on the branch of an issue: whatever is done there is done to the issue.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Standing {
+    number: IssueNumber,
+    common: PathBuf,
+}
+
+impl Standing {
+    /// On whose branch one stands at `root`. Where there is no repository that git would read, nobody works on issues either.
+    ///
+    /// # Errors
+    /// Git would wait without end for what lies there.
+    pub fn at(root: &Path, environment: &Environment, branch_prefix: &str) -> Result<Option<Self>, Error> {
+        let wanted = ["--symbolic-full-name", "HEAD", "--path-format=absolute", "--git-common-dir"];
+        let Ok(said) = discover(root, environment, &wanted) else { return Ok(None) };
+        // Two lines; the second is a path, which may have any name.
+        let mut lines = said.as_bytes().splitn(2, |byte| *byte == b'\n');
+        let (Some(head), Some(common)) = (lines.next(), lines.next()) else { return Ok(None) };
+        let number = str::from_utf8(head)
+            .ok()
+            .and_then(|head| head.strip_prefix("refs/heads/")?.strip_prefix(branch_prefix))
+            .and_then(|name| IssueNumber::parse(name.strip_prefix("issue-")?));
+        Ok(number.map(|number| Self { number, common: PathBuf::from(OsStr::from_bytes(common)) }))
+    }
+
+    /// The issue.
+    pub fn number(&self) -> IssueNumber {
+        self.number
+    }
+
+    /// Takes the issue for a run.
+    ///
+    /// # Errors
+    /// Its lock cannot be made.
+    pub fn take(&self, run: &str, clock: &Clock) -> Result<Taken, Error> {
+        ItemLock::take_named(&self.common, &self.number.slug(), run, clock)
     }
 }

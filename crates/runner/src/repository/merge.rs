@@ -1,11 +1,11 @@
-//! Merging a branch into its base on this machine, without touching anybody's checkout.
+//! Merging a branch into its base on this machine, without touching anybody's checkout, and which merges of ours a branch holds.
 
 use std::path::{Path, PathBuf};
 
+use super::momentary::Scratch;
 use super::private::Private;
 use super::refs::Seen;
-use super::scratch::Scratch;
-use super::turnstile::{Turn, Turnstile};
+use super::turnstile::Turnstile;
 use super::{Base, Error, Item, ItemLock, Repository, lists};
 use crate::git::command::{Seat, judge, run};
 
@@ -51,11 +51,6 @@ pub enum Merged {
     /// Somebody else merges into that branch just now.
     Busy {
         /// The lock that they have.
-        lock: PathBuf,
-    },
-    /// Somebody else has the lock, and does not merge.
-    Stuck {
-        /// The lock.
         lock: PathBuf,
     },
     /// The branch moved meanwhile. Nothing else was moved.
@@ -117,9 +112,8 @@ impl Repository {
         lock: &ItemLock,
     ) -> Result<Merged, Error> {
         let _one_at_a_time = match Turnstile::of_merging(self, merging.base)? {
-            Turn::Ours(turnstile) => turnstile,
-            Turn::Theirs { lock } => return Ok(Merged::Busy { lock }),
-            Turn::Stuck { lock } => return Ok(Merged::Stuck { lock }),
+            Ok(turnstile) => turnstile,
+            Err(lock) => return Ok(Merged::Busy { lock }),
         };
         // What is verified may take an hour; what nobody can take in then is said before.
         self.check_merging(merging.base)?;
@@ -156,7 +150,7 @@ impl Repository {
     pub fn beginning(&self, branch: &str) -> Result<Base, Error> {
         let base = self.base(branch)?;
         let beside = Self::beside(branch);
-        let beside_tip = self.tip(&format!("refs/heads/{beside}"))?;
+        let beside_tip = self.tip_beside(branch)?;
         if beside_tip.is_none() {
             return Ok(base);
         }
@@ -169,9 +163,6 @@ impl Repository {
                 self.remove_taken_in(&beside, tip)?;
             }
             return Ok(base);
-        }
-        if let Some(tip) = &beside_tip {
-            self.insist_on_beside(&private, (branch, &base.commit), tip)?;
         }
         let targets = Targets { base: branch.to_owned(), base_tip: base.commit.clone(), beside, beside_tip };
         match self.start(&private, &targets)? {
@@ -193,7 +184,7 @@ impl Repository {
     pub fn has_merged(&self, branch: &str, commit: &str) -> Result<bool, Error> {
         let private = Private::make(self, None)?;
         for tip in
-            [self.tip(&format!("refs/heads/{branch}"))?, self.own_beside(branch)?].into_iter().flatten()
+            [self.tip(&format!("refs/heads/{branch}"))?, self.tip_beside(branch)?].into_iter().flatten()
         {
             if self.contains(&private, &tip, commit)? {
                 return Ok(true);
@@ -202,9 +193,18 @@ impl Repository {
         Ok(false)
     }
 
+    /// The branch beside a base that is checked out: it holds what was merged meanwhile, until a person takes it in.
+    pub(super) fn beside(base: &str) -> String {
+        format!("saihai/merge/{base}")
+    }
+
+    pub(super) fn tip_beside(&self, base: &str) -> Result<Option<String>, Error> {
+        self.tip(&format!("refs/heads/{}", Self::beside(base)))
+    }
+
     /// Whether the branch beside a base holds something that the base does not hold yet.
     pub fn waits_beside(&self, base: &str) -> Result<bool, Error> {
-        let Some(beside) = self.own_beside(base)? else { return Ok(false) };
+        let Some(beside) = self.tip_beside(base)? else { return Ok(false) };
         match self.tip(&format!("refs/heads/{base}"))? {
             Some(base) => Ok(!self.contains(&Private::make(self, None)?, &base, &beside)?),
             None => Ok(true),
@@ -218,9 +218,8 @@ impl Repository {
         let beside = Self::beside(base);
         self.refuse_symbolic(base)?;
         self.refuse_symbolic(&beside)?;
-        let mut beside_tip = self.tip(&format!("refs/heads/{beside}"))?;
+        let mut beside_tip = self.tip_beside(base)?;
         if let Some(tip) = &beside_tip {
-            self.insist_on_beside(private, (base, &base_tip), tip)?;
             if let Some(path) = self.checked_out(&beside)? {
                 return Ok(Err(Merged::CheckedOut { branch: beside, path }));
             }
@@ -280,7 +279,6 @@ impl Repository {
     fn land(&self, targets: &Targets, commit: String) -> Result<Merged, Error> {
         let onto = targets.onto(self)?;
         let beside = format!("refs/heads/{}", targets.beside);
-        self.note_landing(&commit)?;
         let moved = match (&onto, &targets.beside_tip) {
             (Onto::Base, _) => {
                 let base = format!("refs/heads/{}", targets.base);
@@ -314,4 +312,68 @@ impl Targets {
 fn message(merging: Merging<'_>) -> String {
     let Merging { item, base, title, run, .. } = merging;
     format!("Merge {} into {base}\n\n{title}\n\n{}", item.branch(), item.trailers(run))
+}
+
+/// The merges of ours that a branch holds, or what waits beside it. For whoever has no journal of them: another checkout, or one
+/// whose runs are gone.
+#[derive(Debug, Clone, Default)]
+pub struct Landed(Vec<Merge>);
+
+#[derive(Debug, Clone)]
+struct Merge {
+    /// What it says.
+    message: String,
+    /// What the commits say that it brought.
+    brought: String,
+}
+
+impl Repository {
+    /// The merges of ours in a branch; none where there is no such branch. An agent can make a merge on its own branch and have it
+    /// say whatever ours say. So only those count that continue the branch itself, or the one beside it that a person took in: what
+    /// they brought is the agents'.
+    pub fn landed(&self, branch: &str) -> Result<Landed, Error> {
+        let beside = Self::beside(branch);
+        let mut lines = Vec::new();
+        for tip in [self.tip(&format!("refs/heads/{branch}"))?, self.tip_beside(branch)?] {
+            lines.extend(tip.map(|tip| vec![tip]));
+        }
+        let mut merges = Vec::new();
+        if lines.is_empty() {
+            return Ok(Landed(merges));
+        }
+        let private = Private::make(self, None)?;
+        while let Some(line) = lines.pop() {
+            // The messages of a long history are many; only those that can matter are read.
+            let matter = ["--grep=^Saihai-Issue: ", "--grep=saihai/merge/"];
+            let only = ["-z", "--merges", "--first-parent", "--format=%H %B"].into_iter().chain(matter);
+            let said = private.run("log", only.chain(line.iter().map(String::as_str)))?;
+            let said = String::from_utf8_lossy(&said);
+            for (commit, message) in said.split('\0').filter_map(|one| one.split_once(' ')) {
+                let (theirs, before) = (format!("{commit}^2"), format!("{commit}^1"));
+                if says_whose(message) {
+                    let brought = private.run("log", ["-z", "--format=%B", &theirs, "--not", &before])?;
+                    let brought = String::from_utf8_lossy(&brought).into_owned();
+                    merges.push(Merge { message: message.to_owned(), brought });
+                } else if message.lines().next().is_some_and(|subject| subject.contains(&beside)) {
+                    lines.push(vec![theirs, format!("^{before}")]);
+                }
+            }
+        }
+        Ok(Landed(merges))
+    }
+}
+
+fn says_whose(message: &str) -> bool {
+    message.lines().any(|line| line.starts_with("Saihai-Issue: "))
+}
+
+impl Landed {
+    /// Whether the work on an item is among it. An issue of the same number from elsewhere is another one, and where its number comes
+    /// from is said by the commit that was made for it; an agent that commits everything itself leaves none.
+    pub fn holds(&self, item: &Item) -> bool {
+        let ours = self.0.iter().filter(|merge| item.made_for(&merge.message).is_some());
+        let mut sources =
+            ours.map(|merge| merge.brought.split('\0').find_map(|message| item.made_for(message)));
+        sources.any(|source| source.is_none() || source == item.source())
+    }
 }

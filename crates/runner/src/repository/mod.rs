@@ -1,55 +1,35 @@
 //! What Saihai does with a repository: worktrees, commits, pushes, merges, rescues.
 //!
-//! Agents can write everything below a repository, its git configuration included. So nothing here is done by the
-//! repository's own rules: whatever reads files or talks to a server goes through a [`private`] git directory that is
-//! made for the occasion, knows only what was [`frozen`] before the first agent, and never follows the `.git` file
-//! of a worktree. The repository's own directory is only used to read and move refs and to register worktrees, with hooks off,
-//! and a ref moves only from the value it was seen at.
+//! Our git runs no code of the repository: whatever reads files or talks to a server goes through a [`private`] git directory that
+//! is made for the occasion, holds only what was [`frozen`] when the call began, and never follows the `.git` file of a worktree.
+//! The repository's own directory is only used to read and move refs and to register worktrees, with hooks off, and a ref moves only
+//! from the value it was seen at.
 //!
 //! The user's checkout, index and HEAD are never touched, nothing is forced, and nothing is removed before its
 //! content is reachable from a ref. Everything takes plain data, returns plain outcomes, and blocks.
 
-mod anew;
 mod base;
-mod beside;
 mod checkout;
 mod clean_up;
-mod copied;
-mod deepen;
 mod error;
 mod exclude;
 mod fetch;
 mod finalize;
 mod follow;
 mod frozen;
-mod in_the_way;
 mod inspect;
 mod item;
-mod item_lock;
-mod landed;
 mod lists;
-mod make_room;
 mod merge;
 mod momentary;
-mod moved;
-mod pipes;
 mod place;
 mod private;
-mod problem;
 mod push;
 mod refs;
-mod registered;
 mod rescue;
-mod scratch;
-
-mod shallow;
-mod shared;
 mod snapshot;
-mod standing;
-mod take_in;
 mod turnstile;
 mod untaken;
-mod withheld;
 mod worktree;
 
 use std::ffi::OsString;
@@ -58,31 +38,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use base::Base;
-pub use clean_up::{Branch, CleanedUp, CleaningUp, Kept};
+pub use clean_up::{Branch, CleanedUp, CleaningUp, Kept, Room};
 pub use error::{Error, Form, Lasts};
 pub use exclude::hide;
-pub use finalize::{Finalized, Finalizing, Ready};
-pub use follow::Following;
+pub use finalize::{Finalized, Finalizing, Problem, Ready};
+pub use follow::{Following, TakingIn};
 pub use frozen::Frozen;
 pub(crate) use frozen::address;
-pub use item::{Item, Source};
-pub use item_lock::{ItemLock, Taken};
-pub use landed::Landed;
-pub use make_room::Room;
-pub use merge::{Merged, Merging, Onto, Verify};
+pub use item::{Item, ItemLock, Source, Standing, Taken};
+pub use merge::{Landed, Merged, Merging, Onto, Verify};
 pub use place::{Ours, Placed, Placing, Refill, Refusal};
-pub use problem::Problem;
 pub use push::{Pushed, Pushing, Token};
 pub use rescue::{Keep, Rescued};
-pub use shared::{Change, Shared};
-pub use standing::Standing;
-pub use take_in::TakingIn;
 pub use untaken::named;
 pub use worktree::Worktree;
 
 use crate::git;
 use crate::git::command::{Environment, SILENT, output};
-use crate::regular;
 use private::Private;
 
 /// A repository that Saihai works on.
@@ -99,7 +71,6 @@ pub struct Repository {
 impl Repository {
     /// The repository that `root` is in, with the user's configuration as it is now: before the first agent, that is.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self, Error> {
-        pipes::refuse_at(root)?;
         let said = |arguments: &[&str]| discover(root, environment, arguments);
         match said(&["--is-bare-repository"]) {
             Ok(bare) if bare == "true" => return Err(Error::Bare { path: root.to_owned() }),
@@ -190,7 +161,6 @@ impl Repository {
 /// # Errors
 /// There is none, or git cannot be asked.
 pub fn common_directory(root: &Path, environment: &Environment) -> Result<PathBuf, Error> {
-    pipes::refuse_at(root)?;
     let said = discover(root, environment, &["--path-format=absolute", "--git-common-dir"])?;
     let said = PathBuf::from(said);
     Ok(said.canonicalize().unwrap_or(said))

@@ -1,4 +1,4 @@
-//! Directories that exist for a moment, and what is left of them where their owner was killed.
+//! Directories and worktrees that exist for a moment, and what is left of them where their owner was killed.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -7,8 +7,10 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::registered::Registered;
-use super::{Error, Item, Repository, Worktree, regular};
+use super::turnstile::Turnstile;
+use super::worktree::Registered;
+use super::{Error, Item, Repository, Worktree};
+use crate::git::command::output;
 
 /// A directory for temporary files of our own. As long as its owner lives, a file in it is locked.
 #[derive(Debug)]
@@ -144,7 +146,7 @@ impl Repository {
             Ok(_) | Err(_) => return None,
         };
         let path = directory.join(OWNER);
-        let whose = match regular::read(&path) {
+        let whose = match std::fs::read(&path) {
             Ok(whose) => whose,
             // Its owner was killed before it could sign, or with nothing left to do but to remove the empty directory.
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_forgotten(directory, &found) => {
@@ -169,6 +171,56 @@ impl Repository {
                 Err(Error::file("remove", directory)(error))
             }
             Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// A worktree that exists for a moment. Nothing in it is worth keeping.
+#[derive(Debug)]
+pub(super) struct Scratch<'a> {
+    repository: &'a Repository,
+    directory: Momentary,
+    worktree: Option<Worktree>,
+}
+
+impl<'a> Scratch<'a> {
+    /// With the files of a commit.
+    pub(super) fn make(repository: &'a Repository, item: &Item, commit: &str) -> Result<Self, Error> {
+        let directory = Momentary::make(repository, Kind::Merge)?;
+        let found = directory.path().canonicalize().map_err(Error::file("find", directory.path()))?;
+        let path = found.join(item.name());
+        {
+            let _one_at_a_time = Turnstile::of_worktrees(repository)?;
+            let mut git = repository.registry("worktree");
+            git.args(["add", "--quiet", "--no-checkout", "--detach"]).arg(&path).arg(commit);
+            output(&mut git, "worktree add")?;
+        }
+        let registered = repository.registered_at(&path)?;
+        let worktree = registered.map(|registered| Worktree { item: item.clone(), registered });
+        let scratch = Self { repository, directory, worktree };
+        match &scratch.worktree {
+            Some(worktree) => repository.check_out(worktree, commit, commit)?,
+            None => return Err(crate::git::Error::Unreadable { command: "worktree add" }.into()),
+        }
+        Ok(scratch)
+    }
+
+    /// Where its files are.
+    pub(super) fn path(&self) -> &Path {
+        self.worktree.as_ref().map_or(self.directory.path(), Worktree::path)
+    }
+
+    /// Takes it away, and says so if that fails.
+    pub(super) fn remove(mut self) -> Result<(), Error> {
+        self.worktree.take().map_or(Ok(()), |worktree| self.repository.forget(&worktree))
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        if let Some(worktree) = self.worktree.take() {
+            // Whatever is left on the list is taken off it by whoever comes next.
+            self.repository.forget(&worktree).ok();
         }
     }
 }

@@ -145,10 +145,10 @@ pub enum Refusal {
         /// Where it is instead.
         on: Option<String>,
     },
-    /// It was begun before the repository was moved or copied.
+    /// It was begun before the repository was moved.
     #[error(
-        "it was begun in `{}`, before this repository was moved or copied; `saihai work --retry` begins anew here, with its branch and \
-         the files that came along",
+        "it was begun in `{}`, before this repository was moved; `saihai work --retry` starts again here, with its branch and the \
+         files that came along",
         .path.display()
     )]
     BegunElsewhere {
@@ -192,10 +192,9 @@ impl Repository {
     /// Makes the branch and the worktree of an item, or finds them again.
     pub fn place(&self, placing: Placing<'_>) -> Result<Placed, Error> {
         let item = placing.item;
-        self.refuse_pipes(None)?;
         self.check_branch(item)?;
         let path = item.worktree(&self.worktree_root(placing.worktree_root)?);
-        self.take_back(&path)?;
+        self.repair_moved(&path)?;
         let tip = self.tip(&item.reference())?;
         if let Some(refusal) = self.refusal(&placing, tip.as_deref(), &path)? {
             return Ok(Placed::Refused(refusal));
@@ -307,7 +306,6 @@ impl Repository {
     }
 
     fn recreate(&self, placing: &Placing<'_>, path: &Path, tip: &str) -> Result<Worktree, Error> {
-        self.disown(placing.item, path, &placing.base.commit)?;
         let gone = self.worktree(placing.item, placing.worktree_root)?;
         if let Some(gone) = gone {
             // Its files are gone, but not yet the commits that only its own log knows of.
@@ -322,7 +320,8 @@ impl Repository {
         let added = {
             let _one_at_a_time = Turnstile::of_worktrees(self)?;
             let mut git = self.registry("worktree");
-            git.args(["add", "--quiet", "--no-checkout"]).arg(path).arg(placing.item.branch());
+            // The list of a copied repository says that the branch is checked out in the original.
+            git.args(["add", "--quiet", "--force", "--no-checkout"]).arg(path).arg(placing.item.branch());
             output(&mut git, "worktree add")
         };
         let made = match added {

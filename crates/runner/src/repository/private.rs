@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::momentary::{Kind, Momentary};
-use super::{Error, Repository, regular};
+use super::{Error, Repository};
 use crate::git::command::{Seat, feed, judge, output, run};
 
 /// A git directory that nobody else can write, made for one occasion and gone with it. Git sees the repository's objects
@@ -41,12 +41,11 @@ impl<'a> Private<'a> {
         self.write("own-exclude", &frozen.excludes[1])?;
         self.write("info/attributes", &frozen.attributes[0])?;
         self.write("own-attributes", &frozen.attributes[1])?;
-        // Where the history of a shallow clone ended before the first agent, as far as nobody has completed it since.
-        let now = regular::read(&self.repository.common.join("shallow")).unwrap_or_default();
-        let now = String::from_utf8_lossy(&now);
-        let ends = frozen.shallow.lines().filter(|end| now.lines().any(|line| line == *end));
-        let ends: String = ends.map(|end| format!("{end}\n")).collect();
-        if ends.is_empty() { Ok(()) } else { self.write("shallow", ends.as_bytes()) }
+        // Where the history of a shallow clone ends.
+        match std::fs::read(self.repository.common.join("shallow")) {
+            Ok(ends) => self.write("shallow", &ends),
+            Err(_) => Ok(()),
+        }
     }
 
     fn configuration(&self) -> String {

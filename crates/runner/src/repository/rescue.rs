@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::private::Private;
 use super::refs::Seen;
-use super::snapshot::{Files, Rules};
-use super::{Error, Item, Repository, Worktree, regular};
+use super::snapshot::Files;
+use super::{Error, Item, Repository, Worktree};
 use crate::git::command::output;
 
 /// A ref that holds everything of a worktree.
@@ -19,9 +19,6 @@ pub struct Rescued {
     /// What git would not take: it is only on disk too.
     pub untaken: Vec<PathBuf>,
 }
-
-/// No worktree was ever rescued so often: whoever made a ref with a greater number was none of us.
-const MOST: u64 = u32::MAX as u64;
 
 /// When a ref is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,29 +46,16 @@ impl Repository {
         copied: &[String],
         keep: Keep,
     ) -> Result<Rescued, Error> {
-        self.rescue_unless(Rules { commit: base, own: false }, worktree, copied, keep)
-    }
-
-    /// The same, without files that these rules have git ignore.
-    pub(super) fn rescue_unless(
-        &self,
-        ignored: Rules<'_>,
-        worktree: &Worktree,
-        copied: &[String],
-        keep: Keep,
-    ) -> Result<Rescued, Error> {
         // No agent has seen it, and what is missing in it was never there.
         if worktree.is_unfinished() {
             return Ok(Rescued { reference: None, left: Vec::new(), untaken: Vec::new() });
         }
-        self.refuse_links(worktree.path())?;
-        self.refuse_pipes(Some(worktree.path()))?;
         let head = self.tip(&self.head_name(&worktree.registered))?;
-        let over = head.as_deref().unwrap_or(ignored.commit);
+        let over = head.as_deref().unwrap_or(base);
         let private = Private::make(self, None)?;
         let committed = private.line("rev-parse", [format!("{over}^{{tree}}")])?;
         let (tree, left, untaken) = if worktree.path().is_dir() {
-            let snapshot = self.snapshot(worktree, over, copied, Files::Hidden(ignored))?;
+            let snapshot = self.snapshot(worktree, over, copied, Files::Hidden(base))?;
             let own = worktree.foreign_git().into_iter().collect();
             (snapshot.tree, [own, snapshot.embedded, snapshot.filled].concat(), snapshot.untaken)
         } else {
@@ -125,25 +109,23 @@ impl Repository {
         let rescues = self.refs_below(&below)?;
         let numbered = rescues
             .into_iter()
-            .filter_map(|(name, commit)| Some((name.strip_prefix(&below)?.parse::<u64>().ok()?, commit)));
-        let Some((_, commit)) = numbered.filter(|(number, _)| *number <= MOST).max() else { return Ok(None) };
+            .filter_map(|(name, commit)| Some((name.strip_prefix(&below)?.parse::<u32>().ok()?, commit)));
+        let Some((_, commit)) = numbered.max() else { return Ok(None) };
         let over = Private::make(self, None)?.line("rev-parse", [format!("{commit}^1")])?;
         Ok(Some(commit).filter(|_| over == tip))
     }
 
-    /// The next number that nobody has, whatever an agent has put among them.
+    /// Gives a commit the next free number among the rescues of an item.
     pub(super) fn name_rescue(&self, name: &str, commit: &str) -> Result<String, Error> {
         let below = format!("refs/saihai/rescue/{name}/");
         loop {
             let present = self.refs_below(&below)?;
-            let taken: BTreeSet<u64> = present.iter().filter_map(|(name, _)| number(name, &below)).collect();
-            let last = taken.range(..=MOST).next_back().copied().unwrap_or(0);
-            let free =
-                (last + 1..).find(|number| !taken.contains(number)).expect("refs are fewer than numbers");
-            let reference = format!("{below}{free}");
+            let taken = present.iter().filter_map(|(name, _)| name.strip_prefix(&below)?.parse::<u32>().ok());
+            let last = taken.max().unwrap_or(0);
+            let reference = format!("{below}{}", last.saturating_add(1));
             match self.move_ref(&reference, commit, Seen::Absent) {
                 // Somebody was faster.
-                Err(Error::Moved { .. }) => {}
+                Err(Error::Moved { .. }) if last < u32::MAX => {}
                 made => return made.map(|()| reference),
             }
         }
@@ -170,7 +152,7 @@ impl Repository {
             let name = name.to_string_lossy();
             if name == "index" || name.starts_with("sharedindex.") {
                 let copied =
-                    regular::read(&entry.path()).and_then(|index| std::fs::write(private.path(&name), index));
+                    std::fs::read(&entry.path()).and_then(|index| std::fs::write(private.path(&name), index));
                 copied.map_err(Error::file("copy", &entry.path()))?;
             }
         }
@@ -180,7 +162,7 @@ impl Repository {
     /// Where HEAD has been: on each line the commits before and after it moved, or only the one after it.
     fn log_of(&self, worktree: &Worktree) -> Result<Vec<u8>, Error> {
         if !self.common.join("reftable").is_dir() {
-            return Ok(regular::read(&worktree.directory().join("logs/HEAD")).unwrap_or_default());
+            return Ok(std::fs::read(&worktree.directory().join("logs/HEAD")).unwrap_or_default());
         }
         // There the log is no file. The repository's own configuration could have git check signatures with any program.
         let mut git = self.registry("log");
@@ -219,9 +201,4 @@ impl Repository {
         let lost: BTreeSet<&str> = lost.lines().collect();
         Ok(known.into_iter().filter(|id| lost.contains(id)).map(str::to_owned).collect())
     }
-}
-
-/// Which number the name of a ref has, or the one that it lies inside.
-fn number(name: &str, below: &str) -> Option<u64> {
-    name.strip_prefix(below)?.split('/').next()?.parse().ok()
 }

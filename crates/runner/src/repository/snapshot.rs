@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::copied::Copied;
+use super::checkout::Copied;
 use super::exclude::OWN_RULES;
 use super::momentary::{Kind, Momentary};
 use super::private::Private;
@@ -32,17 +32,8 @@ pub(super) struct Snapshot<'a> {
 pub(super) enum Files<'a> {
     /// All that git does not ignore.
     Visible,
-    /// Those too that are ignored, but not by these rules.
-    Hidden(Rules<'a>),
-}
-
-/// The rules by which ignored files are nobody's work.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rules<'a> {
-    /// Those in the `.gitignore` files of this commit.
-    pub(super) commit: &'a str,
-    /// And those in the user's own file, where no agent can have changed it.
-    pub(super) own: bool,
+    /// Those too that are ignored, but neither by the `.gitignore` files of this commit nor by the user's own rules.
+    Hidden(&'a str),
 }
 
 impl Repository {
@@ -65,7 +56,7 @@ impl Repository {
         let others = private.run("ls-files", ["-z", "--others", "--exclude-standard"])?;
         let hidden = match files {
             Files::Visible => Vec::new(),
-            Files::Hidden(rules) => self.hidden(&private, rules, &copied)?,
+            Files::Hidden(commit) => self.hidden(&private, commit, &copied)?,
         };
         let is_gitlink = |path: &[u8]| gitlinks.contains(path);
         // What git tracks was not copied, or an agent has committed it: that is for whoever delivers to see.
@@ -111,31 +102,28 @@ impl Repository {
         Ok(lists::split(&missing).filter(|path| marked.contains(path)).map(<[u8]>::to_vec).collect())
     }
 
-    /// Files that are ignored now, but would not be by these rules; and all other repositories that are ignored.
-    fn hidden(&self, private: &Private<'_>, rules: Rules<'_>, copied: &Copied) -> Result<Vec<u8>, Error> {
+    /// Files that are ignored now, but would not be by the rules of a commit; and all other repositories that are ignored.
+    fn hidden(&self, private: &Private<'_>, commit: &str, copied: &Copied) -> Result<Vec<u8>, Error> {
         let ignored = private.run("ls-files", ["-z", "--others", "--ignored", "--exclude-standard"])?;
         let ignored: Vec<&[u8]> = lists::split(&ignored).filter(|path| !copied.holds(path)).collect();
         if ignored.is_empty() {
             return Ok(Vec::new());
         }
-        let may_go = self.ignored_by(rules, &ignored)?;
+        let may_go = self.ignored_by(commit, &ignored)?;
         // Of another repository nobody knows whether something else holds its commits, whoever ignores it.
         let stays = |path: &&[u8]| path.ends_with(b"/") || !may_go.contains(*path);
         Ok(lists::join(ignored.into_iter().filter(stays)))
     }
 
-    /// Which paths the rules ignore, or are our own.
-    pub(super) fn ignored_by(&self, rules: Rules<'_>, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
+    /// Which paths the rules of a commit or the user's own rules ignore, or are our own.
+    pub(super) fn ignored_by(&self, commit: &str, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
         let scratch = Momentary::make(self, Kind::Git)?;
         let files = scratch.path().join("files");
         std::fs::create_dir(&files).map_err(Error::file("make", &files))?;
         let private = Private::make(self, Some(&files))?;
-        // Rules of the repository that stand elsewhere were no agent's when this call began; whose they were before nobody knows.
+        // An agent may have added rules to `info/exclude`: what only they hide is rescued.
         private.write("info/exclude", OWN_RULES.as_bytes())?;
-        if !rules.own {
-            private.write("own-exclude", b"")?;
-        }
-        private.run("read-tree", [rules.commit])?;
+        private.run("read-tree", [commit])?;
         let tracked = private.run("ls-files", ["-z"])?;
         let is_rules = |path: &&[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");
         let files = lists::join(lists::split(&tracked).filter(is_rules));

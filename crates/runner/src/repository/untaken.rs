@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use super::copied::Copied;
+use super::checkout::Copied;
 use super::private::Private;
 use super::snapshot::Files;
 use super::{Error, Repository, Worktree, lists};
@@ -68,7 +68,7 @@ impl Repository {
         match files {
             _ if paths.is_empty() => Ok(BTreeSet::new()),
             Files::Visible => private.ignored(paths),
-            Files::Hidden(rules) => self.ignored_by(rules, paths),
+            Files::Hidden(commit) => self.ignored_by(commit, paths),
         }
     }
 }

@@ -1,9 +1,12 @@
-//! Where an item is worked on.
+//! Where an item is worked on, and the worktrees a repository knows of.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use super::registered::Registered;
-use super::{Error, Item, Repository};
+use super::turnstile::Turnstile;
+use super::{Error, Item, Refusal, Repository};
+use crate::git::command::output;
 
 /// The files of an item, on its branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +53,6 @@ impl Repository {
     /// The worktree of an item, if the repository has one there.
     pub fn worktree(&self, item: &Item, worktree_root: &Path) -> Result<Option<Worktree>, Error> {
         let root = self.root.join(worktree_root);
-        let path = item.worktree(&root);
-        self.refuse_links(&path)?;
         let root = root.canonicalize().unwrap_or(root);
         let found = self.registered_at(&item.worktree(&root))?;
         let found = found.filter(|registered| registered.directory.is_some());
@@ -72,27 +73,167 @@ impl Repository {
         root.canonicalize().map_err(Error::file("find", &root))
     }
 
-    /// Makes sure that worktrees can be put there: nobody has made a link of it, and nothing else is in its place.
+    /// Makes sure that worktrees can be put there: nothing else is in its place.
     pub fn check_worktree_root(&self, worktree_root: &Path) -> Result<(), Error> {
         let root = self.root.join(worktree_root);
-        if root.starts_with(&self.root) {
-            self.refuse_links(&root)?;
-        }
         let present = root.ancestors().find(|path| path.symlink_metadata().is_ok());
         match present.filter(|path| !path.is_dir()) {
             Some(path) => Err(Error::NotADirectory { path: path.to_owned() }),
             None => Ok(()),
         }
     }
-    /// Makes sure that nothing on the way to a place is a link that somebody made within the repository; elsewhere, that the place itself is none.
-    pub(super) fn refuse_links(&self, place: &Path) -> Result<(), Error> {
-        let way: Vec<&Path> = match place.strip_prefix(&self.root) {
-            Ok(_) => place.ancestors().take_while(|path| *path != self.root).collect(),
-            Err(_) => vec![place],
+}
+
+/// A worktree as the repository has it on its list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Registered {
+    /// Its directory in the repository; nothing for the repository's own checkout.
+    pub(super) directory: Option<PathBuf>,
+    /// Where its files are.
+    pub(super) files: PathBuf,
+}
+
+impl Repository {
+    /// All of them, the repository's own checkout first. The list of a copied repository still names the worktrees of the
+    /// original: those are not ours.
+    pub(super) fn registered(&self) -> Result<Vec<Registered>, Error> {
+        let mut all = vec![Registered { directory: None, files: self.main.clone() }];
+        let list = self.common.join("worktrees");
+        let entries = match std::fs::read_dir(&list) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(all),
+            Err(error) => return Err(Error::file("read", &list)(error)),
         };
-        match way.into_iter().find(|path| path.is_symlink()) {
-            Some(path) => Err(Error::Link { path: path.to_owned() }),
-            None => Ok(()),
+        for entry in entries {
+            let directory = entry.map_err(Error::file("read", &list))?.path();
+            // Each names the `.git` file of its worktree. Whatever says nothing of that kind is none.
+            let Some(files) = listed_by(&directory) else { continue };
+            let files = files.canonicalize().unwrap_or(files);
+            let is_anothers = |named: &PathBuf| {
+                !is_same(named, &directory) && listed_by(named).is_some_and(|listed| is_same(&listed, &files))
+            };
+            if named_by(&files).is_some_and(|named| is_anothers(&named)) {
+                continue;
+            }
+            all.push(Registered { directory: Some(directory), files });
+        }
+        Ok(all)
+    }
+
+    /// The one whose files are at a path.
+    pub(super) fn registered_at(&self, files: &Path) -> Result<Option<Registered>, Error> {
+        let mut all = self.registered()?.into_iter().filter(|one| one.files == files);
+        Ok(all.next())
+    }
+
+    /// Has git repair a worktree that was moved or copied together with its repository: both name each other by absolute paths.
+    pub(super) fn repair_moved(&self, files: &Path) -> Result<(), Error> {
+        let Some(named) = named_by(files) else { return Ok(()) };
+        let ours = self.common.join("worktrees").join(named.file_name().unwrap_or_default());
+        let is_used = |one: &Registered| one.directory.as_ref() == Some(&ours) && one.files.exists();
+        if !ours.is_dir() || is_same(&named, &ours) || self.registered()?.iter().any(is_used) {
+            return Ok(());
+        }
+        let _one_at_a_time = Turnstile::of_worktrees(self)?;
+        let link = files.join(".git");
+        let content = [b"gitdir: ", ours.as_os_str().as_bytes(), b"\n"].concat();
+        std::fs::write(&link, content).map_err(Error::file("write", &link))?;
+        output(self.registry("worktree").arg("repair").arg(files), "worktree repair")?;
+        Ok(())
+    }
+
+    /// Why a run that was begun in a worktree below `root` cannot continue: the repository was moved since. Worktrees are kept in
+    /// `now` by now.
+    pub fn begun_elsewhere(&self, item: &Item, root: &Path, now: &Path) -> Result<Option<Refusal>, Error> {
+        let found = |root: &Path| {
+            let root = self.root.join(root);
+            root.canonicalize().unwrap_or(root)
+        };
+        let (root, now) = (found(root), found(now));
+        let path = item.worktree(&root);
+        let is_here = root == now || [&self.root, &self.main].into_iter().any(|own| root.starts_with(own));
+        let is_ours = is_here || (path.is_dir() && self.registered_at(&path)?.is_some());
+        Ok((!is_ours).then_some(Refusal::BegunElsewhere { path }))
+    }
+
+    /// Where a branch is checked out, or on its way to be, as during a rebase.
+    pub(super) fn checked_out(&self, branch: &str) -> Result<Option<PathBuf>, Error> {
+        let reference = format!("refs/heads/{branch}");
+        for one in self.registered()? {
+            if self.branch_of(&one)?.as_deref() == Some(&reference)
+                || is_underway(&self.state_of(&one), branch)
+            {
+                return Ok(Some(one.files));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The branch that the user has checked out; nothing where it is none.
+    pub fn current_branch(&self) -> Option<String> {
+        let own = self.registered_at(&self.root).ok().flatten()?;
+        let name = self.branch_of(&own).ok().flatten()?;
+        name.strip_prefix("refs/heads/").map(str::to_owned)
+    }
+
+    /// The commit that the user has checked out.
+    pub fn current_commit(&self) -> Result<String, Error> {
+        let own = self.registered_at(&self.root)?;
+        let commit = own.map_or(Ok(None), |own| self.tip(&self.head_name(&own)))?;
+        commit.ok_or(Error::NoCommit)
+    }
+
+    /// The branch a worktree is on; nothing where it is on none.
+    pub(super) fn branch_of(&self, one: &Registered) -> Result<Option<String>, Error> {
+        let head = self.head_name(one);
+        let mut git = self.registry("symbolic-ref");
+        match output(git.args(["--quiet", &head]), "symbolic-ref") {
+            Ok(said) => Ok(Some(String::from_utf8_lossy(&said).trim_end().to_owned())),
+            Err(crate::git::Error::Refused { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
+
+    /// What HEAD of a worktree is called everywhere else.
+    pub(super) fn head_name(&self, one: &Registered) -> String {
+        match one.directory.as_ref().and_then(|directory| directory.file_name()) {
+            Some(name) => format!("worktrees/{}/HEAD", name.to_string_lossy()),
+            None => "HEAD".to_owned(),
+        }
+    }
+
+    fn state_of(&self, one: &Registered) -> PathBuf {
+        one.directory.clone().unwrap_or_else(|| self.common.clone())
+    }
+}
+
+/// A rebase or bisection leaves HEAD without a branch and comes back to it.
+fn is_underway(state: &Path, branch: &str) -> bool {
+    let names = ["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"];
+    names.iter().filter_map(|name| std::fs::read(&state.join(name)).ok()).any(|text| {
+        let text = String::from_utf8_lossy(&text);
+        let text = text.trim_end();
+        text == branch || text.strip_prefix("refs/heads/") == Some(branch)
+    })
+}
+
+/// The directory on a list that `.git` of a worktree names.
+fn named_by(files: &Path) -> Option<PathBuf> {
+    let said = std::fs::read(files.join(".git")).ok()?;
+    Some(files.join(as_path(said.strip_prefix(b"gitdir: ")?)))
+}
+
+/// The files that a directory on a list names.
+fn listed_by(directory: &Path) -> Option<PathBuf> {
+    // It may be named relative to where its name is kept.
+    let said = std::fs::read(directory.join("gitdir")).ok()?;
+    directory.join(as_path(&said)).parent().map(Path::to_owned)
+}
+
+fn as_path(said: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(said.strip_suffix(b"\n").unwrap_or(said).to_vec()))
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

@@ -35,7 +35,7 @@ const MARKDOWN: &str = "review.md";
 /// A report that cannot be read.
 pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
     let path = directory.path().join(JSON);
-    let bytes = match crate::regular::read(&path) {
+    let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", &path)(error)),

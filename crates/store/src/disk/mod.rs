@@ -158,17 +158,11 @@ impl Disk {
 
     /// Puts a whole file in place: after a crash there is the old one or the new one, never half of it.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.replace_and_hold(path, bytes).map(drop)
-    }
-
-    /// The same, and it is open from before it has its name.
-    pub fn replace_and_hold(&self, path: &Path, bytes: &[u8]) -> io::Result<File> {
         let draft = draft_of(path);
         let file = self.step(Kind::Create, &draft, || File::create(&draft))?;
         self.write(&file, &draft, bytes)?;
         self.sync(&file, &draft)?;
-        self.put_in_place(&draft, path)?;
-        Ok(file)
+        self.put_in_place(&draft, path)
     }
 
     /// Gives a synced file its true name.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use saihai_model::{Entry, Moment, Record};
 
 use super::line::{self, Bad, Framed, Kind};
-use crate::{StoreError, regular};
+use crate::StoreError;
 
 /// A journal being read. What a batch says is handed out once the batch is known to be whole; only one is in memory.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ const CHUNK: usize = 256 * 1024;
 impl Reader {
     /// Opens a journal.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = regular::open(path).map_err(StoreError::io("read", path))?;
+        let file = File::open(path).map_err(StoreError::io("read", path))?;
         Ok(Self::new(file, path))
     }
 }

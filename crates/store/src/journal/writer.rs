@@ -8,7 +8,7 @@ use saihai_model::{Entry, Moment, Record};
 
 use super::line;
 use super::reader::End;
-use crate::{Disk, StoreError, regular};
+use crate::{Disk, StoreError};
 
 /// A journal that is written to. It is opened anew for each append, so that a thousand runs at once do not need a
 /// thousand more descriptors.
@@ -68,7 +68,7 @@ impl Journal {
     /// Goes on behind what a reader has found whole, and cuts off what it has not.
     pub fn reopen(path: &Path, disk: &Disk, end: End, torn: bool) -> Result<Self, StoreError> {
         if torn {
-            let file = regular::open_with(OpenOptions::new().write(true), path);
+            let file = OpenOptions::new().write(true).open(path);
             let file = file.map_err(StoreError::io("open", path))?;
             disk.truncate(&file, path, end.length).map_err(StoreError::io("truncate", path))?;
             disk.sync(&file, path).map_err(StoreError::io("sync", path))?;
@@ -111,7 +111,7 @@ impl Journal {
     }
 
     fn write(&self) -> io::Result<()> {
-        let file = regular::open_with(OpenOptions::new().append(true), &self.path)?;
+        let file = OpenOptions::new().append(true).open(&self.path)?;
         if file.metadata()?.len() != self.end.length {
             return Err(io::Error::other("somebody else has written to it"));
         }

@@ -2,7 +2,6 @@
 //! requests that somebody has merged.
 
 use saihai_connect::forge::testing::Wrong;
-use saihai_tests::Terminal;
 
 use super::github::Scene;
 use super::{commit, outcomes, repository, work, writes};
@@ -79,25 +78,6 @@ fn a_pull_request_that_was_merged_before_the_work_went_on_is_not_taken_for_it() 
     let state = scene.server.state();
     assert_eq!(state.pull_requests.len(), 2, "{outcome}");
     assert_ne!(scene.remote(&["rev-parse", "feature/issue-7"]), first);
-}
-
-// I-38, I-41: what one agent has changed is asked for itself, also where everything else is answered for all.
-#[test]
-fn a_yes_to_all_does_not_cover_what_the_next_agent_has_changed() {
-    let changes = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], runs: [{argv: [sh, -c, 'git config core.fsmonitor /tmp/$$']}]}\n";
-    let project = repository(changes);
-    project.write(".saihai/issues/7.md", "# One\n");
-    project.write(".saihai/issues/8.md", "# Two\n");
-    project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\ngates = []\n");
-    commit(&project);
-    let mut terminal = Terminal::start(work(&project, &[]));
-    terminal.wait_for("? #7 changed-configuration");
-    terminal.press("a\n");
-    terminal.wait_for("? #8 changed-configuration");
-    terminal.press("n\n");
-    let (code, text) = terminal.finish();
-    assert_eq!(code, Some(3), "{text}");
-    assert!(text.contains("#7     branch-ready") && text.contains("#8     declined"), "{text}");
 }
 
 // What is set and not done is said.

@@ -225,18 +225,13 @@ fn nothing_that_an_agent_configures_is_ever_run_by_us() {
         git config remote.origin.url \"ext::sh -c '$P'\"\ngit config core.hooksPath \"$C/evil\"\nmkdir -p $C/evil $C/info\n\
         echo '* filter=x merge=x diff=x' > $C/info/attributes\n\
         for h in pre-commit post-checkout reference-transaction post-merge pre-push; do printf '#!/bin/sh\\n%s\\n' \"$P\" > $C/evil/$h; \
-        chmod +x $C/evil/$h; cp $C/evil/$h $C/hooks/$h; done\nrm -f $C/canary\n";
+        chmod +x $C/evil/$h; cp $C/evil/$h $C/hooks/$h; done\nrm -f $C/canary\necho x > own-$$\n";
     project.write("hostile.sh", hostile);
     project.write(".saihai/issues/1.md", "# One\n");
     project.write(".saihai/issues/2.md", "# Two\n");
     commit(&project);
-    let outcome = auto(&project, &["--merge"]).exits(6);
-    // What could start a program is a person's to agree to, for each.
-    assert!(outcome.stdout.contains("changed-configuration"), "{outcome}");
-    for run in project.runs() {
-        project.saihai(["answer", &run, "yes"]).run();
-    }
-    auto(&project, &["--merge"]);
+    let outcome = auto(&project, &["--merge"]).exits(0);
+    assert_eq!(outcomes(&outcome), ["#1 merged", "#2 merged"], "{outcome}");
     assert!(!project.root().join(".git/canary").exists(), "something of it ran");
 }
 

@@ -93,60 +93,6 @@ fn the_text_of_an_issue_is_neither_a_command_nor_a_name_nor_a_template_nor_an_an
     }
 }
 
-// I-38: what an agent changed for all worktrees is told; what git could start by it, a person agrees to.
-#[test]
-fn what_changed_in_a_repository_is_told_by_name_and_a_person_agrees_to_programs() {
-    let after = |commands: &str| {
-        let reply = format!(
-            "  - {{text: 'Done. [STEP:0]', writes: [{{path: f, content: x}}], runs: [{{argv: [sh, -c, '{commands}']}}]}}\n"
-        );
-        let project = repository(&reply);
-        project.write(".saihai/issues/7.md", "# Login fails\n");
-        commit(&project);
-        let outcome = auto(&project, &[]);
-        (project, outcome)
-    };
-    let page = |project: &saihai_tests::Project| {
-        let mut batches: Vec<_> =
-            std::fs::read_dir(project.root().join(".saihai/batches")).expect("it").collect();
-        let batch = batches.remove(0).expect("one").path();
-        std::fs::read_to_string(batch.join("issue-7.md")).expect("a page")
-    };
-    let (project, outcome) = after("git config branch.main.description x; git config user.email a@b");
-    assert_eq!(
-        (outcomes(&outcome), outcome.code),
-        (vec!["#7 branch-ready".to_owned()], Some(0)),
-        "{outcome}"
-    );
-    let told = "`config branch.main.description`, `config user.email`";
-    assert!(
-        outcome.stdout.contains(&format!("#7: changed during the run, for all worktrees: {told}")),
-        "{outcome}"
-    );
-    assert!(page(&project).contains("- `config branch.main.description`\n- `config user.email`\n"));
-    for (commands, name) in [
-        ("git config core.fsmonitor /tmp/x", "config core.fsmonitor"),
-        (
-            "C=$(git rev-parse --git-common-dir)/hooks; mkdir -p $C; echo x > $C/pre-push; chmod +x $C/pre-push",
-            "hooks/pre-push",
-        ),
-        (
-            "C=$(git rev-parse --git-common-dir)/info; mkdir -p $C; echo \"* filter=x\" > $C/attributes; git config filter.x.clean cat",
-            "info/attributes",
-        ),
-    ] {
-        let (project, outcome) = after(commands);
-        assert_eq!((outcomes(&outcome), outcome.code), (vec!["#7 waiting".to_owned()], Some(6)), "{outcome}");
-        assert!(outcome.stdout.contains(&format!("#7 | - `{name}`")), "{outcome}");
-        assert!(page(&project).contains(&format!("- `{name}`\n")), "{}", page(&project));
-        let run = project.runs()[0].clone();
-        project.saihai(["answer", &run, "yes"]).run().exits(0);
-        assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
-    }
-    let (_, outcome) = after("true");
-    assert!(!outcome.stdout.contains("changed during the run"), "{outcome}");
-}
-
 // I-66: before a worktree is used again, and before it goes, all of it is kept; and nothing is removed that somebody works on.
 #[test]
 fn the_state_of_a_worktree_is_kept_before_it_is_used_again_and_before_it_goes() {

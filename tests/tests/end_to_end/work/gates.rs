@@ -140,22 +140,6 @@ fn a_standing_yes_is_recorded_as_one() {
     assert_eq!(by, ["auto"; 3]);
 }
 
-// What git could start because of an agent is shown to a person, also where yes is said to everything.
-#[test]
-fn an_agent_that_changed_what_git_starts_waits_for_a_person() {
-    let replies = "  - {text: 'Done. [STEP:0]', for: fix, writes: [{path: f, content: x}], runs: [{argv: [git, config, core.fsmonitor, /tmp/x]}]}\n";
-    let project = repository(replies);
-    project.write(".saihai/issues/7.md", "# Login fails\n");
-    commit(&project);
-    let outcome = auto(&project, &[]).exits(6);
-    assert!(outcome.stdout.contains("an answer at `changed-configuration`"), "{outcome}");
-    let run = project.runs()[0].clone();
-    let shown = project.saihai(["show", &run]).run().exits(0);
-    assert!(shown.stdout.contains("changed-configuration"), "{shown}");
-    answer(&project, "yes");
-    assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
-}
-
 // What all may cost together counts for runs that were begun earlier too.
 #[test]
 fn a_budget_is_shared_also_by_runs_that_waited() {

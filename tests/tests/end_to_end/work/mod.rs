@@ -28,7 +28,6 @@ mod passing;
 mod person;
 mod placed;
 mod refused;
-mod remotes;
 mod rescued;
 mod reviewed;
 mod stopped;

@@ -3,7 +3,7 @@
 use super::{auto, commit, git, outcomes, repository, work, writes};
 use crate::support::PROGRAM;
 
-// I-43: also from a worktree, which passes for a project of its own, and also by forgetting who they are.
+// I-43: also from a worktree, which passes for a project of its own.
 #[test]
 fn an_agent_can_neither_hand_work_over_nor_go_on_with_cancel_or_trust_anything() {
     let project = repository(&writes("f"));
@@ -23,10 +23,7 @@ fn an_agent_can_neither_hand_work_over_nor_go_on_with_cancel_or_trust_anything()
     let mut calls = String::new();
     for place in [".", "../.."] {
         for call in &refused {
-            for who in ["", "env -i PATH=\"$PATH\" HOME=\"$HOME\""] {
-                calls +=
-                    &format!("(cd {place}; {who} {PROGRAM} {call} < /dev/null 2>&1 | head -n 1) >> said\n");
-            }
+            calls += &format!("(cd {place}; {PROGRAM} {call} < /dev/null 2>&1 | head -n 1) >> said\n");
         }
         for call in ["work --list", "trust --list", "runs", "show last"] {
             calls += &format!("(cd ../..; {PROGRAM} {call} > /dev/null 2>&1 || echo {call}) >> said\n");
@@ -42,7 +39,7 @@ fn an_agent_can_neither_hand_work_over_nor_go_on_with_cancel_or_trust_anything()
     let said = git(&project, &["show", "feature/issue-8:said"]);
     let is_refused = |line: &str| line.contains("by a person, and this is the agent of `fix");
     assert!(said.lines().all(is_refused), "{said}");
-    assert_eq!(said.lines().count(), 2 * 2 * refused.len(), "{said}");
+    assert_eq!(said.lines().count(), 2 * refused.len(), "{said}");
     let shown = project.saihai(["show", &waiting, "--json"]).run().exits(0).json();
     assert_eq!(shown[0]["result"]["outcome"], "parked", "{shown:?}");
 }

@@ -87,23 +87,6 @@ fn a_branch_that_is_gone_with_its_work_is_missed() {
     assert_eq!(outcome.code, Some(2), "{outcome}");
 }
 
-// I-46: nothing waits for the other end of a pipe that an agent put in the place of a file.
-#[test]
-fn a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for() {
-    let agent = "C=$(git rev-parse --git-common-dir); mkdir -p $C/info $C/hooks; \
-                 mkfifo $C/hooks/pre-commit; rm -f $C/info/attributes; mkfifo $C/info/attributes; echo x > f";
-    let project =
-        repository(&format!("  - {{text: 'Done. [STEP:0]', runs: [{{argv: [sh, -c, '{agent}']}}]}}\n"));
-    project.write(".saihai/issues/7.md", "# Login fails\n");
-    commit(&project);
-    let outcome = auto(&project, &[]).exits(0);
-    assert!(
-        outcome.stdout.contains("changed during the run, for all worktrees: `hooks/pre-commit`"),
-        "{outcome}"
-    );
-    work(&project, &["--list"]).run().exits(0);
-}
-
 /// A filter that keeps what it takes out of files where `git-lfs` does.
 const KEEPS: &str = r#"#!/bin/sh
 store=$(git config lfs.storage || echo "$(git rev-parse --path-format=absolute --git-common-dir)/lfs")

@@ -63,30 +63,6 @@ fn an_issue_whose_run_a_newer_version_wrote_is_not_paid_for_again() {
     assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
 }
 
-// An empty journal says nothing of what was paid for. Where it was not always empty, its run is not taken for nothing.
-#[test]
-fn an_issue_whose_journal_was_emptied_is_not_paid_for_again() {
-    let project = changed(4, digit);
-    let run = project.runs()[0].clone();
-    let journal = format!(".saihai/runs/{run}/journal.ndjson");
-    project.write(&journal, "");
-    let why = "journal.ndjson`:1: it is empty and was not: what the run has done is not known";
-    for flags in [&[][..], &["--retry"]] {
-        is_told_and_not_paid_for(&project, &auto(&project, flags).exits(1), 0, why);
-    }
-    let listed = project.saihai(["runs"]).run().exits(0);
-    assert!(listed.stderr.contains(&format!("warning: run `{run}` is left out: ")), "{listed}");
-    assert!(listed.stderr.contains(why), "{listed}");
-    // One that was never written to is what a process leaves that died as it began: it counts for nothing, and that is said.
-    std::fs::remove_file(project.root().join(&journal)).expect("it is there");
-    project.write(&journal, "");
-    let outcome = auto(&project, &[]).exits(0);
-    assert_eq!(outcomes(&outcome), ["#7 branch-ready"], "{outcome}");
-    let note = format!("note: the run `{run}` never began, and counts for nothing");
-    assert_eq!(outcome.stderr.matches(&note).count(), 1, "{outcome}");
-    assert_eq!(project.runs().len(), 2);
-}
-
 #[test]
 fn another_issue_is_not_kept_from_work_by_it() {
     let project = changed(4, digit);

@@ -10,8 +10,6 @@ pub(super) struct Question {
     pub(super) number: IssueNumber,
     pub(super) directory: RunDirectory,
     pub(super) gate: StageId,
-    /// Whether each is asked for itself.
-    pub(super) insists: bool,
     pub(super) text: String,
     pub(super) wants: Wants,
     /// When nobody need answer it any more.

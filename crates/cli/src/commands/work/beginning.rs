@@ -6,7 +6,6 @@ use saihai::Driver;
 use saihai::delivery::{Assignment, Delivered, Past};
 use saihai::repository::{Base, CleaningUp, Following, ItemLock, Ours, Refusal, Room};
 use saihai_config::ForgeKind;
-use saihai_config::delivery::stage;
 use saihai_config::issues::clean_title;
 use saihai_connect::forge::PullRequestState;
 use saihai_model::{WorkOutcome, WorkReason};
@@ -114,7 +113,6 @@ impl Job {
             base: &assignment.base,
             copied: &assignment.copy_files,
             merged_into: &[],
-            own_rules: last.deeds.text(stage::WORKTREE, "own_rules"),
         });
         match repository.make_room(&item, cleaning, lock).map_err(not_begun)? {
             Room::Nothing => Ok(None),

@@ -146,7 +146,6 @@ fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Optio
         base: &past.assignment.base,
         copied: &past.assignment.copy_files,
         merged_into: &past.assignment.base.holders(),
-        own_rules: past.deeds.text(stage::WORKTREE, "own_rules"),
     };
     match place.repository.clean_up(cleaning, &lock).map_err(refused_by_git)? {
         CleanedUp::Removed { rescued: None, .. } => told(true, "removed".to_owned()),

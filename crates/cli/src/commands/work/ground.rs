@@ -12,7 +12,6 @@ use saihai_connect::{Connections, Surroundings};
 use saihai_model::{Budget, Cost, Issue, IssueSource, MergeMethod, Millis, RepositoryName};
 
 use super::Work;
-use super::address::insist_on_own;
 use crate::diagnostics;
 use crate::error::Error;
 use crate::ours;
@@ -91,9 +90,6 @@ impl Ground {
             Repository::open(&project.places.root, &Environment::of_process()).map_err(refused_by_git)?;
         ours::insist_on_own_root(&repository, &work.worktree_root)?;
         let needs_forge = source == IssueSource::Github || forge == ForgeKind::Github;
-        if needs_forge {
-            insist_on_own(repository.frozen(), &project.runs(), &work.remote, flags.flags.trust_project)?;
-        }
         let access = if needs_forge { Some(access(&work, remote, &with).await?) } else { None };
         let mut ground = Self {
             project,

@@ -4,7 +4,6 @@
 //! with a delivery around its definition, and whatever must be remembered stands in those runs' journals, in git and on
 //! the forge.
 
-pub(crate) mod address;
 mod again;
 mod answer;
 mod base;

@@ -13,7 +13,6 @@ use saihai_connect::forge::{Access, Address, Github, find_token};
 use saihai_connect::{Connections, Surroundings};
 use saihai_model::{Issue, IssueNumber, IssueSource, RepositoryName, Workflow};
 
-use super::address::insist_on_own;
 use super::ground::{access, insist_on_copies, refused_by_forge, refused_by_git};
 use super::item::as_item;
 use crate::commands::own_tree::open;
@@ -31,17 +30,12 @@ pub(crate) async fn assigned(
     project: &Project,
     settings: &Settings,
     with: &Connections,
-    trusts: bool,
     streams: &mut Streams,
 ) -> Result<Assignment, Error> {
     let (work, number) = (&settings.work, issue.number);
     let mut repository = open(project)?;
     let title =
         clean_title(&issue.title).map_err(|blank| Error::usage(format!("issue {number}: {blank}")))?;
-    // For an issue of GitHub it was looked at before the issue was.
-    if issue.source == IssueSource::Folder && work.forge == Some(ForgeKind::Github) {
-        insist_on_own(repository.frozen(), &project.runs(), &work.remote, trusts)?;
-    }
     let (base, server) = begins_at(issue, project, settings, with, &repository).await?;
     if let Some((url, token)) = &server {
         take_in(issue, &base, (url, token), project, work, &repository)?;
@@ -168,7 +162,7 @@ pub(crate) async fn outside(
     Ok(Deliverer::new(assignment, means, known))
 }
 
-/// Refuses to go on with what was begun before the repository was moved or copied. `roots`: where worktrees were kept, and are now.
+/// Refuses to go on with what was begun before the repository was moved. `roots`: where worktrees were kept, and are now.
 pub(crate) fn insist_on_here(repository: &Repository, item: &Item, roots: [&Path; 2]) -> Result<(), Error> {
     let elsewhere = repository.begun_elsewhere(item, roots[0], roots[1]).map_err(refused_by_git)?;
     elsewhere.map_or(Ok(()), |refusal| Err(Error::usage(refusal.to_string())))

@@ -205,10 +205,6 @@ fn hints(came: &Came, past: Option<&Past>, allowed: Option<&Budget>) -> Vec<Stri
     hints.extend(
         kept.iter().filter_map(|stage| past.deeds.text(stage, "rescued")).map(|how| format!("kept: `{how}`")),
     );
-    hints.extend(changed(past).map(|keys| {
-        let keys: Vec<String> = keys.map(|key| format!("`{key}`")).collect();
-        format!("changed during the run, for all worktrees: {}", keys.join(", "))
-    }));
     hints.extend(past.deeds.text(stage::CLEAN_UP, "kept").map(|why| format!("the worktree stays: {why}")));
     hints
 }
@@ -238,12 +234,6 @@ fn raised(run: &Conclusion) -> Option<String> {
 fn raise_first(allowed: &Budget) -> String {
     let had = budget_words(allowed).map(|had| format!(" ({had}, with all its runs)")).unwrap_or_default();
     format!("raise `budget_per_issue` of `[work]`{had}, then `saihai work --retry` begins again")
-}
-
-/// What of the repository's configuration, hooks and attributes changed during a run, by name (I-38).
-pub(super) fn changed(past: &Past) -> Option<impl Iterator<Item = &str>> {
-    let told = past.deeds.text(stage::FINALIZE, "changed").filter(|told| !told.is_empty())?;
-    Some(told.lines().filter_map(|line| line.strip_prefix("- `")?.strip_suffix('`')))
 }
 
 /// The exit code of the invocation.

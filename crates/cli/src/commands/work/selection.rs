@@ -99,7 +99,6 @@ impl Selection {
         if let (Origin::Github(github, _), None, None) = (&source, &self.numbers, &self.project) {
             selected.extend(overtaken::closed(ground, github, &self.labels, &selected).await?);
         }
-        listing.notes.extend(never_began(ground, &selected)?);
         let resolving = &self.resolving;
         let asked = selected.iter().map(|issue| issue.number).collect();
         let retries = self.retries;
@@ -178,18 +177,6 @@ impl Selection {
         }
         Ok(issues)
     }
-}
-
-/// Of runs that count for nothing it is said that they are there: it may be that somebody made them so.
-fn never_began(ground: &Ground, selected: &[Issue]) -> Result<Vec<String>, Error> {
-    let mut notes = Vec::new();
-    for issue in selected.iter().filter(|issue| issue.state == IssueState::Open) {
-        let unborn = ground.runs().unborn(&format!("-{}", issue.number.slug()))?;
-        notes.extend(unborn.iter().map(|run| {
-            format!("the run `{}` never began, and counts for nothing: its journal holds nothing", run.id())
-        }));
-    }
-    Ok(notes)
 }
 
 fn skipped(item: &SkippedItem) -> String {

@@ -76,10 +76,6 @@ fn page(past: &Past, result: &ItemResult) -> String {
         count(result.turns, "turn"),
         result.cost.usd,
     );
-    if let Some(keys) = result::changed(past) {
-        text.push_str("\nChanged during the run, for all worktrees of the repository:\n\n");
-        keys.for_each(|key| text.push_str(&format!("- `{key}`\n")));
-    }
     if !said.is_empty() {
         text.push_str(&format!("\n{said}\n"));
     }

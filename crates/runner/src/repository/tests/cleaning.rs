@@ -6,13 +6,9 @@ use super::*;
 
 impl Work {
     fn clean_up(&self, merged_into: Option<&str>) -> CleanedUp {
-        self.clean_up_by(merged_into, Some(&self.repository.frozen().own_rules()))
-    }
-
-    fn clean_up_by(&self, merged_into: Option<&str>, own_rules: Option<&str>) -> CleanedUp {
         let merged_into: Vec<String> = merged_into.map(str::to_owned).into_iter().collect();
         let (worktree, base, copied) = (&self.worktree, &self.base, &self.copied);
-        let cleaning = CleaningUp { worktree, base, copied, merged_into: &merged_into, own_rules };
+        let cleaning = CleaningUp { worktree, base, copied, merged_into: &merged_into };
         self.repository.clean_up(cleaning, &self.lock).unwrap()
     }
 
@@ -137,28 +133,12 @@ fn what_only_rules_outside_the_base_hide_is_rescued_and_what_is_ours_is_not() {
     assert_eq!(nested.clean_up(Some("refs/heads/main")), GONE);
 }
 
-// I-65: the user's own rules are no agent's, unless they are others than when the run began.
+// I-65
 #[test]
-fn what_the_users_own_rules_hide_goes_unless_they_changed_during_the_run() {
-    let into = Some("refs/heads/main");
+fn what_the_users_own_rules_hide_goes_with_the_worktree() {
     let work = Work::on(with_own_rules());
     work.write("x.own", "x\n");
-    assert_eq!(work.clean_up(into), GONE);
-    // The call that cleans up is a later one, and an agent was at the file in between.
-    let scene = with_own_rules();
-    let before = scene.repository().frozen().own_rules();
-    scene.write("home/own-rules", "*.own\nnotes\n");
-    let work = Work::on(scene);
-    work.write("notes", "paid for\n");
-    let cleaned = work.clean_up_by(into, Some(&before));
-    let reference = "refs/saihai/rescue/issue-7/1".to_owned();
-    assert_eq!(cleaned, CleanedUp::Removed { rescued: Some(reference), branch: Branch::Removed });
-    assert_eq!(work.scene.git(&["show", "refs/saihai/rescue/issue-7/1:notes"]), "paid for");
-    // Nor is anything known of runs that were begun before it was written down.
-    let work = Work::on(with_own_rules());
-    work.write("x.own", "x\n");
-    let cleaned = work.clean_up_by(into, None);
-    assert!(matches!(cleaned, CleanedUp::Removed { rescued: Some(_), .. }), "{cleaned:?}");
+    assert_eq!(work.clean_up(Some("refs/heads/main")), GONE);
 }
 
 // Where refs are kept in tables, so is the log of where HEAD has been.
@@ -282,7 +262,7 @@ fn without_its_lock_nothing_is_removed() {
     work.write("a.txt", "two\n");
     fs::remove_file(work.scene.beside("repository/.git/saihai/issue-7.lock")).unwrap();
     let (worktree, base) = (&work.worktree, &work.base);
-    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &[], own_rules: None };
+    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &[] };
     let cleaned = work.repository.clean_up(cleaning, &work.lock);
     assert!(matches!(cleaned, Err(Error::LockLost { .. })), "{cleaned:?}");
     assert_eq!(fs::read_to_string(work.worktree.path().join("a.txt")).unwrap(), "two\n");

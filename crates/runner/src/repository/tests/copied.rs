@@ -1,6 +1,6 @@
-//! What was copied into a worktree, or is ignored where the user works, is not delivered.
+//! Files that were copied into a worktree are not delivered.
 
-use super::finalizing::{problem, problem_of};
+use super::finalizing::problem;
 use super::*;
 
 #[test]
@@ -79,42 +79,4 @@ fn a_copied_file_on_a_side_that_a_merge_dropped_is_not_delivered() {
     work.git(&["merge", "--quiet", "-m", "both", "side"]);
     let (said, _) = problem(&work);
     assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
-}
-
-#[test]
-fn what_git_ignores_in_the_users_checkout_is_not_delivered_under_another_name() {
-    let delivered = |agent: &dyn Fn(&Work)| {
-        let scene = Scene::new();
-        scene.made.write(".gitignore", "*.env\nlib/\n").write("sample", "KEY=sample\n").commit("rules");
-        scene
-            .made
-            .write("conf/local.env", "KEY=mine\n")
-            .write("short.env", "1\n")
-            .write("other.env", "KEY=else\n");
-        scene.made.write("sample.env", "KEY=sample\n").write("lib/tool.js", "vendored()\n");
-        scene.made.write("notes", "KEY=notes\n");
-        let work = Work::with_copies(scene, &["notes"]);
-        agent(&work);
-        match work.finalize() {
-            Finalized::Ready(ready) => format!("{:?}", ready.files),
-            failed @ Finalized::Failed { .. } => problem_of(failed).0,
-            other @ (Finalized::NoChanges | Finalized::Special { .. } | Finalized::Untaken { .. }) => {
-                panic!("{other:?}")
-            }
-        }
-    };
-    let write = |path: &'static str, text: &'static str| delivered(&move |work| _ = work.write(path, text));
-    insta::assert_snapshot!(write("doc/setup.txt", "KEY=mine\n"), @"secret: a secret is in `doc/setup.txt`, which has the content of your `conf/local.env`");
-    insta::assert_snapshot!(write("todo", "KEY=notes\n"), @"secret: a secret is in `todo`, which has the content of your `notes`");
-    // Also what a later commit took out again.
-    insta::assert_snapshot!(delivered(&|work| {
-        work.write("x", "KEY=mine\n").git(&["add", "x"]);
-        work.git(&["commit", "--quiet", "-m", "all of it"]);
-        work.git(&["rm", "--quiet", "x"]);
-        work.git(&["commit", "--quiet", "-m", "not it"]);
-    }), @"secret: a secret is in `x`, which has the content of your `conf/local.env`");
-    // What the base has anyway, what lies in a directory of tools, what anybody could have written.
-    insta::assert_snapshot!(write("again", "KEY=sample\n"), @r#"["again"]"#);
-    insta::assert_snapshot!(write("static/tool.js", "vendored()\n"), @r#"["static/tool.js"]"#);
-    insta::assert_snapshot!(write("one", "1\n"), @r#"["one"]"#);
 }

@@ -154,7 +154,6 @@ impl Trap {
         self.redirect(&worktree);
         write(&worktree.path().join("a.txt"), "two\n");
         write(&worktree.path().join(".gitattributes"), "* filter=own diff=own merge=own\n");
-        repository.shared().unwrap();
         let finalizing = Finalizing {
             worktree: &worktree,
             base: &base,
@@ -174,7 +173,7 @@ impl Trap {
         assert!(matches!(merged, Merged::Done { .. }), "{merged:?}");
         write(&worktree.path().join("left"), "left\n");
         let (worktree, base, merged_into) = (&worktree, &base, &base.holders());
-        let cleaning = CleaningUp { worktree, base, copied: &[], merged_into, own_rules: None };
+        let cleaning = CleaningUp { worktree, base, copied: &[], merged_into };
         let cleaned = repository.clean_up(cleaning, &lock).unwrap();
         assert!(
             matches!(cleaned, CleanedUp::Removed { rescued: Some(_), branch: Branch::Removed }),
@@ -288,7 +287,7 @@ fn a_git_file_that_leads_elsewhere_is_not_followed() {
     let ready = work.ready();
     assert_eq!(work.scene.git(&["rev-parse", "feature/issue-7"]), ready.commit);
     let (worktree, base) = (&work.worktree, &work.base);
-    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &[], own_rules: None };
+    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &[] };
     let cleaned = work.repository.clean_up(cleaning, &work.lock).unwrap();
     assert_eq!(cleaned, CleanedUp::Removed { rescued: None, branch: Branch::Kept });
     assert_eq!(other.git(&["for-each-ref"]), before);
@@ -359,38 +358,18 @@ fn a_filter_of_the_users_own_is_used() {
     assert_eq!(again, ready.commit);
 }
 
-// Git opens all of these by itself, and would wait for somebody to write into them.
+// A person at a gate who looks with plain git would be shown what stands in the place of what is merged.
 #[test]
-fn a_pipe_where_git_reads_is_named_and_not_waited_for() {
+fn our_git_goes_by_neither_replaced_objects_nor_grafts() {
     let work = Work::new();
-    work.write("n", "1\n").write("sub/n", "1\n");
-    let (files, common) = (work.worktree.path(), work.scene.made.root().join(".git"));
-    let inside = [".gitignore", ".gitattributes", "sub/.gitignore"].map(|name| files.join(name));
-    let shared = [
-        "packed-refs",
-        "config",
-        "objects/info/alternates",
-        "worktrees/issue-7/HEAD",
-        "refs/heads/feature/issue-7",
-        "logs/refs/heads/feature/issue-7",
-    ];
-    let shared = shared.map(|name| common.join(name));
-    // In the user's own checkout, whose rules say what is only theirs.
-    work.scene.made.write("doc/n", "1\n");
-    let beside = [".gitignore", "doc/.gitignore"].map(|name| work.scene.made.root().join(name));
-    for path in inside.iter().chain(&beside).chain(&shared) {
-        let was_there = fs::rename(path, work.scene.beside("aside")).is_ok();
-        assert!(Command::new("mkfifo").arg(path).status().unwrap().success(), "{}", path.display());
-        let said = format!("a pipe is in the place of a file that git reads: `{}`", path.display());
-        let error = work.try_finalize(&[]).unwrap_err();
-        assert_eq!((error.to_string(), error.lasts()), (said.clone(), Lasts::UntilMended));
-        if shared.contains(path) {
-            assert_eq!(work.scene.open().unwrap_err().to_string(), said);
-        }
-        fs::remove_file(path).unwrap();
-        if was_there {
-            fs::rename(work.scene.beside("aside"), path).unwrap();
-        }
-    }
-    assert_eq!(work.ready().files, [Path::new("n"), Path::new("sub/n")]);
+    work.write("new.sh", "new\n").git(&["add", "--all"]);
+    work.git(&["commit", "--quiet", "-m", "x"]);
+    let commit = work.git(&["rev-parse", "HEAD"]);
+    let tree = format!("{}^{{tree}}", work.base.commit);
+    let harmless = work.git(&["commit-tree", "-p", &work.base.commit, "-m", "x", &tree]);
+    work.git(&["replace", &commit, &harmless]);
+    work.scene.write("repository/.git/info/grafts", &format!("{commit}\n"));
+    assert_eq!(work.git(&["diff", "--name-only", &work.base.commit, "HEAD"]), "", "the control");
+    let ready = work.ready();
+    assert_eq!((ready.files, ready.commit), (vec![PathBuf::from("new.sh")], commit));
 }

@@ -128,29 +128,6 @@ fn a_ref_in_the_place_of_all_rescues_is_said_before_anything_is_made() {
     assert_eq!(told(&refused.unwrap_err(), &work.scene), expected);
 }
 
-// I-66
-#[test]
-fn whatever_number_a_rescue_has_there_is_a_next_one() {
-    let numbers =
-        ["18446744073709551615", "4294967295", "4294967296", "99999999999999999999", "1/1", "2/x", "x"];
-    let work = Work::new();
-    for number in numbers {
-        work.git(&["update-ref", &format!("refs/saihai/rescue/issue-7/{number}"), "HEAD"]);
-    }
-    let rescue = || {
-        let rescued = work.repository.rescue(&work.worktree, &work.base.commit, &[], Keep::Everything);
-        rescued.unwrap().reference.unwrap()
-    };
-    assert_eq!(rescue(), "refs/saihai/rescue/issue-7/4294967297");
-    assert_eq!(rescue(), "refs/saihai/rescue/issue-7/4294967298");
-    let work = Work::new();
-    for number in ["18446744073709551615", "1/1"] {
-        work.git(&["update-ref", &format!("refs/saihai/rescue/issue-7/{number}"), "HEAD"]);
-    }
-    let rescued = work.repository.rescue(&work.worktree, &work.base.commit, &[], Keep::Everything).unwrap();
-    assert_eq!(rescued.reference.as_deref(), Some("refs/saihai/rescue/issue-7/2"));
-}
-
 #[test]
 fn another_name_of_a_branch_is_refused_as_a_base_and_stays() {
     let scene = Scene::new();

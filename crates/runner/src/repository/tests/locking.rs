@@ -109,19 +109,6 @@ fn a_lock_that_was_replaced_is_lost() {
 }
 
 #[test]
-fn a_lock_is_not_taken_through_a_link() {
-    let scene = Scene::new();
-    scene.write("precious", "text");
-    fs::create_dir(scene.beside("repository/.git/saihai")).unwrap();
-    std::os::unix::fs::symlink(scene.beside("precious"), scene.beside("repository/.git/saihai/issue-7.lock"))
-        .unwrap();
-    let clock = Clock::starting_at(testing::BEGINNING);
-    let taken = ItemLock::take(&scene.repository(), &item(7), "a-run", &clock);
-    assert!(matches!(taken, Err(Error::Link { .. })), "{taken:?}");
-    assert_eq!(fs::read_to_string(scene.beside("precious")).unwrap(), "text");
-}
-
-#[test]
 fn directories_of_ours_are_excluded_once_and_nothing_else_is_touched() {
     let scene = Scene::new();
     scene.write("repository/.git/info/exclude", "mine");

@@ -256,7 +256,7 @@ fn finalize(repository: &Repository, worktree: &Worktree, base: &Base) -> Finali
 }
 
 fn clean_up(repository: &Repository, worktree: &Worktree, base: &Base) -> CleanedUp {
-    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &base.holders(), own_rules: None };
+    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &base.holders() };
     repository.clean_up(cleaning, &lock_of(repository, worktree.item())).unwrap()
 }
 

@@ -2,15 +2,14 @@
 
 mod cleaning;
 mod copied;
-mod copying;
 mod finalizing;
 mod following;
 mod hostile;
 mod in_the_way;
 mod locking;
 mod losing;
-mod meddling;
 mod merging;
+mod moving;
 mod not_files;
 mod opening;
 mod placing;

@@ -74,13 +74,7 @@ fn what_git_passes_over_waits_for_a_person_unless_it_is_ignored() {
     work.write(".gitignore", "cache/\ns/\n");
     let files = [".gitignore", "b.txt", "other/w"].map(PathBuf::from);
     assert_eq!(work.ready().files, files);
-    let cleaning = CleaningUp {
-        worktree: &work.worktree,
-        base: &work.base,
-        copied: &[],
-        merged_into: &[],
-        own_rules: None,
-    };
+    let cleaning = CleaningUp { worktree: &work.worktree, base: &work.base, copied: &[], merged_into: &[] };
     let kept = Kept::Untaken { path: PathBuf::from("s/.git") };
     assert_eq!(work.repository.clean_up(cleaning, &work.lock).unwrap(), CleanedUp::Kept(kept));
     assert!(path("s/.git/w").exists());

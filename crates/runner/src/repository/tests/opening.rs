@@ -259,3 +259,17 @@ fn the_private_directory_knows_the_users_configuration_and_not_the_repositorys()
     drop(private);
     assert!(!path.exists());
 }
+
+#[test]
+fn a_repository_that_git_refuses_to_read_is_not_said_to_lack_a_branch() {
+    let work = Work::new();
+    assert_eq!(work.repository.tip("refs/heads/none").unwrap(), None);
+    let config = work.scene.beside("repository/.git/config");
+    let own = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("{own}[core]\n\trepositoryformatversion = 99\n")).unwrap();
+    let error = work.repository.base("main").unwrap_err();
+    assert_eq!(
+        (error.to_string().as_str(), error.lasts()),
+        ("`git rev-parse` failed: fatal: Expected git repo version <= 1, found 99", Lasts::AWhile)
+    );
+}

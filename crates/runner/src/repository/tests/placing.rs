@@ -93,14 +93,6 @@ fn whatever_is_where_the_worktree_would_be_stays() {
 }
 
 #[test]
-fn a_directory_of_worktrees_that_is_a_link_is_refused() {
-    let scene = Scene::new();
-    symlink(scene.beside("home"), scene.made.root().join(".worktrees")).unwrap();
-    let placed = scene.try_place(7, Ours::ByJournal);
-    assert!(matches!(placed, Err(Error::Link { .. })), "{placed:?}");
-}
-
-#[test]
 fn a_file_in_the_place_of_the_directory_of_worktrees_is_named() {
     let scene = Scene::new();
     scene.write("repository/README", "read\n");
@@ -178,7 +170,7 @@ fn a_worktree_that_was_taken_away_comes_back_as_it_was_rescued() {
     let work = Work::new();
     work.write("a.txt", "two\n").write("new/b.txt", "b\n");
     let (worktree, base) = (&work.worktree, &work.base);
-    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &[], own_rules: None };
+    let cleaning = CleaningUp { worktree, base, copied: &[], merged_into: &[] };
     work.repository.clean_up(cleaning, &work.lock).unwrap();
     let again = work.scene.place(7);
     assert_eq!(git(again.path(), &["status", "--porcelain"]), " M a.txt\n?? new/");

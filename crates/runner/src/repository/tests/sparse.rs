@@ -33,14 +33,3 @@ fn files_that_a_sparse_checkout_leaves_out_are_not_deleted() {
         assert_eq!(work.git(&["status", "--porcelain"]), "");
     }
 }
-
-// I-38
-#[test]
-fn a_worktree_of_a_sparse_checkout_brings_nothing_that_starts_a_program() {
-    let scene = scene();
-    let before = scene.repository().shared().unwrap();
-    scene.place(8);
-    let copied = scene.beside("repository/.git/worktrees/issue-8/config.worktree");
-    assert!(copied.exists(), "git writes configuration for it");
-    assert_eq!(before.changes(&scene.repository().shared().unwrap()), []);
-}

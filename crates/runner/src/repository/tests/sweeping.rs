@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
+use crate::repository::momentary::Scratch;
 use crate::repository::momentary::{Kind, Momentary};
-use crate::repository::scratch::Scratch;
 
 /// A directory as a process leaves it that was killed: the lock of its mark is gone with it.
 fn orphan(repository: &Repository, prefix: &str) -> PathBuf {

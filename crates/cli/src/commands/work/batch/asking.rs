@@ -47,10 +47,7 @@ impl Batch<'_> {
         let given = match understood(question.wants, &line) {
             Typed::Given(given) => given,
             Typed::YesToAll => {
-                // What one agent has changed says nothing about another (I-38).
-                if !question.insists {
-                    self.yes.insert(question.gate.clone());
-                }
+                self.yes.insert(question.gate.clone());
                 Given::Yes(None)
             }
             Typed::Unclear => {

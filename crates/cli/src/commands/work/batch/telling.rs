@@ -2,16 +2,14 @@
 
 use saihai::delivery::Assignment;
 use saihai::repository::Repository;
-use saihai::{Clock, Given, State, open_gate};
+use saihai::{Clock, Given, open_gate};
 use saihai_config::delivery::stage;
 use saihai_engine::work::Standing;
 use saihai_model::{
-    Activity, Budget, FailureClass, GateMode, Hold, IssueNumber, ProviderName, StageId, StatusLabel,
-    WorkOutcome, Workflow, work_exit_code,
+    Budget, FailureClass, Hold, IssueNumber, ProviderName, StatusLabel, WorkOutcome, work_exit_code,
 };
 
 use super::Batch;
-use crate::commands::changed;
 use crate::commands::work::answer::Question;
 use crate::commands::work::item::Told;
 use crate::commands::work::over::Over;
@@ -108,8 +106,7 @@ impl Batch<'_> {
                     let timeout = self.planned.ready(number).and_then(|(_, ready)| ready.work.gate_timeout);
                     let expires = timeout.map(|timeout| time::now().plus(timeout));
                     let gate = call.stage;
-                    let insists = directory.workflow().is_ok_and(|workflow| insists(&workflow, &gate));
-                    let question = Question { number, directory, gate, insists, text, wants, expires };
+                    let question = Question { number, directory, gate, text, wants, expires };
                     self.questions.push_back(question);
                     self.ask_next();
                     return Ok(());
@@ -184,7 +181,6 @@ impl Batch<'_> {
     pub(super) fn collect(&mut self, number: IssueNumber, title: &str, over: &Over) {
         let mut result = ItemResult::new(number, title, over, self.spent_whole(number, over));
         result.hints.splice(0..0, self.to_take_in(over));
-        result.hints.extend(self.untold(over));
         self.standings.insert(number, Standing::Ended(over.came.outcome));
         self.board.state(number, result.outcome);
         // Another run that ends alike is news; so is one that was gone on with.
@@ -213,12 +209,6 @@ impl Batch<'_> {
             // Where nobody reads it any more the files still have it.
             result::write_item(&result, &mut self.streams.out).unwrap_or(());
         }
-    }
-
-    /// What an agent changed for all worktrees, where its run ended without having come to a commit.
-    fn untold(&self, over: &Over) -> Option<String> {
-        let past = over.past.as_ref().filter(|past| matches!(past.state, State::Ended { .. }))?;
-        changed::words(&past.directory, &self.ground.repository).unwrap_or_else(Some)
     }
 
     /// What an issue may cost with all its runs, where it met a limit and they have cost that.
@@ -321,12 +311,6 @@ impl Batch<'_> {
             live.clear(&mut self.streams.err);
         }
     }
-}
-
-/// Whether a gate asks every time, whatever was said at others.
-fn insists(workflow: &Workflow, gate: &StageId) -> bool {
-    let stage = workflow.stage(gate);
-    stage.is_some_and(|stage| matches!(&stage.does, Activity::Gate(gate) if gate.mode == GateMode::Insists))
 }
 
 /// Whether a branch holds something that is not part of what was merged beside it.
