@@ -103,6 +103,12 @@ macro_rules! each_drives {
             fn leaves_no_command_behind_when_it_is_interrupted() {
                 cases::an_interruption_of_a_command(agent());
             }
+
+            // C-57, C-58
+            #[test]
+            fn leaves_no_process_behind_when_saihai_is_killed() {
+                cases::a_kill_of_saihai(agent());
+            }
         }
     )* };
 }
