@@ -4,6 +4,7 @@
 //! test has a project, a home and a server of its own. What is particular to a program is its row in
 //! `saihai_tests::RealAgent`; the cases are the same for all.
 
+mod acp;
 mod cases;
 mod processes;
 mod scene;

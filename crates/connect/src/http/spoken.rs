@@ -63,7 +63,7 @@ pub(super) trait Listener: Send {
 }
 
 /// The sum of what two answers took. Unknown stays unknown only where both are.
-pub(super) fn sum(one: &Usage, other: &Usage) -> Usage {
+pub(crate) fn sum(one: &Usage, other: &Usage) -> Usage {
     let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
         (None, None) => None,
         (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
