@@ -43,6 +43,8 @@ pub(super) enum Stop {
 pub(super) enum Heard {
     /// More is to come.
     More,
+    /// The answer is complete; only counters may follow.
+    MayEnd,
     /// That was the end; nothing after it matters.
     End,
 }
