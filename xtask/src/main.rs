@@ -24,7 +24,8 @@ usage: cargo xtask TASK
                                     vendors' agent programs, against a scripted API and without a network
   bench [--only T-n]                the laws of cost, as ratios, with the law beside each
   coverage [--area A] [--all]       requirements that no test names, by area
-  real-agents [NAME…]               only the suite of the vendors' agent programs, or its tests of these names
+  real-agents [--latest] [NAME…]    only the suite of the vendors' agent programs, or its tests of these names;
+                                    with the flag at the newest versions that npm has
   real-model [NAME…]                only a real, small model on the loopback, for the providers by HTTP
   record-agents [AGENT [CASE]]      what the vendors' programs say, for the tests of the providers
   time-agents                       how long a vendor's program takes to begin, and what it would save if it stayed

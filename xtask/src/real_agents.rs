@@ -1,4 +1,4 @@
-//! The vendors' agent programs (C-85): installed at pinned versions below `target`, and run where no network but the
+//! The vendors' agent programs (C-85): installed at pinned or newest versions below `target`, and run where no network but the
 //! loopback exists and by a user who is not root.
 
 mod confinement;
@@ -9,19 +9,27 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use xtask::source;
 
 use crate::cargo;
 use confinement::Confinement;
-use installation::Installation;
+use installation::{AgentVersions, Installation};
 
 /// Where the providers are; the tests of each find in `recorded` what its program said.
 const PROVIDERS: &str = "crates/connect/src/agents";
 
-/// Drives every program through Saihai, or only the tests whose names contain one of `filters`.
-pub(crate) fn test(filters: &[String]) -> Result<()> {
-    let (installation, confinement) = prepare()?;
+/// Drives every program through Saihai, or only the tests whose names contain one of the words:
+/// `real-agents [--latest] [WORD…]`.
+pub(crate) fn test(arguments: &[String]) -> Result<()> {
+    let (versions, filters) = match arguments {
+        [flag, filters @ ..] if flag == "--latest" => (AgentVersions::Latest, filters),
+        filters => (AgentVersions::Pinned, filters),
+    };
+    if let Some(flag) = filters.iter().find(|word| word.starts_with('-')) {
+        bail!("unknown flag `{flag}`; only `--latest` is taken, before the names of tests");
+    }
+    let (installation, confinement) = prepare(versions)?;
     let test = cargo::executable(
         &["test", "--no-run", "--package", "saihai-tests", "--test", "real_agents"],
         "real_agents",
@@ -39,7 +47,7 @@ pub(crate) fn test(filters: &[String]) -> Result<()> {
 
 /// Records what the programs say, for the tests of the providers: `record-agents [AGENT [CASE]]`.
 pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
-    let (installation, confinement) = prepare()?;
+    let (installation, confinement) = prepare(AgentVersions::Pinned)?;
     let recorder = cargo::executable(
         &["build", "--package", "saihai-tests", "--example", "record_agents"],
         "record_agents",
@@ -62,7 +70,7 @@ pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
 
 /// Measures how long a program takes to begin.
 pub(crate) fn time() -> Result<ExitCode> {
-    let (installation, confinement) = prepare()?;
+    let (installation, confinement) = prepare(AgentVersions::Pinned)?;
     let build = ["build", "--package", "saihai-tests", "--example", "time_agents"];
     installation.take_in(&cargo::executable(&build, "time_agents")?, "time_agents")?;
     let status = confinement.run("time_agents", &[])?;
@@ -70,8 +78,9 @@ pub(crate) fn time() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn prepare() -> Result<(Installation, Confinement)> {
-    let installation = Installation::make(&cargo::target_directory()?.join("real-agents"))
+fn prepare(versions: AgentVersions) -> Result<(Installation, Confinement)> {
+    let directory = cargo::target_directory()?.join(versions.directory_name());
+    let installation = Installation::make(&directory, versions)
         .context("real agents: not run: they could not be installed")?;
     let confinement = Confinement::around(installation.directory())
         .context("real agents: not run: there is no place without a network for them")?;

@@ -17,7 +17,7 @@ pub fn main() -> ExitCode {
     if let [_, first, rest @ ..] = arguments.as_slice()
         && first == launcher::ARGUMENT
     {
-        return ExitCode::from(launcher::become_program(rest));
+        return ExitCode::from(launcher::launch(rest));
     }
     ExitCode::from(guarded(Streams::of_process, || execute(&arguments)))
 }

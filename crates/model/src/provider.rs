@@ -1,6 +1,6 @@
 //! One provider, as the settings describe it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
@@ -209,7 +209,8 @@ impl ProviderSettings {
             | ProviderKind::Copilot
             | ProviderKind::Script => true,
             ProviderKind::Anthropic | ProviderKind::Openai => permission == Permission::ReadOnly,
-            ProviderKind::Acp | ProviderKind::Command => self.honours_level(permission),
+            ProviderKind::Acp => self.is_known_to_ask() || self.honours_level(permission),
+            ProviderKind::Command => self.honours_level(permission),
         }
     }
 
@@ -222,6 +223,21 @@ impl ProviderSettings {
             Permission::Edit { commands: true } => honoured("edit"),
             Permission::Full => true,
         }
+    }
+
+    /// `gemini --acp` and `copilot --acp` ask before they change anything, unless their arguments say otherwise.
+    /// `opencode acp` does not (C-45).
+    fn is_known_to_ask(&self) -> bool {
+        let program = self.program.as_deref().and_then(|program| Path::new(program).file_name()?.to_str());
+        let flags = || self.args.iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(flag, _)| flag));
+        let raises = |flag: &str| {
+            ["-y", "--yolo", "--approval-mode", "--allowed-tools", "--policy", "--autopilot", "--mode"]
+                .contains(&flag)
+                || flag.starts_with("--allow-")
+        };
+        matches!(program, Some("gemini" | "copilot"))
+            && flags().any(|flag| flag == "--acp")
+            && !flags().any(raises)
     }
 
     /// Whether it says itself what a turn has cost.

@@ -1,6 +1,9 @@
 //! What every program is put through.
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use saihai_tests::{Answer, RealAgent, Refusal, Request};
@@ -12,13 +15,13 @@ use crate::scene::{Scene, TASK};
 /// A reply that ends a movement.
 pub(crate) const DONE: &str = "All is done. [STEP:0]";
 
-const READONLY: &str = "
+pub(crate) const READONLY: &str = "
 name: it
 movements:
   - {name: work, rules: [{condition: done, next: COMPLETE}]}
 ";
 
-const EDIT: &str = "
+pub(crate) const EDIT: &str = "
 name: it
 movements:
   - {name: work, edit: true, rules: [{condition: done, next: COMPLETE}]}
@@ -212,15 +215,39 @@ pub(crate) fn an_interruption(agent: &'static RealAgent) {
 
 /// A command of the model goes on, so there is a tree of processes to be ended.
 pub(crate) fn an_interruption_of_a_command(agent: &'static RealAgent) {
-    let scene = Scene::new(agent, FULL, |_, server| {
-        let tell = format!(
-            "exec 3<>/dev/tcp/{}/{} && printf \"GET /started HTTP/1.1\\r\\n\\r\\n\" >&3",
-            server.ip(),
-            server.port()
-        );
-        [(agent.run)(&format!("bash -c '{tell} && sleep 4711'"))]
-    });
+    let scene = Scene::new(agent, FULL, |_, server| [(agent.run)(&endless_command(server))]);
     interrupt(&scene, |request| request.path == "/started");
+}
+
+/// Saihai itself is killed while a command of the model runs. Programs that npm installs do their work in a child.
+pub(crate) fn a_kill_of_saihai(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, FULL, |_, server| [(agent.run)(&endless_command(server))]);
+    let mut live = scene.run().start();
+    live.wait_for("\"asked\"");
+    scene.here.server.wait_for(|request| request.path == "/started");
+    let home = scene.here.project.home();
+    assert!(processes::marked(&home).len() > 1, "the control: its processes are found");
+    live.signal(Signal::KILL);
+    live.finish();
+    let killed = Instant::now();
+    loop {
+        let left = processes::marked(&home);
+        if left.is_empty() {
+            return;
+        }
+        assert!(killed.elapsed() < Duration::from_secs(10), "{left:?} is left");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A command that says that it runs, and goes on.
+fn endless_command(server: SocketAddr) -> String {
+    let tell = format!(
+        "exec 3<>/dev/tcp/{}/{} && printf \"GET /started HTTP/1.1\\r\\n\\r\\n\" >&3",
+        server.ip(),
+        server.port()
+    );
+    format!("bash -c '{tell} && sleep 4711'")
 }
 
 fn interrupt(scene: &Scene, wanted: fn(&Request) -> bool) {

@@ -4,6 +4,7 @@
 //! test has a project, a home and a server of its own. What is particular to a program is its row in
 //! `saihai_tests::RealAgent`; the cases are the same for all.
 
+mod acp;
 mod cases;
 mod processes;
 mod scene;
@@ -102,6 +103,12 @@ macro_rules! each_drives {
             #[test]
             fn leaves_no_command_behind_when_it_is_interrupted() {
                 cases::an_interruption_of_a_command(agent());
+            }
+
+            // C-57, C-58
+            #[test]
+            fn leaves_no_process_behind_when_saihai_is_killed() {
+                cases::a_kill_of_saihai(agent());
             }
         }
     )* };

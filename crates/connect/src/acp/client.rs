@@ -4,12 +4,20 @@ use saihai_model::{Ask, Failure, FailureClass, Json, Meter, Progress, ProviderAn
 use serde_json::Value;
 
 use super::message::{self, FIRST_PROMPT, INITIALIZE, Incoming, Problem, SESSION, Update};
+use super::notice;
 use super::permission::{self, Request};
 use crate::agent::{Acquaintance, End, Listener, Next, abrupt, class_of_status, failure};
 use crate::agents::Heard;
+use crate::http::sum;
 use crate::metering;
 use crate::told_cost::ToldCost;
 use crate::tool_log::When;
+
+/// How often an agent is asked to continue that stopped because it was refused a tool.
+const CONTINUATIONS: u32 = 3;
+
+/// The name by which Copilot CLI introduces itself.
+const COPILOT: &str = "Copilot";
 
 /// What has been asked of the agent and not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +39,11 @@ pub(super) struct Client {
     message: Option<String>,
     /// Kinds of the tools it told of, by their ids.
     kinds: Vec<(String, String)>,
+    /// The last line of the program itself since its model said or did something.
+    notice: Option<String>,
+    /// The tool that was refused since the model said or did something.
+    refused: Option<String>,
+    continuations: u32,
     /// The agent, and how many prompts its process was given before this one.
     known: Acquaintance,
     counted: Meter,
@@ -49,6 +62,9 @@ impl Client {
             is_message_over: true,
             message: None,
             kinds: Vec::new(),
+            notice: None,
+            refused: None,
+            continuations: 0,
             known: Acquaintance { name: String::new(), prompts: 0 },
             counted: Meter::default(),
             cost: ToldCost::default(),
@@ -65,7 +81,7 @@ impl Client {
     /// What is said to be answered.
     pub(super) fn prompt(&self) -> String {
         let session = self.heard.session.as_deref().unwrap_or_default();
-        message::prompt(&self.ask, session, self.number())
+        message::prompt(&message::prompt_text(&self.ask), session, self.number())
     }
 
     /// The number of the prompt; no two that a process is given have the same.
@@ -172,13 +188,44 @@ impl Client {
         if let Some(problem) = incoming.error {
             return self.failed(classify(&problem));
         }
-        if let Some(usage) = usage(&incoming.result) {
-            self.counted.usage = usage;
+        let counted = usage(&incoming.result);
+        if let Some(usage) = &counted {
+            let is_first = self.continuations == 0 || self.counts_sessions();
+            self.counted.usage = if is_first { usage.clone() } else { sum(&self.counted.usage, usage) };
         }
         let reason = incoming.result["stopReason"].as_str().unwrap_or_default();
+        if reason == "end_turn" {
+            let notice = self.notice.take();
+            let failed = notice.as_deref().and_then(|notice| notice::failed(notice, counted.is_some()));
+            if let Some(failure) = failed {
+                return self.failed(failure);
+            }
+            if let Some(tool) = self.refused.take() {
+                return self.continue_without(&tool);
+            }
+            if let (Some(notice), None) = (notice, self.heard.messages.last()) {
+                self.heard.messages.begin(notice);
+            }
+        }
         self.result = Some(Ok(reason.to_owned()));
         self.stage = Stage::Over;
         Next::Done
+    }
+
+    /// Some agents end the turn when they are refused a tool, and their model never hears of it.
+    fn continue_without(&mut self, tool: &str) -> Next {
+        if self.continuations == CONTINUATIONS {
+            let words = format!("the agent stopped whenever it was refused a tool, last `{tool}`");
+            return self.failed(failure(FailureClass::BadRequest, &words));
+        }
+        self.continuations += 1;
+        self.known.prompts += 1;
+        self.is_message_over = true;
+        let words = format!(
+            "`{tool}` is not allowed in this turn. Continue without it, and finish the task as you were asked to."
+        );
+        let session = self.heard.session.as_deref().unwrap_or_default();
+        Next::Say(message::prompt(&words, session, self.number()))
     }
 
     fn failed(&mut self, failure: Failure) -> Next {
@@ -192,6 +239,7 @@ impl Client {
             "agent_message_chunk" => self.text(&update, tell),
             "tool_call" => {
                 self.is_message_over = true;
+                (self.notice, self.refused) = (None, None);
                 if let Some(kind) = update.kind {
                     self.kinds.push((update.tool_call_id.clone(), kind));
                 }
@@ -226,6 +274,15 @@ impl Client {
 
     fn text(&mut self, update: &Update, tell: &mut dyn FnMut(Progress)) {
         let Some(text) = update.content["text"].as_str() else { return };
+        if self.known.name == COPILOT && notice::is_notice(text) {
+            self.notice = Some(text.to_owned());
+            self.is_message_over = true;
+            if text.contains("Retrying") {
+                tell(Progress::Retrying(text.to_owned()));
+            }
+            return;
+        }
+        (self.notice, self.refused) = (None, None);
         tell(Progress::Text(text.to_owned()));
         let is_same = !self.is_message_over && self.message == update.message_id;
         if is_same {
@@ -260,15 +317,20 @@ impl Client {
         let is_allowed = permission::covers(self.ask.permission, kind.unwrap_or_default());
         if !is_allowed {
             self.heard.denied += 1;
+            self.refused = Some(request.tool_call.title.clone());
             tell(Progress::Denied(request.tool_call.title));
         }
         permission::outcome(&request.options, is_allowed)
     }
 
+    /// Copilot counts the tokens of a session, not those of a turn.
+    fn counts_sessions(&self) -> bool {
+        self.known.name == COPILOT
+    }
+
     /// What of the counters belongs to this turn (C-27). Money is always counted for the session.
     fn settle(&mut self) {
-        // Copilot counts the tokens of a session, not those of a turn.
-        let counts_sessions = self.known.name == "Copilot";
+        let counts_sessions = self.counts_sessions();
         self.counted.cost = self.cost.amount();
         self.heard.warnings.extend(self.cost.warning());
         let Meter { usage, cost } = metering::of_turn(&self.ask, &self.counted);
@@ -302,22 +364,38 @@ impl Client {
     }
 }
 
+/// The message of an error and what its data adds to it.
 fn words(problem: &Problem) -> String {
-    let details = problem.data["details"].as_str().or(problem.data.as_str());
-    match details {
-        Some(details) => format!("{}: {details}", problem.message),
-        None => problem.message.clone(),
+    let data = &problem.data;
+    let texts = [data, &data["details"], &data["message"], &data["error"], &data["error"]["message"]];
+    let details = match texts.into_iter().find_map(Json::as_str) {
+        Some(text) => text.to_owned(),
+        None if data.is_null() => String::new(),
+        None => data.to_string(),
+    };
+    match (problem.message.as_str(), details.as_str()) {
+        (message, details) if details.is_empty() || message.contains(details) => message.to_owned(),
+        ("", details) => details.to_owned(),
+        (message, details) => format!("{message}: {details}"),
     }
 }
 
-/// Agents put a status of HTTP where JSON-RPC has a code of its own, or say in words what is wrong.
+/// Agents put a status of HTTP where JSON-RPC has a code of its own, or into the data, or say in words what is wrong.
 fn classify(problem: &Problem) -> Failure {
     let words = words(problem);
     let said = words.to_lowercase();
-    let class = match u16::try_from(problem.code) {
-        Ok(status @ 400..=599) => class_of_status(status),
-        _ if said.contains("bad key") || said.contains("auth") => FailureClass::Auth,
-        _ => FailureClass::Crashed,
+    let data = &problem.data;
+    let numbers = ["status", "statusCode", "code"].iter().flat_map(|key| [&data[*key], &data["error"][*key]]);
+    let codes = [Some(problem.code)].into_iter().chain(numbers.map(Json::as_i64)).flatten();
+    let statuses = codes.filter_map(|code| u16::try_from(code).ok());
+    let status =
+        statuses.into_iter().find(|status| (400..600).contains(status)).or(notice::status_in(&words));
+    let class = match status {
+        Some(status) => class_of_status(status),
+        None if ["auth", "api key", "api_key", "bad key"].iter().any(|mark| said.contains(mark)) => {
+            FailureClass::Auth
+        }
+        None => FailureClass::Crashed,
     };
     failure(class, &words)
 }

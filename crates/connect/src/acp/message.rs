@@ -87,8 +87,8 @@ pub(super) fn session(ask: &Ask) -> String {
     }
 }
 
-pub(super) fn prompt(ask: &Ask, session: &str, id: u64) -> String {
-    let prompt = json!([{ "type": "text", "text": prompt_text(ask) }]);
+pub(super) fn prompt(text: &str, session: &str, id: u64) -> String {
+    let prompt = json!([{ "type": "text", "text": text }]);
     request(id, "session/prompt", &json!({ "sessionId": session, "prompt": prompt }))
 }
 

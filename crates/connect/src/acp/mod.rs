@@ -9,14 +9,13 @@
 
 mod client;
 mod message;
+mod notice;
 mod permission;
 
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
-use saihai_model::{Ask, Failure, FailureClass, Permission, ProviderKind, ProviderSettings};
+use saihai_model::{Ask, Failure, FailureClass, ProviderKind, ProviderSettings};
 
 use crate::agent::{Acquaintance, Agent, Invocation, Listener, Profile, failure, fits};
 use client::Client;
@@ -42,7 +41,7 @@ impl Agent for Acp {
         // What it is started with is a greeting; the prompt comes later.
         let most = settings.max_prompt.unwrap_or(PROFILE.max_prompt);
         fits(message::prompt_text(ask).len(), most, &ask.provider)?;
-        if !honours(ask.permission, settings) {
+        if !settings.can_enforce(ask.permission) {
             let (level, provider) = (ask.permission.name(), &ask.provider);
             let words = format!(
                 "nothing is known to hold the agent of `{provider}` to `{level}`; if it asks before it acts, say so \
@@ -62,29 +61,4 @@ impl Agent for Acp {
         let client = Client::going_on(ask.clone(), known)?;
         Some((client.prompt(), Box::new(client)))
     }
-}
-
-/// Whether the agent keeps to a level: it is known to, or the person says so (C-45).
-fn honours(permission: Permission, settings: &ProviderSettings) -> bool {
-    let level = match permission {
-        Permission::ReadOnly => "readonly",
-        Permission::Edit { .. } => "edit",
-        Permission::Full => return true,
-    };
-    settings.honours.iter().any(|honoured| honoured == level) || is_known_to_ask(settings)
-}
-
-/// `gemini --acp` and `copilot --acp` ask before whatever changes something, unless their arguments say otherwise.
-/// `opencode acp` does not.
-fn is_known_to_ask(settings: &ProviderSettings) -> bool {
-    let program = settings.program.as_deref().and_then(|program| Path::new(program).file_name()?.to_str());
-    let flags = || settings.args.iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(flag, _)| flag));
-    let raises = |flag: &str| {
-        ["-y", "--yolo", "--approval-mode", "--allowed-tools", "--policy", "--autopilot", "--mode"]
-            .contains(&flag)
-            || flag.starts_with("--allow-")
-    };
-    matches!(program, Some("gemini" | "copilot"))
-        && flags().any(|flag| flag == "--acp")
-        && !flags().any(raises)
 }

@@ -267,6 +267,88 @@ fn what_was_counted_before_does_not_belong_to_the_turn() {
     "#);
 }
 
+// C-67, as `copilot --acp` said it: it ends the turn when it is refused, and its model never hears of it.
+#[test]
+fn an_agent_that_stops_at_a_refusal_is_asked_to_continue() {
+    let copilot = HELLO.replace("OpenCode", "Copilot");
+    let call =
+        update(r#"{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Creating x","kind":"edit"}"#);
+    let request = r#"{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"options":[{"optionId":"n","kind":"reject_once"}],"toolCall":{"toolCallId":"t1","title":"Create file","kind":"edit"}}}"#;
+    let failed = update(r#"{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"failed"}"#);
+    let notice = chunk("Info: Operation cancelled by user");
+    let second = END.replace(":3,", ":4,");
+    let lines = [copilot.as_str(), OPEN, &call, request, &failed, &notice, END, &chunk("done"), &second];
+    let said = converse(&ask(), &lines);
+    insta::assert_snapshot!(said.lines().filter(|line| !line.starts_with("tool: ")).collect::<Vec<_>>().join("\n"), @r#"
+    > {"id":2,"jsonrpc":"2.0","method":"session/new","params":{"cwd":"/project","mcpServers":[]}}
+    > {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"do it","type":"text"}],"sessionId":"ses_1"}}
+    > {"id":0,"jsonrpc":"2.0","result":{"outcome":{"optionId":"n","outcome":"selected"}}}
+    > {"id":4,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"`Create file` is not allowed in this turn. Continue without it, and finish the task as you were asked to.","type":"text"}],"sessionId":"ses_1"}}
+    over
+    ToolStarted("Creating x")
+    Denied("Create file")
+    ToolFinished("Creating x")
+    Text("done")
+    replied: "done"
+    session: ses_1
+    denied: 1
+    "#);
+
+    let mut often = vec![copilot.clone(), OPEN.to_owned()];
+    for number in 3..7 {
+        often.extend([call.clone(), request.to_owned(), notice.clone()]);
+        often.push(END.replace(":3,", &format!(":{number},")));
+    }
+    let often: Vec<&str> = often.iter().map(String::as_str).collect();
+    assert_eq!(class_of(&converse(&ask(), &often)), "bad_request");
+}
+
+// As `copilot --acp` said it: it puts lines of its own among the messages.
+#[test]
+fn a_line_of_the_program_is_no_part_of_the_reply() {
+    let copilot = HELLO.replace("OpenCode", "Copilot");
+    let reply = |lines: &[&str]| {
+        let said = converse(&ask(), &[&[copilot.as_str(), OPEN], lines, &[END]].concat());
+        said.lines().find(|line| line.starts_with("replied: ")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        reply(&[&chunk("Info: /project/x"), &chunk("All "), &chunk("done.")]),
+        r#"replied: "All done.""#
+    );
+    assert_eq!(reply(&[&chunk("Info: nothing else")]), r#"replied: "Info: nothing else""#);
+    let bad_key = chunk("Error: Authentication failed with provider (HTTP 401).");
+    assert_eq!(class_of(&converse(&ask(), &[&copilot, OPEN, &chunk("I look."), &bad_key, END])), "auth");
+}
+
+// C-32: the data says what went wrong.
+#[test]
+fn the_data_of_an_error_is_told_and_gives_it_its_class() {
+    let failed = |data: &str| {
+        let end = format!(
+            r#"{{"jsonrpc":"2.0","id":3,"error":{{"code":-32603,"message":"Internal error","data":{data}}}}}"#
+        );
+        converse(&ask(), &[HELLO, OPEN, &end]).lines().nth(3).unwrap_or_default().to_owned()
+    };
+    let all = [
+        r#"{"details":"401 Unauthorized"}"#,
+        r#"{"details":"API key not valid"}"#,
+        r#"{"status":401,"body":"no"}"#,
+        r#"{"error":{"code":429,"message":"slow down"}}"#,
+        r#""the disk is full""#,
+        r#"{"service":"session"}"#,
+        "null",
+    ];
+    insta::assert_snapshot!(all.map(failed).join("\n"), @r#"
+    auth: Internal error: 401 Unauthorized
+    auth: Internal error: API key not valid
+    auth: Internal error: {"body":"no","status":401}
+    rate_limited: Internal error: slow down
+    crashed: Internal error: the disk is full
+    crashed: Internal error: {"service":"session"}
+    crashed: Internal error
+    "#);
+}
+
 // C-32
 #[test]
 fn stops_and_errors_have_their_classes() {

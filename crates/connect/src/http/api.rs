@@ -16,7 +16,7 @@ pub(super) enum Api {
 }
 
 /// What is asked of a model, whichever the interface.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Request<'a> {
     pub(super) model: Option<&'a str>,
     pub(super) system: Option<&'a str>,
@@ -25,6 +25,8 @@ pub(super) struct Request<'a> {
     pub(super) tools: &'a [&'static Tool],
     /// What the answer must look like.
     pub(super) form: Option<&'a Form>,
+    /// The answer comes in pieces.
+    pub(super) is_streamed: bool,
 }
 
 /// What came of a tool the model asked for.

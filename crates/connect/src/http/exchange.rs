@@ -1,15 +1,18 @@
 //! One request, and its answer heard to the end.
 
 use std::future::Future;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, Response, StatusCode, Url};
 use saihai_model::{Failure, FailureClass, Millis, Refusal};
+use serde_json::Value;
 
 use crate::agent::failure;
-use crate::http::events::Events;
+use crate::http::api::Api;
+use crate::http::events::{Events, LONGEST};
 use crate::http::retry_after::{retry_after, retry_after_ms};
 use crate::http::service::Service;
 use crate::http::spoken::Heard;
@@ -21,6 +24,25 @@ const COMPLAINT: usize = 64 * 1024;
 const STREAM: u64 = 256 * 1024 * 1024;
 /// The most times a request is sent elsewhere.
 const REDIRECTS: usize = 5;
+
+/// Hears the data of one event.
+type Listen<'a> = &'a mut (dyn FnMut(&str) -> Result<Heard, Failure> + Send);
+
+/// What came of a request.
+enum Sent {
+    Heard,
+    /// The answer came at once, though it was to be streamed.
+    HeardWhole,
+    /// It was refused because it was to be streamed.
+    CannotStream,
+}
+
+/// What a response is.
+enum Accepted {
+    Stream(Response),
+    Whole(String),
+    CannotStream,
+}
 
 /// The way to a service. Dropping what it does closes the connection at once.
 pub(super) struct Exchange<'a> {
@@ -51,22 +73,58 @@ impl<'a> Exchange<'a> {
         Ok(Self { service, client })
     }
 
-    /// Sends a request and lets the listener hear the answer, until it has heard the end.
+    /// Sends a request and lets the listener hear the answer, until it has heard the end. `body` makes the request, to
+    /// be streamed or not.
     pub(super) async fn hear(
         &self,
-        body: Vec<u8>,
-        listen: &mut (dyn FnMut(&str) -> Result<Heard, Failure> + Send),
+        body: &(dyn Fn(bool) -> Vec<u8> + Sync),
+        listen: Listen<'_>,
     ) -> Result<(), Refusal> {
+        let cannot_stream = &self.service.cannot_stream;
+        if !cannot_stream.load(Ordering::Relaxed) {
+            match self.send(body(true), true, listen).await? {
+                Sent::Heard => return Ok(()),
+                Sent::HeardWhole => {
+                    cannot_stream.store(true, Ordering::Relaxed);
+                    return Ok(());
+                }
+                Sent::CannotStream => cannot_stream.store(true, Ordering::Relaxed),
+            }
+        }
+        self.send(body(false), false, listen).await.map(drop)
+    }
+
+    async fn send(&self, body: Vec<u8>, is_streamed: bool, listen: Listen<'_>) -> Result<Sent, Refusal> {
         let mut request = self.client.post(self.service.url.clone()).header(CONTENT_TYPE, "application/json");
         for (name, value) in self.service.api.headers(self.key()) {
             request = request.header(name, value);
         }
-        let response =
-            self.patiently(request.body(body).send()).await?.map_err(|error| self.broken(error))?;
-        let mut response = self.accept(response).await?;
+        let sending = request.body(body).send();
+        // A server that does not stream says nothing until it has the whole answer.
+        let response = if is_streamed { self.patiently(sending).await? } else { sending.await };
+        let response = response.map_err(|error| self.broken(error))?;
+        match self.accept(response, is_streamed).await? {
+            Accepted::Stream(response) => self.hear_stream(response, listen).await.map(|()| Sent::Heard),
+            Accepted::CannotStream => Ok(Sent::CannotStream),
+            Accepted::Whole(body) => match listen(&body)? {
+                Heard::End => Ok(Sent::HeardWhole),
+                Heard::More | Heard::MayEnd => Err(self.no_answer("application/json").into()),
+            },
+        }
+    }
+
+    async fn hear_stream(&self, mut response: Response, listen: Listen<'_>) -> Result<(), Refusal> {
         let mut events = Events::default();
         let mut bytes = 0_u64;
-        while let Some(chunk) = self.patiently(response.chunk()).await?.map_err(|error| self.broken(error))? {
+        let mut last = Heard::More;
+        loop {
+            let chunk = match self.patiently(response.chunk()).await {
+                Ok(Ok(Some(chunk))) => chunk,
+                _ if last == Heard::MayEnd => return Ok(()),
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => return Err(self.broken(error).into()),
+                Err(failure) => return Err(failure.into()),
+            };
             bytes = bytes.saturating_add(chunk.len() as u64);
             if bytes > STREAM {
                 let message = format!("output limit: a stream of more than {} MiB", STREAM / (1024 * 1024));
@@ -75,7 +133,8 @@ impl<'a> Exchange<'a> {
             let crashed =
                 |error: crate::http::events::TooLong| failure(FailureClass::Crashed, &error.to_string());
             for data in events.feed(&chunk).map_err(crashed)? {
-                if listen(&data)? == Heard::End {
+                last = listen(&data)?;
+                if last == Heard::End {
                     return Ok(());
                 }
             }
@@ -87,8 +146,8 @@ impl<'a> Exchange<'a> {
         self.service.key.as_ref().map(|key| key.value.as_str())
     }
 
-    /// The response, if an answer is being streamed in it.
-    async fn accept(&self, mut response: Response) -> Result<Response, Refusal> {
+    /// The response, if there is an answer in it.
+    async fn accept(&self, mut response: Response, is_streamed: bool) -> Result<Accepted, Refusal> {
         let status = response.status();
         if status.is_redirection() {
             return Err(self.redirected(&response).into());
@@ -97,24 +156,31 @@ impl<'a> Exchange<'a> {
             response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if status.is_success() && matches!(kind.as_str(), "text/event-stream" | "") {
-            return Ok(response);
+            return Ok(Accepted::Stream(response));
         }
         let retry_after = wait(response.headers());
-        let body = self.complaint(&mut response).await?;
+        let is_whole = status.is_success() && kind == "application/json";
+        let body = self.body(&mut response, is_whole, is_streamed).await?;
+        let is_openai = self.service.api == Api::Openai;
         let failure = match status.is_success() {
+            false if is_openai && is_streamed && refuses_streaming(status, &body) => {
+                return Ok(Accepted::CannotStream);
+            }
             false => Trouble::of_body(&body).with_status(status.as_u16()),
-            true if body.contains("\"error\"") && kind == "application/json" => {
+            true if is_whole && body.contains("\"error\"") && !is_answer(&body) => {
                 Trouble::of_body(&body).in_stream()
             }
-            true => {
-                let url = &self.service.url;
-                let message = format!(
-                    "`{url}` answers with {kind} and not with a stream of events; is `base_url` right?"
-                );
-                failure(FailureClass::Crashed, &message)
-            }
+            true if is_whole => return Ok(Accepted::Whole(body)),
+            true => self.no_answer(&kind),
         };
         Err(Refusal { retry_after, ..Refusal::from(failure) })
+    }
+
+    fn no_answer(&self, kind: &str) -> Failure {
+        let url = &self.service.url;
+        let message =
+            format!("`{url}` answers with {kind} and not with a stream of events; is `base_url` right?");
+        failure(FailureClass::Crashed, &message)
     }
 
     fn redirected(&self, response: &Response) -> Failure {
@@ -124,13 +190,25 @@ impl<'a> Exchange<'a> {
         failure(FailureClass::BadRequest, &message)
     }
 
-    /// The beginning of what a server says instead of an answer.
-    async fn complaint(&self, response: &mut Response) -> Result<String, Refusal> {
+    /// A body that is no stream: all of an answer, or the beginning of a complaint.
+    async fn body(
+        &self,
+        response: &mut Response,
+        is_whole: bool,
+        is_streamed: bool,
+    ) -> Result<String, Refusal> {
+        let most = if is_whole { LONGEST } else { COMPLAINT };
         let mut bytes = Vec::new();
-        // A complaint that breaks off is still one.
-        while let Ok(Some(chunk)) = self.patiently(response.chunk()).await? {
-            bytes.extend_from_slice(&chunk[..chunk.len().min(COMPLAINT - bytes.len())]);
-            if bytes.len() == COMPLAINT {
+        loop {
+            let reading = response.chunk();
+            let chunk = match if is_streamed { self.patiently(reading).await? } else { reading.await } {
+                Ok(Some(chunk)) => chunk,
+                Err(error) if is_whole => return Err(self.broken(error).into()),
+                // A complaint that breaks off is still one.
+                Ok(None) | Err(_) => break,
+            };
+            bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
+            if bytes.len() == most {
                 break;
             }
         }
@@ -149,6 +227,17 @@ impl<'a> Exchange<'a> {
         let what = if error.is_connect() { "cannot be reached" } else { "broke off" };
         failure(FailureClass::Transient, &format!("`{host}` {what}: {}", told(error)))
     }
+}
+
+/// Whether a body has choices: then it is an answer, even if one of its texts speaks of an error.
+fn is_answer(body: &str) -> bool {
+    serde_json::from_str::<Value>(body).is_ok_and(|body| body["choices"].is_array())
+}
+
+/// Whether a server refuses a request because it cannot stream, or does not know the options of a stream.
+fn refuses_streaming(status: StatusCode, body: &str) -> bool {
+    let body = body.to_lowercase().replace("upstream", "");
+    matches!(status.as_u16(), 400 | 405 | 406 | 415 | 422 | 501) && body.contains("stream")
 }
 
 /// The failure of an attempt that took too long.

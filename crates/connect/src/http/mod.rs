@@ -28,5 +28,6 @@ mod tests;
 pub use service::Unreachable;
 
 pub(crate) use service::Service;
+pub(crate) use spoken::sum;
 pub(crate) use tools::Web;
 pub(crate) use turn::Turn;

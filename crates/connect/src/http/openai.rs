@@ -1,5 +1,5 @@
 //! The Chat Completions interface of OpenAI and of everything like it (C-81): requests as they are sent, answers as
-//! they are streamed.
+//! they are streamed, or whole from a server that cannot stream.
 
 use saihai_model::{Failure, FailureClass, Usage};
 use serde_json::{Value, json};
@@ -14,8 +14,10 @@ use crate::http::trouble::Trouble;
 pub(super) fn body(request: &Request<'_>) -> Value {
     let system = request.system.map(|system| json!({ "role": "system", "content": system }));
     let messages: Vec<Value> = system.into_iter().chain(request.messages.iter().cloned()).collect();
-    let mut body =
-        json!({ "stream": true, "stream_options": { "include_usage": true }, "messages": messages });
+    let mut body = json!({ "stream": request.is_streamed, "messages": messages });
+    if request.is_streamed {
+        body["stream_options"] = json!({ "include_usage": true });
+    }
     if let Some(model) = request.model {
         body["model"] = json!(model);
     }
@@ -45,7 +47,7 @@ pub(super) fn results(done: &[Done]) -> Vec<Value> {
     done.iter().map(message).collect()
 }
 
-/// An answer being streamed.
+/// An answer as far as it has come.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     text: String,
@@ -77,7 +79,9 @@ impl Listener for Answer {
         }
         self.count(&chunk["usage"]);
         let choice = &chunk["choices"][0];
-        let delta = &choice["delta"];
+        // A server that cannot stream sends one whole message.
+        let is_whole = choice["message"].is_object();
+        let delta = if is_whole { &choice["message"] } else { &choice["delta"] };
         if let Some(text) = delta["content"].as_str().filter(|text| !text.is_empty()) {
             self.kept.keep(text.len())?;
             self.text.push_str(text);
@@ -93,7 +97,12 @@ impl Listener for Answer {
         if let Some(stop) = choice["finish_reason"].as_str() {
             self.stop = Some(stop.to_owned());
         }
-        Ok(Heard::More)
+        Ok(match (is_whole, &self.stop) {
+            (true, _) => Heard::End,
+            // Not every server sends `[DONE]`.
+            (false, Some(_)) => Heard::MayEnd,
+            (false, None) => Heard::More,
+        })
     }
 
     fn usage(&self) -> Usage {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use reqwest::Url;
 use saihai_model::{Ask, ProviderName, ProviderSettings};
@@ -25,6 +26,8 @@ pub(crate) struct Service {
     /// Who looks at the project's repository on a forge for it.
     pub(super) viewer: Option<Viewer>,
     pub(super) web: Web,
+    /// It has shown that it cannot stream, in this turn or an earlier one.
+    pub(super) cannot_stream: Arc<AtomicBool>,
 }
 
 /// Who we are to it.
@@ -125,7 +128,17 @@ impl Service {
             Some(_) | None => {}
         }
         let (settings, redactor) = (settings.clone(), Arc::clone(redactor));
-        Ok(Self { name: name.clone(), api, url, key, settings, redactor, viewer: None, web: Web::Closed })
+        Ok(Self {
+            name: name.clone(),
+            api,
+            url,
+            key,
+            settings,
+            redactor,
+            viewer: None,
+            web: Web::Closed,
+            cannot_stream: Arc::default(),
+        })
     }
 
     /// The same, where it is known what its models may look at beyond the working directory.

@@ -43,6 +43,8 @@ pub(super) enum Stop {
 pub(super) enum Heard {
     /// More is to come.
     More,
+    /// The answer is complete; only counters may follow.
+    MayEnd,
     /// That was the end; nothing after it matters.
     End,
 }
@@ -63,7 +65,7 @@ pub(super) trait Listener: Send {
 }
 
 /// The sum of what two answers took. Unknown stays unknown only where both are.
-pub(super) fn sum(one: &Usage, other: &Usage) -> Usage {
+pub(crate) fn sum(one: &Usage, other: &Usage) -> Usage {
     let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
         (None, None) => None,
         (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),

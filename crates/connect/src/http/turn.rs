@@ -117,6 +117,7 @@ impl Turn {
                 messages: &conversation.messages,
                 tools: &tools,
                 form,
+                is_streamed: true,
             };
             let spoken = self.listen(&exchange, &request, progress, meanwhile).await?;
             let calls = conversation.take(spoken, &meanwhile.spent)?;
@@ -192,7 +193,10 @@ impl Turn {
     ) -> Result<Spoken, Refusal> {
         let Meanwhile { spent, said } = meanwhile;
         said.clear();
-        let body = serde_json::to_vec(&self.service.api.body(request)).expect("it has text keys only");
+        let body = |is_streamed| {
+            let body = self.service.api.body(&Request { is_streamed, ..*request });
+            serde_json::to_vec(&body).expect("it has text keys only")
+        };
         let mut listener = self.service.api.listener();
         let before = spent.clone();
         let mut shown = Shown::new(&self.service.redactor);
@@ -207,7 +211,7 @@ impl Turn {
             *spent = sum(&before, &listener.usage());
             heard
         };
-        exchange.hear(body, &mut hear).await?;
+        exchange.hear(&body, &mut hear).await?;
         if let Some(text) = shown.rest() {
             said.push_str(&text);
             progress(Progress::Text(text));

@@ -80,7 +80,7 @@ impl Family {
         wait::has_ended(self.leader)
     }
 
-    /// Asks it and its group to end.
+    /// Asks it and its group to end; the supervisor passes the request on.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
@@ -98,7 +98,7 @@ impl Family {
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
         }
-        // The leader adopts what its descendants leave behind, so it goes last; meanwhile it can start nothing.
+        // The supervisor adopts what its descendants leave behind, so it goes last; meanwhile it can start nothing.
         self.signal(Signal::STOP);
         let survivors = end_relatives(self.leader, &self.mark);
         self.signal(Signal::KILL);
@@ -113,7 +113,7 @@ impl Family {
     /// The child has not been waited for, so its number is still its own.
     fn signal(&self, signal: Signal) {
         if rustix::process::kill_process_group(self.leader, signal) == Err(Errno::SRCH) {
-            // The launcher has not come far enough to lead a group.
+            // The supervisor does not lead a group yet.
             let _ = rustix::process::kill_process(self.leader, signal);
         }
     }

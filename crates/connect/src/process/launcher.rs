@@ -1,8 +1,10 @@
-//! What our own program does when it is started to become another one (C-58).
+//! Our own program as a launcher of agent programs (C-58).
 //!
 //! Between being started and the agent's first instruction some things must be arranged by the process itself: that it
-//! dies with us, that it leads a session of its own, that it adopts what its descendants leave behind. Doing it here,
-//! in a program, needs no unsafe code.
+//! dies with us, that it leads a session of its own. Doing it here, in a program, needs no unsafe code.
+//!
+//! On Linux the launcher starts itself a second time. The first process stays as a [`supervisor`](super::supervisor),
+//! the second becomes the agent program. Elsewhere the launcher becomes the agent program directly.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
@@ -16,19 +18,26 @@ use super::cgroup::Cgroup;
 /// The hidden first argument that makes our program a launcher.
 pub const ARGUMENT: &str = "__launch";
 
-/// With what it ends when the program cannot be started; as a shell does.
+/// The exit code of a launcher that cannot start the program; as a shell does.
 pub(crate) const FAILED: u8 = 127;
 
-/// How the line begins that says why.
+/// The start of the line that says why.
 pub(crate) const COMPLAINT: &str = "saihai launcher: ";
 
 /// Where there is no control group to enter.
 const NO_GROUP: &str = "-";
 
-/// How the launcher is called: our own number, the file that makes it a member of its control group, and the program.
+/// Stands in the place of the control group in the call of the second process.
+const BECOME: &str = "become";
+
+/// The name of the supervisor in lists of processes. It does not contain our name, so that `pkill -9 -f saihai` leaves
+/// the process alive that ends the agent.
+const SUPERVISOR: &str = "agent-supervisor";
+
+/// The call of the launcher: our own number, the file that makes it a member of its control group, and the program.
 pub(crate) fn command(launcher: &Path, cgroup: Option<&Cgroup>, program: &Path) -> Command {
     let mut command = Command::new(launcher);
-    command.arg0("saihai").arg(ARGUMENT).arg(std::process::id().to_string());
+    command.arg0(SUPERVISOR).arg(ARGUMENT).arg(std::process::id().to_string());
     match cgroup {
         Some(cgroup) => command.arg(cgroup.members()),
         None => command.arg(NO_GROUP),
@@ -45,30 +54,53 @@ pub fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_default()
 }
 
-/// Becomes the program named in the arguments after [`ARGUMENT`]. Returns only if that fails, with the exit code.
-pub fn become_program(arguments: &[OsString]) -> u8 {
-    let why = match arguments {
-        [parent, group, program, rest @ ..] => become_it(parent, group, program, rest),
-        [] | [_] | [_, _] => "there is no program to become".to_owned(),
+/// Runs the program named in the arguments after [`ARGUMENT`], and returns the exit code.
+pub fn launch(arguments: &[OsString]) -> u8 {
+    let launched = match arguments {
+        [parent, group, program, rest @ ..] => launch_below(parent, group, program, rest),
+        [] | [_] | [_, _] => Err("there is no program to start".to_owned()),
     };
-    // Nobody may be reading; the exit code says it too.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{COMPLAINT}{why}\n").as_bytes());
-    FAILED
+    launched.unwrap_or_else(|why| {
+        // Nobody may be reading; the exit code says it too.
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{COMPLAINT}{why}\n").as_bytes());
+        FAILED
+    })
 }
 
-/// Why it did not work.
-fn become_it(parent: &OsStr, group: &OsStr, program: &OsStr, arguments: &[OsString]) -> String {
-    if let Err(error) = arrange() {
-        return format!("the process could not be prepared: {error}");
+fn launch_below(
+    parent: &OsStr,
+    group: &OsStr,
+    program: &OsStr,
+    arguments: &[OsString],
+) -> Result<u8, String> {
+    let parent = parent.to_str().and_then(|parent| Pid::from_raw(parent.parse().ok()?));
+    let parent = parent.ok_or_else(|| "the number of the parent process is missing".to_owned())?;
+    if group == BECOME {
+        return Err(become_program(parent, program, arguments));
     }
     if group != NO_GROUP {
         // Without it the process is still found by its mark and its descent.
         let _ = std::fs::write(group, "0");
     }
-    // Whoever died before the death signal was set will not send one.
-    let living = rustix::process::getppid().map(Pid::as_raw_pid);
-    if parent.to_str().and_then(|parent| parent.parse().ok()) != living {
-        return "whoever wanted it is gone".to_owned();
+    #[cfg(target_os = "linux")]
+    {
+        let mut below = Command::new(this_program());
+        below.arg(ARGUMENT).arg(std::process::id().to_string()).arg(BECOME).arg(program).args(arguments);
+        super::supervisor::supervise(parent, below)
+            .map_err(|error| format!("`{}` could not be started: {error}", Path::new(program).display()))
+    }
+    #[cfg(not(target_os = "linux"))]
+    Err(become_program(parent, program, arguments))
+}
+
+/// Becomes the program. Returns only if that fails, with the reason.
+fn become_program(parent: Pid, program: &OsStr, arguments: &[OsString]) -> String {
+    if let Err(error) = arrange() {
+        return format!("the process could not be prepared: {error}");
+    }
+    // A parent that died before the death signal was set will not send one.
+    if rustix::process::getppid() != Some(parent) {
+        return "the parent process has ended".to_owned();
     }
     let error = Command::new(program).args(arguments).exec();
     format!("`{}` could not be started: {error}", Path::new(program).display())
@@ -76,12 +108,7 @@ fn become_it(parent: &OsStr, group: &OsStr, program: &OsStr, arguments: &[OsStri
 
 fn arrange() -> rustix::io::Result<()> {
     #[cfg(target_os = "linux")]
-    {
-        let kill = Some(rustix::process::Signal::KILL);
-        rustix::process::set_parent_process_death_signal(kill)?;
-        // Kept across exec: descendants whose parents end stay descendants of this process.
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    }
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // A session of its own: a group of its own, and no terminal to ask a person on (C-50).
     rustix::process::setsid()?;
     Ok(())

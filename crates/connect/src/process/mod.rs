@@ -1,7 +1,7 @@
 //! Programs we start: how they are found, started, signalled and ended with everything that came of them.
 //!
 //! [`Family`] is one of them with all its descendants. Where [`crate::Connections::launcher`] names our own program,
-//! it is started through [`launcher`], which arranges that it cannot outlive us. [`run`] runs one without a
+//! it is started through [`launcher`], so that nothing of it outlives us. [`run`] runs one without a
 //! conversation.
 
 mod cgroup;
@@ -13,6 +13,8 @@ pub mod launcher;
 mod mark;
 mod pipes;
 mod run;
+#[cfg(target_os = "linux")]
+mod supervisor;
 mod sweep;
 mod wait;
 

@@ -39,28 +39,38 @@ pub fn sweep(run_directory: &Path) -> Vec<u32> {
 /// Ends every descendant of a process and all that carries the mark, but not the process itself. Says which could not
 /// be ended.
 pub(super) fn end_relatives(leader: Pid, mark: &Mark) -> Vec<u32> {
-    let leader = leader.as_raw_pid();
     let us = std::process::id().cast_signed();
-    until_none(|| {
-        let all = all();
-        let related = |process: &Process| {
-            process.group == leader || process.session == leader || mark.is_in(&environment(process.id))
-        };
-        let mut family: BTreeSet<i32> = all.iter().filter(|one| related(one)).map(|one| one.id).collect();
-        family.insert(leader);
-        family.remove(&us);
-        // Children may stand before their parents.
-        loop {
-            let before = family.len();
-            family.extend(
-                all.iter().filter(|one| family.contains(&one.parent)).map(|one| one.id).collect::<Vec<_>>(),
-            );
-            if family.len() == before {
-                break;
-            }
+    let is_relative = |process: &Process| {
+        let id = leader.as_raw_pid();
+        let related = process.group == id || process.session == id || mark.is_in(&environment(process.id));
+        related && process.id != us
+    };
+    until_none(|| below(leader, &is_relative))
+}
+
+/// Ends every descendant of a process, but not the process itself.
+#[cfg(target_os = "linux")]
+pub(super) fn end_descendants(ancestor: Pid) {
+    until_none(|| below(ancestor, &|_| false));
+}
+
+/// The descendants of a process and of every relative, and the relatives, but not the process itself.
+fn below(ancestor: Pid, is_relative: &dyn Fn(&Process) -> bool) -> Vec<Process> {
+    let ancestor = ancestor.as_raw_pid();
+    let all = all();
+    let mut family: BTreeSet<i32> = all.iter().filter(|one| is_relative(one)).map(|one| one.id).collect();
+    family.insert(ancestor);
+    // Children may stand before their parents.
+    loop {
+        let before = family.len();
+        family.extend(
+            all.iter().filter(|one| family.contains(&one.parent)).map(|one| one.id).collect::<Vec<_>>(),
+        );
+        if family.len() == before {
+            break;
         }
-        all.into_iter().filter(|one| one.id != leader && family.contains(&one.id)).collect()
-    })
+    }
+    all.into_iter().filter(|one| one.id != ancestor && family.contains(&one.id)).collect()
 }
 
 /// Ends what is found again and again, until nothing is.

@@ -59,6 +59,19 @@ fn a_provider_that_holds_nobody_to_anything_is_refused_once_for_each_level() {
     assert_eq!(said(&honest, &twice), "");
 }
 
+// C-45: the example of the manual.
+#[test]
+fn an_agent_that_is_known_to_ask_is_held_to_every_level() {
+    let copilot = "[providers.mine]\nkind = \"acp\"\nprogram = \"copilot\"\nargs = [\"--acp\"]\n";
+    for keys in ["provider: mine", "edit: true, provider: mine", "permission_mode: full, provider: mine"] {
+        assert_eq!(said(copilot, &movement(keys)), "", "{keys}");
+    }
+    assert_snapshot!(said(&copilot.replace("copilot", "opencode"), &movement("provider: mine")), @"
+    error[provider/cannot-enforce]: provider `mine` cannot hold an agent to `readonly`, which `work` asks for
+      = help: if the program itself keeps to it, say so in `[providers.mine] honours`
+    ");
+}
+
 // The question about a turn only looks, and whoever is asked must be held to that.
 #[test]
 fn whoever_judges_must_be_held_to_looking() {

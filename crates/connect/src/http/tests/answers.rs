@@ -2,11 +2,11 @@
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use saihai_model::{Ask, Progress};
+use saihai_model::{Ask, Millis, Progress, ProviderSettings};
 use serde_json::json;
 
-use super::server::{HEAD, Piece, Server, stream, written};
-use super::support::{Anthropic, HELLO_ANTHROPIC, HELLO_OPENAI, Openai, World, told};
+use super::server::{HEAD, Piece, Server, refusal, stream, written};
+use super::support::{Anthropic, HELLO_ANTHROPIC, HELLO_OPENAI, Openai, World, shown, told};
 use crate::http::api::Api;
 use crate::http::events::Events;
 
@@ -60,7 +60,9 @@ async fn a_stream_may_come_in_single_bytes() {
 async fn a_stream_that_is_cut_anywhere_is_transient_and_its_text_is_dropped() {
     for (kind, hello) in [(Anthropic, HELLO_ANTHROPIC), (Openai, HELLO_OPENAI)] {
         let lines: Vec<&str> = hello.lines().filter(|line| !line.trim().is_empty()).collect();
-        for end in 0..lines.len() {
+        // What follows the reason of its end is not needed.
+        let complete = lines.iter().position(|line| line.contains("\"finish_reason\":\"stop\""));
+        for end in 0..complete.map_or(lines.len(), |at| at + 1) {
             let said = told(kind, stream(&lines[..end].join("\n"))).await;
             assert!(said.starts_with("transient: the stream ended before the answer was complete"), "{said}");
             assert!(!said.contains("Hel"), "{said}");
@@ -69,6 +71,70 @@ async fn a_stream_that_is_cut_anywhere_is_transient_and_its_text_is_dropped() {
     let chunked = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n400\r\ndata: {";
     let said = told(Openai, vec![Piece::Bytes(chunked.into())]).await;
     assert!(said.starts_with("transient: `127.0.0.1` broke off: "), "{said}");
+}
+
+// C-81: not every server sends `[DONE]`, or counts.
+#[tokio::test]
+async fn a_stream_that_ends_after_the_reason_of_its_end_is_complete() {
+    let counted = HELLO_OPENAI.replace("[DONE]", "");
+    assert_snapshot!(told(Openai, stream(&counted)).await, @r#"
+    text: "Hello 計"
+    usage: {"input":16,"output":7,"cached":4,"reasoning":3}
+    "#);
+    let uncounted: Vec<&str> = counted.lines().filter(|line| !line.contains("usage")).collect();
+    assert_snapshot!(told(Openai, stream(&uncounted.join("\n"))).await, @r#"text: "Hello 計""#);
+    // It stays open, or breaks off.
+    let world = World::new(Openai);
+    let settings = ProviderSettings { idle_timeout: Some(Millis(50)), ..world.settings.clone() };
+    let world = World { settings, ..world };
+    let mut open = stream(&counted);
+    open.push(Piece::Hang);
+    assert!(world.told(vec![open], world.ask()).await.starts_with("text: \"Hello 計\""));
+}
+
+const WHOLE: &str = r#"{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hello 計"},"finish_reason":"stop"}],"usage":{"prompt_tokens":16,"completion_tokens":7}}"#;
+
+fn whole(body: &str) -> Vec<Piece> {
+    refusal("200 OK", "content-type: application/json; charset=utf-8\r\n", body)
+}
+
+// C-81
+#[tokio::test]
+async fn a_server_that_answers_at_once_is_heard_and_then_asked_without_a_stream() {
+    let call = r#"{"choices":[{"message":{"content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let world = World::new(Openai);
+    world.write("a", "one\n");
+    let server = Server::start(vec![whole(call), whole(WHOLE)]).await;
+    let ask = Ask { tools: Some(vec!["read_file".to_owned()]), ..world.ask() };
+    let (answer, _) = world.answer(&server, ask).await;
+    assert_snapshot!(shown(&answer), @r#"
+    text: "Hello 計"
+    usage: {"input":16,"output":7}
+    tool: read_file {"path":"a"} "1\tone\n"
+    "#);
+    let sent: Vec<_> = server.seen().iter().map(|seen| seen.body["stream"].clone()).collect();
+    assert_eq!(sent, [true, false]);
+    assert!(server.seen()[1].body["stream_options"].is_null());
+}
+
+// C-81
+#[tokio::test]
+async fn a_server_that_refuses_to_stream_is_asked_without_a_stream() {
+    for (status, why) in [
+        ("400 Bad Request", r#"{"error":{"message":"stream is not supported by this model"}}"#),
+        ("422 Unprocessable Entity", r#"{"detail":"extra field: stream_options"}"#),
+        ("501 Not Implemented", "Streaming is not implemented"),
+    ] {
+        let world = World::new(Openai);
+        let said = world.told(vec![refusal(status, "", why), whole(WHOLE)], world.ask()).await;
+        assert!(said.starts_with("text: \"Hello 計\""), "{said}");
+    }
+    let other = refusal("400 Bad Request", "", r#"{"error":{"message":"upstream says: too long"}}"#);
+    assert_snapshot!(told(Openai, other).await, @"bad_request: HTTP 400 Bad Request: upstream says: too long");
+    let again = refusal("400 Bad Request", "", r#"{"error":{"message":"no stream"}}"#);
+    let world = World::new(Openai);
+    let said = world.told(vec![again.clone(), again], world.ask()).await;
+    assert_snapshot!(said, @"bad_request: HTTP 400 Bad Request: no stream");
 }
 
 // C-26: what a failed attempt spent is known.
