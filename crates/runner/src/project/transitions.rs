@@ -51,6 +51,15 @@ pub enum Evidence {
         /// The line of the reply, from 1.
         line: u32,
     },
+    /// A status tag in code or a quotation, which names another rule and does not count.
+    QuotedTag {
+        /// Of which turn.
+        turn: Option<TurnId>,
+        /// Its number; `None` is the tag for "none of these".
+        number: Option<usize>,
+        /// The line of the reply, from 1.
+        line: u32,
+    },
     /// A question and its answer.
     Question {
         /// Which call.
@@ -242,7 +251,8 @@ impl<'w> Transitions<'w> {
 
     fn question(&self, reply: &Replied, place: Place, turn: Option<TurnId>) -> Vec<Evidence> {
         let question = self.prompts.get(&reply.call).cloned().unwrap_or_else(|| Text::Inline(String::new()));
-        vec![Evidence::Question {
+        let quoted = quoted_tags(&reply.reading, turn.as_ref()).collect::<Vec<_>>();
+        let question = Evidence::Question {
             call: reply.call.clone(),
             turn,
             question,
@@ -250,7 +260,8 @@ impl<'w> Transitions<'w> {
             number: reply.reading.tag.as_ref().and_then(|tag| tag.number),
             value: reply.reading.output.clone(),
             unreadable: self.is_unreadable(reply, place),
-        }]
+        };
+        std::iter::once(question).chain(quoted).collect()
     }
 
     fn turn(&self, stage: &StageId, index: usize) -> Option<TurnId> {
@@ -354,6 +365,7 @@ fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
     let last = evidence.iter_mut().rev().find_map(|one| match one {
         Evidence::Published { topic, leads, .. } => Some((topic, leads)),
         Evidence::Tag { .. }
+        | Evidence::QuotedTag { .. }
         | Evidence::Question { .. }
         | Evidence::WrongOutput { .. }
         | Evidence::EndWord { .. }
@@ -371,6 +383,7 @@ fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
 
 /// What a reply to the work of a turn says about where to go.
 fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
+    let quoted = quoted_tags(reading, turn.as_ref()).collect::<Vec<_>>();
     let tag = reading.tag.as_ref().map(|tag| Evidence::Tag { turn, number: tag.number, line: tag.line });
     let events = reading.events.iter().map(|event| Evidence::Published {
         topic: event.topic.clone(),
@@ -382,5 +395,14 @@ fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
     let misses = reading.near_misses.iter().map(|what| Evidence::NearMiss { what: what.clone() });
     let violations = reading.violations.clone();
     let wrong = (!violations.is_empty()).then_some(Evidence::WrongOutput { violations });
-    tag.into_iter().chain(events).chain(word).chain(misses).chain(wrong).collect()
+    tag.into_iter().chain(quoted).chain(events).chain(word).chain(misses).chain(wrong).collect()
+}
+
+fn quoted_tags(reading: &Reading, turn: Option<&TurnId>) -> impl Iterator<Item = Evidence> {
+    let turn = turn.cloned();
+    reading.quoted_tags.iter().map(move |tag| Evidence::QuotedTag {
+        turn: turn.clone(),
+        number: tag.number,
+        line: tag.line,
+    })
 }

@@ -188,6 +188,7 @@ fn replied() -> Replied {
         digest: "d".into(),
         tail: "t".into(),
         tag: Some(Tag { number: None, line: 1 }),
+        quoted_tags: vec![Tag { number: Some(0), line: 2 }],
         events: vec![Published { topic: "t".into(), message: Some("m".into()), line: 1 }],
         end_word: Some("w".into()),
         near_misses: vec!["n".into()],
