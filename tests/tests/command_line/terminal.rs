@@ -90,7 +90,16 @@ fn a_person_may_stop_at_a_question_and_answer_later() {
         assert_eq!(code, (signal != Signal::KILL).then_some(6), "{text}");
         if signal == Signal::INT {
             let below = screen(&text).into_iter().skip_while(|line| !line.contains("your answer")).skip(1);
-            insta::assert_snapshot!(normal(&project, &below.collect::<Vec<_>>().join("\n")), @"");
+            insta::assert_snapshot!(normal(&project, &below.collect::<Vec<_>>().join("\n")), @r"
+            stopping; once more to end at once
+            parked: waiting for a person at `plan/input[1]`
+            last: `plan` → `plan/input[1]`: rule 1 “needs a decision”, by tag
+            run RUN: 1 iteration, 1 turn
+
+            Left or right?
+            [STEP:1]
+            note: answer with `saihai answer RUN TEXT`, then continue with `saihai resume RUN`
+            ");
         }
         let listed = project.saihai(["runs", "--json"]).run().exits(0);
         assert_eq!(listed.json()[0]["reason"], "person", "{listed}");
