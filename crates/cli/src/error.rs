@@ -120,7 +120,7 @@ pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
 
 impl From<saihai::Error> for Error {
     fn from(error: saihai::Error) -> Self {
-        use saihai::Error as Runner;
+        use saihai::{Error as Runner, State};
         let said = Self::with_exit(error.exit_code(), sentence(&error));
         match &error {
             Runner::Store(StoreError::Owned { run, .. }) => {
@@ -131,6 +131,14 @@ impl From<saihai::Error> for Error {
             }
             Runner::Over { run, .. } => said.hint(format!("`saihai fork {run}` makes a new run out of it")),
             Runner::GateClosed { run, .. } => said.hint(format!("`saihai resume {run}` goes on with that")),
+            Runner::NoGate { run, state } => match &**state {
+                State::Running { .. } => said.hint(format!("`saihai log {run} -f` follows it")),
+                State::Ready => said.hint(format!("continue with `saihai resume {run}`")),
+                State::Interrupted | State::Parked { .. } => {
+                    said.hint(format!("run `saihai resume {run}` first; if it asks again, answer then"))
+                }
+                State::Ended { .. } => said,
+            },
             Runner::NotTaken { .. } => said.hint(
                 "it takes answers from processes that it can see: answer where it runs, as the same user, and not from an agent's shell",
             ),
@@ -138,7 +146,6 @@ impl From<saihai::Error> for Error {
                 said.hint(format!("go on with the version that began it, or `saihai fork {run}`"))
             }
             Runner::Store(_)
-            | Runner::NoGate { .. }
             | Runner::WrongAnswer { .. }
             | Runner::NoFork { .. }
             | Runner::Unsound(_)

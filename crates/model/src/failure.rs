@@ -97,6 +97,18 @@ pub struct Failure {
     /// The end of what its program complained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<Box<str>>,
+    /// It was the disk that ended it. Never journaled: what is recorded then is `StorageFailed`.
+    #[serde(skip)]
+    pub unwritten: Option<Box<UnwrittenFile>>,
+}
+
+/// A file of the run that could not be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnwrittenFile {
+    /// Its path.
+    pub path: String,
+    /// What the system says.
+    pub cause: String,
 }
 
 impl Failure {
@@ -111,6 +123,7 @@ impl Failure {
             until: None,
             exit_code: None,
             stderr: None,
+            unwritten: None,
         }
     }
 }

@@ -58,7 +58,7 @@ pub use ending::{Ending, Hold, code as failure_code, exit_code};
 pub use exit::{Again, Exit, Holds, Route, Rule, Target, Topics};
 pub use expectation::{Difference, Expectation, ExpectedPrompt};
 pub use fact::{Answer, AnsweredBy, CallFailed, Event, Fact, Outcome, Raise, Replied, Start, ToolUsed};
-pub use failure::{Failure, FailureClass, TurnLimit};
+pub use failure::{Failure, FailureClass, TurnLimit, UnwrittenFile};
 pub use gate::{Gate, GateMode, Wants};
 pub use id::{CallId, Label, Place, ProviderName, Purpose, SessionKey, StageId, Topic, TurnId};
 pub use issue::{Issue, IssueNumber, IssueSource, IssueState, NoIssueNumber};

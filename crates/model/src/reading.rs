@@ -17,6 +17,9 @@ pub struct Reading {
     /// The last valid status tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<Tag>,
+    /// Tags in a fence, a quotation or a code span that name another rule than `tag`: the last one for each rule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quoted_tags: Vec<Tag>,
     /// Published events, in order; the last one routes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Published>,

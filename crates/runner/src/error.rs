@@ -4,7 +4,10 @@ use std::io;
 use std::path::Path;
 
 use saihai_connect::Unavailable;
+use saihai_model::Hold;
 use saihai_store::StoreError;
+
+use crate::State;
 
 /// Why a run could not be started, found, opened or driven on. Nothing was changed unless the variant says so.
 #[derive(Debug, thiserror::Error)]
@@ -24,10 +27,12 @@ pub enum Error {
         now: String,
     },
     /// No gate of the run is open.
-    #[error("run `{run}` does not wait for an answer")]
+    #[error("run `{run}` {}", not_waiting(.state))]
     NoGate {
         /// The run.
         run: String,
+        /// Its state instead.
+        state: Box<State>,
     },
     /// The time to answer is over.
     #[error("the time to answer at `{gate}` is over, which counts as `no`")]
@@ -79,6 +84,20 @@ pub enum Error {
         /// The run.
         run: String,
     },
+}
+
+fn not_waiting(state: &State) -> String {
+    match state {
+        State::Running { .. } => "is running and has not asked anything".to_owned(),
+        State::Ready => "is answered already".to_owned(),
+        State::Interrupted | State::Parked { hold: Hold::Interrupted, .. } => {
+            "was interrupted before it could take an answer".to_owned()
+        }
+        State::Parked { hold, .. } => {
+            format!("does not wait for an answer: it is parked ({})", hold.reason())
+        }
+        State::Ended { ending } => format!("does not wait for an answer: it is {}", ending.outcome()),
+    }
 }
 
 impl Error {

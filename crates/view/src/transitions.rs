@@ -47,6 +47,12 @@ pub enum Evidence {
         /// The line of the reply, from 1.
         line: u32,
     },
+    /// A status tag in code or a quotation that names another rule. It does not count.
+    QuotedTag {
+        turn: Option<TurnId>,
+        number: Option<usize>,
+        line: u32,
+    },
     /// A question and its answer.
     Question {
         call: CallId,
@@ -215,8 +221,8 @@ fn evidence_of(workflow: &Workflow, stage: &StageId, call: &CallView) -> Option<
     let turn = |index: usize| workflow.stage(stage)?.turns().get(index).map(|turn| turn.id.clone());
     match call.place {
         Place::Main(index) => call.reply().map(|reply| said(&reply.reading, turn(index))),
-        Place::Check(index) => call.reply().map(|reply| vec![question(workflow, call, reply, turn(index))]),
-        Place::Exit => call.reply().map(|reply| vec![question(workflow, call, reply, None)]),
+        Place::Check(index) => call.reply().map(|reply| question(workflow, call, reply, turn(index))),
+        Place::Exit => call.reply().map(|reply| question(workflow, call, reply, None)),
         Place::Proof(index) => proof(workflow, stage, index, call).map(|proof| vec![proof]),
         Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
     }
@@ -230,14 +236,15 @@ fn proof(workflow: &Workflow, stage: &StageId, index: usize, call: &CallView) ->
     Some(Evidence::Proof { name, holds, found: found.map(str::to_owned) })
 }
 
-fn question(workflow: &Workflow, call: &CallView, reply: &Replied, turn: Option<TurnId>) -> Evidence {
+fn question(workflow: &Workflow, call: &CallView, reply: &Replied, turn: Option<TurnId>) -> Vec<Evidence> {
     let unreadable = match workflow.wanted(&call.id.stage, call.place) {
         Some(Wanted::Answer(choice, question)) => {
             saihai_judge::answered(choice, question, &reply.reading) == Answered::Unreadable
         }
         Some(Wanted::Work(_)) | None => false,
     };
-    Evidence::Question {
+    let quoted: Vec<Evidence> = quoted_tags(&reply.reading, turn.as_ref()).collect();
+    let question = Evidence::Question {
         call: call.id.clone(),
         turn,
         question: call.prompt().cloned().unwrap_or_else(|| Text::Inline(String::new())),
@@ -245,7 +252,8 @@ fn question(workflow: &Workflow, call: &CallView, reply: &Replied, turn: Option<
         number: reply.reading.tag.as_ref().and_then(|tag| tag.number),
         value: reply.reading.output.clone(),
         unreadable,
-    }
+    };
+    std::iter::once(question).chain(quoted).collect()
 }
 
 /// Only the last event of a reply can lead on, and it does where the verdict went by it: not if it was out of scope, nor
@@ -254,6 +262,7 @@ fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
     let last = evidence.iter_mut().rev().find_map(|one| match one {
         Evidence::Published { topic, leads, .. } => Some((topic, leads)),
         Evidence::Tag { .. }
+        | Evidence::QuotedTag { .. }
         | Evidence::Question { .. }
         | Evidence::WrongOutput { .. }
         | Evidence::EndWord { .. }
@@ -271,6 +280,7 @@ fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
 
 /// What a reply to the work of a turn says about where to go.
 fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
+    let quoted: Vec<Evidence> = quoted_tags(reading, turn.as_ref()).collect();
     let tag = reading.tag.as_ref().map(|tag| Evidence::Tag { turn, number: tag.number, line: tag.line });
     let events = reading.events.iter().map(|event| Evidence::Published {
         topic: event.topic.clone(),
@@ -282,5 +292,10 @@ fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
     let misses = reading.near_misses.iter().map(|what| Evidence::NearMiss { what: what.clone() });
     let violations = reading.violations.clone();
     let wrong = (!violations.is_empty()).then_some(Evidence::WrongOutput { violations });
-    tag.into_iter().chain(events).chain(word).chain(misses).chain(wrong).collect()
+    tag.into_iter().chain(quoted).chain(events).chain(word).chain(misses).chain(wrong).collect()
+}
+
+fn quoted_tags(reading: &Reading, turn: Option<&TurnId>) -> impl Iterator<Item = Evidence> {
+    let tags = reading.quoted_tags.iter();
+    tags.map(move |tag| Evidence::QuotedTag { turn: turn.cloned(), number: tag.number, line: tag.line })
 }

@@ -219,7 +219,8 @@ fn a_gate_takes_its_kind_of_answer_once() {
     ");
     insta::assert_snapshot!(after(ASK, replies, &[answer, answer]), @r"
     -- stderr
-    error: run `RUN` does not wait for an answer
+    error: run `RUN` is answered already
+      = help: continue with `saihai resume RUN`
     ? 2
     ");
     insta::assert_snapshot!(after(ASK, replies, &[answer, &["resume", "last"]]), @r"

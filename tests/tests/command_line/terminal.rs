@@ -1,5 +1,6 @@
 //! On a terminal: what is redrawn, who is asked, what Ctrl-C does.
 
+use rustix::process::Signal;
 use saihai_tests::{Project, Terminal, screen};
 
 use crate::support::{ASK, ONE, REVIEWED, normal, project};
@@ -74,6 +75,37 @@ fn a_person_may_leave_a_gate_open() {
     assert_eq!(code, Some(6), "{text}");
     project.saihai(["answer", "last", "to the left"]).run().exits(0);
     project.saihai(["resume", "last"]).run().exits(0);
+}
+
+// K-4, K-22: being stopped is no answer either
+#[test]
+fn a_person_may_stop_at_a_question_and_answer_later() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL] {
+        let project = project(ASK, ASKING);
+        let mut terminal = start(&project, &[]);
+        terminal.wait_for("your answer in one line");
+        terminal.press("half a line");
+        terminal.signal(signal);
+        let (code, text) = terminal.finish();
+        assert_eq!(code, (signal != Signal::KILL).then_some(6), "{text}");
+        if signal == Signal::INT {
+            let below = screen(&text).into_iter().skip_while(|line| !line.contains("your answer")).skip(1);
+            insta::assert_snapshot!(normal(&project, &below.collect::<Vec<_>>().join("\n")), @r"
+            stopping; once more to end at once
+            parked: waiting for a person at `plan/input[1]`
+            last: `plan` → `plan/input[1]`: rule 1 “needs a decision”, by tag
+            run RUN: 1 iteration, 1 turn
+
+            Left or right?
+            [STEP:1]
+            note: answer with `saihai answer RUN TEXT`, then continue with `saihai resume RUN`
+            ");
+        }
+        let listed = project.saihai(["runs", "--json"]).run().exits(0);
+        assert_eq!(listed.json()[0]["reason"], "person", "{listed}");
+        project.saihai(["answer", "last", "to the left"]).run().exits(0);
+        project.saihai(["resume", "last"]).run().exits(0);
+    }
 }
 
 // K-4: programs are not asked
@@ -158,7 +190,7 @@ fn ctrl_c_parks_and_says_how_to_go_on() {
     let project = project(ONE, "  - {for: plan, hang: true}\n  - {for: plan, text: '[STEP:0]'}");
     let mut live = project.saihai(["run", "it", "x", "--script", "script.yaml", "--json"]).start();
     live.wait_for("\"asked\"");
-    live.signal(rustix::process::Signal::INT);
+    live.signal(Signal::INT);
     let outcome = live.finish().exits(3);
     assert_eq!(outcome.result()["reason"], "interrupt");
     assert!(outcome.stderr.contains("note: continue with `saihai resume "), "{outcome}");
@@ -209,7 +241,7 @@ fn a_log_that_is_followed_shows_what_a_turn_says_while_it_runs() {
     assert_eq!(line.trim(), r"plan | looking at\x1b[2J it");
     let live_files = project.run_directory().join("live");
     assert!(live_files.is_dir());
-    live.signal(rustix::process::Signal::INT);
+    live.signal(Signal::INT);
     live.finish().exits(3);
     let progress = read.finish().exits(0).json().into_iter().filter(|object| object["type"] == "progress");
     let said: Vec<_> = progress.filter_map(|object| Some(object["text"].as_str()?.to_owned())).collect();

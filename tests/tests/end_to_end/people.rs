@@ -1,7 +1,7 @@
 //! Gates, and what reaches a run from another process. P-46, P-47, K-4, K-21, K-22.
 
 use insta::assert_snapshot;
-use saihai_tests::{Project, story};
+use saihai_tests::{At, Fault, Moment, Project, Terminal, in_parallel, story};
 
 use crate::support::{project, run};
 
@@ -62,6 +62,83 @@ fn a_gate_is_answered_once() {
     let before = project.snapshot();
     project.saihai(["answer", "last", "Red."]).run().exits(2);
     assert_eq!(project.snapshot(), before);
+}
+
+const RUN: [&str; 5] = ["run", "it", "The task.", "--script", "script.yaml"];
+const ANSWER: [&str; 3] = ["answer", "last", "Blue."];
+
+/// A run that was killed is answered, or one message says to resume it first; either way it comes to its end.
+fn can_be_answered(project: &Project) -> Result<(), String> {
+    let mut answered = project.saihai(ANSWER).run();
+    if answered.code != Some(0) {
+        let names_resume = answered.stderr.contains("saihai resume");
+        if answered.code != Some(2) || !names_resume || answered.stderr.contains("does not wait") {
+            return Err(format!("{answered}"));
+        }
+        let resumed = project.saihai(["resume", "last"]).run();
+        match resumed.code {
+            // What was killed had recorded the answer.
+            Some(0) => answered = resumed,
+            Some(6) => answered = project.saihai(ANSWER).run(),
+            _ => return Err(format!("{resumed}")),
+        }
+    }
+    let ended = project.saihai(["resume", "last"]).run();
+    let answers = project.journal().facts("answered").count();
+    if (answered.code, ended.code, answers) != (Some(0), Some(0), 1) {
+        return Err(format!("{answers} answers\n{answered}\n{ended}"));
+    }
+    Ok(())
+}
+
+/// Kills a call at each of its operations on the disk, and sees the run answered.
+fn killed_at_every_operation(place: impl Fn() -> Project + Sync, call: &[&str], code: i32) {
+    let project = place();
+    let log = project.home().join("operations.log");
+    project.saihai(call).fault(&Fault::note(&log)).run().exits(code);
+    let points: Vec<(At, Moment)> = At::noted(&log)
+        .into_iter()
+        .flat_map(|at| at.moments().iter().map(move |moment| (at.clone(), *moment)).collect::<Vec<_>>())
+        .collect();
+    assert!(points.iter().any(|(at, _)| at.path.ends_with("journal.ndjson")), "{points:?}");
+    in_parallel(&points, |(at, moment)| {
+        let project = place();
+        let killed = project.saihai(call).fault(&Fault::kill(*moment, at.number)).run();
+        if killed.signal != Some(9) {
+            return Err(format!("{at:?} {moment:?}: was not killed: {killed}"));
+        }
+        if project.begun().is_empty() {
+            return Ok(());
+        }
+        can_be_answered(&project).map_err(|what| format!("{at:?} {moment:?}: {what}"))
+    });
+}
+
+// K-22
+#[test]
+fn a_run_that_is_killed_on_its_way_to_a_gate_can_be_answered() {
+    killed_at_every_operation(|| project(GATE, REPLIES), &RUN, 6);
+}
+
+// K-22
+#[test]
+fn an_answer_that_is_killed_can_be_given_again() {
+    killed_at_every_operation(at_the_gate, &ANSWER, 0);
+}
+
+// K-22: the process that drives the run records the letter and dies before it can remove it
+#[test]
+fn an_answer_counts_if_the_process_that_took_it_is_killed() {
+    let project = project(GATE, REPLIES);
+    let fault = Fault::kill_at(Moment::After, r#""fact":{"answered""#);
+    let mut terminal = Terminal::start(project.saihai(RUN).fault(&fault));
+    terminal.wait_for("your answer in one line");
+    let answered = project.saihai(ANSWER).run().exits(0);
+    assert!(answered.stderr.contains("continue with `saihai resume"), "{answered}");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, None, "{text}");
+    project.saihai(["resume", "last"]).run().exits(0);
+    assert_eq!(project.journal().facts("answered").count(), 1);
 }
 
 // K-21, K-22

@@ -42,6 +42,22 @@ fn matched(one: &str, two: &str) -> String {
 
 // P-40
 #[test]
+fn a_tag_that_is_only_shown_takes_no_rule_and_is_explained() {
+    let project = project(PLAIN, "  - {text: \"[STEP:0]\\n\\nThe log:\\n```\\n[STEP:1]\\n```\\n\"}\n");
+    run(&project).exits(0);
+    let explained = project.saihai(["explain", "last"]).run().exits(0);
+    let evidence: Vec<&str> =
+        explained.stdout.lines().map(str::trim).filter(|line| line.contains("tag [")).collect();
+    assert_snapshot!(evidence.join("\n"), @r"
+    `work`: tag [STEP:0] on line 1 of the reply
+    `work`: tag [STEP:1] on line 5 of the reply does not count: it is in code or a quotation
+    ");
+    let object = project.saihai(["explain", "last", "--json"]).run().exits(0).json().remove(0);
+    assert_snapshot!(object["evidence"][1], @r#"{"kind":"quoted_tag","line":5,"number":1,"turn":"work"}"#);
+}
+
+// P-40
+#[test]
 fn the_last_valid_tag_takes_its_rule_without_a_question() {
     assert_snapshot!(told(PLAIN, "  - {text: \"done\\n[STEP:0]\"}\n"), @r"
     enter work

@@ -1,9 +1,10 @@
 //! Disks that fail and disks that are full. P-55.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use saihai_tests::{At, End, Fault, Outcome, Workload, in_parallel};
+use saihai_tests::{At, End, Fault, Outcome, Project, Workload, in_parallel};
 
 use crate::support::PROGRAM;
 
@@ -147,4 +148,39 @@ fn on_a_small_disk(workload: &Workload) -> String {
         .output()
         .expect("unshare");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+// P-55: what an agent prints cannot be kept
+#[test]
+fn a_disk_that_is_full_while_an_agent_speaks_parks_the_run_for_storage() {
+    let project = Project::new(PROGRAM);
+    let piece = "
+name: it
+movements:
+  - {name: one, rules: [{condition: ok, next: two}]}
+  - {name: two, rules: [{condition: ok, next: COMPLETE}]}
+";
+    project.write(".takt/pieces/it.yaml", piece);
+    // Nothing can be written to the file for what the second turn prints.
+    let agent = project.home().join("agent.sh");
+    let program = "#!/bin/sh
+cat > input
+for run in .saihai/runs/*/; do ln -s /dev/full \"$run/scratch/two.1.1.1-1.out\" 2> /dev/null; done
+echo '[STEP:0]'
+";
+    std::fs::write(&agent, program).expect("a program");
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let settings = format!(
+        "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"{}\"\nhonours = [\"readonly\"]\n",
+        agent.display()
+    );
+    project.write("../home/.config/saihai/config.toml", settings);
+    let stopped = project.saihai(["run", "it", "T", "--json"]).run().exits(4);
+    let result = stopped.result();
+    assert_eq!((&result["outcome"], &result["reason"]), (&"parked".into(), &"storage".into()), "{stopped}");
+    let file = project.run_directory().join("scratch/two.1.1.1-1.out");
+    let error = format!("cannot write `{}`: No space left on device (os error 28)", file.display());
+    assert_eq!(result["error"], error.as_str(), "{stopped}");
+    assert_eq!(project.journal().facts("failed").count(), 0);
+    project.saihai(["resume", "last"]).run().exits(0);
 }

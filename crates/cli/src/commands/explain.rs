@@ -3,7 +3,7 @@
 use clap::Args;
 use saihai::{LoadedRun, RunDirectory};
 use saihai_config::review::{Plan, PlannedAgent};
-use saihai_model::{AnsweredBy, Text, TextFile, TextSource, Verdict, Workflow};
+use saihai_model::{AnsweredBy, Text, TextFile, TextSource, TurnId, Verdict, Workflow};
 use saihai_view::{Evidence, Transition};
 
 use crate::error::{Error, exit};
@@ -119,10 +119,13 @@ fn evidence_words(
 ) -> Result<String, Error> {
     Ok(match evidence {
         Evidence::Tag { turn, number, line } => {
-            let whose =
-                turn.as_ref().map(|turn| format!("`{}`: ", visible_line(turn.as_str()))).unwrap_or_default();
-            format!("{whose}tag {} on line {line} of the reply", tag(*number))
+            format!("{}tag {} on line {line} of the reply", whose(turn.as_ref()), tag(*number))
         }
+        Evidence::QuotedTag { turn, number, line } => format!(
+            "{}tag {} on line {line} of the reply does not count: it is in code or a quotation",
+            whose(turn.as_ref()),
+            tag(*number)
+        ),
         Evidence::Question { turn, question, answer, number, value, unreadable, .. } => {
             let read = value.as_ref().map(|value| visible_line(&value.to_string()).into_owned());
             let about = turn.as_ref().map(|turn| format!(" about `{}`", visible_line(turn.as_str())));
@@ -185,6 +188,10 @@ fn evidence_words(
             )
         }
     })
+}
+
+fn whose(turn: Option<&TurnId>) -> String {
+    turn.map(|turn| format!("`{}`: ", visible_line(turn.as_str()))).unwrap_or_default()
 }
 
 fn tag(number: Option<usize>) -> String {

@@ -273,6 +273,10 @@ impl<'a> Watch<'a> {
         self.interrupts += 1;
         self.control.interrupt(by);
         self.take_frame_away();
+        if self.gate.take().is_some() {
+            // Below what is being typed.
+            self.streams.err.line("");
+        }
         match self.interrupts {
             1 => self.streams.err.line("stopping; once more to end at once"),
             2 => saihai::end_all_git(),

@@ -66,6 +66,9 @@ fn evidence(directory: &RunDirectory, evidence: &Evidence) -> Result<Json, Error
         Evidence::Tag { turn, number, line } => {
             json!({ "kind": "tag", "turn": turn, "number": number, "line": line })
         }
+        Evidence::QuotedTag { turn, number, line } => {
+            json!({ "kind": "quoted_tag", "turn": turn, "number": number, "line": line })
+        }
         Evidence::Question { turn, question, answer, number, value, unreadable, .. } => json!({
             "kind": "question",
             "turn": turn,

@@ -10,6 +10,7 @@ use super::lines::{self, Line, Lines};
 use super::long_line;
 use super::spoken::Spoken;
 use super::transcript::Transcript;
+use super::unwritten;
 use crate::agent::{Listener, Next};
 use crate::redact::{Redaction, Redactor};
 
@@ -212,8 +213,7 @@ impl Hearing {
     }
 
     fn not_kept(&self, error: &io::Error) -> Failure {
-        let path = self.transcript.path().display();
-        Failure::new(FailureClass::Crashed, format!("what it printed could not be kept in {path}: {error}"))
+        unwritten(self.transcript.path(), error)
     }
 
     fn line(&mut self, line: &Line<'_>, tell: Tell<'_>) -> Result<(), Failure> {

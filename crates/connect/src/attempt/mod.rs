@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use saihai_model::{
     Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderSettings, Refusal, Reply,
+    UnwrittenFile,
 };
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -165,9 +166,7 @@ impl Attempt {
         afterwards: Box<dyn Listener>,
         invocation: &Invocation,
     ) -> Result<Hearing, Failure> {
-        let transcript = self.prepare(invocation).map_err(|error| {
-            Failure::new(FailureClass::Crashed, format!("the run's own files could not be written: {error}"))
-        })?;
+        let transcript = self.prepare(invocation)?;
         let own = self.installed.agent.limits_calls();
         let hearing = Hearing::new(listener, afterwards, transcript, &self.installed.means.redactor);
         Ok(hearing.at_most(self.ask.max_calls.filter(|_| !own)))
@@ -204,17 +203,16 @@ impl Attempt {
     }
 
     /// Puts the files in place that it is told of, and the one for what it will say.
-    fn prepare(&self, invocation: &Invocation) -> io::Result<Transcript> {
+    fn prepare(&self, invocation: &Invocation) -> Result<Transcript, Failure> {
         let scratch = Path::new(&self.ask.scratch);
-        fs::create_dir_all(scratch)?;
+        let make = |folder: &Path| fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error));
+        make(scratch)?;
         for (path, text) in &invocation.files {
             let path = scratch.join(path);
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            fs::write(path, text)?;
+            path.parent().map(make).transpose()?;
+            fs::write(&path, text).map_err(|error| unwritten(&path, &error))?;
         }
-        Transcript::create(&self.ask)
+        Transcript::create(&self.ask).map_err(|error| unwritten(&transcript_of(&self.ask), &error))
     }
 
     fn start(&self, invocation: &Invocation) -> Start {
@@ -308,6 +306,13 @@ fn names_no_argument(ask: &Ask) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// A file of the run could not be written, which is not the program's fault.
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    let (path, cause) = (path.display().to_string(), error.to_string());
+    let failure = Failure::new(FailureClass::Crashed, format!("cannot write {path}: {cause}"));
+    Failure { unwritten: Some(Box::new(UnwrittenFile { path, cause })), ..failure }
 }
 
 /// Why the launcher could not become the program.

@@ -42,6 +42,13 @@ impl<'a> Fence<'a> {
         self.info.is_empty()
     }
 
+    /// Whether a block that it opens is Markdown again, with blocks of its own.
+    pub(super) fn is_markdown(&self) -> bool {
+        let ends_word = |c: char| c.is_whitespace() || matches!(c, ':' | ',' | '{' | '=');
+        let word = self.info.split(ends_word).next().unwrap_or(self.info);
+        word.eq_ignore_ascii_case("markdown") || word.eq_ignore_ascii_case("md")
+    }
+
     /// Whether its marks suffice to close what `opening` opens.
     pub(super) fn is_enough_for(&self, opening: &Fence<'_>) -> bool {
         self.mark == opening.mark && self.length >= opening.length
@@ -119,6 +126,51 @@ pub(super) fn closings(fences: &[(usize, Fence<'_>)]) -> Vec<Option<usize>> {
         }
     }
     found
+}
+
+/// For each fence, if it opens a block, the fence that closes it. Inside a block only fences with marks enough to
+/// close it count; the others are its content.
+///
+/// Seen from the end, the blocks inside a block are known before it, so each is stepped over at once.
+pub(super) fn nested_closings(
+    fences: &[(usize, Fence<'_>)],
+    opens: impl Fn(usize, &Fence<'_>) -> bool,
+) -> Vec<Option<usize>> {
+    let opens: Vec<bool> = fences.iter().map(|(line, fence)| opens(*line, fence)).collect();
+    let longer = next_longer(fences);
+    let next = |after: usize, outer: &Fence<'_>| {
+        let mut at = after + 1;
+        while at < fences.len() && !fences[at].1.is_enough_for(outer) {
+            at = if fences[at].1.mark == outer.mark { longer[at] } else { at + 1 };
+        }
+        (at < fences.len()).then_some(at)
+    };
+    let mut found: Vec<Option<usize>> = vec![None; fences.len()];
+    for (index, (_, outer)) in fences.iter().enumerate().rev().filter(|(index, _)| opens[*index]) {
+        let mut at = next(index, outer);
+        while let Some(inner) = at {
+            if !opens[inner] {
+                found[index] = Some(inner);
+                break;
+            }
+            at = found[inner].and_then(|close| next(close, outer));
+        }
+    }
+    found
+}
+
+/// For each fence the next one of the same mark with more of them.
+fn next_longer(fences: &[(usize, Fence<'_>)]) -> Vec<usize> {
+    let mut longer = vec![fences.len(); fences.len()];
+    for index in (0..fences.len()).rev() {
+        let fence = &fences[index].1;
+        let mut at = index + 1;
+        while at < fences.len() && (fences[at].1.mark != fence.mark || fences[at].1.length <= fence.length) {
+            at = if fences[at].1.mark == fence.mark { longer[at] } else { at + 1 };
+        }
+        longer[index] = at;
+    }
+    longer
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod fence;
 mod json;
 mod keyword;
 mod page;
+mod quoted;
 mod reply;
 mod report;
 mod tag;
@@ -77,7 +78,7 @@ fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, readin
     if let Some(choice) = &reads.choice
         && choice.found_by.iter().any(|method| matches!(method, Method::Tag))
     {
-        reading.tag = tag::last(reply, &choice.options, NoneTag::Ignored);
+        tag::read(reply, &choice.options, NoneTag::Ignored).put_into(reading);
     }
     if let Some(directives) = &reads.directives {
         directive::read(reply, directives).put_into(reading);
@@ -142,7 +143,7 @@ fn read_answer(
     reading: &mut Reading,
 ) {
     match &question.answer {
-        AnswerForm::Tag => reading.tag = tag::last(reply, &choice.options, NoneTag::Counts),
+        AnswerForm::Tag => tag::read(reply, &choice.options, NoneTag::Counts).put_into(reading),
         // An answer in a form has nothing to say outside it, so the form is required whatever its schema says.
         AnswerForm::Form { schema, .. } => {
             let demand = Demand { schema: &schema.schema, required: true, taken: &[], shaping: None };

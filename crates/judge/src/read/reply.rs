@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use super::echo::Echo;
 use super::fence::Fences;
 use super::page::Page;
+use super::quoted::Quoted;
 use super::window::Window;
 
 /// A reply, line by line, and what of it is fenced or repeats the prompt.
@@ -17,17 +18,29 @@ pub(super) struct Reply<'a> {
     /// What repeats the prompt.
     pub(super) echo: Echo<'a>,
     fences: OnceCell<Fences<'a>>,
+    quoted: OnceCell<Quoted>,
 }
 
 impl<'a> Reply<'a> {
     /// `plain` is the window's text without escape sequences.
     pub(super) fn new(window: Window<'a>, plain: &'a str, prompt: &'a str) -> Self {
-        Self { window, page: Page::new(plain), echo: Echo::of(prompt), fences: OnceCell::new() }
+        Self {
+            window,
+            page: Page::new(plain),
+            echo: Echo::of(prompt),
+            fences: OnceCell::new(),
+            quoted: OnceCell::new(),
+        }
     }
 
     /// Its fenced blocks.
     pub(super) fn fences(&self) -> &Fences<'a> {
         self.fences.get_or_init(|| Fences::of(&self.page))
+    }
+
+    /// Its code and quotations.
+    pub(super) fn quoted(&self) -> &Quoted {
+        self.quoted.get_or_init(|| Quoted::of(&self.page))
     }
 
     /// The number of a line for people: from 1, in the whole reply.

@@ -3,13 +3,15 @@
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use saihai_model::{Offer, Tag};
+use saihai_model::{Offer, Reading, Tag};
 
 use super::echo::{essence, next, previous};
 use super::page::Page;
+use super::quoted;
 use super::reply::Reply;
 
 /// Upper or lower case, and blanks inside the brackets do not matter. A tag never goes over the end of its line.
@@ -28,26 +30,86 @@ pub(super) enum NoneTag {
     Ignored,
 }
 
-/// The last valid tag of a reply (P-40): of an offered number, and not merely repeated from the prompt.
-pub(super) fn last(reply: &Reply<'_>, offers: &[Offer], none: NoneTag) -> Option<Tag> {
+/// The valid tags of a reply.
+#[derive(Debug, Default)]
+pub(super) struct TagsOfReply {
+    counting: Option<Tag>,
+    /// Those in code or a quotation, in order.
+    quoted: Vec<Tag>,
+}
+
+impl TagsOfReply {
+    /// Writes down the tag that counts, and which other rules are named where a tag does not count.
+    pub(super) fn put_into(self, reading: &mut Reading) {
+        let Some(counting) = self.counting.or_else(|| self.quoted.last().cloned()) else {
+            return;
+        };
+        let mut others: Vec<Tag> = Vec::new();
+        for tag in self.quoted.into_iter().rev().filter(|tag| tag.number != counting.number) {
+            if !others.iter().any(|other| other.number == tag.number) {
+                others.push(tag);
+            }
+        }
+        others.reverse();
+        reading.tag = Some(counting);
+        reading.quoted_tags = others;
+    }
+}
+
+/// The valid tags of a reply (P-40): of an offered number, and not merely repeated from the prompt. The last one
+/// counts; one in code or a quotation does so only where there is no other.
+pub(super) fn read(reply: &Reply<'_>, offers: &[Offer], none: NoneTag) -> TagsOfReply {
     let list: Vec<String> =
         offers.iter().map(|offer| format!("[STEP:{}] = {}", offer.number, offer.label)).collect();
-    let found = TAG.captures_iter(reply.page.text()).filter_map(|found| {
-        let name = found.get(1)?;
-        valid(name.as_str(), offers, none).map(|number| (name.start(), number))
-    });
-    let mut rejected = None;
-    for (at, number) in found.collect::<Vec<_>>().into_iter().rev() {
-        let line = reply.page.line_at(at);
-        if rejected == Some(line) {
+    let mut tags = TagsOfReply::default();
+    let mut line_of_tags = LineOfTags::default();
+    for found in TAG.captures_iter(reply.page.text()) {
+        let Some((name, number)) =
+            found.get(1).and_then(|name| Some((name, valid(name.as_str(), offers, none)?)))
+        else {
+            continue;
+        };
+        let line = reply.page.line_at(name.start());
+        if line_of_tags.line != Some(line) {
+            line_of_tags = LineOfTags::of(reply, &list, line);
+        }
+        if line_of_tags.is_echo {
             continue;
         }
-        if !is_echo(reply, &list, line) {
-            return Some(Tag { number, line: reply.number(line) });
+        let tag = Tag { number, line: reply.number(line) };
+        let column = name.start() - reply.page.start(line);
+        if line_of_tags.is_quoted || line_of_tags.is_code(column) {
+            tags.quoted.push(tag);
+        } else {
+            tags.counting = Some(tag);
         }
-        rejected = Some(line);
     }
-    None
+    tags
+}
+
+/// What is known of a line that may hold many tags.
+#[derive(Debug, Default)]
+struct LineOfTags {
+    line: Option<usize>,
+    is_echo: bool,
+    is_quoted: bool,
+    code_spans: Vec<Range<usize>>,
+}
+
+impl LineOfTags {
+    fn of(reply: &Reply<'_>, list: &[String], line: usize) -> Self {
+        Self {
+            line: Some(line),
+            is_echo: is_echo(reply, list, line),
+            is_quoted: reply.quoted().line(&reply.page, line),
+            code_spans: quoted::code_spans(reply.page.line(line)),
+        }
+    }
+
+    fn is_code(&self, column: usize) -> bool {
+        let behind = self.code_spans.partition_point(|span| span.start <= column);
+        behind.checked_sub(1).is_some_and(|index| self.code_spans[index].contains(&column))
+    }
 }
 
 /// The number of a tag, if it is offered; `Some(None)` is the tag that says "none of these".

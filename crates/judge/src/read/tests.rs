@@ -8,7 +8,9 @@ use saihai_model::{
 };
 use serde_json::json;
 
-use super::{Said, read};
+use super::page::Page;
+use super::quoted::{Quoted, code_spans};
+use super::{Said, ansi, read};
 
 /// Looks for everything there is.
 fn everything() -> Reads {
@@ -289,6 +291,61 @@ proptest! {
         // Behind the last line of the reply something is always read; what stands there ends the reply instead.
         prop_assume!(!lines[at..].iter().all(|line| line.trim().is_empty()));
         prop_assert_eq!(directs(&with), directs(&without));
+    }
+}
+
+/// The last tag that a reply says itself.
+fn said_tag(text: &str) -> Option<usize> {
+    let plain = ansi::strip(text);
+    let page = Page::new(&plain);
+    let tag = read_all("", text).tag?;
+    let line = usize::try_from(tag.line).unwrap() - 1;
+    let is_code = code_spans(page.line(line)).iter().any(|span| page.line(line)[span.clone()].contains('['));
+    (!Quoted::of(&page).line(&page, line) && !is_code).then_some(tag.number?)
+}
+
+/// Whether a fence is open at the end of a text, so that the next one closes it.
+fn ends_in_a_block(text: &str) -> bool {
+    let text = format!("{}\nend", ansi::strip(text));
+    let page = Page::new(&text);
+    Quoted::of(&page).line(&page, page.count() - 1)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    // P-40
+    #[test]
+    fn a_tag_in_a_block_behind_the_verdict_never_changes_it(
+        before in telling_text(),
+        after in telling_text(),
+        (verdict, other) in (0_usize..3, 0_usize..3),
+        (fence, info) in (prop::sample::select(vec!["```", "~~~", "`````"]), prop::sample::select(vec!["", "log", "md"])),
+        around in prop::sample::select(vec!["", "> [STEP:1]\n", "text\n"]),
+    ) {
+        let text = format!("{before}\n[STEP:{verdict}]\n{after}\n");
+        // An open block takes a bare fence for its end, and then nothing is shown in a block.
+        if let Some(verdict) = said_tag(&text) && !(info.is_empty() && ends_in_a_block(&text)) {
+            let with = format!("{text}{fence}{info}\n{around}[STEP:{other}]\n{around}{fence}\n");
+            let reading = read_all("", &with);
+            prop_assert_eq!(reading.tag.unwrap().number, Some(verdict), "{}", with);
+            prop_assert!(other == verdict || reading.quoted_tags.iter().any(|tag| tag.number == Some(other)));
+        }
+    }
+
+    // P-40
+    #[test]
+    fn a_tag_in_a_quotation_or_a_code_span_never_changes_the_verdict(
+        text in telling_text(),
+        other in 0_usize..3,
+        form in prop::sample::select(vec!["> [STEP:N]", "  >> so [STEP:N] it is", "see `[STEP:N]`", "``a ` [STEP:N]`` b"]),
+        at_end in any::<bool>(),
+    ) {
+        if let Some(verdict) = said_tag(&text) {
+            let shown = form.replace('N', &other.to_string());
+            let with = if at_end { format!("{text}\n{shown}") } else { format!("{shown}\n{text}") };
+            prop_assert_eq!(read_all("", &with).tag.unwrap().number, Some(verdict), "{}", with);
+        }
     }
 }
 

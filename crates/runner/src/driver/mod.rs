@@ -225,7 +225,8 @@ impl Driver {
             return Ok(false);
         }
         if run.is_parked() {
-            return Ok(!(going.stay_at_gates && run.open_gate().is_some()));
+            let stays = going.stay_at_gates && self.interrupts == 0;
+            return Ok(!(stays && run.open_gate().is_some()));
         }
         if self.wake.is_none() {
             return Err(Broken::Error(Error::Stuck { run: self.directory().id().to_owned() }));
@@ -242,6 +243,10 @@ impl Driver {
                 }
                 self.providers.hurry();
                 self.around.hurry();
+                // There is nothing to stop at an open gate, and a run that is interrupted could not be answered.
+                if self.owned.run().is_parked() && self.owned.run().open_gate().is_some() {
+                    return Ok(());
+                }
                 Fact::Interrupted { by }
             }
             Command::Cancel { by } => Fact::Cancelled { by },

@@ -269,6 +269,9 @@ fn silent(about: About, reply: Reply) -> Fact {
 /// An attempt that failed; what it spent all the same counts (C-26).
 fn refused(owned: &Owned, about: About, refusal: Refusal, now: Moment) -> Fact {
     let Refusal { mut failure, retry_after, usage, cost, session, metered, said } = refusal;
+    if let Some(file) = failure.unwritten.take() {
+        return Fact::StorageFailed { call: Some(about.call), path: file.path, message: file.cause };
+    }
     let retry_after = retry_after.filter(|after| *after <= LONGEST_WAIT);
     failure.until = failure.until.or(retry_after.map(|after| now.plus(after)));
     let spent = Usage { cumulative: false, ..usage.clone() } != Usage::default();

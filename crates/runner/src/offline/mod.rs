@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use saihai_connect::Connections;
-use saihai_model::{Answer, AnsweredBy, CallId, Effect, Fact, Label, OpenGate, Wants};
+use saihai_model::{Answer, AnsweredBy, CallId, Effect, Entry, Fact, Label, OpenGate, Wants};
 
 use crate::history::{Check, History, Seen};
 use crate::inbox::{Inbox, Wish};
@@ -61,7 +61,7 @@ pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Er
         Ok(())
     })?;
     let gate = gates.filter(|gate| history.run.open_gate() == Some(&gate.call));
-    let gate = gate.ok_or_else(|| Error::NoGate { run: directory.id().to_owned() })?;
+    let Some(gate) = gate else { return Err(no_gate(directory)?) };
     let blobs = directory.blobs();
     let renderer = Renderer {
         blobs: &blobs,
@@ -79,6 +79,12 @@ pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Er
         }
     })?;
     Ok((gate.call, rendered.text.trim_end().to_owned(), gate.wants))
+}
+
+/// The error that a run has no open gate, with the state it is in.
+fn no_gate(directory: &RunDirectory) -> Result<Error, Error> {
+    let state = Box::new(crate::run_state(directory)?);
+    Ok(Error::NoGate { run: directory.id().to_owned(), state })
 }
 
 /// Whether the time to answer the open gate of a run is over: whoever goes on with the run takes that for a no.
@@ -156,8 +162,11 @@ fn fitting(given: Given, wants: Wants) -> Result<(Label, Option<String>), Error>
 /// Brings a wish to the run's owner, or records it where there is none.
 async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Reached, Error> {
     let inbox = Inbox::new(directory.inbox(), directory.disk());
+    let mut was_posted = false;
     loop {
         match directory.lock() {
+            // An owner that was killed may have recorded the letter and not removed it.
+            Ok(_) if was_posted && is_recorded(directory, wish)? => return Ok(Reached::Journal),
             Ok(lock) => {
                 record(directory, lock, wish.clone(), clock)?;
                 return Ok(Reached::Journal);
@@ -166,6 +175,7 @@ async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Rea
             Err(error) => return Err(error.into()),
         }
         let letter = inbox.put(wish).map_err(Error::io("write", &directory.inbox()))?;
+        was_posted = true;
         let waited = tokio::time::timeout(PATIENCE, taken(directory, &letter)).await;
         match (&waited, wish) {
             (Ok(true), _) => return Ok(Reached::Owner),
@@ -180,6 +190,19 @@ async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Rea
             return Ok(Reached::Unread);
         }
     }
+}
+
+/// Whether a wish stands in the journal.
+fn is_recorded(directory: &RunDirectory, wish: &Wish) -> Result<bool, Error> {
+    let mut found = false;
+    directory.read(&mut |record| {
+        found |= match (&record.entry, wish) {
+            (Entry::Fact(Fact::Answered(recorded)), Wish::Answer(answer)) => recorded == answer,
+            (Entry::Fact(Fact::Cancelled { by: recorded }), Wish::Cancel { by }) => recorded == by,
+            (Entry::Fact(_) | Entry::Decision(_), _) => false,
+        };
+    })?;
+    Ok(found)
 }
 
 /// Waits until a letter is gone, or its reader.
@@ -207,7 +230,8 @@ fn record(directory: &RunDirectory, lock: Lock, wish: Wish, clock: Clock) -> Res
     let facts: Vec<_> = match wish {
         Wish::Answer(answer) => {
             if run.open_gate() != Some(&answer.call) {
-                return Err(Error::NoGate { run: directory.id().to_owned() });
+                drop(lock);
+                return Err(no_gate(directory)?);
             }
             // It is not recorded: whoever goes on with the run sees that nobody answered in time, today and when it is replayed.
             if run.gate_closes().is_some_and(|closes| closes <= clock.now()) {

@@ -7,6 +7,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
 use super::turnstile::Turnstile;
 use super::worktree::Registered;
 use super::{Error, Item, Repository, Worktree};
@@ -56,7 +59,7 @@ impl Momentary {
     pub(super) fn make(repository: &Repository, kind: Kind) -> Result<Self, Error> {
         let place = outside(&repository.root, std::env::temp_dir())?;
         let directory = tempfile::Builder::new()
-            .prefix(kind.prefix())
+            .prefix(&format!("{}{}-", kind.prefix(), std::process::id()))
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&place)
             .map_err(Error::file("make a directory in", &place))?;
@@ -110,13 +113,20 @@ fn sign(directory: &Path, common: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a directory without a mark can only be one of ours, by its name and mode, that nobody has touched for long.
+/// Whether a directory without a mark can only be one of ours, by its name and mode, whose maker is dead or has not touched
+/// it for long.
 fn is_forgotten(directory: &Path, found: &Metadata) -> bool {
     let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let chance = Kind::of(directory).and_then(|kind| name.strip_prefix(kind.prefix())).unwrap_or_default();
-    let is_made = chance.len() == CHANCE && chance.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let name = Kind::of(directory).and_then(|kind| name.strip_prefix(kind.prefix())).unwrap_or_default();
+    // Older versions did not write down who made it.
+    let (maker, chance) = name.split_once('-').map_or((None, name), |(maker, chance)| (Some(maker), chance));
+    let maker = maker.map(|maker| maker.parse().ok().and_then(Pid::from_raw));
+    let is_made = chance.len() == CHANCE
+        && chance.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && maker.is_none_or(|maker| maker.is_some());
+    let is_dead = maker.flatten().is_some_and(|maker| test_kill_process(maker) == Err(Errno::SRCH));
     let age = found.modified().ok().and_then(|then| then.elapsed().ok()).unwrap_or_default();
-    is_made && found.mode() & 0o777 == 0o700 && age > AN_HOUR
+    is_made && found.mode() & 0o777 == 0o700 && (is_dead || age > AN_HOUR)
 }
 
 impl Repository {

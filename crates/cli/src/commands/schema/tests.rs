@@ -142,6 +142,7 @@ fn failure() -> Failure {
         until: Some(Moment(1)),
         exit_code: Some(1),
         stderr: Some("e".into()),
+        unwritten: None,
     }
 }
 
@@ -188,6 +189,7 @@ fn replied() -> Replied {
         digest: "d".into(),
         tail: "t".into(),
         tag: Some(Tag { number: None, line: 1 }),
+        quoted_tags: vec![Tag { number: Some(0), line: 2 }],
         events: vec![Published { topic: "t".into(), message: Some("m".into()), line: 1 }],
         end_word: Some("w".into()),
         near_misses: vec!["n".into()],

@@ -1,6 +1,10 @@
 //! What is printed: too much, too long, and what is no text.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+
 use insta::assert_snapshot;
+use saihai_model::ProviderAnswer;
 
 use super::stage::{Stage, told};
 use crate::attempt::hearing::LIMIT;
@@ -73,4 +77,32 @@ async fn complaints_are_kept_from_both_ends() {
         "{said:.60}"
     );
     assert!(said.contains(" bytes left out …]") && said.len() < 140_000);
+}
+
+/// The file that an answer says could not be written, below the directory of the stage, and why.
+fn unwritten(stage: &Stage, answer: ProviderAnswer) -> String {
+    let file = answer.unwrap_err().failure.unwritten.expect("the disk is why");
+    format!("{}: {}", file.path, file.cause).replace(&stage.path().display().to_string(), "")
+}
+
+// C-53
+#[tokio::test]
+async fn a_disk_that_is_full_while_a_program_prints_is_not_the_programs_fault() {
+    let stage = Stage::new();
+    fs::create_dir_all(stage.path().join("run/scratch")).unwrap();
+    symlink("/dev/full", stage.path().join("run/scratch/work.1.1.1-1.out")).unwrap();
+    let answer = stage.answer("echo text a; echo done; sleep 100").await;
+    assert_snapshot!(unwritten(&stage, answer), @"/run/scratch/work.1.1.1-1.out: No space left on device (os error 28)");
+}
+
+// C-53
+#[tokio::test]
+async fn files_of_the_run_that_cannot_be_made_are_not_the_programs_fault() {
+    let stage = Stage::new();
+    fs::create_dir_all(stage.path().join("run")).unwrap();
+    fs::write(stage.path().join("run/scratch"), "").unwrap();
+    assert_snapshot!(unwritten(&stage, stage.answer("echo done").await), @"/run/scratch: File exists (os error 17)");
+    let stage = Stage::new();
+    fs::create_dir_all(stage.path().join("run/scratch/told.txt")).unwrap();
+    assert_snapshot!(unwritten(&stage, stage.answer("echo done").await), @"/run/scratch/told.txt: Is a directory (os error 21)");
 }

@@ -148,6 +148,54 @@ fn the_last_line_is_read_unless_it_ends_the_repeated_status_block() {
     assert_eq!(tag(alone(), prompt, "Finished.\n[STEP:0] = done"), Some((Some(0), 2)));
 }
 
+/// A reply, the tag it is read by and the tags in it that name another rule and do not count.
+#[track_caller]
+fn check_quoted(text: &str, expected: Option<(usize, u32)>, quoted: &[(usize, u32)]) {
+    for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+        let reads = Reads { choice: Some(rules()), ..Reads::default() };
+        let reading = read(Wanted::Work(&reads), PROMPT, Said { text: &text, structured: None });
+        let place = |tag: &saihai_model::Tag| (tag.number.unwrap(), tag.line);
+        let found: Vec<_> = reading.quoted_tags.iter().map(place).collect();
+        assert_eq!((reading.tag.as_ref().map(place), found.as_slice()), (expected, quoted), "{text}");
+    }
+}
+
+// P-40
+#[test]
+fn a_quoted_tag_counts_only_where_there_is_no_other() {
+    check_quoted("[STEP:1]\n```\n[STEP:0]\n```\n", Some((1, 1)), &[(0, 3)]);
+    check_quoted("[STEP:1]\n~~~ log\n[STEP:0]\n~~~\nbye", Some((1, 1)), &[(0, 3)]);
+    check_quoted("[STEP:1]\n\nThe log:\n```\n[STEP:0]", Some((1, 1)), &[(0, 5)]);
+    check_quoted("[STEP:1]\n> [STEP:0]\n>> [STEP:0]", Some((1, 1)), &[(0, 3)]);
+    check_quoted("[STEP:1], not `[STEP:0]`", Some((1, 1)), &[(0, 1)]);
+    check_quoted("[STEP:1]\n\n    [STEP:0]\n", Some((1, 1)), &[(0, 3)]);
+    check_quoted("`[STEP:0]`\n> [STEP:1]", Some((1, 2)), &[(0, 1)]);
+    check_quoted("```\n[STEP:0]\n[STEP:1]\n```", Some((1, 3)), &[(0, 2)]);
+}
+
+// P-40
+#[test]
+fn quoted_tags_that_agree_or_are_not_offered_are_not_recorded() {
+    check_quoted("[STEP:1]\n```\n[STEP:1]\n[STEP:7]\n```\n", Some((1, 1)), &[]);
+    check_quoted("I said [STEP:0]. No:\n[STEP:1]", Some((1, 2)), &[]);
+    check_quoted("[STEP:1]\n```\n[STEP:0] = タスク完了\n[STEP:1] = 進行できない\n```", Some((1, 1)), &[]);
+}
+
+// P-36, P-40
+#[test]
+fn a_tag_behind_a_report_with_code_in_it_counts() {
+    let report = "```markdown\n# Review\n```rust\nlet a = 1;\n```\nNot [STEP:0].\n```\n";
+    check_quoted(&format!("{report}[STEP:1]"), Some((1, 8)), &[(0, 6)]);
+    check_quoted(&format!("{report}[STEP:1]\n```\n[STEP:0]\n```"), Some((1, 8)), &[(0, 10)]);
+}
+
+// P-40, P-41
+#[test]
+fn a_quoted_answer_gives_way_to_one_that_is_not_quoted() {
+    check_answer("[STEP:NONE]\n> I did it. [STEP:0]", Some(None));
+    check_answer("> I did it. [STEP:0]", Some(Some(0)));
+}
+
 // P-40
 #[test]
 fn without_the_method_no_tag_is_looked_for() {

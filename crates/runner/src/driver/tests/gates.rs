@@ -99,7 +99,7 @@ async fn an_answer_nobody_asked_for_or_of_the_wrong_form_is_refused() {
     assert_eq!((long.exit_code(), project.journal()), (2, before));
     crate::answer(&project.last(), Given::Text("あいうえお".to_owned()), clock()).await.unwrap();
     let twice = refused(Given::Text("x".to_owned())).await;
-    assert_eq!(twice.to_string(), "run `20260206-085600-make-it-so` does not wait for an answer");
+    assert_eq!(twice.to_string(), "run `20260206-085600-make-it-so` is answered already");
     let (finish, _) = drive(project.resume(go_on()).unwrap(), Going::default()).await;
     assert_eq!(finish.unwrap().exit_code(), 0);
     let asked = String::from_utf8(project.journal()).unwrap();
@@ -207,6 +207,27 @@ async fn an_answer_from_elsewhere_reaches_a_living_owner() {
     let (code, reached) = tokio::join!(driving, answering);
     assert_eq!((code, reached), (0, Reached::Owner));
     assert_eq!(std::fs::read_dir(project.last().path().join("inbox")).unwrap().count(), 0);
+}
+
+// K-4, K-22
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_interrupted_at_an_open_gate_still_waits_for_its_answer() {
+    let project = parked(Wants::YesNo).await;
+    let driver = project.resume(go_on()).unwrap();
+    let control = driver.control();
+    let mut see = |observed: &Observed<'_>| {
+        if let Observed::Gate { .. } = observed {
+            control.interrupt("ctrl-c");
+        }
+    };
+    let going = Going { stay_at_gates: true, ..Going::default() };
+    let (finish, log) = watch(driver, going, &mut see).await;
+    let finish = finish.unwrap();
+    assert!(matches!(finish.hold, Some(saihai_model::Hold::Person(_))), "{finish:?}");
+    assert!(!log.0.iter().any(|line| line.contains("interrupted")), "{:?}", log.0);
+    crate::answer(&project.last(), Given::Yes(None), clock()).await.unwrap();
+    let (finish, _) = drive(project.resume(go_on()).unwrap(), Going::default()).await;
+    assert_eq!(finish.unwrap().exit_code(), 0);
 }
 
 // What cannot be put aside is not read again and again

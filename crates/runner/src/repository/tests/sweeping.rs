@@ -56,6 +56,28 @@ fn what_a_living_process_holds_stays() {
 
 // Killed between making a directory and signing it, or between the last two steps of removing it.
 #[test]
+fn what_a_dead_process_has_not_signed_is_taken_away_at_once() {
+    let scene = Scene::new();
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    let dead = ended.id();
+    ended.wait().unwrap();
+    let make = |maker: &str| {
+        let prefix = format!("saihai-git-{maker}-");
+        let made =
+            tempfile::Builder::new().prefix(&prefix).permissions(fs::Permissions::from_mode(0o700)).tempdir();
+        made.unwrap().keep()
+    };
+    let orphan = make(&dead.to_string());
+    let kept = [make(&std::process::id().to_string()), make("x"), make("0")];
+    scene.repository();
+    assert!(!orphan.exists());
+    for kept in kept {
+        assert!(kept.exists(), "{}", kept.display());
+        fs::remove_dir_all(kept).unwrap();
+    }
+}
+
+#[test]
 fn what_has_no_mark_is_taken_away_once_nobody_can_be_at_it_any_more() {
     let scene = Scene::new();
     let make = |prefix: &str, name: &str, mode: u32, seconds: u64| {
