@@ -5,6 +5,7 @@
 //! in a program, needs no unsafe code.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,12 +13,16 @@ use std::process::Command;
 use rustix::process::Pid;
 
 use super::cgroup::Cgroup;
+use super::family::is_exhausted;
 
 /// The hidden first argument that makes our program a launcher.
 pub const ARGUMENT: &str = "__launch";
 
 /// With what it ends when the program cannot be started; as a shell does.
 pub(crate) const FAILED: u8 = 127;
+
+/// With what it ends when the machine has no process or memory for the program right now; as `sendmail` does (`EX_TEMPFAIL`).
+pub(crate) const EXHAUSTED: u8 = 75;
 
 /// How the line begins that says why.
 pub(crate) const COMPLAINT: &str = "saihai launcher: ";
@@ -47,19 +52,19 @@ pub fn this_program() -> PathBuf {
 
 /// Becomes the program named in the arguments after [`ARGUMENT`]. Returns only if that fails, with the exit code.
 pub fn become_program(arguments: &[OsString]) -> u8 {
-    let why = match arguments {
+    let (code, why) = match arguments {
         [parent, group, program, rest @ ..] => become_it(parent, group, program, rest),
-        [] | [_] | [_, _] => "there is no program to become".to_owned(),
+        [] | [_] | [_, _] => (FAILED, "there is no program to become".to_owned()),
     };
     // Nobody may be reading; the exit code says it too.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{COMPLAINT}{why}\n").as_bytes());
-    FAILED
+    code
 }
 
-/// Why it did not work.
-fn become_it(parent: &OsStr, group: &OsStr, program: &OsStr, arguments: &[OsString]) -> String {
+/// Why it did not work, with the exit code that says so.
+fn become_it(parent: &OsStr, group: &OsStr, program: &OsStr, arguments: &[OsString]) -> (u8, String) {
     if let Err(error) = arrange() {
-        return format!("the process could not be prepared: {error}");
+        return (code_of(&error.into()), format!("the process could not be prepared: {error}"));
     }
     if group != NO_GROUP {
         // Without it the process is still found by its mark and its descent.
@@ -68,10 +73,14 @@ fn become_it(parent: &OsStr, group: &OsStr, program: &OsStr, arguments: &[OsStri
     // Whoever died before the death signal was set will not send one.
     let living = rustix::process::getppid().map(Pid::as_raw_pid);
     if parent.to_str().and_then(|parent| parent.parse().ok()) != living {
-        return "whoever wanted it is gone".to_owned();
+        return (FAILED, "whoever wanted it is gone".to_owned());
     }
     let error = Command::new(program).args(arguments).exec();
-    format!("`{}` could not be started: {error}", Path::new(program).display())
+    (code_of(&error), format!("`{}` could not be started: {error}", Path::new(program).display()))
+}
+
+fn code_of(error: &io::Error) -> u8 {
+    if is_exhausted(error) { EXHAUSTED } else { FAILED }
 }
 
 fn arrange() -> rustix::io::Result<()> {

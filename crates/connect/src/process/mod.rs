@@ -18,7 +18,7 @@ mod wait;
 mod writer;
 
 pub use containment::Containment;
-pub(crate) use family::{Family, Start, Streams};
+pub(crate) use family::{Family, Start, Streams, is_exhausted};
 pub use find::{NotFound, absolute_places, find};
 pub(crate) use grace::{Grace, Plea};
 pub(crate) use mark::Mark;

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use saihai_model::Millis;
 
-use crate::process::Grace;
+use crate::process::{Grace, launcher};
 
 use super::stage::{HandClock, Stage, told};
 
@@ -194,6 +194,23 @@ async fn what_cannot_be_started_is_missing() {
     stage.program = stage.path().join("gone");
     let told = told(&stage.answer("").await).replace(&stage.path().display().to_string(), "");
     assert_snapshot!(told, @"missing: `/gone` could not be started: No such file or directory (os error 2)");
+}
+
+// C-32: the machine, not the program, is what is missing something.
+#[tokio::test]
+async fn a_program_that_the_machine_has_no_room_for_is_tried_again() {
+    let mut stage = Stage::new();
+    // A shell takes the launcher's first argument for the name of a script.
+    stage.launcher = Some("/bin/sh".into());
+    let script = stage.path().join(launcher::ARGUMENT);
+    let fails = |code: u8| {
+        let words = "saihai launcher: `agent` could not be started";
+        std::fs::write(&script, format!("echo '{words}' >&2; exit {code}")).unwrap();
+    };
+    fails(launcher::EXHAUSTED);
+    assert_snapshot!(told(&stage.answer("").await), @"transient: `agent` could not be started (spent 0)");
+    fails(launcher::FAILED);
+    assert_snapshot!(told(&stage.answer("").await), @"missing: `agent` could not be started (spent 0)");
 }
 
 // C-56, Connections case 31: KILL when the grace has passed, not before.

@@ -145,6 +145,7 @@ pub(super) struct Stage {
     pub(super) prompt: String,
     pub(super) stop: CancellationToken,
     pub(super) program: PathBuf,
+    pub(super) launcher: Option<PathBuf>,
     pub(super) grace: Grace,
     /// What progress has been seen, as it comes.
     pub(super) seen: watch::Sender<Vec<Progress>>,
@@ -162,6 +163,7 @@ impl Stage {
             max_calls: None,
             stop: CancellationToken::new(),
             program: "/bin/sh".into(),
+            launcher: None,
             grace: Grace::new(Millis(20)),
             seen: watch::Sender::default(),
         }
@@ -202,7 +204,7 @@ impl Stage {
             grace: self.grace.clone(),
             redactor: Arc::new(Redactor::of_environment(&environment)),
             environment,
-            launcher: None,
+            launcher: self.launcher.clone(),
             staying: tokio::sync::mpsc::unbounded_channel().0,
         });
         let settings = self.settings.clone();
