@@ -232,6 +232,7 @@ struct Tokens {
 #[serde(default)]
 struct Cache {
     read: Option<u64>,
+    write: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -352,9 +353,11 @@ impl Opened {
         self.is_in_step = false;
         if let Some(tokens) = part.tokens {
             let usage = &mut self.heard.usage;
+            // It takes the cache out of the input and the thoughts out of the output.
+            let input = [tokens.input, tokens.cache.read, tokens.cache.write];
             *usage = Usage {
-                input: sum(usage.input, tokens.input),
-                output: sum(usage.output, tokens.output),
+                input: input.into_iter().fold(usage.input, sum),
+                output: sum(sum(usage.output, tokens.output), tokens.reasoning),
                 cached: sum(usage.cached, tokens.cache.read),
                 reasoning: sum(usage.reasoning, tokens.reasoning),
                 cumulative: false,

@@ -6,7 +6,7 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
 use regex::Regex;
-use saihai_model::{FailureClass, Moment};
+use saihai_model::{FailureClass, Json, Moment};
 
 use crate::agent::class_of_status;
 
@@ -34,9 +34,21 @@ pub(super) fn class(message: &str) -> Option<FailureClass> {
     static STATUS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?:unexpected status|last status:) (\d{3})").expect("the expression is a constant")
     });
+    static NO_MODEL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)\bmodel\b.*(?:does not exist|is not supported)")
+            .expect("the expression is a constant")
+    });
     let sentence = SENTENCES.iter().find(|(part, _)| message.contains(part)).map(|(_, class)| *class);
     let status = || STATUS.captures(message)?.get(1)?.as_str().parse().ok().map(class_of_status);
-    sentence.or_else(status)
+    sentence.or_else(status).or_else(|| {
+        let is_refused = is_body(message) || NO_MODEL.is_match(message);
+        is_refused.then_some(FailureClass::BadRequest)
+    })
+}
+
+/// Whether a message is nothing but a body: so it passes on an answer with status 400, whose number it drops.
+fn is_body(message: &str) -> bool {
+    serde_json::from_str::<Json>(message).is_ok_and(|body| body.is_object())
 }
 
 /// How long it says to wait: `try again in 11.054s`.
@@ -107,6 +119,23 @@ fn month_of(name: &str) -> Option<i8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // C-32: it names no status where its provider's answer has one.
+    #[test]
+    fn an_unknown_model_is_a_bad_request() {
+        let check = |said: &str, expected| assert_eq!(class(said), expected, "{said}");
+        let bad = Some(FailureClass::BadRequest);
+        check("The model `nope` does not exist", bad);
+        check("The model `nope` does not exist or you do not have access to it.", bad);
+        check(
+            r#"{"detail":"The 'nope' model is not supported when using Codex with a ChatGPT account."}"#,
+            bad,
+        );
+        check(r#"{"error":{"message":"no","type":null}}"#, bad);
+        check(r#"{"error":{"code":"insufficient_quota"}}"#, Some(FailureClass::Quota));
+        check("unexpected status 404 Not Found: no, url: http://x/v1/responses", bad);
+        check("something else", None);
+    }
 
     // C-34
     #[test]

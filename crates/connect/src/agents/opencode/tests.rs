@@ -173,6 +173,20 @@ fn success_takes_an_end_an_answer_and_a_clean_exit() {
     insta::assert_snapshot!(said("not json\n{\"type\":", "", 0), @"crashed: opencode ended without an answer (exit code 0)");
 }
 
+// C-26, C-27: a budget in tokens counts them all. It takes the cache out of the input and the thoughts out of the output.
+#[test]
+fn cached_tokens_are_input_and_thoughts_are_output() {
+    let step = |reason: &str| {
+        let tokens =
+            r#"{"total":1650,"input":100,"output":50,"reasoning":500,"cache":{"write":200,"read":800}}"#;
+        format!(r#"{{"type":"step_finish","part":{{"reason":"{reason}","tokens":{tokens}}}}}"#)
+    };
+    insta::assert_snapshot!(said(&format!("{}\n{TEXT}\n{}", step("tool-calls"), step("stop")), "", 0), @r#"
+    replied: "done"
+    usage: {"input":2200,"output":1100,"cached":1600,"reasoning":1000}
+    "#);
+}
+
 // C-36
 #[test]
 fn a_tool_may_be_at_work_inside_a_step() {
