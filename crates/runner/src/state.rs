@@ -1,5 +1,7 @@
 //! What a list of runs says about each.
 
+use std::collections::BTreeSet;
+
 use saihai_model::{
     CallFailed, CallId, Decision, Ending, Entry, Fact, Hold, Moment, ProviderName, Record, Usd,
 };
@@ -21,6 +23,8 @@ pub struct Summary {
     pub turns: u64,
     /// What they cost; absent where no provider said so.
     pub cost: Option<Usd>,
+    /// Providers with a turn that nobody knows the cost of.
+    pub unpriced: BTreeSet<ProviderName>,
     /// Whether no agent was really asked.
     pub rehearsal: bool,
 }
@@ -129,6 +133,7 @@ impl Fold {
                     started: record.at,
                     turns: 0,
                     cost: None,
+                    unpriced: BTreeSet::new(),
                     rehearsal: start.rehearsal,
                 });
             }
@@ -223,13 +228,25 @@ impl Fold {
 }
 
 impl Summary {
+    fn see_provider(&mut self, unpriced: Option<&ProviderName>) {
+        if let Some(provider) = unpriced.filter(|provider| !self.unpriced.contains(*provider)) {
+            self.unpriced.insert(provider.clone());
+        }
+    }
+
     fn see_fact(&mut self, fact: &Fact) {
         let cost = match fact {
             Fact::Replied(reply) => {
                 self.turns += 1;
+                // A reply that was kept from before costs nothing.
+                self.see_provider(reply.provider.as_ref().filter(|_| reply.cost.is_none() && !reply.cached));
                 reply.cost
             }
-            Fact::Failed(failed) => failed.cost,
+            Fact::Failed(failed) => {
+                let has_spent = failed.usage.tokens() > 0;
+                self.see_provider(failed.provider.as_ref().filter(|_| failed.cost.is_none() && has_spent));
+                failed.cost
+            }
             Fact::Resumed(_) => {
                 self.state = State::Interrupted;
                 None

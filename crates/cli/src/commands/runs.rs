@@ -1,14 +1,16 @@
 //! `saihai runs`.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use saihai::{Clock, Listed, RunDirectory, State, Summary, is_gate_closed};
-use saihai_model::{Hold, Usd};
+use saihai_model::{Hold, ProviderName, Usd};
 use serde::Serialize;
 
 use crate::driving::{LATE, READY};
 use crate::error::{Error, exit};
 use crate::project::Project;
-use crate::report::parked_words;
+use crate::report::{parked_words, total_cost};
 use crate::terminal::{Streams, Table, visible_line};
 use crate::{json, time};
 
@@ -48,6 +50,8 @@ struct RunObject<'a> {
     turns: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_lacks: Option<&'a BTreeSet<ProviderName>>,
     rehearsal: bool,
 }
 
@@ -104,6 +108,7 @@ fn object<'a>(run: &'a str, summary: &'a Summary) -> RunObject<'a> {
         started: time::rfc3339(summary.started),
         turns: summary.turns,
         cost_usd: summary.cost.map(Usd::dollars),
+        cost_lacks: summary.cost.and(Some(&summary.unpriced)).filter(|lacks| !lacks.is_empty()),
         rehearsal: summary.rehearsal,
     }
 }
@@ -125,7 +130,7 @@ fn table(runs: &[Shown]) -> Table {
             visible_line(&summary.definition).into_owned(),
             time::local(summary.started),
             summary.turns.to_string(),
-            summary.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string()),
+            total_cost(summary.cost, &summary.unpriced).unwrap_or_else(|| "-".to_owned()),
             state,
         ]);
     }

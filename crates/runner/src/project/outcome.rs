@@ -1,10 +1,10 @@
 //! The result of a run, so far or for good.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_model::{
-    Activity, By, CallId, Decision, Entry, Fact, Failure, Hold, Label, Moment, Place, Purpose, Record, Stage,
-    StageId, Start, Text, Usage, Usd, Verdict, Workflow, exit_code,
+    Activity, By, CallId, Decision, Entry, Fact, Failure, Hold, Label, Moment, Place, ProviderName, Purpose,
+    Record, Stage, StageId, Start, Text, Usage, Usd, Verdict, Workflow, exit_code,
 };
 
 use crate::project::run_result::limit_words;
@@ -40,6 +40,8 @@ pub struct Outcome {
     pub usage: Usage,
     /// What they cost; absent where no provider said so.
     pub cost: Option<Usd>,
+    /// Providers with a turn that nobody knows the cost of: it is missing from `cost`.
+    pub unpriced: BTreeSet<ProviderName>,
     /// Where reports are saved.
     pub report_directory: String,
     /// Report files, in the order they were first saved.
@@ -228,6 +230,7 @@ impl<'w> Fold<'w> {
             turns: summary.turns,
             usage: self.usage,
             cost: summary.cost,
+            unpriced: summary.unpriced,
             report_directory,
             reports,
             output,
