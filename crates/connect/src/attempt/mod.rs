@@ -256,7 +256,7 @@ impl Attempt {
             Over::Stopped if done && said.is_ok() => None,
             Over::Stopped => Some(cancelled()),
             Over::Exited(_) => unstarted,
-            Over::Lingered | Over::Stays => None,
+            Over::Lingered | Over::Stays | Over::Paused => None,
             Over::Deadline(length) => Some(timed_out(&words(length))),
             Over::Silence(length) => Some(timed_out(&format!("{} without a word", words(length)))),
             Over::Failed(failure) => Some(failure),

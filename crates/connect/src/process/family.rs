@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
+use saihai_model::Millis;
 
 use super::cgroup::Cgroup;
 use super::launcher;
@@ -85,6 +86,14 @@ impl Family {
     /// Whether the program itself has ended.
     pub(crate) fn has_ended(&self) -> bool {
         wait::has_ended(self.leader)
+    }
+
+    /// The time since it last received data over the network; nothing where that cannot be seen.
+    pub(crate) fn since_received(&self) -> Option<Millis> {
+        #[cfg(target_os = "linux")]
+        return super::received::since_received(&super::sweep::members(self.leader));
+        #[cfg(not(target_os = "linux"))]
+        None
     }
 
     /// Asks it and its group to end.

@@ -12,6 +12,8 @@ mod grace;
 pub mod launcher;
 mod mark;
 mod pipes;
+#[cfg(target_os = "linux")]
+mod received;
 mod run;
 mod sweep;
 mod wait;

@@ -200,6 +200,23 @@ fn a_tool_may_be_at_work_inside_a_step() {
     assert_eq!(busy(STOP), (Next::Done, false));
 }
 
+// C-32, C-37: where its provider asks for hours, it would sleep for hours.
+#[test]
+fn a_wait_of_its_own_has_an_end_and_is_a_rate_limit() {
+    let refused = "timestamp=t level=ERROR run=r message=\"stream error\" small=false error.error=\"AI_APICallError: slow down\"\n";
+    let mut listener = Opencode.listener(&ask(), &settings());
+    let mut told = Vec::new();
+    assert_eq!(listener.pause(), None);
+    listener.complaint(refused, &mut |news: Progress| told.push(news));
+    assert_eq!(told, [Progress::Retrying("slow down".into())]);
+    assert!(listener.pause().is_some());
+    listener.output(r#"{"type":"step_start"}"#, &mut |_: Progress| ());
+    assert_eq!(listener.pause(), None, "it was answered");
+    listener.complaint(refused, &mut |_: Progress| ());
+    let answer = listener.end(&End { exit: Exit::Signal(15), complaints: refused.to_owned() });
+    insta::assert_snapshot!(shown(&answer), @"rate_limited: opencode waits for its provider without a word: slow down");
+}
+
 // C-64, Connections case 6: heard only after the turn had ended, it is no reply all the same.
 #[test]
 fn an_answer_of_another_agent_than_ours_is_none_however_late_that_is_heard() {

@@ -49,6 +49,52 @@ async fn silence_is_suspended_while_a_tool_is_at_work() {
     assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
 }
 
+// C-36: a program that prints whole messages only is alive while one is sent to it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_silent_agent_that_is_sent_data_is_not_ended() {
+    use std::io::Write as _;
+
+    let mut stage = Stage::new();
+    stage.silence = Some(Millis::seconds(2));
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let sender = std::thread::spawn(move || {
+        let (mut agent, _) = server.accept().unwrap();
+        for _ in 0..10 {
+            agent.write_all(b"piece ").unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        agent.write_all(b"end\n").unwrap();
+        // Now it hangs, until the agent is gone.
+        let _ = std::io::Read::read(&mut agent, &mut [0]);
+    });
+    let listen = format!(
+        "exec bash -c 'exec 3<>/dev/tcp/{}/{}; read -r line <&3; echo \"text $line\"; read -r line <&3'",
+        address.ip(),
+        address.port()
+    );
+    let answer = stage.answer(&listen).await;
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 2s without a word (spent 1)");
+    let said = "piece ".repeat(10) + "end";
+    assert_eq!(answer.unwrap_err().said, Some(said), "it was silent for five seconds before");
+    sender.join().unwrap();
+}
+
+// C-32: it says that it waits, and what that means is its listener's to say.
+#[tokio::test]
+async fn an_agent_that_waits_too_long_is_ended() {
+    let (stage, clock) = by_hand();
+    let script = "echo text begun; echo pause >&2; exec sleep 1000";
+    let mut seen = stage.seen.subscribe();
+    let act = async {
+        seen.wait_for(|seen| seen.len() == 2).await.unwrap();
+        clock.advance(Millis::seconds(7));
+    };
+    let (answer, ()) = tokio::join!(stage.answer(script), act);
+    assert_snapshot!(told(&answer), @"rate_limited: it waits (spent 1)");
+}
+
 // What was said until then is not lost.
 #[tokio::test]
 async fn an_attempt_that_is_ended_hands_on_what_it_was_saying() {
