@@ -208,9 +208,7 @@ fn perform(stream: &mut TcpStream, wire: Wire, answer: &Answer, streamed: bool) 
         Answer::Text(_) | Answer::Full(_) | Answer::Tool { .. } => {
             stream.write_all(&http::Response::json(200, &wire.whole(answer)).to_bytes())
         }
-        Answer::Body { status, body } => {
-            stream.write_all(&http::Response::json(*status, body).to_bytes())
-        }
+        Answer::Body { status, body } => stream.write_all(&http::Response::json(*status, body).to_bytes()),
         Answer::Slow(text) => {
             stream.write_all(http::EVENT_STREAM)?;
             for event in wire.events(&Answer::text(text)) {

@@ -32,7 +32,9 @@ pub(super) fn whole(answer: &Answer) -> Value {
         Answer::Tool { name, input } => {
             json!({"role": "assistant", "content": null, "tool_calls": [call(name, input)]})
         }
-        Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => json!({"role": "assistant", "content": ""}),
+        Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => {
+            json!({"role": "assistant", "content": ""})
+        }
     };
     json!({
         "id": "chatcmpl-1",
@@ -92,8 +94,12 @@ fn finish_reason(answer: &Answer) -> &'static str {
     match answer {
         Answer::Tool { .. } => "tool_calls",
         Answer::Full(_) => "length",
-        Answer::Text(_) | Answer::Late(_) | Answer::Cut(_) | Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => {
-            "stop"
-        }
+        Answer::Text(_)
+        | Answer::Late(_)
+        | Answer::Cut(_)
+        | Answer::Refused(_)
+        | Answer::Body { .. }
+        | Answer::Slow(_)
+        | Answer::Endless(_) => "stop",
     }
 }

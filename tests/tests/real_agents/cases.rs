@@ -221,7 +221,10 @@ pub(crate) fn a_usage_limit_to_the_minute(agent: &'static RealAgent) {
     assert_eq!(failure["class"], "quota", "{outcome}");
     let until = failure["until"].as_u64().unwrap_or_default();
     let over = seconds * 1000;
-    assert!((over..=over + 60_000).contains(&until), "{until} is not within a minute after {over}: {outcome}");
+    assert!(
+        (over..=over + 60_000).contains(&until),
+        "{until} is not within a minute after {over}: {outcome}"
+    );
 }
 
 /// What was paid for is used up until a moment that it names.

@@ -181,7 +181,8 @@ fn codex_is_asked_again_after_the_end_of_a_usage_limit() {
 fn codex_is_not_asked_again_for_a_model_that_nobody_has() {
     let codex = RealAgent::named("codex");
     let message = "The model `nope` does not exist";
-    let body = json!({"error": {"message": message, "type": "invalid_request_error", "code": "model_not_found"}});
+    let body =
+        json!({"error": {"message": message, "type": "invalid_request_error", "code": "model_not_found"}});
     cases::failing_once(codex, Answer::Body { status: 404, body }, "bad_request", message);
     let body = json!({"detail": "The nope model is not supported"});
     cases::failing_once(codex, Answer::Body { status: 400, body }, "bad_request", "is not supported");
@@ -199,7 +200,8 @@ fn gemini_is_not_asked_again_for_a_model_that_nobody_has() {
 #[test]
 fn gemini_parks_the_run_at_a_daily_quota() {
     let violation = json!({"quotaId": "GenerateRequestsPerDayPerProjectPerModel"});
-    let details = json!([{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}]);
+    let details =
+        json!([{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}]);
     let error =
         json!({"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED", "details": details});
     let answer = Answer::Body { status: 429, body: json!({ "error": error }) };

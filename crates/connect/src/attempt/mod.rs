@@ -4,6 +4,7 @@
 //! hears the process and keeps its deadlines; [`hearing`] takes what it prints apart into lines for the agent's
 //! listener, and keeps all of it in a file of the run.
 
+mod age;
 mod complaints;
 mod conversation;
 mod hearing;
@@ -104,8 +105,11 @@ impl Attempt {
         {
             return Ok(answer);
         }
-        self.probe(&stop).await?;
-        self.talk(invocation, &|| agent.listener(&self.ask, settings), progress, &stop).await
+        let answer = match self.probe(&stop).await {
+            Ok(()) => self.talk(invocation, &|| agent.listener(&self.ask, settings), progress, &stop).await,
+            Err(refusal) => Err(refusal),
+        };
+        age::remark(answer, &self.installed).await
     }
 
     /// Sees that it is as its agent needs it, once for all asks.

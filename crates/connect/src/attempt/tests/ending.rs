@@ -242,6 +242,31 @@ async fn what_cannot_be_started_is_missing() {
     assert_snapshot!(told, @"missing: `/gone` could not be started: No such file or directory (os error 2)");
 }
 
+// C-32, C-86: an old program does not know what it is told, and says so in words nobody can use.
+#[tokio::test]
+async fn a_program_that_is_too_old_is_named_with_its_version() {
+    let mut stage = Stage::new();
+    let directory = stage.path().to_owned();
+    let put = |version: &str| {
+        let (text, program) = (directory.join("text"), directory.join("agent"));
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && echo {version} && exit\necho 'unknown option' >&2\nexit 2\n"
+        );
+        std::fs::write(&text, script).unwrap();
+        // Written by another process, so that nobody has it open for writing when it is started.
+        let made = std::process::Command::new("install").args(["-m", "755"]).arg(text).arg(&program).status();
+        assert!(made.unwrap().success());
+        program
+    };
+    stage.program = put("2.9.11");
+    assert_snapshot!(told(&stage.answer("").await), @r"
+    crashed: sh 2.9.11 is too old: the oldest version known to work is 2.10.0; get it with `apt install dash`
+    Code(2) unknown option (spent 0)
+    ");
+    stage.program = put("2.10.0");
+    assert_snapshot!(told(&stage.answer("").await), @"crashed: Code(2) unknown option (spent 0)");
+}
+
 // C-32: the machine, not the program, is what is missing something.
 #[tokio::test]
 async fn a_program_that_the_machine_has_no_room_for_is_tried_again() {

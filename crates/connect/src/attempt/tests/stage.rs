@@ -30,7 +30,7 @@ static PROFILE: Profile = Profile {
     kind: ProviderKind::Command,
     program: "sh",
     install: "apt install dash",
-    tested: "1",
+    tested: "2.10.0",
     environment: &["SHELL_KEY"],
     max_prompt: 20_000_000,
 };
