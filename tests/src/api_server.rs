@@ -30,6 +30,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(180);
 /// How long a model thinks that takes its time.
 const THOUGHT: Duration = Duration::from_secs(4);
 
+/// How long a slow model takes for a piece.
+const PIECE: Duration = Duration::from_secs(7);
+
 /// The server. Dropping it ends every connection and waits for them.
 #[derive(Debug)]
 pub struct ApiServer {
@@ -204,6 +207,16 @@ fn perform(stream: &mut TcpStream, wire: Wire, answer: &Answer, streamed: bool) 
         }
         Answer::Text(_) | Answer::Full(_) | Answer::Tool { .. } => {
             stream.write_all(&http::Response::json(200, &wire.whole(answer)).to_bytes())
+        }
+        Answer::Body { status, body } => stream.write_all(&http::Response::json(*status, body).to_bytes()),
+        Answer::Slow(text) => {
+            stream.write_all(http::EVENT_STREAM)?;
+            for event in wire.events(&Answer::text(text)) {
+                stream.write_all(&http::chunk(event.as_bytes()))?;
+                stream.flush()?;
+                thread::sleep(PIECE);
+            }
+            stream.write_all(http::LAST_CHUNK)
         }
         Answer::Refused(refusal) => stream.write_all(&wire.refusal(refusal).to_bytes()),
         Answer::Cut(text) => {

@@ -127,7 +127,7 @@ impl Default for Settings {
             judge_fallback: true,
             limits: LimitSettings::default(),
             budget: Budget::default(),
-            short_wait: Millis::seconds(60),
+            short_wait: Retry::SHORT_WAIT,
             providers: IndexMap::new(),
             review: ReviewSettings::default(),
             work: WorkSettings::default(),
@@ -208,7 +208,7 @@ impl Settings {
         self.provider("script")?.file
     }
 
-    /// Refuses a budget in dollars at providers whose turns have no known cost.
+    /// Refuses a budget in dollars or tokens at providers that do not report them.
     pub fn check_budget<'a>(
         &self,
         budget: &Budget,
@@ -216,16 +216,24 @@ impl Settings {
     ) -> Diagnostics {
         let mut diagnostics = Diagnostics::new();
         for name in providers {
-            let Some(provider) = self.provider(name.as_str()).filter(|_| budget.usd.is_some()) else {
-                continue;
-            };
-            if !provider.reports_cost() && provider.price.is_unset() {
+            let Some(provider) = self.provider(name.as_str()) else { continue };
+            if budget.usd.is_some() && !provider.reports_cost() && provider.price.is_unset() {
                 let message =
                     format!("a budget in `usd` cannot be kept: `{name}` does not say what its turns cost");
-                let hint = format!(
-                    "set `[providers.{name}] price`, or give the budget in `tokens`, `turns` or `minutes`"
-                );
+                let others = if provider.reports_tokens() {
+                    "`tokens`, `turns` or `minutes`"
+                } else {
+                    "`turns` or `minutes`"
+                };
+                let hint = format!("set `[providers.{name}] price`, or give the budget in {others}");
                 diagnostics.push(Diagnostic::error(Area::Provider.code("no-price"), message).hint(hint));
+            }
+            if budget.tokens.is_some() && !provider.reports_tokens() {
+                let message = format!(
+                    "a budget in `tokens` cannot be kept: `{name}` does not report the tokens of its turns"
+                );
+                let hint = "give the budget in `turns` or `minutes`";
+                diagnostics.push(Diagnostic::error(Area::Provider.code("no-tokens"), message).hint(hint));
             }
         }
         diagnostics

@@ -179,6 +179,12 @@ pub(crate) trait Listener: Send {
     /// Whether a tool that the agent announced has not come back: a long silence is then no sign of trouble (C-36).
     fn is_busy(&self) -> bool;
 
+    /// How long it may stay silent from now on where it said that it waits; it is ended then, and [`Self::end`] says what
+    /// that means.
+    fn pause(&self) -> Option<Millis> {
+        None
+    }
+
     /// What came of it. Where we ended it, for a stop, a deadline or an abort, before [`Next::Done`], only what it says
     /// to have spent is taken from the answer; it then sees the signal we sent.
     fn end(self: Box<Self>, end: &End) -> ProviderAnswer;

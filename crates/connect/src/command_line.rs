@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Connections;
 use crate::environment;
-use crate::process::{Ended, Error, Grace, Heard, Mark, Program, exchange, find};
+use crate::process::{Ended, Error, Grace, Heard, Mark, Program, exchange, find, is_exhausted};
 
 /// What is run, for which call of which run.
 #[derive(Debug, Clone)]
@@ -116,6 +116,7 @@ impl CommandLine {
 fn not_run(error: &Error) -> Failure {
     let class = match error {
         Error::Nothing => FailureClass::BadRequest,
+        Error::Start { source, .. } if is_exhausted(source) => FailureClass::Transient,
         Error::Start { .. } => FailureClass::Missing,
         Error::Wait { .. } => FailureClass::Crashed,
     };

@@ -257,7 +257,7 @@ fn keys_of(kind: ProviderKind) -> &'static [&'static str] {
 }
 
 /// The first three numbers with dots between them.
-fn version(text: &str) -> Option<String> {
+pub(crate) fn version(text: &str) -> Option<String> {
     let words = text.split(|character: char| !(character.is_ascii_digit() || character == '.'));
     let numbers = |word: &&str| {
         let parts: Vec<&str> = word.split('.').collect();

@@ -113,7 +113,13 @@ impl ToolLog {
     /// All of them.
     pub(crate) fn into_uses(self) -> Vec<ToolUse> {
         let uses = self.calls.into_values().map(|call| {
-            let (duration_ms, output) = call.end.unwrap_or_default();
+            // An absent output is a tool that never came back; one that did may have had nothing to say.
+            let (duration_ms, output) = match call.end {
+                Some((length, output)) => {
+                    (length, Some(output.unwrap_or_else(|| Json::String(String::new()))))
+                }
+                None => (0, None),
+            };
             ToolUse { name: call.name, input: call.input, output, duration_ms }
         });
         uses.collect()
@@ -156,6 +162,16 @@ mod tests {
         };
         let bash = ToolUse { name: name("Bash"), input: None, output: None, duration_ms: 0 };
         assert_eq!(log.into_uses(), [read, bash]);
+    }
+
+    // C-20: a file that was written is a result, although nothing is said about it.
+    #[test]
+    fn a_tool_that_came_back_without_a_word_has_come_back() {
+        let (mut log, mut tell) = (ToolLog::default(), |_| {});
+        log.started("1", "write_file", None, When::now(), &mut tell);
+        log.finished("1", None, When::now(), &mut tell);
+        let uses = log.into_uses();
+        assert_eq!(uses.iter().map(|tool| &tool.output).collect::<Vec<_>>(), [&Some(json!(""))]);
     }
 
     // C-52

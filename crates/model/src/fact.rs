@@ -123,6 +123,9 @@ pub struct Start {
 pub struct Replied {
     /// To which call.
     pub call: CallId,
+    /// Who replied; absent in journals of before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderName>,
     /// Its final text.
     pub text: Text,
     /// Everything that was said, where more than the final text is carried on.

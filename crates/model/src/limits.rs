@@ -52,6 +52,12 @@ pub struct Retry {
     pub unfit: Vec<(ProviderName, Permission)>,
 }
 
+impl Retry {
+    /// The default of the setting `retry.short_wait`: a run without `--wait` sits out waits up to this length. It must be longer
+    /// than each wait for a rate limit that names no time, up to 66 s; else runs park before the last attempt and the fallback.
+    pub const SHORT_WAIT: Millis = Millis::seconds(90);
+}
+
 impl Default for Retry {
     fn default() -> Self {
         Self {

@@ -27,7 +27,7 @@ impl Moment {
 
 impl Millis {
     /// A length given in whole seconds.
-    pub fn seconds(seconds: u64) -> Self {
+    pub const fn seconds(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1000))
     }
 }

@@ -240,6 +240,22 @@ impl ProviderSettings {
             && !flags().any(raises)
     }
 
+    /// Whether it reports the tokens of a turn. An agent behind `acp` or the JSON protocol of `command` may.
+    pub fn reports_tokens(&self) -> bool {
+        match self.kind {
+            ProviderKind::Copilot => false,
+            ProviderKind::Command => self.protocol == Protocol::Json,
+            ProviderKind::Claude
+            | ProviderKind::Codex
+            | ProviderKind::Opencode
+            | ProviderKind::Gemini
+            | ProviderKind::Acp
+            | ProviderKind::Anthropic
+            | ProviderKind::Openai
+            | ProviderKind::Script => true,
+        }
+    }
+
     /// Whether it says itself what a turn has cost.
     pub fn reports_cost(&self) -> bool {
         match self.kind {

@@ -1,6 +1,6 @@
 //! The fold of a journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use saihai_model::{
@@ -31,6 +31,8 @@ pub struct RunView {
     pub usage: Usage,
     /// The sum of what providers reported; `None` where none reported a cost.
     pub cost: Option<Usd>,
+    /// Providers with a turn whose cost is unknown: it is missing from `cost`.
+    pub unpriced: BTreeSet<ProviderName>,
     /// How long the run was driven: parked time and the time after a crash do not count.
     pub driven: Millis,
     /// The limit of iterations that a later `resume` set.
@@ -181,6 +183,7 @@ impl RunView {
             turns: 0,
             usage: Usage::default(),
             cost: None,
+            unpriced: BTreeSet::new(),
             driven: Millis(0),
             most_iterations: None,
             budget_raised: false,
@@ -265,6 +268,12 @@ impl RunView {
             Fact::Replied(reply) => {
                 self.progress.is_answered = false;
                 self.turns += 1;
+                // A cached reply costs nothing.
+                if let Some(provider) =
+                    reply.provider.as_ref().filter(|_| reply.cost.is_none() && !reply.cached)
+                {
+                    self.unpriced.insert(provider.clone());
+                }
                 self.spend(reply.cost, &reply.usage, 1);
                 self.finish(&reply.call.clone(), AttemptResult::Replied { seq, at, reply });
             }
@@ -272,6 +281,12 @@ impl RunView {
                 self.progress.is_answered = false;
                 self.progress.failed =
                     failed.provider.clone().map(|provider| (failed.call.clone(), provider));
+                let has_spent = failed.usage.tokens() > 0;
+                if let Some(provider) =
+                    failed.provider.as_ref().filter(|_| failed.cost.is_none() && has_spent)
+                {
+                    self.unpriced.insert(provider.clone());
+                }
                 self.spend(failed.cost, &failed.usage, 0);
                 self.last_failure = Some(failed.failure.clone());
                 self.finish(&failed.call.clone(), AttemptResult::Failed { seq, at, failed });

@@ -18,6 +18,15 @@ pub enum Answer {
     },
     /// A status instead of a reply.
     Refused(Refusal),
+    /// A status with a body that is said as it is.
+    Body {
+        /// The status.
+        status: u16,
+        /// What is said.
+        body: Value,
+    },
+    /// The model says this piece by piece, with some seconds between them.
+    Slow(String),
     /// The connection is lost in the middle of saying this.
     Cut(String),
     /// The model says this and may say no more, as far as the protocol of the provider `openai` or `anthropic` can say so.

@@ -33,7 +33,9 @@ pub(super) fn whole(answer: &Answer) -> Value {
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => {
             json!({"type": "text", "text": text})
         }
-        Answer::Refused(_) | Answer::Endless(_) => json!({"type": "text", "text": ""}),
+        Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => {
+            json!({"type": "text", "text": ""})
+        }
     };
     message(vec![block], Some(stop_reason(answer)))
 }
@@ -76,6 +78,8 @@ fn empty(answer: &Answer) -> Value {
         | Answer::Cut(_)
         | Answer::Full(_)
         | Answer::Refused(_)
+        | Answer::Body { .. }
+        | Answer::Slow(_)
         | Answer::Endless(_) => {
             json!({"type": "text", "text": ""})
         }
@@ -90,7 +94,7 @@ fn deltas(answer: &Answer) -> Vec<Value> {
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => {
             pieces(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece})).collect()
         }
-        Answer::Refused(_) | Answer::Endless(_) => Vec::new(),
+        Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => Vec::new(),
     }
 }
 
@@ -98,8 +102,12 @@ fn stop_reason(answer: &Answer) -> &'static str {
     match answer {
         Answer::Tool { .. } => "tool_use",
         Answer::Full(_) => "max_tokens",
-        Answer::Text(_) | Answer::Late(_) | Answer::Cut(_) | Answer::Refused(_) | Answer::Endless(_) => {
-            "end_turn"
-        }
+        Answer::Text(_)
+        | Answer::Late(_)
+        | Answer::Cut(_)
+        | Answer::Refused(_)
+        | Answer::Body { .. }
+        | Answer::Slow(_)
+        | Answer::Endless(_) => "end_turn",
     }
 }

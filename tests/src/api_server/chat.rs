@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{INPUT_TOKENS, OUTPUT_TOKENS, data, pieces};
+use super::wire::{CACHED_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, THOUGHT_TOKENS, data, pieces};
 use super::{Answer, Refusal};
 
 pub(super) fn events(answer: &Answer) -> Vec<String> {
@@ -12,7 +12,7 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
             chunks.extend(pieces(text).iter().map(|piece| chunk(&json!({"content": piece}), None)));
         }
         Answer::Tool { name, input } => chunks.push(chunk(&json!({"tool_calls": [call(name, input)]}), None)),
-        Answer::Refused(_) | Answer::Endless(_) => {}
+        Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => {}
     }
     chunks.push(chunk(&json!({}), Some(finish_reason(answer))));
     let mut last = chunk(&json!({}), None);
@@ -32,7 +32,9 @@ pub(super) fn whole(answer: &Answer) -> Value {
         Answer::Tool { name, input } => {
             json!({"role": "assistant", "content": null, "tool_calls": [call(name, input)]})
         }
-        Answer::Refused(_) | Answer::Endless(_) => json!({"role": "assistant", "content": ""}),
+        Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => {
+            json!({"role": "assistant", "content": ""})
+        }
     };
     json!({
         "id": "chatcmpl-1",
@@ -81,7 +83,9 @@ fn call(name: &str, input: &Value) -> Value {
 fn usage() -> Value {
     json!({
         "prompt_tokens": INPUT_TOKENS,
+        "prompt_tokens_details": {"cached_tokens": CACHED_TOKENS},
         "completion_tokens": OUTPUT_TOKENS,
+        "completion_tokens_details": {"reasoning_tokens": THOUGHT_TOKENS},
         "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
     })
 }
@@ -90,8 +94,12 @@ fn finish_reason(answer: &Answer) -> &'static str {
     match answer {
         Answer::Tool { .. } => "tool_calls",
         Answer::Full(_) => "length",
-        Answer::Text(_) | Answer::Late(_) | Answer::Cut(_) | Answer::Refused(_) | Answer::Endless(_) => {
-            "stop"
-        }
+        Answer::Text(_)
+        | Answer::Late(_)
+        | Answer::Cut(_)
+        | Answer::Refused(_)
+        | Answer::Body { .. }
+        | Answer::Slow(_)
+        | Answer::Endless(_) => "stop",
     }
 }

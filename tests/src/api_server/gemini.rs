@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{INPUT_TOKENS, OUTPUT_TOKENS, data, pieces};
+use super::wire::{CACHED_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, THOUGHT_TOKENS, data, pieces};
 use super::{Answer, Refusal};
 
 pub(super) fn events(answer: &Answer) -> Vec<String> {
@@ -34,7 +34,7 @@ fn parts(answer: &Answer) -> Vec<Value> {
             pieces(text).into_iter().map(|piece| json!({"text": piece})).collect()
         }
         Answer::Tool { name, input } => vec![json!({"functionCall": {"name": name, "args": input}})],
-        Answer::Refused(_) | Answer::Endless(_) => Vec::new(),
+        Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => Vec::new(),
     }
 }
 
@@ -48,7 +48,9 @@ fn response(parts: Vec<Value>, finish_reason: Option<&str>) -> Value {
         "modelVersion": "test-model",
         "usageMetadata": {
             "promptTokenCount": INPUT_TOKENS,
-            "candidatesTokenCount": OUTPUT_TOKENS,
+            "cachedContentTokenCount": CACHED_TOKENS,
+            "candidatesTokenCount": OUTPUT_TOKENS - THOUGHT_TOKENS,
+            "thoughtsTokenCount": THOUGHT_TOKENS,
             "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS,
         },
     })

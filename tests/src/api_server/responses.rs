@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::wire::{INPUT_TOKENS, OUTPUT_TOKENS, named, pieces};
+use super::wire::{CACHED_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, THOUGHT_TOKENS, named, pieces};
 
 pub(super) fn events(answer: &Answer) -> Vec<String> {
     let item = item(answer);
@@ -43,7 +43,7 @@ fn item(answer: &Answer) -> Value {
             "arguments": input.to_string(),
         }),
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => message(text),
-        Answer::Refused(_) | Answer::Endless(_) => message(""),
+        Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => message(""),
     }
 }
 
@@ -65,9 +65,9 @@ fn response(status: &str, output: Vec<Value>) -> Value {
         "output": output,
         "usage": {
             "input_tokens": INPUT_TOKENS,
-            "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens_details": {"cached_tokens": CACHED_TOKENS},
             "output_tokens": OUTPUT_TOKENS,
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": THOUGHT_TOKENS},
             "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
         },
     })

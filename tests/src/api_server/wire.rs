@@ -9,6 +9,10 @@ use super::{Answer, Refusal, Reply, anthropic, chat, gemini, responses};
 pub(super) const INPUT_TOKENS: u64 = 100;
 pub(super) const OUTPUT_TOKENS: u64 = 20;
 
+/// Of those, what was served from a cache and what the model thought, where a protocol tells.
+pub(super) const CACHED_TOKENS: u64 = 40;
+pub(super) const THOUGHT_TOKENS: u64 = 5;
+
 /// A protocol for asking a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {

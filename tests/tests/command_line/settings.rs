@@ -25,7 +25,7 @@ fn settings_say_where_they_come_from() {
     retry.rate_limited  6       default
     retry.crashed       2       default
     retry.max_wait      "2h"    SAIHAI_RETRY__MAX_WAIT
-    retry.short_wait    "60s"   default
+    retry.short_wait    "90s"   default
     retry.on_quota      "park"  default
     "#);
     let objects = project.saihai(["config", "provider", "--json"]).run().exits(0);

@@ -96,3 +96,32 @@ fn a_failed_attempt_is_counted_by_what_is_known_of_it() {
         "and $0.61 for what failed"
     );
 }
+
+// K-35: what nobody counts is never spent.
+#[test]
+fn a_budget_in_tokens_that_cannot_be_counted_is_refused_before_the_first_turn() {
+    let project = Project::new(PROGRAM);
+    project.write(".takt/pieces/it.yaml", TWO);
+    let arguments = ["run", "it", "T", "--provider", "copilot", "--budget", "tokens=1000"];
+    let outcome = project.saihai(arguments).run().exits(2);
+    assert!(outcome.stderr.contains("error[provider/no-tokens]"), "{outcome}");
+    assert_eq!(project.runs(), Vec::<String>::new());
+}
+
+// K-35: a sum says what it leaves out.
+#[test]
+fn a_total_names_the_providers_whose_turns_it_lacks() {
+    let piece = TWO.replace("{name: two,", "{name: two, provider: mute,");
+    let project = project(&piece, COSTS);
+    let directory = project.home().join(".config/saihai");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let settings = "[providers.mute]\nkind = \"command\"\nprogram = \"/bin/echo\"\nargs = [\"[STEP:0]\"]\nhonours = [\"readonly\"]\n";
+    std::fs::write(directory.join("config.toml"), settings).expect("settings");
+    let arguments = ["run", "it", "The task.", "--script", "script.yaml"];
+    let outcome = project.saihai(arguments).run().exits(0);
+    assert!(outcome.stdout.contains("$0.7500 (without mute)"), "{outcome}");
+    let shown = project.saihai(["show", "last", "--json"]).run().exits(0).json();
+    assert_eq!(shown[0]["result"]["cost_lacks"], serde_json::json!(["mute"]));
+    let runs = project.saihai(["runs"]).run().exits(0);
+    assert!(runs.stdout.contains("$0.7500 (without mute)"), "{runs}");
+}

@@ -115,3 +115,16 @@ fn diagnostics_are_the_same_for_people_and_programs() {
         assert!(everything.contains(code) && everything.contains(&place), "{code} {place}: {human}");
     }
 }
+
+// An agent's error of several lines is shown as such, and whole only once.
+#[test]
+fn an_error_of_several_lines_is_shown_as_lines() {
+    let failing = "  - {for: work, fail: {class: bad_request, message: \"first\\nsecond\\n  third\"}}\n";
+    let piece = "name: it\nmovements:\n  - {name: work, rules: [{condition: done, next: COMPLETE}]}\n";
+    let project = project(piece, failing);
+    let outcome = project.saihai(["run", "it", "T", "--script", "script.yaml"]).run().exits(4);
+    assert!(outcome.stderr.contains("warning: `work` failed (bad_request): first …\n"), "{outcome}");
+    assert!(outcome.stderr.contains("error: bad_request: first\n    second\n      third\n"), "{outcome}");
+    assert_eq!(outcome.stderr.matches("second").count(), 1, "{outcome}");
+    assert!(!outcome.stderr.contains("\\n"), "{outcome}");
+}

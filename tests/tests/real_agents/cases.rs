@@ -87,6 +87,9 @@ pub(crate) fn a_turn_that_edits(agent: &'static RealAgent) {
     let journal = scene.here.project.journal();
     let replied = journal.facts("replied").next().expect("a reply");
     assert_eq!(replied["tools_used"].as_array().map(Vec::len), Some(1), "{replied}");
+    let shown = scene.saihai(&["show", "last", "--json"]).run().exits(0);
+    let errors = shown.json()[0]["loop"]["summaries"][0]["errors"].clone();
+    assert_eq!(errors, serde_json::json!([]), "what was done is no error: {shown}");
 }
 
 /// Level `edit` of a piece includes commands, where the program can tell them apart.
@@ -169,6 +172,62 @@ pub(crate) fn failing(agent: &'static RealAgent, answer: Answer, class: &str) {
     assert_eq!(journal.facts("replied").count(), 0, "half a reply is none: {outcome}");
     let left = processes::marked(&scene.here.project.home());
     assert!(left.is_empty(), "{left:?} is left");
+}
+
+/// The same, and what it says of it; nobody is asked in vain more than once.
+pub(crate) fn failing_once(agent: &'static RealAgent, answer: Answer, class: &str, words: &str) {
+    let scene = Scene::new(agent, READONLY, |_, _| [answer]);
+    let outcome = scene.run().run().exits(4);
+    let journal = scene.here.project.journal();
+    let failures: Vec<&Value> = journal.facts("failed").map(|fact| &fact["failure"]).collect();
+    let [failure] = failures.as_slice() else { panic!("{outcome}") };
+    assert_eq!(failure["class"], class, "{outcome}");
+    assert!(failure["message"].as_str().is_some_and(|message| message.contains(words)), "{outcome}");
+}
+
+/// It prints nothing while its model speaks, for longer than it may be silent.
+pub(crate) fn a_slow_reply(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::Slow(DONE.to_owned())]);
+    scene.set("idle_timeout = \"20s\"");
+    let outcome = scene.run().run().exits(0);
+    let journal = scene.here.project.journal();
+    let replied = journal.facts("replied").next().expect("a reply");
+    let took = replied["duration"].as_u64().unwrap_or_default();
+    assert!(took > 20_000, "the control: it took {took} ms: {outcome}");
+}
+
+/// Its model says nothing more.
+pub(crate) fn a_reply_that_hangs(agent: &'static RealAgent) {
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::endless()]);
+    scene.set("idle_timeout = \"20s\"");
+    let outcome = scene.run().run().exits(4);
+    let journal = scene.here.project.journal();
+    let failures: Vec<&Value> = journal.facts("failed").map(|fact| &fact["failure"]["message"]).collect();
+    assert_eq!(failures, ["timed out after 20s without a word"], "{outcome}");
+}
+
+/// A limit is over at a moment that lies within the minute that codex names.
+pub(crate) fn a_usage_limit_to_the_minute(agent: &'static RealAgent) {
+    let seconds = std::time::UNIX_EPOCH.elapsed().expect("a time after 1970").as_secs() + 90;
+    let error = serde_json::json!({
+        "type": "usage_limit_reached",
+        "message": "The usage limit has been reached",
+        "plan_type": "pro",
+        "resets_at": seconds,
+    });
+    let body = serde_json::json!({ "error": error });
+    let scene = Scene::new(agent, READONLY, |_, _| [Answer::Body { status: 429, body }]);
+    let outcome = scene.run().run().exits(4);
+    let journal = scene.here.project.journal();
+    let failures: Vec<&Value> = journal.facts("failed").map(|fact| &fact["failure"]).collect();
+    let [failure] = failures.as_slice() else { panic!("{outcome}") };
+    assert_eq!(failure["class"], "quota", "{outcome}");
+    let until = failure["until"].as_u64().unwrap_or_default();
+    let over = seconds * 1000;
+    assert!(
+        (over..=over + 60_000).contains(&until),
+        "{until} is not within a minute after {over}: {outcome}"
+    );
 }
 
 /// What was paid for is used up until a moment that it names.

@@ -9,7 +9,8 @@ mod cases;
 mod processes;
 mod scene;
 
-use saihai_tests::{RealAgent, Refusal};
+use saihai_tests::{Answer, RealAgent, Refusal};
+use serde_json::json;
 
 /// The cases, once for each program.
 macro_rules! each_drives {
@@ -176,6 +177,81 @@ fn claude_parks_the_run_at_a_usage_limit_until_it_is_reset() {
     cases::a_usage_limit(RealAgent::named("claude"), refusal, 1_900_000_000_000);
 }
 
-fn endless(status: u16) -> saihai_tests::Answer {
-    saihai_tests::Answer::status(status)
+// C-32, C-34: it cuts the seconds off the time it names.
+#[test]
+fn codex_is_asked_again_after_the_end_of_a_usage_limit() {
+    cases::a_usage_limit_to_the_minute(RealAgent::named("codex"));
+}
+
+// C-32
+#[test]
+fn codex_is_not_asked_again_for_a_model_that_nobody_has() {
+    let codex = RealAgent::named("codex");
+    let message = "The model `nope` does not exist";
+    let body =
+        json!({"error": {"message": message, "type": "invalid_request_error", "code": "model_not_found"}});
+    cases::failing_once(codex, Answer::Body { status: 404, body }, "bad_request", message);
+    let body = json!({"detail": "The nope model is not supported"});
+    cases::failing_once(codex, Answer::Body { status: 400, body }, "bad_request", "is not supported");
+}
+
+// C-32
+#[test]
+fn gemini_is_not_asked_again_for_a_model_that_nobody_has() {
+    let body = json!({"error": {"code": 404, "message": "models/nope is not found", "status": "NOT_FOUND"}});
+    let answer = Answer::Body { status: 404, body };
+    cases::failing_once(RealAgent::named("gemini"), answer, "bad_request", "models/nope is not found");
+}
+
+// C-32
+#[test]
+fn gemini_parks_the_run_at_a_daily_quota() {
+    let violation = json!({"quotaId": "GenerateRequestsPerDayPerProjectPerModel"});
+    let details =
+        json!([{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}]);
+    let error =
+        json!({"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED", "details": details});
+    let answer = Answer::Body { status: 429, body: json!({ "error": error }) };
+    cases::failing_once(RealAgent::named("gemini"), answer, "quota", "exhausted your daily quota");
+}
+
+// C-32: it ends with success, and has done nothing.
+#[test]
+fn gemini_that_repeats_itself_has_failed() {
+    let answer = Answer::tool("list_directory", json!({"dir_path": "."}));
+    cases::failing_once(RealAgent::named("gemini"), answer, "crashed", "Loop detected");
+}
+
+// C-32, C-37: it would sleep until then without a word.
+#[test]
+fn opencode_parks_the_run_at_a_rate_limit_of_hours() {
+    cases::failing_once(RealAgent::named("opencode"), Answer::slow_down(7_200), "rate_limited", "slow down");
+}
+
+// C-36: they print whole messages only.
+#[test]
+fn claude_is_not_idle_while_its_model_speaks() {
+    cases::a_slow_reply(RealAgent::named("claude"));
+}
+
+// C-36
+#[test]
+fn codex_is_not_idle_while_its_model_speaks() {
+    cases::a_slow_reply(RealAgent::named("codex"));
+}
+
+// C-36
+#[test]
+fn claude_is_idle_when_its_model_says_nothing_more() {
+    cases::a_reply_that_hangs(RealAgent::named("claude"));
+}
+
+// C-36
+#[test]
+fn codex_is_idle_when_its_model_says_nothing_more() {
+    cases::a_reply_that_hangs(RealAgent::named("codex"));
+}
+
+fn endless(status: u16) -> Answer {
+    Answer::status(status)
 }

@@ -55,11 +55,16 @@ impl Scene {
         self
     }
 
-    /// Adds a variable to those that reach the agent from our own environment.
-    pub(crate) fn pass_on(&self, variable: &str) {
+    /// Adds a line to the table of the agent in our settings.
+    pub(crate) fn set(&self, line: &str) {
         let file = self.here.project.home().join(".config/saihai/config.toml");
         let settings = fs::read_to_string(file).expect("settings");
-        self.write_settings(&format!("{settings}env_pass = [\"{variable}\"]\n"));
+        self.write_settings(&format!("{settings}{line}\n"));
+    }
+
+    /// Adds a variable to those that reach the agent from our own environment.
+    pub(crate) fn pass_on(&self, variable: &str) {
+        self.set(&format!("env_pass = [\"{variable}\"]"));
     }
 
     /// The agent's home as it was before it ever ran, with our settings kept.

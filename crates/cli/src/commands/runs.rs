@@ -1,15 +1,17 @@
 //! `saihai runs`.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use saihai::{Clock, ListedRun, RunDirectory, State, is_gate_closed, list_runs};
-use saihai_model::{Hold, Usd};
+use saihai_model::{Hold, ProviderName, Usd};
 use saihai_view::RunView;
 use serde::Serialize;
 
 use crate::driving::{LATE, READY};
 use crate::error::{Error, exit};
 use crate::project::Project;
-use crate::report::parked_words;
+use crate::report::{parked_words, total_cost};
 use crate::terminal::{Streams, Table, visible_line};
 use crate::{json, time};
 
@@ -49,6 +51,8 @@ struct RunObject<'a> {
     turns: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_lacks: Option<&'a BTreeSet<ProviderName>>,
     rehearsal: bool,
 }
 
@@ -110,6 +114,7 @@ fn object(shown: &Shown) -> RunObject<'_> {
         started: time::rfc3339(view.started),
         turns: view.turns,
         cost_usd: view.cost.map(Usd::dollars),
+        cost_lacks: view.cost.and(Some(&view.unpriced)).filter(|lacks| !lacks.is_empty()),
         rehearsal: view.start.rehearsal,
     }
 }
@@ -131,7 +136,7 @@ fn table(runs: &[Shown]) -> Table {
             visible_line(&view.start.definition).into_owned(),
             time::local(view.started),
             view.turns.to_string(),
-            view.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string()),
+            total_cost(view.cost, &view.unpriced).unwrap_or_else(|| "-".to_owned()),
             words,
         ]);
     }

@@ -12,7 +12,9 @@ use saihai_model::{By, Ending, Hold, StageId, Verdict, Wants, Workflow, exit_cod
 use super::Unexpected;
 use crate::commands::review::{Form, Said};
 use crate::error::Error;
-use crate::report::{Names, cost, count, ending_words, exit_words, parked_words, tokens, verdict_words};
+use crate::report::{
+    Names, count, ending_words, exit_words, parked_words, tokens, total_cost, verdict_words,
+};
 use crate::terminal::{Streams, style, visible_line, visible_text};
 use crate::{json, time};
 
@@ -241,7 +243,7 @@ impl Conclusion {
         let mut figures =
             vec![count(u64::from(outcome.iterations), "iteration"), count(outcome.turns, "turn")];
         figures.extend(tokens(&outcome.usage));
-        figures.extend(cost(outcome.cost));
+        figures.extend(total_cost(outcome.cost, &outcome.unpriced));
         figures.join(", ")
     }
 }

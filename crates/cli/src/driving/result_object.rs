@@ -1,9 +1,10 @@
 //! The result object of `--json`.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use saihai::project::UnmatchedTurn;
-use saihai_model::{By, Label, Usage, Usd};
+use saihai_model::{By, Label, ProviderName, Usage, Usd};
 use serde::Serialize;
 
 use super::Conclusion;
@@ -34,6 +35,8 @@ pub(crate) struct ResultObject<'a> {
     usage: &'a Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_lacks: Option<&'a BTreeSet<ProviderName>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<SpendingObject>,
     reports: Vec<Cow<'a, str>>,
@@ -99,6 +102,7 @@ impl Conclusion {
             turns: outcome.turns,
             usage: &outcome.usage,
             cost_usd: outcome.cost.map(Usd::dollars),
+            cost_lacks: outcome.cost.and(Some(&outcome.unpriced)).filter(|lacks| !lacks.is_empty()),
             budget: self.spending.as_ref().and_then(SpendingObject::of),
             reports: self.reports.iter().map(|path| path.to_string_lossy()).collect(),
             output: outcome.output.as_deref(),

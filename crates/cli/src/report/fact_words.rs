@@ -100,13 +100,17 @@ fn failure(failed: &CallFailed, at: Moment, names: &Names<'_>) -> Vec<Line> {
         return vec![Line::step(format!("`{}` was stopped", names.call(&failed.call)))];
     }
     let until = failure.until.map(|until| format!("; can serve again at {}", time::local_until(until, at)));
-    vec![Line::warning(format!(
+    let first = Line::warning(format!(
         "`{}` failed ({}): {}{}",
         names.call(&failed.call),
         failure.class.name(),
-        visible_line(&failure.message),
+        first_line(&failure.message),
         until.unwrap_or_default()
-    ))]
+    ));
+    // Where the run ends because of it, all lines follow at the end.
+    let rest = failure.message.trim().lines().skip(1);
+    let rest = rest.map(|line| Line::detail(format!("  {}", visible_line(line.trim_end()))));
+    std::iter::once(first).chain(rest).collect()
 }
 
 fn performed(place: Option<Place>, call: &str, outcome: &Outcome) -> Vec<Line> {

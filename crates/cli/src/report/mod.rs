@@ -21,7 +21,7 @@ pub(crate) use budget::{BudgetObject, budget_words};
 pub(crate) use decision_words::{ending_words, exit_words, verdict_words};
 pub(crate) use live::Live;
 pub(crate) use names::Names;
-pub(crate) use numbers::{cost, count, grouped, tokens};
+pub(crate) use numbers::{cost, count, grouped, tokens, total_cost};
 pub(crate) use published::Published;
 pub(crate) use spending::{SpendingObject, spending_words};
 pub(crate) use topic_words::{alarm_words, near_miss_words, refused_words, remark_words};

@@ -1,6 +1,10 @@
 //! Numbers for people.
 
-use saihai_model::{Usage, Usd};
+use std::collections::BTreeSet;
+
+use saihai_model::{ProviderName, Usage, Usd};
+
+use crate::terminal::visible_line;
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
@@ -31,9 +35,29 @@ pub(crate) fn cost(cost: Option<Usd>) -> Option<String> {
     cost.map(|usd| usd.to_string())
 }
 
+/// `$0.0123 (without codex, gemini)`: a total, and the providers that it lacks turns of.
+pub(crate) fn total_cost(total: Option<Usd>, unpriced: &BTreeSet<ProviderName>) -> Option<String> {
+    let total = total?;
+    if unpriced.is_empty() {
+        return Some(total.to_string());
+    }
+    let names: Vec<_> = unpriced.iter().map(|name| visible_line(name.as_str())).collect();
+    Some(format!("{total} (without {})", names.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // K-35
+    #[test]
+    fn a_total_names_the_providers_that_it_lacks() {
+        let unpriced = |names: &[&str]| names.iter().map(|name| ProviderName::from(*name)).collect();
+        assert_eq!(total_cost(Some(Usd(12_300)), &unpriced(&[])).as_deref(), Some("$0.0123"));
+        let lacks = total_cost(Some(Usd(12_300)), &unpriced(&["gemini", "codex"]));
+        assert_eq!(lacks.as_deref(), Some("$0.0123 (without codex, gemini)"));
+        assert_eq!(total_cost(None, &unpriced(&["codex"])), None);
+    }
 
     #[test]
     fn digits_stand_in_groups_of_three() {

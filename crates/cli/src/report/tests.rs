@@ -59,6 +59,7 @@ fn asked(stage: &str, n: u32) -> Entry {
 fn replied(stage: &str, n: u32, seconds: u64) -> Replied {
     Replied {
         call: call(stage, n),
+        provider: None,
         text: "done [STEP:0]".into(),
         spoken: None,
         messages: Vec::new(),

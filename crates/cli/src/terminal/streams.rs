@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use anstyle::Style;
 
 use super::style;
-use super::{defused, visible_line};
+use super::{defused, visible_line, visible_text};
 
 /// What a person or a program reads of a command.
 pub(crate) struct Streams {
@@ -70,7 +70,12 @@ impl Streams {
 
     fn say(&mut self, kind: &str, style: Style, message: &str) {
         let kind = self.err.paint(style, kind);
-        self.err.line(&format!("{kind}: {}", visible_line(message)));
+        let text = visible_text(message.trim_end());
+        let mut lines = text.lines();
+        self.err.line(&format!("{kind}: {}", lines.next().unwrap_or_default()));
+        for line in lines {
+            self.err.line(&format!("    {line}"));
+        }
     }
 }
 

@@ -73,7 +73,7 @@ static RETRY: Object = Object {
         Field::new("crashed", ATTEMPTS).default("2").about("attempts in all at everything unexplained"),
         Field::new("max_wait", Kind::Duration { zero: true }).default("\"6h\"").about("the longest wait"),
         Field::new("short_wait", Kind::Duration { zero: true })
-            .default("\"60s\"")
+            .default("\"90s\"")
             .about("the longest wait that is sat out without `--wait`"),
         Field::new("on_quota", Kind::OneOf(&["park", "fail"]))
             .default("\"park\"")

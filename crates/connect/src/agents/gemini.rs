@@ -75,6 +75,7 @@ impl Agent for Gemini {
             heard: Heard::default(),
             is_message_over: true,
             problem: None,
+            is_looping: false,
             result: None,
             is_echo_cut: false,
         })
@@ -129,9 +130,27 @@ struct Problem {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Stats {
+    total_tokens: Option<u64>,
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cached: Option<u64>,
+}
+
+impl Stats {
+    fn usage(&self) -> Usage {
+        let output = self.output_tokens.unwrap_or(0);
+        // Thoughts are only in the total: its output tokens are those of the answer.
+        let written =
+            self.total_tokens.zip(self.input_tokens).map(|(total, input)| total.saturating_sub(input));
+        let thoughts = written.map(|written| written.saturating_sub(output));
+        Usage {
+            input: self.input_tokens,
+            output: written.map(|written| written.max(output)).or(self.output_tokens),
+            cached: self.cached,
+            reasoning: thoughts,
+            cumulative: false,
+        }
+    }
 }
 
 /// What its last line says.
@@ -150,6 +169,8 @@ struct Opened {
     is_message_over: bool,
     /// The last error it told of outside its last line.
     problem: Option<String>,
+    /// Its model repeated itself, and it stopped the turn: its last line says `success` all the same.
+    is_looping: bool,
     result: Option<Ending>,
     /// It ended while it was printing the prompt back.
     is_echo_cut: bool,
@@ -170,6 +191,7 @@ impl Listener for Opened {
                 self.heard.tools.started(&event.tool_id, &event.tool_name, event.parameters, when, tell);
             }
             "tool_result" => self.tool_result(event, tell),
+            "error" if event.message.starts_with("Loop detected") => self.is_looping = true,
             "error" if event.severity == "error" => self.problem = Some(event.message),
             "result" => return self.result(event),
             _ => {}
@@ -197,7 +219,7 @@ impl Listener for Opened {
 
     fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
         let failed = self.failed(end);
-        let retry_after = failed.as_ref().and_then(|_| self.retry_delay());
+        let retry_after = failed.as_ref().and_then(|_| self.retry_delay(end));
         self.heard.into_answer(&self.ask, failed).map_err(|mut refusal| {
             refusal.retry_after = retry_after;
             refusal
@@ -227,12 +249,10 @@ impl Opened {
     }
 
     fn result(&mut self, event: Event) -> Next {
-        let Stats { input_tokens, output_tokens, cached } = event.stats;
-        let was_asked = input_tokens.is_some_and(|tokens| tokens > 0);
+        let was_asked = event.stats.input_tokens.is_some_and(|tokens| tokens > 0);
         // Zeros are what it prints where nothing was counted.
         if was_asked {
-            let usage = &mut self.heard.usage;
-            *usage = Usage { input: input_tokens, output: output_tokens, cached, ..Usage::default() };
+            self.heard.usage = event.stats.usage();
         }
         let is_success = event.status == "success";
         self.result = Some(Ending { is_success, error: event.error, was_asked });
@@ -244,6 +264,10 @@ impl Opened {
         match &self.result {
             Some(Ending { is_success: false, error, .. }) => Some(self.told(error.as_ref(), end)),
             Some(_) if !end.exit.is_fine() => Some(abrupt(&PROFILE, "failed after it had answered", end)),
+            Some(_) if self.is_looping => {
+                let words = "gemini stopped the turn: its model repeats itself (Loop detected)";
+                Some(failure(FailureClass::Crashed, words))
+            }
             Some(Ending { was_asked: false, .. }) => {
                 let words = "gemini ended without asking its model: the prompt is too long for the model, or is \
                     nothing but a command of gemini itself";
@@ -265,6 +289,8 @@ impl Opened {
         let text = body.as_ref().map(ToString::to_string).unwrap_or_default();
         let message = body.as_ref().and_then(|body| body["error"]["message"].as_str()).unwrap_or(words);
         let class = match status {
+            _ if is_quota(&end.complaints) => FailureClass::Quota,
+            _ if end.complaints.contains("ModelNotFoundError") => FailureClass::BadRequest,
             Some(_) => remote::class(&Trouble { status, body: &text, ..Trouble::default() }),
             None if TRANSIENT.iter().any(|mark| words.contains(mark)) => FailureClass::Transient,
             None => FailureClass::Crashed,
@@ -302,12 +328,23 @@ impl Opened {
     }
 
     /// How long its model's interface asks to be left alone.
-    fn retry_delay(&self) -> Option<saihai_model::Millis> {
+    fn retry_delay(&self, end: &End) -> Option<saihai_model::Millis> {
         let words = &self.result.as_ref()?.error.as_ref()?.message;
+        if is_quota(&end.complaints) {
+            let (_, delay) = end.complaints.split_once("retryDelayMs: ")?;
+            let delay = delay.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
+            return wait_of_seconds(delay.parse::<f64>().ok()? / 1000.0);
+        }
         let details = api_error(words)?["error"]["details"].as_array()?.clone();
         let delay = details.iter().find_map(|detail| detail["retryDelay"].as_str())?.to_owned();
         wait_of_seconds(delay.trim_end_matches('s').parse().ok()?)
     }
+}
+
+/// Whether what was paid for is used up, by the name of the error it prints for that. It uses the same one where a model
+/// has no capacity, which has nothing to do with the user's quota.
+fn is_quota(complaints: &str) -> bool {
+    complaints.contains("TerminalQuotaError") && !complaints.to_ascii_lowercase().contains("capacity")
 }
 
 /// What it says where a stream broke off; there is no status then.

@@ -6,12 +6,13 @@
 //! first turn, and that complaint ends a turn at once.
 
 mod code;
+mod log;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use saihai_model::{
-    Ask, Failure, FailureClass, Json, Moment, Permission, Progress, ProviderAnswer, ProviderKind,
+    Ask, Failure, FailureClass, Json, Millis, Moment, Permission, Progress, ProviderAnswer, ProviderKind,
     ProviderSettings, Usage,
 };
 use serde::Deserialize;
@@ -87,6 +88,7 @@ impl Agent for Opencode {
             finish: None,
             cost: ToldCost::default(),
             trouble: None,
+            refusal: None,
         })
     }
 
@@ -124,8 +126,14 @@ fn environment(ask: &Ask) -> Vec<(String, String)> {
     let config = json!({ "agent": agents.unwrap_or_else(|| json!({})) }).to_string();
     // The project's MCP servers are commands, which it starts whatever a turn may do.
     let foreign = ask.foreign.then_some(("OPENCODE_DISABLE_PROJECT_CONFIG", "1"));
+    // That it was refused and waits is said in its log only.
+    let log = [("OPENCODE_PRINT_LOGS", "1"), ("OPENCODE_LOG_LEVEL", "ERROR")];
     let set = [("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_CONFIG_CONTENT", &config)];
-    set.into_iter().chain(foreign).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    set.into_iter()
+        .chain(log)
+        .chain(foreign)
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// The agent that holds a turn to its level and its tools; none where it may do everything (C-42).
@@ -232,6 +240,7 @@ struct Tokens {
 #[serde(default)]
 struct Cache {
     read: Option<u64>,
+    write: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -269,11 +278,14 @@ struct Opened {
     /// Money of all steps.
     cost: ToldCost,
     trouble: Option<Problem>,
+    /// What its model's interface said last, where it is going to ask again by itself.
+    refusal: Option<String>,
 }
 
 impl Listener for Opened {
     fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
         let Ok(event) = serde_json::from_str::<Event>(line) else { return Next::GoOn };
+        self.refusal = None;
         if event.session.is_some() {
             self.heard.session = event.session;
         }
@@ -288,11 +300,19 @@ impl Listener for Opened {
         Next::GoOn
     }
 
-    fn complaint(&mut self, line: &str, _: &mut dyn FnMut(Progress)) -> Next {
+    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+        if let Some(words) = log::stream_error(line) {
+            tell(Progress::Retrying(words.to_owned()));
+            self.refusal = Some(words.to_owned());
+        }
         match fell_back(line) {
             Some(failure) => Next::Abort(failure),
             None => Next::GoOn,
         }
+    }
+
+    fn pause(&self) -> Option<Millis> {
+        self.refusal.as_ref().map(|_| log::LONGEST_PAUSE)
     }
 
     fn is_busy(&self) -> bool {
@@ -312,6 +332,7 @@ impl Listener for Opened {
             refusal.retry_after = retry_after;
             return Err(refusal);
         }
+        let end = &End { complaints: log::without_log(&end.complaints), ..end.clone() };
         let failed = self.failed(end);
         self.heard.into_answer(&self.ask, failed)
     }
@@ -352,9 +373,11 @@ impl Opened {
         self.is_in_step = false;
         if let Some(tokens) = part.tokens {
             let usage = &mut self.heard.usage;
+            // It takes the cache out of the input and the thoughts out of the output.
+            let input = [tokens.input, tokens.cache.read, tokens.cache.write];
             *usage = Usage {
-                input: sum(usage.input, tokens.input),
-                output: sum(usage.output, tokens.output),
+                input: input.into_iter().fold(usage.input, sum),
+                output: sum(sum(usage.output, tokens.output), tokens.reasoning),
                 cached: sum(usage.cached, tokens.cache.read),
                 reasoning: sum(usage.reasoning, tokens.reasoning),
                 cumulative: false,
@@ -375,6 +398,11 @@ impl Opened {
             }
             Some("stop") if self.heard.is_empty() => Some(abrupt(&PROFILE, "answered nothing", end)),
             Some("stop") => None,
+            Some(_) | None if self.refusal.is_some() && !end.exit.is_fine() => {
+                let refusal = self.refusal.as_deref().unwrap_or_default();
+                let words = format!("opencode waits for its provider without a word: {refusal}");
+                Some(failure(FailureClass::RateLimited, &words))
+            }
             Some("tool-calls") if end.exit.is_fine() => {
                 let refused = words.lines().find(|line| line.contains("auto-rejecting")).map(plain);
                 let refused =

@@ -43,6 +43,8 @@ pub(super) enum Over {
     Deadline(Millis),
     /// It was silent for too long.
     Silence(Millis),
+    /// It said that it waits, and waited for too long: [`Listener::pause`](crate::agent::Listener::pause).
+    Paused,
     /// It had said that the turn is over, and stayed.
     Lingered,
     /// The turn is over, and it is to stay for the next one (C-67).
@@ -59,6 +61,7 @@ impl Over {
             Self::Stopped
             | Self::Deadline(_)
             | Self::Silence(_)
+            | Self::Paused
             | Self::Lingered
             | Self::Stays
             | Self::Failed(_) => None,
@@ -147,7 +150,11 @@ async fn talk(
             }
             () = mouth.speak() => {}
             status = &mut ended => return status.map_or_else(|error| Over::Failed(lost(&error)), Over::Exited),
-            over = limits.over() => return over,
+            over = limits.over() => match over {
+                // It prints whole messages only, and one is on its way.
+                Over::Silence(_) if limits.is_spoken_to(family.since_received()) => {}
+                over => return over,
+            },
         }
     }
 }
@@ -181,13 +188,14 @@ struct Limits<'a> {
     patience: &'a Patience<'a>,
     whole: Sleep<'a>,
     silence: Sleep<'a>,
+    pause: Sleep<'a>,
     is_done: bool,
 }
 
 impl<'a> Limits<'a> {
     fn new(patience: &'a Patience<'a>) -> Self {
         let (whole, silence) = (patience.wait(patience.deadline), patience.wait(patience.silence));
-        Self { patience, whole, silence, is_done: false }
+        Self { patience, whole, silence, pause: patience.wait(None), is_done: false }
     }
 
     /// Something was heard.
@@ -195,6 +203,7 @@ impl<'a> Limits<'a> {
         if self.is_done {
             return;
         }
+        self.pause = self.patience.wait(hearing.pause().filter(|_| !hearing.is_done()));
         if hearing.is_done() {
             self.is_done = true;
             self.whole = self.patience.wait(Some(AFTER_DONE));
@@ -203,6 +212,15 @@ impl<'a> Limits<'a> {
             let silence = self.patience.silence.filter(|_| !hearing.is_busy());
             self.silence = self.patience.wait(silence);
         }
+    }
+
+    /// Waits on where the program itself was sent data since it became silent.
+    fn is_spoken_to(&mut self, since_received: Option<Millis>) -> bool {
+        let rest =
+            self.patience.silence.zip(since_received).map(|(most, since)| most.0.saturating_sub(since.0));
+        let Some(rest @ 1..) = rest else { return false };
+        self.silence = self.patience.wait(Some(Millis(rest)));
+        true
     }
 
     async fn over(&mut self) -> Over {
@@ -214,6 +232,7 @@ impl<'a> Limits<'a> {
                 Some(_) | None => Over::Lingered,
             },
             () = &mut self.silence => Over::Silence(silence.unwrap_or_default()),
+            () = &mut self.pause => Over::Paused,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use saihai_model::{Failure, FailureClass, Progress};
+use saihai_model::{Failure, FailureClass, Millis, Progress};
 
 use super::complaints::Complaints;
 use super::lines::{self, Line, Lines};
@@ -89,6 +89,10 @@ impl Hearing {
 
     pub(super) fn is_busy(&self) -> bool {
         self.listener.is_busy()
+    }
+
+    pub(super) fn pause(&self) -> Option<Millis> {
+        self.listener.pause()
     }
 
     pub(super) fn is_spoken_with(&self) -> bool {

@@ -4,6 +4,7 @@
 //! hears the process and keeps its deadlines; [`hearing`] takes what it prints apart into lines for the agent's
 //! listener, and keeps all of it in a file of the run.
 
+mod age;
 mod complaints;
 mod conversation;
 mod hearing;
@@ -34,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, End, Exit, Invocation, Listener, failure, fits};
 use crate::clock::Clock;
 use crate::environment;
-use crate::process::{Family, Grace, Mark, Start, Status, Streams, launcher};
+use crate::process::{Family, Grace, Mark, Start, Status, Streams, is_exhausted, launcher};
 use crate::redact::Redactor;
 
 use conversation::{Conversation, Held, Over, Patience};
@@ -105,8 +106,11 @@ impl Attempt {
         {
             return Ok(answer);
         }
-        self.probe(&stop).await?;
-        self.talk(invocation, &|| agent.listener(&self.ask, settings), progress, &stop).await
+        let answer = match self.probe(&stop).await {
+            Ok(()) => self.talk(invocation, &|| agent.listener(&self.ask, settings), progress, &stop).await,
+            Err(refusal) => Err(refusal),
+        };
+        age::remark(answer, &self.installed).await
     }
 
     /// Sees that it is as its agent needs it, once for all asks.
@@ -247,15 +251,14 @@ impl Attempt {
             // Only what was spent is asked for then.
             None => Exit::Signal(rustix::process::Signal::TERM.as_raw()),
         };
-        let unstarted =
-            (exit == Exit::Code(launcher::FAILED.into())).then(|| launcher_words(&complaints)).flatten();
+        let unstarted = unstarted(exit, &complaints);
         let stderr = Some(last_of(&complaints)).filter(|text| !text.trim().is_empty()).map(Box::from);
         let said = listener.end(&End { exit, complaints });
         let ours = match over {
             Over::Stopped if done && said.is_ok() => None,
             Over::Stopped => Some(cancelled()),
-            Over::Exited(_) => unstarted.map(|words| Failure::new(FailureClass::Missing, words)),
-            Over::Lingered | Over::Stays => None,
+            Over::Exited(_) => unstarted,
+            Over::Lingered | Over::Stays | Over::Paused => None,
             Over::Deadline(length) => Some(timed_out(&words(length))),
             Over::Silence(length) => Some(timed_out(&format!("{} without a word", words(length)))),
             Over::Failed(failure) => Some(failure),
@@ -284,7 +287,8 @@ impl Attempt {
 
     fn not_started(&self, error: &io::Error) -> Failure {
         let program = self.installed.program.display();
-        failure(FailureClass::Missing, &format!("`{program}` could not be started: {error}"))
+        let class = if is_exhausted(error) { FailureClass::Transient } else { FailureClass::Missing };
+        failure(class, &format!("`{program}` could not be started: {error}"))
     }
 }
 
@@ -316,9 +320,15 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Why the launcher could not become the program.
-fn launcher_words(complaints: &str) -> Option<String> {
+fn unstarted(exit: Exit, complaints: &str) -> Option<Failure> {
+    let Exit::Code(code) = exit else { return None };
+    let class = match u8::try_from(code).ok()? {
+        launcher::FAILED => FailureClass::Missing,
+        launcher::EXHAUSTED => FailureClass::Transient,
+        _ => return None,
+    };
     let line = complaints.lines().find_map(|line| line.strip_prefix(launcher::COMPLAINT))?;
-    Some(line.trim().to_owned())
+    Some(Failure::new(class, line.trim()))
 }
 
 fn cancelled() -> Failure {

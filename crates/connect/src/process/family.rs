@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
+use saihai_model::Millis;
 
 use super::cgroup::Cgroup;
 use super::launcher;
@@ -15,6 +16,13 @@ use super::mark::Mark;
 use super::pipes::Pipes;
 use super::sweep::end_relatives;
 use super::wait::{self, Status};
+
+/// Whether a program could not be started because the machine has run out of processes, memory or open files for now. Later
+/// it may have them again: nothing is said of the program itself.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    let exhausted = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+    exhausted.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
 
 /// What is started.
 #[derive(Debug, Clone)]
@@ -80,6 +88,14 @@ impl Family {
         wait::has_ended(self.leader)
     }
 
+    /// The time since it last received data over the network; nothing where that cannot be seen.
+    pub(crate) fn since_received(&self) -> Option<Millis> {
+        #[cfg(target_os = "linux")]
+        return super::received::since_received(&super::sweep::members(self.leader));
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
     /// Asks it and its group to end; the supervisor passes the request on.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
@@ -141,4 +157,26 @@ fn command(start: &Start, cgroup: Option<&Cgroup>) -> Command {
         .envs(start.environment.iter().map(|(name, value)| (name, value)))
         .envs(start.mark.variables());
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C-32
+    #[test]
+    fn only_a_lack_of_the_machine_passes() {
+        let check = |errno: Errno, expected: bool| {
+            let error = io::Error::from_raw_os_error(errno.raw_os_error());
+            assert_eq!(is_exhausted(&error), expected, "{error}");
+        };
+        check(Errno::AGAIN, true);
+        check(Errno::NOMEM, true);
+        check(Errno::MFILE, true);
+        check(Errno::NFILE, true);
+        check(Errno::NOENT, false);
+        check(Errno::ACCESS, false);
+        check(Errno::NOEXEC, false);
+        check(Errno::TOOBIG, false);
+    }
 }

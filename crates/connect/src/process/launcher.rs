@@ -7,6 +7,7 @@
 //! the second becomes the agent program. Elsewhere the launcher becomes the agent program directly.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,12 +15,16 @@ use std::process::Command;
 use rustix::process::Pid;
 
 use super::cgroup::Cgroup;
+use super::family::is_exhausted;
 
 /// The hidden first argument that makes our program a launcher.
 pub const ARGUMENT: &str = "__launch";
 
 /// The exit code of a launcher that cannot start the program; as a shell does.
 pub(crate) const FAILED: u8 = 127;
+
+/// The exit code when the machine has no process or memory for the program right now; as `sendmail` does (`EX_TEMPFAIL`).
+pub(crate) const EXHAUSTED: u8 = 75;
 
 /// The start of the line that says why.
 pub(crate) const COMPLAINT: &str = "saihai launcher: ";
@@ -58,23 +63,24 @@ pub fn this_program() -> PathBuf {
 pub fn launch(arguments: &[OsString]) -> u8 {
     let launched = match arguments {
         [parent, group, program, rest @ ..] => launch_below(parent, group, program, rest),
-        [] | [_] | [_, _] => Err("there is no program to start".to_owned()),
+        [] | [_] | [_, _] => Err((FAILED, "there is no program to start".to_owned())),
     };
-    launched.unwrap_or_else(|why| {
+    launched.unwrap_or_else(|(code, why)| {
         // Nobody may be reading; the exit code says it too.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{COMPLAINT}{why}\n").as_bytes());
-        FAILED
+        code
     })
 }
 
+/// An error is the exit code and the reason.
 fn launch_below(
     parent: &OsStr,
     group: &OsStr,
     program: &OsStr,
     arguments: &[OsString],
-) -> Result<u8, String> {
+) -> Result<u8, (u8, String)> {
     let parent = parent.to_str().and_then(|parent| Pid::from_raw(parent.parse().ok()?));
-    let parent = parent.ok_or_else(|| "the number of the parent process is missing".to_owned())?;
+    let parent = parent.ok_or_else(|| (FAILED, "the number of the parent process is missing".to_owned()))?;
     if group == BECOME {
         return Err(become_program(parent, program, arguments));
     }
@@ -86,24 +92,29 @@ fn launch_below(
     {
         let mut below = Command::new(this_program());
         below.arg(ARGUMENT).arg(std::process::id().to_string()).arg(BECOME).arg(program).args(arguments);
-        super::supervisor::supervise(parent, below)
-            .map_err(|error| format!("`{}` could not be started: {error}", Path::new(program).display()))
+        super::supervisor::supervise(parent, below).map_err(|error| {
+            (code_of(&error), format!("`{}` could not be started: {error}", Path::new(program).display()))
+        })
     }
     #[cfg(not(target_os = "linux"))]
     Err(become_program(parent, program, arguments))
 }
 
-/// Becomes the program. Returns only if that fails, with the reason.
-fn become_program(parent: Pid, program: &OsStr, arguments: &[OsString]) -> String {
+/// Becomes the program. Returns only if that fails, with the exit code and the reason.
+fn become_program(parent: Pid, program: &OsStr, arguments: &[OsString]) -> (u8, String) {
     if let Err(error) = arrange() {
-        return format!("the process could not be prepared: {error}");
+        return (code_of(&error.into()), format!("the process could not be prepared: {error}"));
     }
     // A parent that died before the death signal was set will not send one.
     if rustix::process::getppid() != Some(parent) {
-        return "the parent process has ended".to_owned();
+        return (FAILED, "the parent process has ended".to_owned());
     }
     let error = Command::new(program).args(arguments).exec();
-    format!("`{}` could not be started: {error}", Path::new(program).display())
+    (code_of(&error), format!("`{}` could not be started: {error}", Path::new(program).display()))
+}
+
+fn code_of(error: &io::Error) -> u8 {
+    if is_exhausted(error) { EXHAUSTED } else { FAILED }
 }
 
 fn arrange() -> rustix::io::Result<()> {

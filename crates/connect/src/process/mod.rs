@@ -12,6 +12,8 @@ mod grace;
 pub mod launcher;
 mod mark;
 mod pipes;
+#[cfg(target_os = "linux")]
+mod received;
 mod run;
 #[cfg(target_os = "linux")]
 mod supervisor;
@@ -19,7 +21,7 @@ mod sweep;
 mod wait;
 
 pub use containment::Containment;
-pub(crate) use family::{Family, Start, Streams};
+pub(crate) use family::{Family, Start, Streams, is_exhausted};
 pub use find::{NotFound, absolute_places, find};
 pub(crate) use grace::{Grace, Plea};
 pub(crate) use mark::Mark;

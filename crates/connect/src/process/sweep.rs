@@ -73,6 +73,21 @@ fn below(ancestor: Pid, is_relative: &dyn Fn(&Process) -> bool) -> Vec<Process> 
     all.into_iter().filter(|one| one.id != ancestor && family.contains(&one.id)).collect()
 }
 
+/// A process and its descendants.
+#[cfg(target_os = "linux")]
+pub(super) fn members(leader: Pid) -> Vec<i32> {
+    let all = all();
+    let mut members: BTreeSet<i32> = BTreeSet::from([leader.as_raw_pid()]);
+    loop {
+        let is_new = |one: &&Process| !members.contains(&one.id) && members.contains(&one.parent);
+        let new: Vec<i32> = all.iter().filter(is_new).map(|one| one.id).collect();
+        if new.is_empty() {
+            return members.into_iter().collect();
+        }
+        members.extend(new);
+    }
+}
+
 /// Ends what is found again and again, until nothing is.
 fn until_none(mut find: impl FnMut() -> Vec<Process>) -> Vec<u32> {
     let begun = Instant::now();

@@ -159,6 +159,7 @@ impl<C: Cast> Simulation<'_, C> {
         let reading = wanted.map(|wanted| saihai_judge::read(wanted, prompt, said)).unwrap_or_default();
         Fact::Replied(Box::new(Replied {
             call: request.call.clone(),
+            provider: Some(request.provider.clone()),
             text: speech.text.into(),
             spoken: None,
             messages: Vec::new(),

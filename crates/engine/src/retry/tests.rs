@@ -125,6 +125,8 @@ proptest! {
         let wait = waited(&Retry::default(), &failed(FailureClass::RateLimited, None), count, seed);
         let least = 60_000.min(5_000 << (count - 1));
         prop_assert!(wait.is_some_and(|wait| (least..=least + least / 10).contains(&wait)), "{wait:?}");
+        // Else a run parks before its last attempt, and nobody is fallen back on.
+        prop_assert!(wait.is_some_and(|wait| wait <= Retry::SHORT_WAIT.0), "{wait:?}");
     }
 }
 

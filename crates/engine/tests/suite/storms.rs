@@ -57,6 +57,7 @@ fn gusts() -> impl Strategy<Value = Vec<Gust>> {
 fn replied(request: &Request, cost: u64, tag: usize) -> Fact {
     Fact::Replied(Box::new(Replied {
         call: request.call.clone(),
+        provider: None,
         text: "done".into(),
         spoken: None,
         messages: Vec::new(),

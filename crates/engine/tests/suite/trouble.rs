@@ -64,6 +64,25 @@ fn a_fallback_begins_without_a_session_and_the_next_turn_goes_back_to_its_own_pr
 }
 
 #[test]
+fn a_rate_limit_without_a_time_comes_to_its_sixth_attempt_and_the_fallback_without_parking() {
+    // C-33, C-35
+    for seed in 0..500 {
+        let mut workflow = flow("plan: ok -> COMPLETE");
+        workflow.retry.fallback = vec![("script".into(), "other".into())];
+        let mut sim = Sim::seeded(workflow, seed, Retry::SHORT_WAIT);
+        for attempt in 1..=6 {
+            assert_eq!(sim.asks[0].provider, "script".into(), "attempt {attempt}");
+            sim.fail("plan", FailureClass::RateLimited);
+            if attempt < 6 {
+                sim.sleep();
+            }
+        }
+        assert_eq!(sim.asks[0].provider, "other".into(), "seed {seed}");
+        sim.prove_replay();
+    }
+}
+
+#[test]
 fn a_fallback_that_cannot_hold_the_agent_to_its_permission_is_passed_over() {
     // C-35, Connections case 24
     let mut workflow = flow("plan: ok -> COMPLETE");

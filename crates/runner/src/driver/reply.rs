@@ -141,6 +141,7 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
         revision: None,
         cached: false,
         reading,
+        provider: Some(about.provider),
         call: about.call,
     }))
 }

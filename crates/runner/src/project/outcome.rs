@@ -1,8 +1,10 @@
 //! The result of a run, so far or for good.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use saihai_model::{Activity, By, Hold, Label, Moment, Place, Purpose, Stage, StageId, Text, Usage, Usd};
+use saihai_model::{
+    Activity, By, Hold, Label, Moment, Place, ProviderName, Purpose, Stage, StageId, Text, Usage, Usd,
+};
 use saihai_view::RunState;
 
 use crate::project::failure_words;
@@ -33,6 +35,8 @@ pub struct RunOutcome {
     pub usage: Usage,
     /// What they cost; absent where no provider said so.
     pub cost: Option<Usd>,
+    /// Providers with a turn whose cost is unknown: it is missing from `cost`.
+    pub unpriced: BTreeSet<ProviderName>,
     pub report_directory: String,
     /// Report files, in the order they were first saved.
     pub reports: Vec<String>,
@@ -93,6 +97,7 @@ impl LoadedRun {
             turns: view.turns,
             usage: view.usage.clone(),
             cost: view.cost,
+            unpriced: view.unpriced.clone(),
             report_directory: view.start.report_directory.clone(),
             reports,
             output: self.joined_output()?,

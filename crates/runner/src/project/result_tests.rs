@@ -19,6 +19,7 @@ fn call(n: u32) -> CallId {
 fn reply(n: u32, text: &str) -> Replied {
     Replied {
         call: call(n),
+        provider: None,
         text: text.into(),
         spoken: None,
         messages: Vec::new(),

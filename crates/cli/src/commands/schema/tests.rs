@@ -211,6 +211,7 @@ fn replied() -> Replied {
     };
     Replied {
         call: call(),
+        provider: Some("p".into()),
         text: Text::from("t"),
         spoken: Some(Text::from("s")),
         messages: vec![1],

@@ -55,8 +55,29 @@ fn a_budget_in_dollars_needs_turns_whose_cost_is_known() {
       = help: set `[providers.codex] price`, or give the budget in `tokens`, `turns` or `minutes`
 
     error[provider/no-price]: a budget in `usd` cannot be kept: `tool` does not say what its turns cost
-      = help: set `[providers.tool] price`, or give the budget in `tokens`, `turns` or `minutes`
+      = help: set `[providers.tool] price`, or give the budget in `turns` or `minutes`
     ");
     let turns = Budget { turns: Some(1), ..Budget::default() };
     assert!(settings.check_budget(&turns, [&ProviderName::from("codex")]).is_empty());
+}
+
+#[test]
+fn a_budget_in_tokens_needs_providers_that_report_them() {
+    // K-35
+    let settings = World::default()
+        .user("[providers.tool]\nkind = \"command\"\nprogram = \"tool\"\n[providers.talker]\nkind = \"command\"\nprogram = \"tool\"\nprotocol = \"json\"\n")
+        .settings();
+    let budget = Budget { tokens: Some(1_000), ..Budget::default() };
+    let check = |names: &[&str]| {
+        let names: Vec<ProviderName> = names.iter().map(|name| ProviderName::from(*name)).collect();
+        to_human(&settings.check_budget(&budget, &names), Colour::Never)
+    };
+    assert_eq!(check(&["claude", "codex", "opencode", "gemini", "openai", "script", "talker"]), "");
+    assert_snapshot!(check(&["copilot", "tool"]), @"
+    error[provider/no-tokens]: a budget in `tokens` cannot be kept: `copilot` does not report the tokens of its turns
+      = help: give the budget in `turns` or `minutes`
+
+    error[provider/no-tokens]: a budget in `tokens` cannot be kept: `tool` does not report the tokens of its turns
+      = help: give the budget in `turns` or `minutes`
+    ");
 }

@@ -20,7 +20,7 @@ fn later_layers_win_key_by_key_and_say_so() {
     retry.rate_limited = 6 (default)
     retry.crashed = 5 (.saihai/config.toml:4)
     retry.max_wait = "2h" (SAIHAI_RETRY__MAX_WAIT)
-    retry.short_wait = "60s" (default)
+    retry.short_wait = "90s" (default)
     retry.on_quota = "park" (default)
     "#);
     assert_snapshot!(origin(&settings, "limits"), @r#"
@@ -51,7 +51,7 @@ fn without_any_file_the_defaults_of_the_tables_hold() {
     retry.rate_limited = 6
     retry.crashed = 2
     retry.max_wait = "6h"
-    retry.short_wait = "60s"
+    retry.short_wait = "90s"
     retry.on_quota = "park"
     review.concurrency = 4
     review.timeout = "600s"
@@ -88,7 +88,7 @@ fn without_any_file_the_defaults_of_the_tables_hold() {
     distributed.slots = 1
     distributed.on_busy = "reject"
     "#);
-    let written = "strict = false\nreports_dir = \".takt/reports\"\ndefault_session = \"refresh\"\njudge_fallback = true\n[limits]\nhard_iterations = 100\n[retry]\ntransient = 4\nrate_limited = 6\ncrashed = 2\nmax_wait = \"6h\"\nshort_wait = \"60s\"\non_quota = \"park\"\n[providers.claude]\nargs = []\nenv_pass = []\nturn_timeout = \"60m\"\nidle_timeout = \"15m\"\n";
+    let written = "strict = false\nreports_dir = \".takt/reports\"\ndefault_session = \"refresh\"\njudge_fallback = true\n[limits]\nhard_iterations = 100\n[retry]\ntransient = 4\nrate_limited = 6\ncrashed = 2\nmax_wait = \"6h\"\nshort_wait = \"90s\"\non_quota = \"park\"\n[providers.claude]\nargs = []\nenv_pass = []\nturn_timeout = \"60m\"\nidle_timeout = \"15m\"\n";
     let said = World::default().user(written).settings();
     assert_eq!(said.retry(), settings.retry());
     assert_eq!(said.limits, settings.limits);

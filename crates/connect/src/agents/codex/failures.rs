@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan as _, Zoned};
+use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
 use regex::Regex;
-use saihai_model::{FailureClass, Moment};
+use saihai_model::{FailureClass, Json, Moment};
 
 use crate::agent::class_of_status;
 
@@ -34,9 +34,21 @@ pub(super) fn class(message: &str) -> Option<FailureClass> {
     static STATUS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?:unexpected status|last status:) (\d{3})").expect("the expression is a constant")
     });
+    static NO_MODEL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)\bmodel\b.*(?:does not exist|is not supported)")
+            .expect("the expression is a constant")
+    });
     let sentence = SENTENCES.iter().find(|(part, _)| message.contains(part)).map(|(_, class)| *class);
     let status = || STATUS.captures(message)?.get(1)?.as_str().parse().ok().map(class_of_status);
-    sentence.or_else(status)
+    sentence.or_else(status).or_else(|| {
+        let is_refused = is_body(message) || NO_MODEL.is_match(message);
+        is_refused.then_some(FailureClass::BadRequest)
+    })
+}
+
+/// Whether a message is nothing but a body: so it passes on an answer with status 400, whose number it drops.
+fn is_body(message: &str) -> bool {
+    serde_json::from_str::<Json>(message).is_ok_and(|body| body.is_object())
 }
 
 /// How long it says to wait: `try again in 11.054s`.
@@ -49,11 +61,19 @@ pub(super) fn wait_in_seconds(message: &str) -> Option<f64> {
     Some(if found.get(2)?.as_str() == "ms" { number / 1000.0 } else { number })
 }
 
-/// When it says to try again: `try again at Jan 15th, 2027 8:00 AM`, or only a time of today, by the clock on the wall.
+/// The limit ends somewhere within the minute that it names.
+const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+
+/// A time of day that is not longer past than this has just come; a longer past one is tomorrow's.
+const JUST_PAST: SignedDuration = SignedDuration::from_hours(1);
+
+/// Returns when to try again: `try again at Jan 15th, 2027 8:00 AM`, or only a time of day, by the local clock.
+///
+/// Codex cuts the seconds off, so the moment returned is the end of that minute: at its start the limit may still hold.
 pub(super) fn until(message: &str, now: &Zoned) -> Option<Moment> {
     static DAY: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
-            r"try again at (?:([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th), (\d{4}) )?(\d{1,2}):(\d{2})[  ]([AP]M)",
+            r"try again at (?:([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th), (\d{4}) )?(\d{1,2}):(\d{2})[ \u{202f}]([AP]M)",
         )
         .expect("the expression is a constant")
     });
@@ -66,16 +86,23 @@ pub(super) fn until(message: &str, now: &Zoned) -> Option<Moment> {
         Some(month) => {
             let day =
                 jiff::civil::Date::new(number(3)?, month_of(month.as_str())?, i8::try_from(number(2)?).ok()?);
-            at(day.ok()?.to_datetime(time), now.time_zone())?
+            at(day.ok()?.to_datetime(time), now.time_zone())?.checked_add(MINUTE).ok()?
         }
-        None => {
-            let today = at(now.date().to_datetime(time), now.time_zone())?;
-            // A time that is past today is one of tomorrow.
-            let tomorrow = || at(now.date().to_datetime(time).checked_add(1.day()).ok()?, now.time_zone());
-            if today > now.timestamp() { today } else { tomorrow()? }
-        }
+        None => next_time_of_day(time, now)?,
     };
     u64::try_from(moment.as_millisecond()).ok().map(Moment)
+}
+
+/// The next end of a minute of the day. One that has just passed means now, which is a minute from now: without a time
+/// in the future the engine would wait for an hour.
+fn next_time_of_day(time: Time, now: &Zoned) -> Option<Timestamp> {
+    let just_past = now.timestamp().checked_sub(JUST_PAST).ok()?;
+    // Around midnight the time that has just passed is yesterday's.
+    let days = [-1, 0, 1].into_iter().filter_map(|days: i64| now.date().checked_add(days.days()).ok());
+    let mut moments =
+        days.filter_map(|day| at(day.to_datetime(time), now.time_zone())?.checked_add(MINUTE).ok());
+    let moment = moments.find(|moment| *moment > just_past)?;
+    Some(if moment > now.timestamp() { moment } else { now.timestamp().checked_add(MINUTE).ok()? })
 }
 
 fn at(date: DateTime, zone: &TimeZone) -> Option<Timestamp> {
@@ -92,6 +119,23 @@ fn month_of(name: &str) -> Option<i8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // C-32: it names no status where its provider's answer has one.
+    #[test]
+    fn an_unknown_model_is_a_bad_request() {
+        let check = |said: &str, expected| assert_eq!(class(said), expected, "{said}");
+        let bad = Some(FailureClass::BadRequest);
+        check("The model `nope` does not exist", bad);
+        check("The model `nope` does not exist or you do not have access to it.", bad);
+        check(
+            r#"{"detail":"The 'nope' model is not supported when using Codex with a ChatGPT account."}"#,
+            bad,
+        );
+        check(r#"{"error":{"message":"no","type":null}}"#, bad);
+        check(r#"{"error":{"code":"insufficient_quota"}}"#, Some(FailureClass::Quota));
+        check("unexpected status 404 Not Found: no, url: http://x/v1/responses", bad);
+        check("something else", None);
+    }
 
     // C-34
     #[test]
@@ -116,12 +160,29 @@ mod tests {
             });
             assert_eq!(until(said, &now), expected, "{said}");
         };
-        check("or try again at Jan 15th, 2027 8:00 AM.", Some("2027-01-14T23:00:00Z"));
-        check("try again at 12:05 PM.", Some("2026-11-16T03:05:00Z"));
-        check("try again at 12:05 AM.", Some("2026-11-16T15:05:00Z"));
-        check("try again at 9:30 AM.", Some("2026-11-17T00:30:00Z"));
+        check("or try again at Jan 15th, 2027 8:00 AM.", Some("2027-01-14T23:01:00Z"));
+        check("try again at 12:05 PM.", Some("2026-11-16T03:06:00Z"));
+        check("try again at 12:05 AM.", Some("2026-11-16T15:06:00Z"));
         check("try again at Feb 31st, 2027 8:00 AM.", None);
         check("try again at Foo 1st, 2027 8:00 AM.", None);
         check("try again later.", None);
+    }
+
+    // C-34: it cuts the seconds off, so that asked again at the time it named it names the same time once more.
+    #[test]
+    fn a_time_of_day_that_has_just_passed_is_not_tomorrow() {
+        let check = |now: &str, said: &str, expected: &str| {
+            let now: Zoned = now.parse().unwrap();
+            let expected: Timestamp = expected.parse().unwrap();
+            let until = until(&format!("try again at {said}."), &now).map(|moment| moment.0);
+            assert_eq!(until, u64::try_from(expected.as_millisecond()).ok(), "{said} at {now}");
+        };
+        check("2026-11-16T09:30:00Z[UTC]", "9:30 AM", "2026-11-16T09:31:00Z");
+        check("2026-11-16T09:30:59Z[UTC]", "9:30 AM", "2026-11-16T09:31:00Z");
+        check("2026-11-16T09:31:00Z[UTC]", "9:30 AM", "2026-11-16T09:32:00Z");
+        check("2026-11-16T10:15:00Z[UTC]", "9:30 AM", "2026-11-16T10:16:00Z");
+        check("2026-11-16T10:31:00Z[UTC]", "9:30 AM", "2026-11-17T09:31:00Z");
+        check("2026-11-16T00:00:01Z[UTC]", "11:59 PM", "2026-11-16T00:01:01Z");
+        check("2026-11-16T23:59:30Z[UTC]", "12:10 AM", "2026-11-17T00:11:00Z");
     }
 }

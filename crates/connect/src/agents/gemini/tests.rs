@@ -99,6 +99,51 @@ fn a_failure_is_classified_by_what_it_tells_and_else_by_its_exit_code() {
     ");
 }
 
+// C-32: what was paid for is used up for the day, a model that nobody has, and a model without room are three things.
+#[test]
+fn a_failure_is_told_from_others_by_the_name_of_its_error() {
+    let failed = |message: &str, name: &str, code| {
+        let message = Json::from(format!("[API Error: {message}]"));
+        let line = format!(r#"{{"type":"result","status":"error","error":{{"message":{message}}}}}"#);
+        said(
+            &line,
+            &format!("Error when talking to Gemini API … {name}: {message}\n    at x (y.js:1:2)\n"),
+            code,
+        )
+    };
+    let daily = "You have exhausted your daily quota on this model.";
+    insta::assert_snapshot!(failed(daily, "TerminalQuotaError", 173), @"quota: [API Error: You have exhausted your daily quota on this model.]");
+    let delayed = "TerminalQuotaError: x {\n  retryDelayMs: 7200000,\n  status: 429\n}";
+    insta::assert_snapshot!(failed("Used up.", delayed, 173), @r#"
+    quota: [API Error: Used up.]
+    retry_after: 7200000 ms
+    "#);
+    insta::assert_snapshot!(failed("No capacity available", "TerminalQuotaError", 173), @"rate_limited: [API Error: No capacity available]");
+    insta::assert_snapshot!(failed("models/nope is not found", "ModelNotFoundError", 1), @"bad_request: [API Error: models/nope is not found]");
+}
+
+// C-32: a model that repeats itself has been asked, whatever is counted.
+#[test]
+fn a_loop_is_not_a_long_prompt() {
+    let looping = r#"{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}"#;
+    let nothing = r#"{"type":"result","status":"success","stats":{"input_tokens":0,"output_tokens":0}}"#;
+    insta::assert_snapshot!(said(&format!("{TEXT}\n{looping}\n{nothing}"), "", 0), @"crashed: gemini stopped the turn: its model repeats itself (Loop detected)");
+    insta::assert_snapshot!(said(&format!("{TEXT}\n{looping}\n{DONE}"), "", 0), @r#"
+    crashed: gemini stopped the turn: its model repeats itself (Loop detected)
+    usage: {"input":3,"output":1}
+    "#);
+}
+
+// C-26, C-27: a budget in tokens counts them.
+#[test]
+fn thoughts_are_output_that_only_the_total_counts() {
+    let done = r#"{"type":"result","status":"success","stats":{"total_tokens":650,"input_tokens":100,"output_tokens":50,"cached":20}}"#;
+    insta::assert_snapshot!(said(&format!("{TEXT}\n{done}"), "", 0), @r#"
+    replied: "done"
+    usage: {"input":100,"output":550,"cached":20,"reasoning":500}
+    "#);
+}
+
 // C-65, Connections case 15: that is how a prompt ends that is too long for the model.
 #[test]
 fn a_success_without_a_request_is_none() {

@@ -173,6 +173,20 @@ fn success_takes_an_end_an_answer_and_a_clean_exit() {
     insta::assert_snapshot!(said("not json\n{\"type\":", "", 0), @"crashed: opencode ended without an answer (exit code 0)");
 }
 
+// C-26, C-27: a budget in tokens counts them all. It takes the cache out of the input and the thoughts out of the output.
+#[test]
+fn cached_tokens_are_input_and_thoughts_are_output() {
+    let step = |reason: &str| {
+        let tokens =
+            r#"{"total":1650,"input":100,"output":50,"reasoning":500,"cache":{"write":200,"read":800}}"#;
+        format!(r#"{{"type":"step_finish","part":{{"reason":"{reason}","tokens":{tokens}}}}}"#)
+    };
+    insta::assert_snapshot!(said(&format!("{}\n{TEXT}\n{}", step("tool-calls"), step("stop")), "", 0), @r#"
+    replied: "done"
+    usage: {"input":2200,"output":1100,"cached":1600,"reasoning":1000}
+    "#);
+}
+
 // C-36
 #[test]
 fn a_tool_may_be_at_work_inside_a_step() {
@@ -184,6 +198,23 @@ fn a_tool_may_be_at_work_inside_a_step() {
     assert_eq!(busy(r#"{"type":"step_start"}"#), (Next::GoOn, true));
     assert_eq!(busy(r#"{"type":"step_finish","part":{"reason":"tool-calls"}}"#), (Next::GoOn, false));
     assert_eq!(busy(STOP), (Next::Done, false));
+}
+
+// C-32, C-37: where its provider asks for hours, it would sleep for hours.
+#[test]
+fn a_wait_of_its_own_has_an_end_and_is_a_rate_limit() {
+    let refused = "timestamp=t level=ERROR run=r message=\"stream error\" small=false error.error=\"AI_APICallError: slow down\"\n";
+    let mut listener = Opencode.listener(&ask(), &settings());
+    let mut told = Vec::new();
+    assert_eq!(listener.pause(), None);
+    listener.complaint(refused, &mut |news: Progress| told.push(news));
+    assert_eq!(told, [Progress::Retrying("slow down".into())]);
+    assert!(listener.pause().is_some());
+    listener.output(r#"{"type":"step_start"}"#, &mut |_: Progress| ());
+    assert_eq!(listener.pause(), None, "it was answered");
+    listener.complaint(refused, &mut |_: Progress| ());
+    let answer = listener.end(&End { exit: Exit::Signal(15), complaints: refused.to_owned() });
+    insta::assert_snapshot!(shown(&answer), @"rate_limited: opencode waits for its provider without a word: slow down");
 }
 
 // C-64, Connections case 6: heard only after the turn had ended, it is no reply all the same.

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use saihai_model::Millis;
 
-use crate::process::Grace;
+use crate::process::{Grace, launcher};
 
 use super::stage::{HandClock, Stage, told};
 
@@ -47,6 +47,52 @@ async fn silence_is_suspended_while_a_tool_is_at_work() {
     };
     let (answer, ()) = tokio::join!(stage.answer(script), act);
     assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
+}
+
+// C-36: a program that prints whole messages only is alive while one is sent to it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_silent_agent_that_is_sent_data_is_not_ended() {
+    use std::io::Write as _;
+
+    let mut stage = Stage::new();
+    stage.silence = Some(Millis::seconds(2));
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let sender = std::thread::spawn(move || {
+        let (mut agent, _) = server.accept().unwrap();
+        for _ in 0..10 {
+            agent.write_all(b"piece ").unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        agent.write_all(b"end\n").unwrap();
+        // Now it hangs, until the agent is gone.
+        let _ = std::io::Read::read(&mut agent, &mut [0]);
+    });
+    let listen = format!(
+        "exec bash -c 'exec 3<>/dev/tcp/{}/{}; read -r line <&3; echo \"text $line\"; read -r line <&3'",
+        address.ip(),
+        address.port()
+    );
+    let answer = stage.answer(&listen).await;
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 2s without a word (spent 1)");
+    let said = "piece ".repeat(10) + "end";
+    assert_eq!(answer.unwrap_err().said, Some(said), "it was silent for five seconds before");
+    sender.join().unwrap();
+}
+
+// C-32: it says that it waits, and what that means is its listener's to say.
+#[tokio::test]
+async fn an_agent_that_waits_too_long_is_ended() {
+    let (stage, clock) = by_hand();
+    let script = "echo text begun; echo pause >&2; exec sleep 1000";
+    let mut seen = stage.seen.subscribe();
+    let act = async {
+        seen.wait_for(|seen| seen.len() == 2).await.unwrap();
+        clock.advance(Millis::seconds(7));
+    };
+    let (answer, ()) = tokio::join!(stage.answer(script), act);
+    assert_snapshot!(told(&answer), @"rate_limited: it waits (spent 1)");
 }
 
 // What was said until then is not lost.
@@ -194,6 +240,48 @@ async fn what_cannot_be_started_is_missing() {
     stage.program = stage.path().join("gone");
     let told = told(&stage.answer("").await).replace(&stage.path().display().to_string(), "");
     assert_snapshot!(told, @"missing: `/gone` could not be started: No such file or directory (os error 2)");
+}
+
+// C-32, C-86: an old program does not know what it is told, and says so in words nobody can use.
+#[tokio::test]
+async fn a_program_that_is_too_old_is_named_with_its_version() {
+    let mut stage = Stage::new();
+    let directory = stage.path().to_owned();
+    let put = |version: &str| {
+        let (text, program) = (directory.join("text"), directory.join("agent"));
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && echo {version} && exit\necho 'unknown option' >&2\nexit 2\n"
+        );
+        std::fs::write(&text, script).unwrap();
+        // Written by another process, so that nobody has it open for writing when it is started.
+        let made = std::process::Command::new("install").args(["-m", "755"]).arg(text).arg(&program).status();
+        assert!(made.unwrap().success());
+        program
+    };
+    stage.program = put("2.9.11");
+    assert_snapshot!(told(&stage.answer("").await), @r"
+    crashed: sh 2.9.11 is too old: the oldest version known to work is 2.10.0; get it with `apt install dash`
+    Code(2) unknown option (spent 0)
+    ");
+    stage.program = put("2.10.0");
+    assert_snapshot!(told(&stage.answer("").await), @"crashed: Code(2) unknown option (spent 0)");
+}
+
+// C-32: the machine, not the program, is what is missing something.
+#[tokio::test]
+async fn a_program_that_the_machine_has_no_room_for_is_tried_again() {
+    let mut stage = Stage::new();
+    // A shell takes the launcher's first argument for the name of a script.
+    stage.launcher = Some("/bin/sh".into());
+    let script = stage.path().join(launcher::ARGUMENT);
+    let fails = |code: u8| {
+        let words = "saihai launcher: `agent` could not be started";
+        std::fs::write(&script, format!("echo '{words}' >&2; exit {code}")).unwrap();
+    };
+    fails(launcher::EXHAUSTED);
+    assert_snapshot!(told(&stage.answer("").await), @"transient: `agent` could not be started (spent 0)");
+    fails(launcher::FAILED);
+    assert_snapshot!(told(&stage.answer("").await), @"missing: `agent` could not be started (spent 0)");
 }
 
 // C-56, Connections case 31: KILL when the grace has passed, not before.

@@ -23,14 +23,14 @@ use crate::script::tests::say::ask;
 
 /// A shell program as an agent. Lines mean: `text WORDS`, `tool` and `tool-end`, or `tool-back` where that is told,
 /// `session ID`, `done`, `abort WORDS`,
-/// `fail WORDS`; all else is skipped. Its persona is the program.
+/// `fail WORDS`; all else is skipped. A complaint `pause` says that it waits. Its persona is the program.
 pub(super) struct Shell;
 
 static PROFILE: Profile = Profile {
     kind: ProviderKind::Command,
     program: "sh",
     install: "apt install dash",
-    tested: "1",
+    tested: "2.10.0",
     environment: &["SHELL_KEY"],
     max_prompt: 20_000_000,
 };
@@ -63,6 +63,7 @@ struct Heard {
     tools: u32,
     done: bool,
     failed: Option<String>,
+    pauses: bool,
 }
 
 impl Listener for Heard {
@@ -101,7 +102,12 @@ impl Listener for Heard {
         Next::GoOn
     }
 
-    fn complaint(&mut self, line: &str, _tell: &mut dyn FnMut(Progress)) -> Next {
+    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+        if line.trim_end() == "pause" {
+            self.pauses = true;
+            self.failed = Some("it waits".to_owned());
+            tell(Progress::Retrying("it waits".to_owned()));
+        }
         match line.trim_end().strip_prefix("abort ") {
             Some(why) => Next::Abort(failure(FailureClass::Refused, why)),
             None => Next::GoOn,
@@ -110,6 +116,10 @@ impl Listener for Heard {
 
     fn is_busy(&self) -> bool {
         self.tools > 0
+    }
+
+    fn pause(&self) -> Option<Millis> {
+        self.pauses.then_some(Millis::seconds(7))
     }
 
     fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
@@ -145,6 +155,7 @@ pub(super) struct Stage {
     pub(super) prompt: String,
     pub(super) stop: CancellationToken,
     pub(super) program: PathBuf,
+    pub(super) launcher: Option<PathBuf>,
     pub(super) grace: Grace,
     /// What progress has been seen, as it comes.
     pub(super) seen: watch::Sender<Vec<Progress>>,
@@ -162,6 +173,7 @@ impl Stage {
             max_calls: None,
             stop: CancellationToken::new(),
             program: "/bin/sh".into(),
+            launcher: None,
             grace: Grace::new(Millis(20)),
             seen: watch::Sender::default(),
         }
@@ -202,7 +214,7 @@ impl Stage {
             grace: self.grace.clone(),
             redactor: Arc::new(Redactor::of_environment(&environment)),
             environment,
-            launcher: None,
+            launcher: self.launcher.clone(),
             staying: tokio::sync::mpsc::unbounded_channel().0,
         });
         let settings = self.settings.clone();

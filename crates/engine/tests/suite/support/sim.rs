@@ -44,15 +44,26 @@ impl Sim {
         sim
     }
 
+    /// Started with this seed, by someone who waits this long.
+    pub(crate) fn seeded(workflow: Workflow, seed: u64, patience: Millis) -> Self {
+        let mut sim = Self::new(workflow);
+        sim.start_with(seed, patience);
+        sim
+    }
+
     pub(crate) fn start(&mut self) {
+        self.start_with(7, Millis::seconds(60));
+    }
+
+    fn start_with(&mut self, seed: u64, patience: Millis) {
         self.fact(Fact::Started(Box::new(Start {
             definition: "test".to_owned(),
             dialect: "test".to_owned(),
             task: "the task".into(),
-            seed: 7,
+            seed,
             interactive: false,
             rehearsal: false,
-            patience: Millis::seconds(60),
+            patience,
             directory: "/project".to_owned(),
             head: None,
             report_directory: "/reports".to_owned(),
@@ -225,6 +236,7 @@ impl Sim {
         self.at += 10;
         let mut reply = Replied {
             call: request.call.clone(),
+            provider: None,
             text: format!("reply to {}", request.call).into(),
             spoken: None,
             messages: Vec::new(),
