@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use saihai_model::ProviderKind;
 use serde_json::json;
 
 use crate::{Answer, ApiServer, Project};
@@ -18,6 +19,8 @@ const PROGRAMS: &str = "SAIHAI_REAL_AGENTS";
 pub struct RealAgent {
     /// The name of the program and of our provider.
     pub name: &'static str,
+    /// Which provider it is.
+    pub kind: ProviderKind,
     /// What it is told by variables, beside `HOME` and `PATH`, given the server's address.
     pub environment: fn(&str) -> Vec<(&'static str, String)>,
     /// What it is told by files in its home, given the server's address: where, and what.
@@ -141,6 +144,7 @@ const KEY: &str = "test-key";
 
 const CLAUDE: RealAgent = RealAgent {
     name: "claude",
+    kind: ProviderKind::Claude,
     environment: |url| vec![("ANTHROPIC_API_KEY", KEY.to_owned()), ("ANTHROPIC_BASE_URL", url.to_owned())],
     files: |_| Vec::new(),
     model: None,
@@ -159,6 +163,7 @@ const CLAUDE: RealAgent = RealAgent {
 
 const CODEX: RealAgent = RealAgent {
     name: "codex",
+    kind: ProviderKind::Codex,
     environment: |_| vec![("OPENAI_API_KEY", KEY.to_owned())],
     files: |url| {
         let config = format!(
@@ -188,6 +193,7 @@ const CODEX: RealAgent = RealAgent {
 
 const OPENCODE: RealAgent = RealAgent {
     name: "opencode",
+    kind: ProviderKind::Opencode,
     environment: |_| Vec::new(),
     files: |url| {
         let model =
@@ -219,6 +225,7 @@ const OPENCODE: RealAgent = RealAgent {
 
 const GEMINI: RealAgent = RealAgent {
     name: "gemini",
+    kind: ProviderKind::Gemini,
     environment: |url| vec![("GEMINI_API_KEY", KEY.to_owned()), ("GOOGLE_GEMINI_BASE_URL", url.to_owned())],
     files: |_| {
         let settings = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
@@ -246,6 +253,7 @@ const GEMINI: RealAgent = RealAgent {
 
 const COPILOT: RealAgent = RealAgent {
     name: "copilot",
+    kind: ProviderKind::Copilot,
     environment: |url| {
         vec![
             ("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1")),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::wire::{INPUT_TOKENS, OUTPUT_TOKENS, named, pieces};
+use super::wire::{INPUT_TOKENS, OUTPUT_TOKENS, call_id, named, pieces};
 
 pub(super) fn events(answer: &Answer) -> Vec<String> {
     let item = item(answer);
@@ -33,15 +33,23 @@ pub(super) fn whole(answer: &Answer) -> Value {
 fn item(answer: &Answer) -> Value {
     match answer {
         Answer::Tool { name, input: Value::String(text) } => {
-            json!({"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": name, "input": text})
+            let call = call_id("call", name, &Value::from(text.as_str()));
+            json!({"type": "custom_tool_call", "id": "ctc_1", "call_id": call, "name": name, "input": text})
         }
-        Answer::Tool { name, input } => json!({
-            "type": "function_call",
-            "id": "fc_1",
-            "call_id": "call_1",
-            "name": name,
-            "arguments": input.to_string(),
-        }),
+        Answer::Tool { name, input } => {
+            let (namespace, own_name) = name.split_once('.').unzip();
+            let mut item = json!({
+                "type": "function_call",
+                "id": call_id("fc", name, input),
+                "call_id": call_id("call", name, input),
+                "name": own_name.unwrap_or(name),
+                "arguments": input.to_string(),
+            });
+            if let Some(namespace) = namespace {
+                item["namespace"] = json!(namespace);
+            }
+            item
+        }
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => message(text),
         Answer::Refused(_) | Answer::Endless(_) => message(""),
     }

@@ -12,7 +12,7 @@ use crate::scene::{Scene, TASK};
 /// A reply that ends a movement.
 pub(crate) const DONE: &str = "All is done. [STEP:0]";
 
-const READONLY: &str = "
+pub(crate) const READONLY: &str = "
 name: it
 movements:
   - {name: work, rules: [{condition: done, next: COMPLETE}]}

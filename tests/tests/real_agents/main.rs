@@ -5,6 +5,7 @@
 //! `saihai_tests::RealAgent`; the cases are the same for all.
 
 mod cases;
+mod every_tool;
 mod processes;
 mod scene;
 
@@ -14,7 +15,7 @@ use saihai_tests::{RealAgent, Refusal};
 macro_rules! each_drives {
     ($($agent:ident)*) => { $(
         mod $agent {
-            use super::{RealAgent, cases};
+            use super::{RealAgent, cases, every_tool};
 
             fn agent() -> &'static RealAgent {
                 RealAgent::named(stringify!($agent))
@@ -48,6 +49,12 @@ macro_rules! each_drives {
             #[test]
             fn may_only_read_whatever_a_project_allows() {
                 cases::a_generous_project(agent());
+            }
+
+            // C-41, C-43
+            #[test]
+            fn writes_and_runs_nothing_by_any_tool_of_a_read_only_turn() {
+                every_tool::a_read_only_turn(agent());
             }
 
             // C-4, C-22

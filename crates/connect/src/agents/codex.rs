@@ -22,6 +22,27 @@ static PROFILE: Profile = Profile {
     tested: "0.166.0",
     environment: &["OPENAI_API_KEY", "CODEX_HOME"],
     // It counts characters, see below; no character has more bytes than four.
+    known_tools: &[
+        "apply_patch",
+        "create_goal",
+        "exec_command",
+        "get_goal",
+        "multi_agent_v1.close_agent",
+        "multi_agent_v1.resume_agent",
+        "multi_agent_v1.send_input",
+        "multi_agent_v1.spawn_agent",
+        "multi_agent_v1.wait_agent",
+        "request_user_input",
+        "shell_command",
+        "update_goal",
+        "update_plan",
+        "view_image",
+        "web_search",
+        "write_stdin",
+        // As it reports them.
+        "command_execution",
+        "file_change",
+    ],
     max_prompt: 4 * LONGEST_PROMPT as u64,
 };
 
