@@ -62,6 +62,11 @@ impl Agent for Codex {
             let message = format!("prompt is {characters} characters, codex takes {LONGEST_PROMPT}");
             return Err(failure(FailureClass::BadRequest, &message));
         }
+        if ask.permission == (Permission::Edit { commands: false }) {
+            let words = "codex cannot be held to `edit-only`: it reads and writes files by commands; allow commands \
+                         with `edit`, or use another provider";
+            return Err(failure(FailureClass::BadRequest, words));
+        }
         let (options, files) = options(ask, settings);
         let place = ["-s", level(ask.permission), "-C", &ask.directory].map(str::to_owned);
         let fixed = ["--json", "--skip-git-repo-check", "--disable", "plugins"].map(str::to_owned);
