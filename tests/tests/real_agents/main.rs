@@ -55,7 +55,7 @@ macro_rules! each_drives {
             // C-41, C-43
             #[test]
             fn writes_and_runs_nothing_by_any_tool_of_a_read_only_turn() {
-                every_tool::a_read_only_turn(agent());
+                every_tool::a_read_only_turn(agent(), None);
             }
 
             // C-42, C-43
@@ -147,6 +147,19 @@ fn gemini_enters_and_leaves_its_plan_mode_in_no_turn_that_edits() {
     permissions::a_plan_that_approves_itself(RealAgent::named("gemini"), cases::EDIT);
 }
 
+// C-41, C-61: which tools codex has depends on its model. This one has `apply_patch`.
+#[test]
+fn codex_writes_and_runs_nothing_by_any_tool_of_a_model_that_patches() {
+    every_tool::a_read_only_turn(RealAgent::named("codex"), Some("gpt-5.5"));
+}
+
+// C-41, C-61: this one calls tools from JavaScript.
+#[test]
+fn codex_writes_and_runs_nothing_by_any_tool_of_a_model_that_writes_code() {
+    every_tool::a_read_only_turn(RealAgent::named("codex"), Some("gpt-6-sol"));
+    every_tool::a_turn_with_every_permission(RealAgent::named("codex"), "gpt-6-sol");
+}
+
 // C-43
 #[test]
 fn claude_is_kept_from_servers_where_a_turn_names_its_tools() {
@@ -155,7 +168,7 @@ fn claude_is_kept_from_servers_where_a_turn_names_its_tools() {
 
 // C-42
 #[test]
-fn claude_uses_a_tool_of_a_server_in_a_turn_that_edits() {
+fn claude_uses_only_the_tools_of_a_server_that_a_turn_names() {
     permissions::a_tool_of_a_server_in_an_editing_turn(RealAgent::named("claude"));
 }
 

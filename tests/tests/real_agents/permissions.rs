@@ -6,7 +6,7 @@ use saihai_tests::{Answer, RealAgent};
 use serde_json::json;
 
 use crate::cases::{DONE, EDIT, FULL, READONLY};
-use crate::scene::{Scene, TASK};
+use crate::scene::Scene;
 
 const MCP_SERVER: &str = include_str!("../../real_agents/mcp_server.mjs");
 
@@ -35,7 +35,7 @@ pub(crate) fn a_command_in_edit_only(agent: &'static RealAgent) {
         let written = (agent.write)(&root.join("inside.txt"), "hello");
         [command("run.txt"), (agent.run)(&redirection), written, Answer::text(DONE)]
     });
-    let outcome = scene.saihai(&["run", "it", TASK, "--json", "--max-permission", "edit-only"]).run();
+    let outcome = scene.run_with(&["--max-permission", "edit-only"]).run();
     let root = scene.here.project.root();
     if agent.holds_edit_only {
         let outcome = outcome.exits(0);
@@ -72,14 +72,13 @@ pub(crate) fn named_tools_without_those_of_a_server(agent: &'static RealAgent) {
     }
 }
 
-/// A tool of a server that an editing turn names, or that it may use because it names none.
+/// An editing turn uses the tools of a server that it names, and no others.
 pub(crate) fn a_tool_of_a_server_in_an_editing_turn(agent: &'static RealAgent) {
-    let named =
-        EDIT.replace("edit: true", "edit: true, allowed_tools: [Read, ToolSearch, mcp__notes__keep_owl]");
-    for piece in [EDIT, &named] {
-        let scene = with_mcp_server(agent, piece);
+    let tools = "edit: true, allowed_tools: [Read, ToolSearch, mcp__notes__keep_owl]";
+    for (piece, is_kept) in [(EDIT.replace("edit: true", tools), true), (EDIT.to_owned(), false)] {
+        let scene = with_mcp_server(agent, &piece);
         let outcome = scene.run().run().exits(0);
-        assert!(has_kept(&scene), "{piece}: {outcome}");
+        assert_eq!(has_kept(&scene), is_kept, "{piece}: {outcome}");
     }
 }
 

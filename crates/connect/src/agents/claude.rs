@@ -69,8 +69,9 @@ const LOOKING: [&str; 3] = ["Read", "Grep", "Glob"];
 /// What a turn that only looks is never given.
 const WRITING: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
 /// What a turn that edits uses without being asked: everything that does not write files, since files of its directory are
-/// a matter of the mode, and all others stay as they are. Reading is unasked in its directory only.
-const UNASKED: [&str; 12] = [
+/// a matter of the mode, and all others stay as they are. Its mode lets it read in its directory only. There is no word for
+/// all tools of connected servers.
+const UNASKED: [&str; 11] = [
     "Agent",
     "Bash",
     "Glob",
@@ -82,7 +83,6 @@ const UNASKED: [&str; 12] = [
     "WebFetch",
     "WebSearch",
     "Workflow",
-    "mcp__*",
 ];
 /// The mode in which nobody is asked.
 const BYPASSING: &str = "bypassPermissions";

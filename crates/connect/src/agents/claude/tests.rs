@@ -90,7 +90,7 @@ fn every_level_is_a_mode_of_its_own_and_a_list_of_tools() {
     --permission-mode default --tools "" --strict-mcp-config
     --permission-mode acceptEdits --disallowedTools Bash
     --permission-mode acceptEdits --tools Read,Edit,Bash --disallowedTools Bash --strict-mcp-config
-    --permission-mode acceptEdits --allowedTools Agent,Bash,Glob,Grep,Monitor,Read,Skill,Task,WebFetch,WebSearch,Workflow,mcp__*
+    --permission-mode acceptEdits --allowedTools Agent,Bash,Glob,Grep,Monitor,Read,Skill,Task,WebFetch,WebSearch,Workflow
     --permission-mode acceptEdits
     --permission-mode acceptEdits --tools Read,Edit,Bash --allowedTools Read,Bash --strict-mcp-config
     --permission-mode acceptEdits --tools Read,mcp__issues__get --allowedTools Read,mcp__issues__get
