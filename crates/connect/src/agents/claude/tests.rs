@@ -108,7 +108,7 @@ fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
         let asked = Ask { permission, tools: tools(&["Read", "mcp__issues__get"]), ..ask() };
         Claude.invocation(&asked, &settings()).err().map(|failure| failure.message)
     };
-    assert_snapshot!(named(Permission::ReadOnly).unwrap(), @"");
+    assert_snapshot!(named(Permission::ReadOnly).unwrap(), @"a read-only turn cannot have `mcp__issues__get`: what a tool of an MCP server does is not known; let the turn edit, and name no tool that writes");
     assert_eq!([EDIT_ONLY, EDIT, Permission::Full].map(named), [None, None, None]);
 }
 
@@ -295,7 +295,7 @@ fn a_process_that_may_do_more_than_was_asked_is_ended() {
     assert_snapshot!(init("default", r#""Read","Write""#).unwrap(), @"bad_request: claude has the tool `Write`, which this turn must not have");
     let editing = Ask { permission: EDIT, tools: tools(&["Read"]), ..ask() };
     assert_eq!(init_of(&editing, "acceptEdits", r#""Read","Agent""#), None);
-    assert_snapshot!(init_of(&editing, "acceptEdits", r#""Read","mcp__issues__get""#).unwrap(), @"");
+    assert_snapshot!(init_of(&editing, "acceptEdits", r#""Read","mcp__issues__get""#).unwrap(), @"bad_request: claude has the tool `mcp__issues__get`, which this turn must not have");
 }
 
 // C-32: what is wrong at the start stands on the standard error only.
