@@ -5,11 +5,12 @@
 //! its deadlines, redacting its output and ending its whole process tree are the same for all of them and happen in
 //! `attempt`. So a vendor's flag, event name or status code stands in one file (C-2), and its tests need no process.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use saihai_model::{
     Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, ProviderKind, ProviderName,
-    ProviderSettings,
+    ProviderSettings, Reply,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -118,6 +119,9 @@ pub(crate) struct Profile {
     pub(crate) tested: &'static str,
     /// Which of our variables it is given beside those every program gets (C-54).
     pub(crate) environment: &'static [&'static str],
+    /// Every tool of its own that we know, by the names it offers to its model and those it reports. Empty where nothing is
+    /// known of its tools.
+    pub(crate) known_tools: &'static [&'static str],
     /// The longest prompt it takes, in bytes (C-24).
     pub(crate) max_prompt: u64,
 }
@@ -286,6 +290,26 @@ pub(crate) fn unique_id(ask: &Ask) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
+/// A warning where a read-only turn used tools that we have never seen held to looking (C-43).
+pub(crate) fn unknown_tools(profile: &Profile, ask: &Ask, reply: &Reply) -> Option<String> {
+    if ask.permission != Permission::ReadOnly || profile.known_tools.is_empty() {
+        return None;
+    }
+    let names = reply.tools_used.iter().map(|used| used.name.as_str());
+    let unknown: BTreeSet<&str> = names.filter(|name| !profile.known_tools.contains(name)).collect();
+    if unknown.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = unknown.into_iter().map(|name| format!("`{name}`")).collect();
+    Some(format!(
+        "{} called {} in a read-only turn, which Saihai does not know and cannot tell to be harmless; it was tried with \
+         version {}",
+        profile.kind.name(),
+        names.join(", "),
+        profile.tested
+    ))
+}
+
 /// The class of an HTTP status (C-32).
 pub(crate) fn class_of_status(status: u16) -> FailureClass {
     match status {
@@ -325,6 +349,8 @@ pub(crate) fn abrupt(profile: &Profile, what: &str, end: &End) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use saihai_model::ToolUse;
+
     use super::*;
     use crate::testing::ask;
 
@@ -340,6 +366,22 @@ mod tests {
         assert_eq!(lengths, [8, 4, 4, 4, 12]);
         assert!(id.split('-').nth(2).is_some_and(|part| part.starts_with('4')), "{id}");
         assert!(id.split('-').nth(3).is_some_and(|part| part.starts_with(['8', '9', 'a', 'b'])), "{id}");
+    }
+
+    // C-43
+    #[test]
+    fn a_tool_that_is_not_known_is_a_warning_in_a_read_only_turn_only() {
+        let profile = crate::agents::of(ProviderKind::Gemini).unwrap().profile();
+        let named = |name: &str| ToolUse { name: name.to_owned(), ..ToolUse::default() };
+        let tools_used = ["read_file", "teleport", "teleport", "beam"].map(named).to_vec();
+        let reply = Reply { tools_used, ..Reply::default() };
+        insta::assert_snapshot!(unknown_tools(profile, &ask(), &reply).unwrap(), @"gemini called `beam`, `teleport` in a read-only turn, which Saihai does not know and cannot tell to be harmless; it was tried with version 0.61.0");
+        let editing = Ask { permission: Permission::Edit { commands: false }, ..ask() };
+        assert_eq!(unknown_tools(profile, &editing, &reply), None);
+        let known = Reply { tools_used: vec![named("glob")], ..Reply::default() };
+        assert_eq!(unknown_tools(profile, &ask(), &known), None);
+        let any = crate::agents::of(ProviderKind::Command).unwrap().profile();
+        assert_eq!(unknown_tools(any, &ask(), &reply), None);
     }
 
     // C-32

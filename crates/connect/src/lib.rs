@@ -40,7 +40,7 @@ mod tool_log;
 mod tree;
 
 pub use agent::Login;
-pub use agents::code_of_project;
+pub use agents::{code_of_project, known_tools};
 pub use asking::Asking;
 pub use clock::{Clock, NoTime, RealTime, Sleep};
 pub use command_line::{CommandEnd, CommandLine, CommandOutput, Surroundings};

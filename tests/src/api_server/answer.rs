@@ -11,7 +11,7 @@ pub enum Answer {
     Late(String),
     /// The model wants a tool to be called.
     Tool {
-        /// Its name, as the agent offers it.
+        /// Its name, as the agent offers it; after the name of its namespace and a dot where `/responses` has one.
         name: String,
         /// Its arguments: an object, or the whole text for a tool that takes free text.
         input: Value,

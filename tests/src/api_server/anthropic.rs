@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{INPUT_TOKENS, OUTPUT_TOKENS, named, pieces};
+use super::wire::{INPUT_TOKENS, OUTPUT_TOKENS, call_id, named, pieces};
 use super::{Answer, Refusal};
 
 pub(super) fn events(answer: &Answer) -> Vec<String> {
@@ -28,7 +28,7 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
 pub(super) fn whole(answer: &Answer) -> Value {
     let block = match answer {
         Answer::Tool { name, input } => {
-            json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input})
+            json!({"type": "tool_use", "id": call_id("toolu", name, input), "name": name, "input": input})
         }
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => {
             json!({"type": "text", "text": text})
@@ -72,7 +72,9 @@ fn message(content: Vec<Value>, stop_reason: Option<&str>) -> Value {
 
 fn empty(answer: &Answer) -> Value {
     match answer {
-        Answer::Tool { name, .. } => json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}),
+        Answer::Tool { name, input } => {
+            json!({"type": "tool_use", "id": call_id("toolu", name, input), "name": name, "input": {}})
+        }
         Answer::Text(_)
         | Answer::Late(_)
         | Answer::Cut(_)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{CACHED_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, THOUGHT_TOKENS, data, pieces};
+use super::wire::{CACHED_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, THOUGHT_TOKENS, call_id, data, pieces};
 use super::{Answer, Refusal};
 
 pub(super) fn events(answer: &Answer) -> Vec<String> {
@@ -77,7 +77,7 @@ fn chunk(delta: &Value, finish_reason: Option<&str>) -> Value {
 
 fn call(name: &str, input: &Value) -> Value {
     let function = json!({"name": name, "arguments": input.to_string()});
-    json!({"index": 0, "id": "call_1", "type": "function", "function": function})
+    json!({"index": 0, "id": call_id("call", name, input), "type": "function", "function": function})
 }
 
 fn usage() -> Value {

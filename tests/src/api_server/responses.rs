@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Answer;
-use super::wire::{CACHED_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, THOUGHT_TOKENS, named, pieces};
+use super::wire::{CACHED_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, THOUGHT_TOKENS, call_id, named, pieces};
 
 pub(super) fn events(answer: &Answer) -> Vec<String> {
     let item = item(answer);
@@ -32,19 +32,33 @@ pub(super) fn whole(answer: &Answer) -> Value {
 
 fn item(answer: &Answer) -> Value {
     match answer {
-        Answer::Tool { name, input: Value::String(text) } => {
-            json!({"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_1", "name": name, "input": text})
-        }
-        Answer::Tool { name, input } => json!({
-            "type": "function_call",
-            "id": "fc_1",
-            "call_id": "call_1",
-            "name": name,
-            "arguments": input.to_string(),
-        }),
+        Answer::Tool { name, input } => call(name, input),
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => message(text),
         Answer::Refused(_) | Answer::Body { .. } | Answer::Slow(_) | Answer::Endless(_) => message(""),
     }
+}
+
+fn call(name: &str, input: &Value) -> Value {
+    let (namespace, own_name) = name.split_once('.').unzip();
+    let mut item = json!({
+        "id": call_id("item", name, input),
+        "call_id": call_id("call", name, input),
+        "name": own_name.unwrap_or(name),
+    });
+    match input {
+        Value::String(text) => {
+            item["type"] = json!("custom_tool_call");
+            item["input"] = json!(text);
+        }
+        input => {
+            item["type"] = json!("function_call");
+            item["arguments"] = json!(input.to_string());
+        }
+    }
+    if let Some(namespace) = namespace {
+        item["namespace"] = json!(namespace);
+    }
+    item
 }
 
 fn message(text: &str) -> Value {

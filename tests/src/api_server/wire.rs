@@ -1,5 +1,7 @@
 //! The protocols.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use serde_json::{Value, json};
 
 use super::http::{Request, Response};
@@ -49,7 +51,8 @@ impl Wire {
         let has_tools = request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
         match self {
             Self::Anthropic => has_tools && !request.path.contains("count_tokens"),
-            Self::Responses => has_tools,
+            // Some models of codex hear of their tools in a message.
+            Self::Responses => has_tools || request.body["input"][0]["type"] == "additional_tools",
             Self::Chat => !chat::asks_for_a_title(&request.body),
             Self::Gemini => has_tools && request.path.contains("enerateContent"),
         }
@@ -123,6 +126,13 @@ pub(super) fn data(value: &Value) -> String {
 /// An event of a stream, named by its `type`.
 pub(super) fn named(value: &Value) -> String {
     format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or_default())
+}
+
+/// An id for a tool call. Programs take a second call of the same id for the first one told again.
+pub(super) fn call_id(prefix: &str, name: &str, input: &Value) -> String {
+    let mut hasher = DefaultHasher::new();
+    (name, input.to_string()).hash(&mut hasher);
+    format!("{prefix}_{:x}", hasher.finish())
 }
 
 /// A text in three pieces, so that a stream has a middle.

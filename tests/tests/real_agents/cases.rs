@@ -27,7 +27,7 @@ movements:
   - {name: work, edit: true, rules: [{condition: done, next: COMPLETE}]}
 ";
 
-const FULL: &str = "
+pub(crate) const FULL: &str = "
 name: it
 movements:
   - {name: work, edit: true, permission_mode: full, rules: [{condition: done, next: COMPLETE}]}

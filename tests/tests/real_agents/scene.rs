@@ -100,7 +100,12 @@ impl Scene {
 
     /// A call that runs the piece.
     pub(crate) fn run(&self) -> Invocation {
-        self.saihai(&["run", "it", TASK, "--json"])
+        self.run_with(&[])
+    }
+
+    /// A call that runs the piece, with further arguments.
+    pub(crate) fn run_with(&self, arguments: &[&str]) -> Invocation {
+        self.saihai(&[&["run", "it", TASK, "--json"], arguments].concat())
     }
 
     /// What the model was sent with the given ask, as text.
@@ -110,11 +115,18 @@ impl Scene {
         said.join("\n")
     }
 
-    /// Which tools the model was offered with the given ask.
+    /// The names of the tools that the model was offered with the given ask.
     pub(crate) fn offered(&self, ask: usize) -> Vec<String> {
-        let mut named = Vec::new();
-        names(&self.asked(ask).body["tools"], &mut named);
-        named
+        self.offers(ask).into_iter().map(|offer| offer.name).collect()
+    }
+
+    /// The tools that the model was offered with the given ask.
+    pub(crate) fn offers(&self, ask: usize) -> Vec<ToolOffer> {
+        let mut offers = Vec::new();
+        let body = self.asked(ask).body;
+        collect_offers(&body["tools"], "", &mut offers);
+        collect_offers(&body["input"][0]["tools"], "", &mut offers);
+        offers
     }
 
     fn asked(&self, ask: usize) -> Request {
@@ -124,12 +136,28 @@ impl Scene {
     }
 }
 
-/// The names in a list of tools, wherever a protocol puts them.
-fn names(tools: &Value, into: &mut Vec<String>) {
+/// A tool as a model is offered it.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolOffer {
+    /// Its name, after that of its namespace and a dot; the type of one that the vendor's own server carries out.
+    pub(crate) name: String,
+    /// The JSON Schema of its arguments; absent where it takes free text.
+    pub(crate) schema: Option<Value>,
+}
+
+/// Reads a list of tools, wherever a protocol puts names and schemas.
+fn collect_offers(tools: &Value, namespace: &str, into: &mut Vec<ToolOffer>) {
     for tool in tools.as_array().into_iter().flatten() {
-        let name = tool["name"].as_str().or(tool["function"]["name"].as_str());
-        into.extend(name.map(str::to_owned));
-        names(&tool["functionDeclarations"], into);
+        let inner = if tool["function"].is_object() { &tool["function"] } else { tool };
+        let name = inner["name"].as_str();
+        if tool["tools"].is_array() {
+            collect_offers(&tool["tools"], &format!("{}.", name.unwrap_or_default()), into);
+        } else if let Some(name) = name.or(tool["type"].as_str()) {
+            let schemas = ["parameters", "input_schema", "parametersJsonSchema"];
+            let schema = schemas.into_iter().map(|key| &inner[key]).find(|schema| schema.is_object());
+            into.push(ToolOffer { name: format!("{namespace}{name}"), schema: schema.cloned() });
+        }
+        collect_offers(&tool["functionDeclarations"], "", into);
     }
 }
 

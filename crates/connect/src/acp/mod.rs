@@ -29,6 +29,7 @@ static PROFILE: Profile = Profile {
     install: "",
     tested: "protocol 1",
     environment: &[],
+    known_tools: &[],
     max_prompt: 10_000_000,
 };
 

@@ -21,6 +21,7 @@ static PROFILE: Profile = Profile {
     tested: "",
     environment: &[],
     // There is no limit we know of; what is passed on to a program is bounded by what a run keeps.
+    known_tools: &[],
     max_prompt: 256 * 1024 * 1024,
 };
 

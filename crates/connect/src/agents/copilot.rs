@@ -43,6 +43,32 @@ static PROFILE: Profile = Profile {
         "COPILOT_PROVIDER_WIRE_API",
         "COPILOT_PROVIDER_WIRE_MODEL",
     ],
+    known_tools: &[
+        "apply_patch",
+        "ask_user",
+        "bash",
+        "create",
+        "edit",
+        "exit_plan_mode",
+        "fetch_copilot_cli_documentation",
+        "glob",
+        "grep",
+        "list_agents",
+        "list_bash",
+        "read_agent",
+        "read_bash",
+        "report_intent",
+        "skill",
+        "sql",
+        "stop_bash",
+        "store_memory",
+        "task",
+        "task_complete",
+        "view",
+        "web_fetch",
+        "write_agent",
+        "write_bash",
+    ],
     max_prompt: 1_000_000,
 };
 
@@ -112,7 +138,8 @@ fn permission(ask: &Ask) -> Vec<String> {
     }
     let level: &[&str] = match ask.permission {
         Permission::ReadOnly => &["--deny-tool=write", "--deny-tool=shell"],
-        Permission::Edit { commands: false } => &["--allow-tool=write"],
+        // Otherwise a command that only redirects into a file would count as writing.
+        Permission::Edit { commands: false } => &["--allow-tool=write", "--deny-tool=shell"],
         Permission::Edit { commands: true } => &["--allow-tool=write", "--allow-tool=shell"],
         Permission::Full => &["--allow-all-tools"],
     };

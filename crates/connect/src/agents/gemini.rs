@@ -1,5 +1,9 @@
 //! `gemini` (C-65).
 //!
+//! Its approval modes do not hold an agent: in plan mode the model is offered `exit_plan_mode`, which approves itself where
+//! no person can be asked, and everything is allowed from then on. So a policy file of ours denies every tool that a level
+//! does not name, above everything that settings and a user's policies say.
+//!
 //! Its exit code is the HTTP status of its model's interface, as far as that fits into a byte. While it tries again by
 //! itself it says so on standard error only, for minutes: after the fourth time it is ended, and the engine decides.
 
@@ -35,8 +39,43 @@ static PROFILE: Profile = Profile {
         "GOOGLE_GENAI_USE_VERTEXAI",
         "GOOGLE_APPLICATION_CREDENTIALS",
     ],
+    known_tools: &KNOWN_TOOLS,
     max_prompt: 8_388_608,
 };
+
+const KNOWN_TOOLS: [&str; 27] = [
+    "activate_skill",
+    "ask_user",
+    "complete_task",
+    "enter_plan_mode",
+    "exit_plan_mode",
+    "get_internal_docs",
+    "glob",
+    "google_web_search",
+    "grep_search",
+    "invoke_agent",
+    "list_directory",
+    "list_mcp_resources",
+    "read_file",
+    "read_many_files",
+    "read_mcp_resource",
+    "replace",
+    "run_shell_command",
+    "tracker_add_dependency",
+    "tracker_create_task",
+    "tracker_get_task",
+    "tracker_list_tasks",
+    "tracker_update_task",
+    "tracker_visualize",
+    "update_topic",
+    "web_fetch",
+    "write_file",
+    "write_todos",
+];
+/// The tools that only look.
+const READING: [&str; 5] = ["glob", "grep_search", "list_directory", "read_file", "read_many_files"];
+/// The further tools of a turn that edits.
+const EDITING: [&str; 5] = ["replace", "write_file", "write_todos", "google_web_search", "web_fetch"];
 
 /// How often it may try again by itself.
 const ATTEMPTS: u32 = 4;
@@ -52,12 +91,18 @@ impl Agent for Gemini {
         if let Some(model) = &ask.model {
             arguments.extend(["-m".to_owned(), model.clone()]);
         }
-        let mode = match ask.permission {
-            Permission::ReadOnly => "plan",
-            Permission::Edit { .. } => "auto_edit",
-            Permission::Full => "yolo",
+        let (mode, tools) = match ask.permission {
+            Permission::ReadOnly => ("plan", Some(READING.to_vec())),
+            Permission::Edit { .. } => ("auto_edit", Some([READING, EDITING].concat())),
+            Permission::Full => ("yolo", None),
         };
         arguments.extend(["--approval-mode".to_owned(), mode.to_owned()]);
+        let mut files = Vec::new();
+        if let Some(tools) = tools {
+            let file = policy_file(ask)?;
+            arguments.extend(["--policy".to_owned(), file.clone()]);
+            files.push((file, policy(&tools)));
+        }
         if settings.trust {
             arguments.push("--skip-trust".to_owned());
         }
@@ -66,7 +111,7 @@ impl Agent for Gemini {
             Some(session) => ["--resume".to_owned(), session.clone()],
             None => ["--session-id".to_owned(), unique_id(ask)],
         });
-        Ok(Invocation { arguments, environment: Vec::new(), files: Vec::new(), input })
+        Ok(Invocation { arguments, environment: Vec::new(), files, input })
     }
 
     fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
@@ -84,6 +129,32 @@ impl Agent for Gemini {
     fn keys(&self) -> &'static [&'static str] {
         &["GEMINI_API_KEY", "GOOGLE_API_KEY"]
     }
+}
+
+/// The path of the policy of an ask.
+fn policy_file(ask: &Ask) -> Result<String, Failure> {
+    let file = format!("{}/policy-{}.toml", ask.scratch, unique_id(ask));
+    // It would look for two files, find none, and go on without a policy.
+    if file.contains(',') {
+        let words = format!(
+            "gemini cannot be held to `{}` here: it takes the comma in `{}` for the end of a path; use a directory \
+             without one",
+            ask.permission.name(),
+            ask.scratch
+        );
+        return Err(failure(FailureClass::BadRequest, &words));
+    }
+    Ok(file)
+}
+
+/// A policy that allows these tools and denies all others, those of MCP servers included. 999 is its highest priority.
+fn policy(tools: &[&str]) -> String {
+    format!(
+        "[[rule]]\ntoolName = {}\ndecision = \"allow\"\npriority = 999\n\n\
+         [[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 998\n\
+         denyMessage = \"This turn must not use this tool.\"\n",
+        Json::from(tools)
+    )
 }
 
 /// A line it prints.
@@ -203,6 +274,14 @@ impl Listener for Opened {
         if line.starts_with("Approval mode overridden") {
             return Next::Abort(untrusted());
         }
+        if line.contains("Policy file error in") && line.contains(&unique_id(&self.ask)) {
+            let words = format!(
+                "gemini did not understand the policy that holds it to `{}`; Saihai was tried with version {}",
+                self.ask.permission.name(),
+                PROFILE.tested
+            );
+            return Next::Abort(failure(FailureClass::BadRequest, &words));
+        }
         let Some((attempt, status)) = attempt_failed(line) else { return Next::GoOn };
         let words = line.split("_ApiError").next().unwrap_or(line).trim();
         tell(Progress::Retrying(words.to_owned()));
@@ -301,6 +380,17 @@ impl Opened {
     /// It ended before it had begun.
     fn unanswered(&self, end: &End) -> Failure {
         let complaints = &end.complaints;
+        let is_too_old = |line: &str| line.starts_with("Unknown argument") && line.contains(" policy");
+        if complaints.lines().any(is_too_old) {
+            let words = format!(
+                "this version of gemini is too old: it has no `--policy`, without which nothing holds it to `{}`; install \
+                 version {} or newer: {}",
+                self.ask.permission.name(),
+                PROFILE.tested,
+                PROFILE.install
+            );
+            return failure(FailureClass::BadRequest, &words);
+        }
         match end.exit {
             Exit::Code(41) => {
                 failure(FailureClass::Auth, &format!("gemini has no way to log in: {complaints}"))

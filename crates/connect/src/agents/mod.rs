@@ -40,3 +40,8 @@ pub(crate) fn of(kind: ProviderKind) -> Option<&'static dyn Agent> {
 pub fn code_of_project(kind: ProviderKind, root: &Path) -> Option<PathBuf> {
     of(kind)?.code_of_project(root)
 }
+
+/// The tools that the program of a kind is known to have.
+pub fn known_tools(kind: ProviderKind) -> &'static [&'static str] {
+    of(kind).map_or(&[], |agent| agent.profile().known_tools)
+}

@@ -32,7 +32,7 @@ use saihai_model::{
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, End, Exit, Invocation, Listener, failure, fits};
+use crate::agent::{Agent, End, Exit, Invocation, Listener, failure, fits, unknown_tools};
 use crate::clock::Clock;
 use crate::environment;
 use crate::process::{Family, Grace, Mark, Start, Status, Streams, is_exhausted, launcher};
@@ -266,6 +266,7 @@ impl Attempt {
         let mut refusal = match (ours, said) {
             (None, Ok(mut reply)) => {
                 reply.warnings.extend(warnings);
+                reply.warnings.extend(unknown_tools(self.installed.agent.profile(), &self.ask, &reply));
                 return Ok(reply);
             }
             (None, Err(refusal)) => refusal,

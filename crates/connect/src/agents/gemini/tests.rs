@@ -33,25 +33,76 @@ fn started(permission: Permission, tools: Option<&[&str]>) -> String {
 }
 
 fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
-    let Invocation { arguments, input, .. } = Gemini.invocation(ask, settings).unwrap();
-    format!("{arguments:?}\n{input}")
+    let Invocation { arguments, input, files, .. } = Gemini.invocation(ask, settings).unwrap();
+    let files: Vec<String> = files.into_iter().map(|(path, text)| format!("\n{path}:\n{text}")).collect();
+    format!("{arguments:?}\n{input}{}", files.concat())
 }
 
 // C-42, C-65
 #[test]
 fn a_level_becomes_an_approval_mode() {
     insta::assert_snapshot!(started(Permission::ReadOnly, None), @r#"
-    ["-o", "stream-json", "--approval-mode", "plan", "--session-id", "9b764d98-4fdf-48f6-a0c7-11baf9772871"]
+    ["-o", "stream-json", "--approval-mode", "plan", "--policy", "/run/scratch/policy-9b764d98-4fdf-48f6-a0c7-11baf9772871.toml", "--session-id", "9b764d98-4fdf-48f6-a0c7-11baf9772871"]
     do it
+    /run/scratch/policy-9b764d98-4fdf-48f6-a0c7-11baf9772871.toml:
+    [[rule]]
+    toolName = ["glob","grep_search","list_directory","read_file","read_many_files"]
+    decision = "allow"
+    priority = 999
+
+    [[rule]]
+    toolName = "*"
+    decision = "deny"
+    priority = 998
+    denyMessage = "This turn must not use this tool."
     "#);
     insta::assert_snapshot!(started(Permission::Edit { commands: true }, None), @r#"
-    ["-o", "stream-json", "--approval-mode", "auto_edit", "--session-id", "9b764d98-4fdf-48f6-a0c7-11baf9772871"]
+    ["-o", "stream-json", "--approval-mode", "auto_edit", "--policy", "/run/scratch/policy-9b764d98-4fdf-48f6-a0c7-11baf9772871.toml", "--session-id", "9b764d98-4fdf-48f6-a0c7-11baf9772871"]
     do it
+    /run/scratch/policy-9b764d98-4fdf-48f6-a0c7-11baf9772871.toml:
+    [[rule]]
+    toolName = ["glob","grep_search","list_directory","read_file","read_many_files","replace","write_file","write_todos","google_web_search","web_fetch"]
+    decision = "allow"
+    priority = 999
+
+    [[rule]]
+    toolName = "*"
+    decision = "deny"
+    priority = 998
+    denyMessage = "This turn must not use this tool."
     "#);
     insta::assert_snapshot!(started(Permission::Full, Some(&["Read"])), @r#"
     ["-o", "stream-json", "--approval-mode", "yolo", "--session-id", "9b764d98-4fdf-48f6-a0c7-11baf9772871"]
     do it
     "#);
+}
+
+// C-43: a path that it would split is a policy that it would not find.
+#[test]
+fn a_turn_is_refused_where_its_policy_could_not_be_named() {
+    let scratch = "/a,b/scratch".to_owned();
+    let refused = |permission| {
+        let invocation =
+            Gemini.invocation(&Ask { permission, scratch: scratch.clone(), ..ask() }, &settings());
+        invocation.err().map(|failure| format!("{}: {}", failure.class.name(), failure.message))
+    };
+    insta::assert_snapshot!(refused(Permission::ReadOnly).unwrap(), @"bad_request: gemini cannot be held to `readonly` here: it takes the comma in `/a,b/scratch` for the end of a path; use a directory without one");
+    assert_eq!(refused(Permission::Full), None, "a turn that may do everything has no policy");
+}
+
+// C-43: without its policy nothing holds it.
+#[test]
+fn a_version_that_does_not_know_or_understand_policies_is_refused() {
+    let unknown = "Unknown argument: policy\nUsage: gemini [options] [command]\n";
+    insta::assert_snapshot!(said("", unknown, 1), @"bad_request: this version of gemini is too old: it has no `--policy`, without which nothing holds it to `readonly`; install version 0.61.0 or newer: npm install -g @google/gemini-cli");
+    let mut listener = Gemini.listener(&ask(), &settings());
+    let mut next = |line: &str| match listener.complaint(line, &mut |_| ()) {
+        Next::Abort(failure) => failure.message,
+        next => format!("{next:?}"),
+    };
+    let id = unique_id(&ask());
+    insta::assert_snapshot!(next(&format!("[USER] Policy file error in policy-{id}.toml:\n")), @"gemini did not understand the policy that holds it to `readonly`; Saihai was tried with version 0.61.0");
+    assert_eq!(next("[ADMIN] Policy file error in ours.toml:\n"), "GoOn");
 }
 
 // C-10, C-23, C-65
@@ -67,12 +118,23 @@ fn a_session_is_continued_after_further_arguments_and_trust_is_asked_for_only_wh
         ..ask()
     };
     insta::assert_snapshot!(started_for(&ask, &settings), @r#"
-    ["-o", "stream-json", "-m", "m", "--approval-mode", "plan", "--skip-trust", "--debug", "--resume", "s1"]
+    ["-o", "stream-json", "-m", "m", "--approval-mode", "plan", "--policy", "/run/scratch/policy-9b764d98-4fdf-48f6-a0c7-11baf9772871.toml", "--skip-trust", "--debug", "--resume", "s1"]
     You plan.
 
     ---
 
     do it
+    /run/scratch/policy-9b764d98-4fdf-48f6-a0c7-11baf9772871.toml:
+    [[rule]]
+    toolName = ["glob","grep_search","list_directory","read_file","read_many_files"]
+    decision = "allow"
+    priority = 999
+
+    [[rule]]
+    toolName = "*"
+    decision = "deny"
+    priority = 998
+    denyMessage = "This turn must not use this tool."
     "#);
 }
 

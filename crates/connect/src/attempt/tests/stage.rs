@@ -32,6 +32,7 @@ static PROFILE: Profile = Profile {
     install: "apt install dash",
     tested: "2.10.0",
     environment: &["SHELL_KEY"],
+    known_tools: &[],
     max_prompt: 20_000_000,
 };
 
