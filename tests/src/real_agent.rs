@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use saihai_model::ProviderKind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{Answer, ApiServer, Project};
 
@@ -35,15 +35,26 @@ pub struct RealAgent {
     pub write: fn(&Path, &str) -> Answer,
     /// Whether a turn that may edit may also run commands there; otherwise only one with every permission may.
     pub runs_while_editing: bool,
+    /// Whether it can be kept from commands in a turn that may edit.
+    pub holds_edit_only: bool,
     /// How its model asks for a command to be run by a shell.
     pub run: fn(&str) -> Answer,
     /// What a project may say so that turns there may do more: files, and what is in them.
     pub generous: &'static [(&'static str, &'static str)],
     /// Where it looks for instructions in a project, and is kept from them in a review. Empty where it cannot be.
     pub instructions: &'static [&'static str],
+    /// Where in its home a user's MCP servers are named, and what is there with one more that `node` runs.
+    pub mcp_servers: (&'static str, WithMcpServer),
+    /// The calls by which its model uses the tool of that server to write a file.
+    pub use_mcp_tool: fn(&Path) -> Vec<Answer>,
+    /// Whether its model does not hear of that tool where it must not use it; otherwise the call is denied.
+    pub hides_mcp_tools: bool,
     /// Tools that its model is not even offered in a turn that may only read.
     pub withheld: &'static [&'static str],
 }
+
+/// Adds a server to the settings that exist: how it is run, and its script.
+type WithMcpServer = fn(existing: &str, node: &str, script: &str) -> String;
 
 /// Where one agent works: a home and a project of its own, and the server it talks to.
 #[derive(Debug)]
@@ -81,6 +92,23 @@ impl Surroundings {
         fs::remove_dir_all(self.project.home()).expect("the home goes");
         fs::create_dir(self.project.home()).expect("a new home");
         self.furnish();
+    }
+
+    /// Connects an MCP server to the agent, as its user would.
+    ///
+    /// # Panics
+    /// It cannot be written.
+    pub fn connect_mcp_server(&self, script: &str) {
+        let home = self.project.home();
+        let place = home.join("mcp_server.mjs");
+        fs::write(&place, script).expect("the server");
+        let (path, with) = self.agent.mcp_servers;
+        let path = home.join(path);
+        let existing = fs::read_to_string(&path).unwrap_or_default();
+        let node = RealAgent::programs().join("node");
+        fs::create_dir_all(path.parent().expect("it is below the home")).expect("its directory");
+        let text = with(&existing, &node.display().to_string(), &place.display().to_string());
+        fs::write(path, text).expect("its settings");
     }
 
     fn furnish(&self) {
@@ -139,6 +167,13 @@ impl RealAgent {
     }
 }
 
+/// Settings in JSON with one server more.
+fn with_server(existing: &str, key: &str, server: Value) -> String {
+    let mut settings: Value = serde_json::from_str(existing).unwrap_or_else(|_| json!({}));
+    settings[key]["notes"] = server;
+    settings.to_string()
+}
+
 /// The key they are all given.
 const KEY: &str = "test-key";
 
@@ -152,12 +187,23 @@ const CLAUDE: RealAgent = RealAgent {
     tells_usage: true,
     write: |path, content| Answer::tool("Write", json!({"file_path": path, "content": content})),
     runs_while_editing: true,
+    holds_edit_only: true,
     run: |command| Answer::tool("Bash", json!({"command": command, "description": "it"})),
     generous: &[(
         ".claude/settings.json",
         r#"{"permissions":{"allow":["Bash","Write","Edit"],"defaultMode":"bypassPermissions"}}"#,
     )],
     instructions: &["CLAUDE.md", ".claude/CLAUDE.md"],
+    mcp_servers: (".claude.json", |existing, node, script| {
+        with_server(existing, "mcpServers", json!({"type": "stdio", "command": node, "args": [script]}))
+    }),
+    use_mcp_tool: |path| {
+        // It is told of such tools by their names alone, and looks up how to call one.
+        let search = json!({"query": "select:mcp__notes__keep_owl", "max_results": 1});
+        let call = Answer::tool("mcp__notes__keep_owl", json!({"path": path}));
+        vec![Answer::tool("ToolSearch", search), call]
+    },
+    hides_mcp_tools: true,
     withheld: &["Bash", "Edit", "Write"],
 };
 
@@ -182,12 +228,18 @@ const CODEX: RealAgent = RealAgent {
         Answer::tool("exec_command", json!({"cmd": command}))
     },
     runs_while_editing: true,
+    holds_edit_only: false,
     run: |command| Answer::tool("exec_command", json!({"cmd": command})),
     generous: &[(
         ".codex/config.toml",
         "sandbox_mode = \"danger-full-access\"\napproval_policy = \"never\"\n",
     )],
     instructions: &["AGENTS.md"],
+    mcp_servers: (".codex/config.toml", |existing, node, script| {
+        format!("{existing}\n[mcp_servers.notes]\ncommand = \"{node}\"\nargs = [\"{script}\"]\n")
+    }),
+    use_mcp_tool: |path| vec![Answer::tool("mcp__notes.keep_owl", json!({"path": path}))],
+    hides_mcp_tools: false,
     withheld: &[],
 };
 
@@ -212,6 +264,7 @@ const OPENCODE: RealAgent = RealAgent {
     tells_usage: true,
     write: |path, content| Answer::tool("write", json!({"filePath": path, "content": content})),
     runs_while_editing: true,
+    holds_edit_only: true,
     run: |command| Answer::tool("bash", json!({"command": command, "description": "it"})),
     generous: &[(
         "opencode.json",
@@ -220,6 +273,11 @@ const OPENCODE: RealAgent = RealAgent {
             "agent":{"saihai-readonly":{"permission":{"*":"allow","bash":"allow","edit":"allow"}}}}"#,
     )],
     instructions: &["AGENTS.md"],
+    mcp_servers: (".config/opencode/opencode.json", |existing, node, script| {
+        with_server(existing, "mcp", json!({"type": "local", "command": [node, script], "enabled": true}))
+    }),
+    use_mcp_tool: |path| vec![Answer::tool("notes_keep_owl", json!({"path": path}))],
+    hides_mcp_tools: true,
     withheld: &["bash", "edit", "write"],
 };
 
@@ -236,11 +294,13 @@ const GEMINI: RealAgent = RealAgent {
     tells_usage: true,
     write: |path, content| Answer::tool("write_file", json!({"file_path": path, "content": content})),
     runs_while_editing: false,
+    holds_edit_only: true,
     run: |command| Answer::tool("run_shell_command", json!({"command": command, "description": "it"})),
     generous: &[
         (
             ".gemini/settings.json",
-            r#"{"tools":{"allowed":["run_shell_command","write_file"]},"general":{"defaultApprovalMode":"auto_edit"}}"#,
+            r#"{"tools":{"allowed":["run_shell_command","write_file"]},"general":{"defaultApprovalMode":"auto_edit"},
+                "policyPaths":[".gemini/policies/all.toml"],"adminPolicyPaths":[".gemini/policies/all.toml"]}"#,
         ),
         (
             ".gemini/policies/all.toml",
@@ -248,7 +308,19 @@ const GEMINI: RealAgent = RealAgent {
         ),
     ],
     instructions: &[],
-    withheld: &["run_shell_command"],
+    mcp_servers: (".gemini/settings.json", |existing, node, script| {
+        with_server(existing, "mcpServers", json!({"command": node, "args": [script], "trust": true}))
+    }),
+    use_mcp_tool: |path| vec![Answer::tool("mcp_notes_keep_owl", json!({"path": path}))],
+    hides_mcp_tools: true,
+    withheld: &[
+        "enter_plan_mode",
+        "exit_plan_mode",
+        "invoke_agent",
+        "run_shell_command",
+        "web_fetch",
+        "write_file",
+    ],
 };
 
 const COPILOT: RealAgent = RealAgent {
@@ -270,11 +342,18 @@ const COPILOT: RealAgent = RealAgent {
     tells_usage: false,
     write: |path, content| Answer::tool("create", json!({"path": path, "file_text": content})),
     runs_while_editing: true,
+    holds_edit_only: true,
     run: |command| Answer::tool("bash", json!({"command": command, "description": "it"})),
     generous: &[(
         ".github/copilot/settings.json",
         r#"{"allowedTools":["shell","write"],"permissions":{"allow":["shell","write"]}}"#,
     )],
     instructions: &[".github/copilot-instructions.md", "AGENTS.md"],
+    mcp_servers: (".copilot/mcp-config.json", |existing, node, script| {
+        let server = json!({"type": "local", "command": node, "args": [script], "tools": ["*"]});
+        with_server(existing, "mcpServers", server)
+    }),
+    use_mcp_tool: |path| vec![Answer::tool("notes-keep_owl", json!({"path": path}))],
+    hides_mcp_tools: true,
     withheld: &["bash", "create", "edit"],
 };

@@ -127,8 +127,8 @@ pub enum Unavailable {
     },
     /// It would refuse to work for root.
     #[error(
-        "provider `{name}` does not let root run what `{stage}` may do without asking; run as another user, or set \
-         `providers.{name}.edit_mode = \"acceptEdits\"`"
+        "provider `{name}` does not let root do everything without asking, as `{stage}` may; run as another user, or \
+         lower what it may do with `--max-permission edit`"
     )]
     NotForRoot {
         /// Its name.

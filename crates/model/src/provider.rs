@@ -203,11 +203,12 @@ impl ProviderSettings {
     pub fn can_enforce(&self, permission: Permission) -> bool {
         match self.kind {
             ProviderKind::Claude
-            | ProviderKind::Codex
             | ProviderKind::Opencode
             | ProviderKind::Gemini
             | ProviderKind::Copilot
             | ProviderKind::Script => true,
+            // It reads and writes files by commands.
+            ProviderKind::Codex => permission != Permission::Edit { commands: false },
             ProviderKind::Anthropic | ProviderKind::Openai => permission == Permission::ReadOnly,
             ProviderKind::Acp | ProviderKind::Command => self.honours_level(permission),
         }

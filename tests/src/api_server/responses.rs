@@ -32,27 +32,30 @@ pub(super) fn whole(answer: &Answer) -> Value {
 
 fn item(answer: &Answer) -> Value {
     match answer {
-        Answer::Tool { name, input: Value::String(text) } => {
-            let call = call_id("call", name, &Value::from(text.as_str()));
-            json!({"type": "custom_tool_call", "id": "ctc_1", "call_id": call, "name": name, "input": text})
-        }
-        Answer::Tool { name, input } => {
-            let (namespace, own_name) = name.split_once('.').unzip();
-            let mut item = json!({
-                "type": "function_call",
-                "id": call_id("fc", name, input),
-                "call_id": call_id("call", name, input),
-                "name": own_name.unwrap_or(name),
-                "arguments": input.to_string(),
-            });
-            if let Some(namespace) = namespace {
-                item["namespace"] = json!(namespace);
-            }
-            item
-        }
+        Answer::Tool { name, input } => call(name, input),
         Answer::Text(text) | Answer::Late(text) | Answer::Cut(text) | Answer::Full(text) => message(text),
         Answer::Refused(_) | Answer::Endless(_) => message(""),
     }
+}
+
+fn call(name: &str, input: &Value) -> Value {
+    let (namespace, own_name) = name.split_once('.').unzip();
+    let mut item = json!({
+        "id": call_id("item", name, input),
+        "call_id": call_id("call", name, input),
+        "name": own_name.unwrap_or(name),
+    });
+    if let Value::String(text) = input {
+        item["type"] = json!("custom_tool_call");
+        item["input"] = json!(text);
+    } else {
+        item["type"] = json!("function_call");
+        item["arguments"] = json!(input.to_string());
+    }
+    if let Some(namespace) = namespace {
+        item["namespace"] = json!(namespace);
+    }
+    item
 }
 
 fn message(text: &str) -> Value {

@@ -47,7 +47,8 @@ impl Wire {
         let has_tools = request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
         match self {
             Self::Anthropic => has_tools && !request.path.contains("count_tokens"),
-            Self::Responses => has_tools,
+            // Some models of codex hear of their tools in a message.
+            Self::Responses => has_tools || request.body["input"][0]["type"] == "additional_tools",
             Self::Chat => !chat::asks_for_a_title(&request.body),
             Self::Gemini => has_tools && request.path.contains("enerateContent"),
         }

@@ -18,13 +18,13 @@ movements:
   - {name: work, rules: [{condition: done, next: COMPLETE}]}
 ";
 
-const EDIT: &str = "
+pub(crate) const EDIT: &str = "
 name: it
 movements:
   - {name: work, edit: true, rules: [{condition: done, next: COMPLETE}]}
 ";
 
-const FULL: &str = "
+pub(crate) const FULL: &str = "
 name: it
 movements:
   - {name: work, edit: true, permission_mode: full, rules: [{condition: done, next: COMPLETE}]}

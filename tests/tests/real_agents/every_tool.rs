@@ -8,26 +8,18 @@ use std::path::Path;
 use saihai_tests::{Answer, RealAgent};
 use serde_json::{Map, Value, json};
 
-use crate::cases::{DONE, READONLY};
+use crate::cases::{DONE, FULL, READONLY};
 use crate::scene::{Scene, ToolOffer};
 
 /// Calls every offered tool, and after each of them tries to write and to run a command: a tool may have raised what the
 /// turn may do.
-pub(crate) fn a_read_only_turn(agent: &'static RealAgent) {
-    let offers = offers(agent);
+pub(crate) fn a_read_only_turn(agent: &'static RealAgent, model: Option<&str>) {
+    let arguments: Vec<&str> = model.into_iter().flat_map(|model| ["--model", model]).collect();
+    let offers = offers(agent, &arguments);
     assert!(!offers.is_empty(), "the control: the request does name tools");
-    let scene = Scene::new(agent, READONLY, |root, _| {
-        let mut script = Vec::new();
-        for (index, offer) in offers.iter().enumerate() {
-            script.push(call(offer, &root.join(format!("tool-{index}.txt"))));
-            script.push((agent.write)(&root.join(format!("write-{index}.txt")), "hello"));
-            script.push((agent.run)(&format!("touch '{}'", root.join(format!("run-{index}.txt")).display())));
-        }
-        script.push(Answer::text(DONE));
-        script
-    });
+    let scene = Scene::new(agent, READONLY, |root, _| script(agent, &offers, root));
     let before = files(&scene.here.project.root());
-    let outcome = scene.run().run().exits(0);
+    let outcome = scene.run_with(&arguments).run().exits(0);
     let after = files(&scene.here.project.root());
     let names: Vec<&String> = offers.iter().map(|offer| &offer.name).collect();
     assert_eq!(after, before, "of {names:?}: {outcome}");
@@ -36,10 +28,31 @@ pub(crate) fn a_read_only_turn(agent: &'static RealAgent) {
     assert!(unknown.is_empty(), "{} offers tools that Saihai does not know: {unknown:?}", agent.name);
 }
 
+/// The same calls do write where everything is allowed.
+pub(crate) fn a_turn_with_every_permission(agent: &'static RealAgent, model: &str) {
+    let arguments = ["--model", model];
+    let offers = offers(agent, &arguments);
+    let scene = Scene::new(agent, FULL, |root, _| script(agent, &offers, root));
+    let outcome = scene.run_with(&arguments).run().exits(0);
+    let written = files(&scene.here.project.root());
+    assert!(written.iter().any(|file| file.contains("/tool-")), "{outcome}");
+}
+
+fn script(agent: &RealAgent, offers: &[ToolOffer], root: &Path) -> Vec<Answer> {
+    let mut script = Vec::new();
+    for (index, offer) in offers.iter().enumerate() {
+        script.push(call(offer, &root.join(format!("tool-{index}.txt"))));
+        script.push((agent.write)(&root.join(format!("write-{index}.txt")), "hello"));
+        script.push((agent.run)(&format!("touch '{}'", root.join(format!("run-{index}.txt")).display())));
+    }
+    script.push(Answer::text(DONE));
+    script
+}
+
 /// The tools of a read-only turn that nothing was asked of.
-fn offers(agent: &'static RealAgent) -> Vec<ToolOffer> {
+fn offers(agent: &'static RealAgent, arguments: &[&str]) -> Vec<ToolOffer> {
     let scene = Scene::new(agent, READONLY, |_, _| [Answer::text(DONE)]);
-    scene.run().run().exits(0);
+    scene.run_with(arguments).run().exits(0);
     scene.offers(0)
 }
 
@@ -52,12 +65,24 @@ fn unknown(agent: &RealAgent, offers: &[ToolOffer]) -> Vec<String> {
 fn call(offer: &ToolOffer, file: &Path) -> Answer {
     let input = match &offer.schema {
         Some(schema) => value(schema, schema, "", file),
-        None => Value::String(format!(
-            "*** Begin Patch\n*** Add File: {}\n+hello\n*** End Patch\n",
-            file.display()
-        )),
+        None if offer.name.ends_with("apply_patch") => patch(file).into(),
+        None => javascript(file).into(),
     };
     Answer::tool(&offer.name, input)
+}
+
+fn patch(file: &Path) -> String {
+    format!("*** Begin Patch\n*** Add File: {}\n+hello\n*** End Patch\n", file.display())
+}
+
+/// Calls both tools that write, whether they are there or not.
+fn javascript(file: &Path) -> String {
+    let command = json!({"cmd": format!("touch '{}'", file.display())});
+    let patch = json!(patch(file));
+    let attempt = |call: String| {
+        format!("try {{ text(await tools.{call}); }} catch (error) {{ text(String(error)); }}\n")
+    };
+    attempt(format!("exec_command({command})")) + &attempt(format!("apply_patch({patch})"))
 }
 
 /// A value that fits a schema, of which a property has this name.

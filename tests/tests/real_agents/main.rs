@@ -6,6 +6,7 @@
 
 mod cases;
 mod every_tool;
+mod permissions;
 mod processes;
 mod scene;
 
@@ -15,7 +16,7 @@ use saihai_tests::{RealAgent, Refusal};
 macro_rules! each_drives {
     ($($agent:ident)*) => { $(
         mod $agent {
-            use super::{RealAgent, cases, every_tool};
+            use super::{RealAgent, cases, every_tool, permissions};
 
             fn agent() -> &'static RealAgent {
                 RealAgent::named(stringify!($agent))
@@ -54,7 +55,25 @@ macro_rules! each_drives {
             // C-41, C-43
             #[test]
             fn writes_and_runs_nothing_by_any_tool_of_a_read_only_turn() {
-                every_tool::a_read_only_turn(agent());
+                every_tool::a_read_only_turn(agent(), None);
+            }
+
+            // C-42, C-43
+            #[test]
+            fn writes_nothing_outside_its_directory_in_a_turn_that_may_edit() {
+                permissions::an_edit_outside(agent());
+            }
+
+            // C-43
+            #[test]
+            fn runs_no_command_where_only_edits_are_allowed() {
+                permissions::a_command_in_edit_only(agent());
+            }
+
+            // C-41, C-43
+            #[test]
+            fn has_no_tool_of_an_mcp_server_in_a_read_only_turn() {
+                permissions::an_mcp_server_of_the_user(agent());
             }
 
             // C-4, C-22
@@ -115,6 +134,49 @@ macro_rules! each_drives {
 }
 
 each_drives! { claude codex opencode gemini copilot }
+
+// C-41, C-65
+#[test]
+fn gemini_leaves_its_plan_mode_in_no_read_only_turn() {
+    permissions::a_plan_that_approves_itself(RealAgent::named("gemini"), cases::READONLY);
+}
+
+// C-42, C-65
+#[test]
+fn gemini_enters_and_leaves_its_plan_mode_in_no_turn_that_edits() {
+    permissions::a_plan_that_approves_itself(RealAgent::named("gemini"), cases::EDIT);
+}
+
+// C-41, C-61: which tools codex has depends on its model. This one has `apply_patch`.
+#[test]
+fn codex_writes_and_runs_nothing_by_any_tool_of_a_model_that_patches() {
+    every_tool::a_read_only_turn(RealAgent::named("codex"), Some("gpt-5.5"));
+}
+
+// C-41, C-61: this one calls tools from JavaScript.
+#[test]
+fn codex_writes_and_runs_nothing_by_any_tool_of_a_model_that_writes_code() {
+    every_tool::a_read_only_turn(RealAgent::named("codex"), Some("gpt-6-sol"));
+    every_tool::a_turn_with_every_permission(RealAgent::named("codex"), "gpt-6-sol");
+}
+
+// C-43
+#[test]
+fn claude_is_kept_from_servers_where_a_turn_names_its_tools() {
+    permissions::named_tools_without_those_of_a_server(RealAgent::named("claude"));
+}
+
+// C-42
+#[test]
+fn claude_uses_only_the_tools_of_a_server_that_a_turn_names() {
+    permissions::a_tool_of_a_server_in_an_editing_turn(RealAgent::named("claude"));
+}
+
+// C-41, C-43
+#[test]
+fn claude_is_refused_a_read_only_turn_that_names_a_tool_of_a_server() {
+    permissions::a_tool_of_a_server_in_a_read_only_turn(RealAgent::named("claude"));
+}
 
 // C-46, Connections case 8
 #[test]

@@ -83,7 +83,12 @@ impl Scene {
 
     /// A call that runs the piece.
     pub(crate) fn run(&self) -> Invocation {
-        self.saihai(&["run", "it", TASK, "--json"])
+        self.run_with(&[])
+    }
+
+    /// A call that runs the piece, with further arguments.
+    pub(crate) fn run_with(&self, arguments: &[&str]) -> Invocation {
+        self.saihai(&[&["run", "it", TASK, "--json"], arguments].concat())
     }
 
     /// What the model was sent with the given ask, as text.
@@ -101,7 +106,9 @@ impl Scene {
     /// The tools that the model was offered with the given ask.
     pub(crate) fn offers(&self, ask: usize) -> Vec<ToolOffer> {
         let mut offers = Vec::new();
-        collect_offers(&self.asked(ask).body["tools"], "", &mut offers);
+        let body = self.asked(ask).body;
+        collect_offers(&body["tools"], "", &mut offers);
+        collect_offers(&body["input"][0]["tools"], "", &mut offers);
         offers
     }
 

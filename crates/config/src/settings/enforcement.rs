@@ -28,6 +28,11 @@ impl Settings {
             if !restricts_tools(provider.kind) && turn.tools.is_some() {
                 diagnostics.push(unrestricted(turn));
             }
+            if provider.kind == ProviderKind::Claude && turn.permission == Permission::ReadOnly {
+                let tools = turn.tools.iter().flatten();
+                diagnostics
+                    .extend(tools.filter(|tool| tool.starts_with("mcp__")).map(|tool| unknown(turn, tool)));
+            }
             if provider.kind == ProviderKind::Gemini
                 && turn.permission == (Permission::Edit { commands: true })
             {
@@ -83,8 +88,12 @@ fn cannot_enforce(asked: &Asked<'_>, provider: &ProviderSettings, is_review: boo
         ProviderKind::Anthropic | ProviderKind::Openai => {
             "an API only looks at files: ask another provider, or let the turn only look".to_owned()
         }
+        ProviderKind::Codex => {
+            "Codex reads and writes files by commands: allow them with `edit`, which keeps them in its sandbox, or use \
+             another provider"
+                .to_owned()
+        }
         ProviderKind::Claude
-        | ProviderKind::Codex
         | ProviderKind::Opencode
         | ProviderKind::Gemini
         | ProviderKind::Copilot
@@ -107,6 +116,14 @@ fn unrestricted(turn: &Turn) -> Diagnostic {
         format!("`{}` names tools, and provider `{}` cannot keep others from it", turn.id, turn.provider);
     Diagnostic::warning(Area::Provider.code("tools-not-restricted"), message)
         .hint("what it may do is held by its permission alone")
+}
+
+/// A read-only turn would be offered such a tool, and denied it.
+fn unknown(turn: &Turn, tool: &str) -> Diagnostic {
+    let message = format!("`{}` is read-only and names `{tool}`, a tool of an MCP server", turn.id);
+    Diagnostic::error(Area::Provider.code("mcp-tool-in-read-only"), message).hint(
+        "what such a tool does is not known: let the turn edit, and name only tools that read next to it",
+    )
 }
 
 fn no_commands(turn: &Turn) -> Diagnostic {

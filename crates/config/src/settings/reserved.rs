@@ -18,7 +18,7 @@ pub(super) fn arguments(kind: ProviderKind) -> &'static [&'static str] {
     }
 }
 
-const CLAUDE: [&str; 22] = [
+const CLAUDE: [&str; 25] = [
     "-p",
     "--print",
     "--output-format",
@@ -31,6 +31,9 @@ const CLAUDE: [&str; 22] = [
     "--tools",
     "--allowedTools",
     "--allowed-tools",
+    "--disallowedTools",
+    "--disallowed-tools",
+    "--strict-mcp-config",
     "--append-system-prompt-file",
     "--system-prompt-snapshot",
     "--json-schema",

@@ -68,6 +68,22 @@ const LONGEST_SCHEMA: usize = 120 * 1024;
 const LOOKING: [&str; 3] = ["Read", "Grep", "Glob"];
 /// What a turn that only looks is never given.
 const WRITING: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
+/// What a turn that edits uses without being asked: everything that does not write files, since files of its directory are
+/// a matter of the mode, and all others stay as they are. Its mode lets it read in its directory only. There is no word for
+/// all tools of connected servers.
+const UNASKED: [&str; 11] = [
+    "Agent",
+    "Bash",
+    "Glob",
+    "Grep",
+    "Monitor",
+    "Read",
+    "Skill",
+    "Task",
+    "WebFetch",
+    "WebSearch",
+    "Workflow",
+];
 /// The mode in which nobody is asked.
 const BYPASSING: &str = "bypassPermissions";
 /// The variable by which it believes to be in a container.
@@ -84,6 +100,7 @@ impl Agent for Claude {
     }
 
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+        looks_by_own_tools(ask)?;
         let mut arguments = words(&["-p", "--output-format", "stream-json", "--verbose"]);
         let mut files = Vec::new();
         if let Some(model) = &ask.model {
@@ -131,7 +148,7 @@ impl Agent for Claude {
         // Whoever works in a real container can say so; we never do.
         let contained =
             settings.env.contains_key(CONTAINED) || settings.env_pass.iter().any(|name| name == CONTAINED);
-        mode(permission, settings) == BYPASSING && !contained
+        permission == Permission::Full && !contained
     }
 
     fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener> {
@@ -182,8 +199,12 @@ struct Allowed {
     mode: &'static str,
     /// The tools it is given; absent: its usual ones.
     tools: Option<Vec<String>>,
+    /// The tools that it uses without asking, beyond those of its mode.
+    unasked: Vec<String>,
     /// It must have no tool beyond these.
     only_these: bool,
+    /// It runs no command, not even those that its mode or its user's settings let through.
+    without_commands: bool,
     /// Its answer is given through a tool of its own.
     answers_by_tool: bool,
 }
@@ -192,8 +213,17 @@ impl Allowed {
     fn of(ask: &Ask, settings: &ProviderSettings) -> Self {
         let only_these = ask.permission == Permission::ReadOnly;
         let tools = if only_these { Some(looking_tools(ask.tools.as_deref())) } else { ask.tools.clone() };
-        let mode = mode(ask.permission, settings);
-        Self { mode, tools, only_these, answers_by_tool: ask.schema.is_some() }
+        let mode = mode(ask);
+        let unasked = match ask.permission {
+            Permission::Edit { commands: true } if !settings.accept_edits => match &tools {
+                Some(tools) => without_writing(tools),
+                None => words(&UNASKED),
+            },
+            Permission::Full if mode != BYPASSING => tools.clone().unwrap_or_default(),
+            Permission::ReadOnly | Permission::Edit { .. } | Permission::Full => Vec::new(),
+        };
+        let without_commands = ask.permission == Permission::Edit { commands: false };
+        Self { mode, tools, unasked, only_these, without_commands, answers_by_tool: ask.schema.is_some() }
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -201,15 +231,22 @@ impl Allowed {
         if let Some(tools) = &self.tools {
             arguments.extend(words(&["--tools", &tools.join(",")]));
         }
-        if self.only_these && !self.names_connected() {
-            // Tools of connected servers are outside of `--tools`, and some of them write.
+        if !self.unasked.is_empty() {
+            arguments.extend(words(&["--allowedTools", &self.unasked.join(",")]));
+        }
+        if self.without_commands {
+            arguments.extend(words(&["--disallowedTools", "Bash"]));
+        }
+        if self.leaves_servers_out() {
+            // Tools of connected servers are outside of `--tools`.
             arguments.extend(words(&["--strict-mcp-config"]));
         }
         arguments
     }
 
-    fn names_connected(&self) -> bool {
-        self.tools.iter().flatten().any(|tool| tool.starts_with(CONNECTED))
+    /// No server is connected where tools are named and none of them is a server's.
+    fn leaves_servers_out(&self) -> bool {
+        self.tools.as_deref().is_some_and(|tools| connected(tools).is_none())
     }
 
     /// Why a process that says it works like this must be ended, if so.
@@ -220,36 +257,57 @@ impl Allowed {
                 self.mode
             ));
         }
-        let asked = self.tools.as_deref().filter(|_| self.only_these)?;
-        let more = tools.iter().find(|tool| !asked.contains(tool) && !self.is_harmless(tool))?;
+        let asked = self.tools.as_deref()?;
+        let is_over = |tool: &&String| {
+            let is_checked = self.only_these || (self.leaves_servers_out() && tool.starts_with(CONNECTED));
+            is_checked && !asked.contains(tool) && !self.is_answer(tool)
+        };
+        let more = tools.iter().find(is_over)?;
         Some(format!("claude has the tool `{more}`, which this turn must not have"))
     }
 
     fn is_answer(&self, tool: &str) -> bool {
         self.answers_by_tool && tool == "StructuredOutput"
     }
+}
 
-    /// Tools of connected servers are denied in this mode unless the user allowed them beforehand.
-    fn is_harmless(&self, tool: &str) -> bool {
-        self.is_answer(tool) || (self.names_connected() && tool.starts_with(CONNECTED))
+/// Where permissions are bypassed, it writes anywhere and uses every tool of a connected server, also those that a turn
+/// does not name. So only a turn that may do everything bypasses them, and only if it names no such tool.
+fn mode(ask: &Ask) -> &'static str {
+    match ask.permission {
+        Permission::ReadOnly => "default",
+        Permission::Full if connected(ask.tools.as_deref().unwrap_or_default()).is_none() => BYPASSING,
+        Permission::Edit { .. } | Permission::Full => "acceptEdits",
     }
 }
 
-fn mode(permission: Permission, settings: &ProviderSettings) -> &'static str {
-    match permission {
-        Permission::ReadOnly => "default",
-        Permission::Edit { commands: true } if !settings.accept_edits => BYPASSING,
-        Permission::Edit { .. } => "acceptEdits",
-        Permission::Full => BYPASSING,
+/// The first of these tools that a connected server has.
+fn connected(tools: &[String]) -> Option<&String> {
+    tools.iter().find(|tool| tool.starts_with(CONNECTED))
+}
+
+/// Refuses a turn that only looks and names a tool of a connected server: nobody knows what it does, and it would be
+/// offered only to be denied.
+fn looks_by_own_tools(ask: &Ask) -> Result<(), Failure> {
+    match connected(ask.tools.as_deref().unwrap_or_default()) {
+        Some(tool) if ask.permission == Permission::ReadOnly => {
+            let words = format!(
+                "a read-only turn cannot have `{tool}`: what a tool of an MCP server does is not known; let the turn \
+                 edit, and name no tool that writes"
+            );
+            Err(failure(FailureClass::BadRequest, &words))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
 /// The tools of a turn that only looks: what was named, without what writes.
 fn looking_tools(named: Option<&[String]>) -> Vec<String> {
-    match named {
-        None => words(&LOOKING),
-        Some(named) => named.iter().filter(|tool| !WRITING.contains(&tool.as_str())).cloned().collect(),
-    }
+    named.map_or_else(|| words(&LOOKING), without_writing)
+}
+
+fn without_writing(tools: &[String]) -> Vec<String> {
+    tools.iter().filter(|tool| !WRITING.contains(&tool.as_str())).cloned().collect()
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -24,16 +24,31 @@ static PROFILE: Profile = Profile {
     // It counts characters, see below; no character has more bytes than four.
     known_tools: &[
         "apply_patch",
+        "clock.sleep",
+        "collaboration.followup_task",
+        "collaboration.interrupt_agent",
+        "collaboration.list_agents",
+        "collaboration.send_message",
+        "collaboration.spawn_agent",
+        "collaboration.wait_agent",
         "create_goal",
         "exec_command",
+        "functions.exec",
+        "functions.request_user_input",
+        "functions.request_user_input_async",
+        "functions.wait",
         "get_goal",
+        "list_mcp_resource_templates",
+        "list_mcp_resources",
         "multi_agent_v1.close_agent",
         "multi_agent_v1.resume_agent",
         "multi_agent_v1.send_input",
         "multi_agent_v1.spawn_agent",
         "multi_agent_v1.wait_agent",
+        "read_mcp_resource",
         "request_user_input",
         "shell_command",
+        "tool_search",
         "update_goal",
         "update_plan",
         "view_image",
@@ -61,6 +76,11 @@ impl Agent for Codex {
         if characters > LONGEST_PROMPT {
             let message = format!("prompt is {characters} characters, codex takes {LONGEST_PROMPT}");
             return Err(failure(FailureClass::BadRequest, &message));
+        }
+        if ask.permission == (Permission::Edit { commands: false }) {
+            let words = "codex cannot be held to `edit-only`: it reads and writes files by commands; allow commands \
+                         with `edit`, or use another provider";
+            return Err(failure(FailureClass::BadRequest, words));
         }
         let (options, files) = options(ask, settings);
         let place = ["-s", level(ask.permission), "-C", &ask.directory].map(str::to_owned);

@@ -138,7 +138,8 @@ fn permission(ask: &Ask) -> Vec<String> {
     }
     let level: &[&str] = match ask.permission {
         Permission::ReadOnly => &["--deny-tool=write", "--deny-tool=shell"],
-        Permission::Edit { commands: false } => &["--allow-tool=write"],
+        // Otherwise a command that only redirects into a file would count as writing.
+        Permission::Edit { commands: false } => &["--allow-tool=write", "--deny-tool=shell"],
         Permission::Edit { commands: true } => &["--allow-tool=write", "--allow-tool=shell"],
         Permission::Full => &["--allow-all-tools"],
     };

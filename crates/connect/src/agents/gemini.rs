@@ -2,7 +2,7 @@
 //!
 //! Its approval modes do not hold an agent: in plan mode the model is offered `exit_plan_mode`, which approves itself where
 //! no person can be asked, and everything is allowed from then on. So a policy file of ours denies every tool that a level
-//! does not name, above everything that settings and other policies say.
+//! does not name, above everything that settings and a user's policies say.
 //!
 //! Its exit code is the HTTP status of its model's interface, as far as that fits into a byte. While it tries again by
 //! itself it says so on standard error only, for minutes: after the fourth time it is ended, and the engine decides.
@@ -100,11 +100,7 @@ impl Agent for Gemini {
         let mut files = Vec::new();
         if let Some(tools) = tools {
             let file = policy_file(ask)?;
-            // Settings of a project may name policies of an administrator, which outrank a user's; the flag replaces them.
-            // Where the machine has such policies of its own, it is the other flag that holds.
-            for flag in ["--policy", "--admin-policy"] {
-                arguments.extend([flag.to_owned(), file.clone()]);
-            }
+            arguments.extend(["--policy".to_owned(), file.clone()]);
             files.push((file, policy(&tools)));
         }
         if settings.trust {
@@ -358,11 +354,11 @@ impl Opened {
     /// It ended before it had begun.
     fn unanswered(&self, end: &End) -> Failure {
         let complaints = &end.complaints;
-        let is_too_old = |line: &str| line.starts_with("Unknown argument") && line.contains("policy");
+        let is_too_old = |line: &str| line.starts_with("Unknown argument") && line.contains(" policy");
         if complaints.lines().any(is_too_old) {
             let words = format!(
-                "this version of gemini is too old: it has no `--policy` and `--admin-policy`, without which nothing \
-                 holds it to `{}`; install version {} or newer: {}",
+                "this version of gemini is too old: it has no `--policy`, without which nothing holds it to `{}`; install \
+                 version {} or newer: {}",
                 self.ask.permission.name(),
                 PROFILE.tested,
                 PROFILE.install

@@ -15,6 +15,8 @@ const GRAMMAR: Grammar = Grammar {
         "--permission-mode",
         "--setting-sources",
         "--tools",
+        "--allowedTools",
+        "--disallowedTools",
         "--append-system-prompt-file",
         "--system-prompt-snapshot",
         "--json-schema",

@@ -9,7 +9,7 @@ use crate::home::Home;
 
 const GRAMMAR: Grammar = Grammar {
     alone: &["--skip-trust"],
-    valued: &["-o", "-m", "--approval-mode", "--session-id", "--resume"],
+    valued: &["-o", "-m", "--approval-mode", "--policy", "--session-id", "--resume"],
 };
 
 pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {

@@ -68,18 +68,27 @@ fn hand_over(directory: &Path) {
 
 // C-42, C-44, Connections case 1
 #[test]
-fn an_edit_runs_commands_unasked_in_a_sandbox_or_for_an_ordinary_user_only() {
-    let project = one("claude", "edit: true", "");
+fn an_edit_runs_commands_unasked_and_bypasses_no_permission() {
+    assert_eq!(given("claude", "edit: true", "", "--permission-mode").as_deref(), Some("acceptEdits"));
+    let unasked = given("claude", "edit: true", "", "--allowedTools").expect("tools that need no asking");
+    assert!(unasked.split(',').any(|tool| tool == "Bash"), "{unasked}");
+    assert_eq!(given("codex", "edit: true", "", "-s").as_deref(), Some("workspace-write"));
+}
+
+// C-42, C-44, Connections case 1
+#[test]
+fn everything_is_for_an_ordinary_user_only() {
+    let project = one("claude", "permission_mode: full", "");
     let (fake, call) = by_an_ordinary_user(&project);
     call.run().exits(0);
     assert_eq!(fake.calls()[0].after("--permission-mode").as_deref(), Some("bypassPermissions"));
-    assert_eq!(given("codex", "edit: true", "", "-s").as_deref(), Some("workspace-write"));
     if rustix::process::geteuid().is_root() {
-        let project = one("claude", "edit: true", "");
+        let project = one("claude", "permission_mode: full", "");
         let fake = super::fake(&project, "claude", &json!([{"text": DONE}]));
         let outcome = fake.saihai(["run", "it", "T"]).run().exits(4);
-        assert!(outcome.stderr.contains("set `providers.claude.edit_mode = \"acceptEdits\"`"), "{outcome}");
+        assert!(outcome.stderr.contains("with `--max-permission edit`"), "{outcome}");
         assert!(fake.calls().is_empty() && project.runs().is_empty());
+        fake.saihai(["run", "it", "T", "--max-permission", "edit"]).run().exits(0);
     }
 }
 

@@ -59,6 +59,29 @@ fn a_provider_that_holds_nobody_to_anything_is_refused_once_for_each_level() {
     assert_eq!(said(&honest, &twice), "");
 }
 
+// C-43: codex changes files by commands, so that a turn without them is none.
+#[test]
+fn codex_is_refused_where_commands_are_not_allowed() {
+    let settings = "max_permission = \"edit-only\"\n";
+    assert_snapshot!(said(settings, &movement("edit: true, provider: codex")), @r"
+    error[provider/cannot-enforce]: provider `codex` cannot hold an agent to `edit-only`, which `work` asks for
+      = help: Codex reads and writes files by commands: allow them with `edit`, which keeps them in its sandbox, or use another provider
+    ");
+    assert_eq!(said(settings, &movement("provider: codex")), "");
+    assert_eq!(said(settings, &movement("edit: true, provider: claude")), "");
+}
+
+// C-41: such a tool would be offered only to be denied.
+#[test]
+fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
+    let named = "allowed_tools: [Read, mcp__issues__get], provider: claude";
+    assert_snapshot!(said("", &movement(named)), @r"
+    error[provider/mcp-tool-in-read-only]: `work` is read-only and names `mcp__issues__get`, a tool of an MCP server
+      = help: what such a tool does is not known: let the turn edit, and name only tools that read next to it
+    ");
+    assert_eq!(said("", &movement(&format!("edit: true, {named}"))), "");
+}
+
 // The question about a turn only looks, and whoever is asked must be held to that.
 #[test]
 fn whoever_judges_must_be_held_to_looking() {

@@ -73,33 +73,52 @@ fn every_level_is_a_mode_of_its_own_and_a_list_of_tools() {
         permission(Permission::ReadOnly, None, &plain),
         permission(Permission::ReadOnly, tools(&["Read", "Write", "Bash", "MultiEdit"]), &plain),
         permission(Permission::ReadOnly, tools(&[]), &plain),
-        permission(Permission::ReadOnly, tools(&["Read", "mcp__issues__get"]), &plain),
         permission(EDIT_ONLY, None, &plain),
+        permission(EDIT_ONLY, tools(&["Read", "Edit", "Bash"]), &plain),
         permission(EDIT, None, &plain),
+        permission(EDIT, None, &careful),
+        permission(EDIT, tools(&["Read", "Edit", "Bash"]), &plain),
+        permission(EDIT, tools(&["Read", "mcp__issues__get"]), &plain),
         permission(EDIT, tools(&["Read", "Edit"]), &careful),
+        permission(Permission::Full, None, &careful),
         permission(Permission::Full, tools(&["Bash"]), &careful),
+        permission(Permission::Full, tools(&["Write", "mcp__issues__get"]), &careful),
     ];
     assert_snapshot!(listed.join("\n"), @r#"
     --permission-mode default --tools Read,Grep,Glob --strict-mcp-config
     --permission-mode default --tools Read,Bash --strict-mcp-config
     --permission-mode default --tools "" --strict-mcp-config
-    --permission-mode default --tools Read,mcp__issues__get
+    --permission-mode acceptEdits --disallowedTools Bash
+    --permission-mode acceptEdits --tools Read,Edit,Bash --disallowedTools Bash --strict-mcp-config
+    --permission-mode acceptEdits --allowedTools Agent,Bash,Glob,Grep,Monitor,Read,Skill,Task,WebFetch,WebSearch,Workflow
     --permission-mode acceptEdits
+    --permission-mode acceptEdits --tools Read,Edit,Bash --allowedTools Read,Bash --strict-mcp-config
+    --permission-mode acceptEdits --tools Read,mcp__issues__get --allowedTools Read,mcp__issues__get
+    --permission-mode acceptEdits --tools Read,Edit --strict-mcp-config
     --permission-mode bypassPermissions
-    --permission-mode acceptEdits --tools Read,Edit
-    --permission-mode bypassPermissions --tools Bash
+    --permission-mode bypassPermissions --tools Bash --strict-mcp-config
+    --permission-mode acceptEdits --tools Write,mcp__issues__get --allowedTools Write,mcp__issues__get
     "#);
+}
+
+// C-41: nobody knows what such a tool does, and it would be offered only to be denied.
+#[test]
+fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
+    let named = |permission| {
+        let asked = Ask { permission, tools: tools(&["Read", "mcp__issues__get"]), ..ask() };
+        Claude.invocation(&asked, &settings()).err().map(|failure| failure.message)
+    };
+    assert_snapshot!(named(Permission::ReadOnly).unwrap(), @"a read-only turn cannot have `mcp__issues__get`: what a tool of an MCP server does is not known; let the turn edit, and name no tool that writes");
+    assert_eq!([EDIT_ONLY, EDIT, Permission::Full].map(named), [None, None, None]);
 }
 
 // C-44, Connections cases 1 and 2
 #[test]
 fn root_is_refused_what_bypasses_permissions_unless_it_says_to_be_contained() {
-    let careful = ProviderSettings { accept_edits: true, ..settings() };
     let contained = ProviderSettings { env_pass: vec!["IS_SANDBOX".into()], ..settings() };
     let levels = [Permission::ReadOnly, EDIT_ONLY, EDIT, Permission::Full];
     let refused = |settings: &ProviderSettings| levels.map(|level| Claude.refuses_root(level, settings));
-    assert_eq!(refused(&settings()), [false, false, true, true]);
-    assert_eq!(refused(&careful), [false, false, false, true]);
+    assert_eq!(refused(&settings()), [false, false, false, true]);
     assert_eq!(refused(&contained), [false; 4]);
 }
 
@@ -263,16 +282,20 @@ fn an_end_by_a_limit_says_which() {
 // C-42, C-60, Connections case 11
 #[test]
 fn a_process_that_may_do_more_than_was_asked_is_ended() {
-    let init = |mode: &str, tools: &str| {
+    let init_of = |ask: &Ask, mode: &str, tools: &str| {
         let line = format!(
             r#"{{"type":"system","subtype":"init","session_id":"s","permissionMode":"{mode}","tools":[{tools}]}}"#
         );
-        let heard = hear(&Claude, &ask(), &settings(), &said(&line));
+        let heard = hear(&Claude, ask, &settings(), &said(&line));
         heard.aborted.map(|failure| format!("{}: {}", failure.class.name(), failure.message))
     };
+    let init = |mode: &str, tools: &str| init_of(&ask(), mode, tools);
     assert_eq!(init("default", r#""Read","Glob""#), None);
     assert_snapshot!(init("bypassPermissions", "").unwrap(), @"bad_request: claude works in permission mode `bypassPermissions`, not `default` as it was asked to");
     assert_snapshot!(init("default", r#""Read","Write""#).unwrap(), @"bad_request: claude has the tool `Write`, which this turn must not have");
+    let editing = Ask { permission: EDIT, tools: tools(&["Read"]), ..ask() };
+    assert_eq!(init_of(&editing, "acceptEdits", r#""Read","Agent""#), None);
+    assert_snapshot!(init_of(&editing, "acceptEdits", r#""Read","mcp__issues__get""#).unwrap(), @"bad_request: claude has the tool `mcp__issues__get`, which this turn must not have");
 }
 
 // C-32: what is wrong at the start stands on the standard error only.

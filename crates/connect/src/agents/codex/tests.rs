@@ -36,19 +36,22 @@ fn a_new_thread_and_a_resumed_one_take_their_arguments_in_another_order() {
 // C-42, Connections case 1: commands of an editing turn stay in the sandbox.
 #[test]
 fn every_level_is_a_sandbox() {
-    let levels = [
-        Permission::ReadOnly,
-        Permission::Edit { commands: false },
-        Permission::Edit { commands: true },
-        Permission::Full,
-    ];
+    let levels = [Permission::ReadOnly, Permission::Edit { commands: true }, Permission::Full];
     let all = levels.map(|permission| arguments(&Ask { permission, ..ask() }, &settings()));
     assert_snapshot!(all.join("\n"), @r#"
     exec --json --skip-git-repo-check --disable plugins -s read-only -C /project -
     exec --json --skip-git-repo-check --disable plugins -s workspace-write -C /project -
-    exec --json --skip-git-repo-check --disable plugins -s workspace-write -C /project -
     exec --json --skip-git-repo-check --disable plugins -s danger-full-access -C /project -
     "#);
+}
+
+// C-43: it has no way to change a file but a command.
+#[test]
+fn edits_without_commands_are_refused() {
+    let asked = Ask { permission: Permission::Edit { commands: false }, ..ask() };
+    let failure = Codex.invocation(&asked, &settings()).unwrap_err();
+    assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: codex cannot be held to `edit-only`: it reads and writes files by commands; allow commands with `edit`, or use another provider");
+    assert!(!settings().can_enforce(asked.permission));
 }
 
 // C-23

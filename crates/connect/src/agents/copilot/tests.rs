@@ -53,7 +53,7 @@ fn a_level_becomes_tools_that_are_offered_allowed_and_denied() {
     do it
     ");
     insta::assert_snapshot!(started(Permission::Edit { commands: false }, None), @r"
-    --output-format json --no-color --no-ask-user --disable-builtin-mcps --allow-tool=write --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
+    --output-format json --no-color --no-ask-user --disable-builtin-mcps --allow-tool=write --deny-tool=shell --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871
     do it
     ");
     insta::assert_snapshot!(started(Permission::Edit { commands: true }, None), @r"
