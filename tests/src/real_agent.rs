@@ -44,7 +44,7 @@ pub struct RealAgent {
     /// Where it looks for instructions in a project, and is kept from them in a review. Empty where it cannot be.
     pub instructions: &'static [&'static str],
     /// Where in its home a user's MCP servers are named, and what is there with one more that `node` runs.
-    pub mcp_servers: (&'static str, fn(existing: &str, node: &str, script: &str) -> String),
+    pub mcp_servers: (&'static str, WithMcpServer),
     /// The calls by which its model uses the tool of that server to write a file.
     pub use_mcp_tool: fn(&Path) -> Vec<Answer>,
     /// Whether its model does not hear of that tool where it must not use it; otherwise the call is denied.
@@ -52,6 +52,9 @@ pub struct RealAgent {
     /// Tools that its model is not even offered in a turn that may only read.
     pub withheld: &'static [&'static str],
 }
+
+/// Adds a server to the settings that exist: how it is run, and its script.
+type WithMcpServer = fn(existing: &str, node: &str, script: &str) -> String;
 
 /// Where one agent works: a home and a project of its own, and the server it talks to.
 #[derive(Debug)]

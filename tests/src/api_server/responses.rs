@@ -45,15 +45,12 @@ fn call(name: &str, input: &Value) -> Value {
         "call_id": call_id("call", name, input),
         "name": own_name.unwrap_or(name),
     });
-    match input {
-        Value::String(text) => {
-            item["type"] = json!("custom_tool_call");
-            item["input"] = json!(text);
-        }
-        input => {
-            item["type"] = json!("function_call");
-            item["arguments"] = json!(input.to_string());
-        }
+    if let Value::String(text) = input {
+        item["type"] = json!("custom_tool_call");
+        item["input"] = json!(text);
+    } else {
+        item["type"] = json!("function_call");
+        item["arguments"] = json!(input.to_string());
     }
     if let Some(namespace) = namespace {
         item["namespace"] = json!(namespace);
