@@ -10,6 +10,8 @@ mod fake_agent;
 mod fault;
 mod invocation;
 mod journal;
+#[cfg(test)]
+mod json_schema_differential;
 mod live;
 mod manual;
 mod project;

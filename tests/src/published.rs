@@ -5,15 +5,15 @@
 
 use std::sync::OnceLock;
 
-use jsonschema::Validator;
+use saihai_json_schema::JsonSchema;
 use serde_json::{Value, json};
 
-const OUTPUT: &str = include_str!("../../crates/cli/src/commands/output.schema.json");
+pub(crate) const OUTPUT: &str = include_str!("../../crates/cli/src/commands/output.schema.json");
 
 /// What is wrong with an object of `--json`.
 pub fn wrong_output(object: &Value) -> Vec<String> {
-    static SCHEMA: OnceLock<Validator> = OnceLock::new();
-    let mut wrong = complaints(SCHEMA.get_or_init(|| validator(OUTPUT)), object);
+    static SCHEMA: OnceLock<JsonSchema> = OnceLock::new();
+    let mut wrong = complaints(SCHEMA.get_or_init(|| compiled(OUTPUT)), object);
     if object["type"] == "event" {
         wrong.extend(wrong_line(&line_of(object)));
     }
@@ -22,14 +22,14 @@ pub fn wrong_output(object: &Value) -> Vec<String> {
 
 /// What is wrong with the report of a review.
 pub fn wrong_report(report: &Value) -> Vec<String> {
-    static SCHEMA: OnceLock<Validator> = OnceLock::new();
-    complaints(SCHEMA.get_or_init(|| validator(saihai::review::REPORT_SCHEMA)), report)
+    static SCHEMA: OnceLock<JsonSchema> = OnceLock::new();
+    complaints(SCHEMA.get_or_init(|| compiled(saihai::review::REPORT_SCHEMA)), report)
 }
 
 /// What is wrong with a line of a journal.
 pub fn wrong_line(line: &Value) -> Vec<String> {
-    static SCHEMA: OnceLock<Validator> = OnceLock::new();
-    complaints(SCHEMA.get_or_init(|| validator(saihai::JOURNAL_SCHEMA)), line)
+    static SCHEMA: OnceLock<JsonSchema> = OnceLock::new();
+    complaints(SCHEMA.get_or_init(|| compiled(saihai::JOURNAL_SCHEMA)), line)
 }
 
 /// What is wrong with the lines of a journal that the program wrote itself. Tests damage journals on purpose; the sum of
@@ -56,14 +56,13 @@ fn line_of(object: &Value) -> Value {
     line
 }
 
-fn complaints(validator: &Validator, value: &Value) -> Vec<String> {
-    let said = validator.iter_errors(value);
-    said.map(|error| format!("at `{}`: {error}", error.instance_path())).collect()
+fn complaints(schema: &JsonSchema, value: &Value) -> Vec<String> {
+    schema.violations(value, 20).iter().map(|one| format!("at `{}`: {}", one.pointer, one.message)).collect()
 }
 
-fn validator(schema: &str) -> Validator {
+fn compiled(schema: &str) -> JsonSchema {
     let schema: Value = serde_json::from_str(schema).expect("a schema is JSON");
-    jsonschema::draft202012::new(&closed(schema)).expect("a schema")
+    JsonSchema::compile(&closed(schema)).expect("a schema")
 }
 
 /// The same schema, but no object may have more than it names.

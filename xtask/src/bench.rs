@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: the laws of cost. The measuring program is part of the tests package; this builds it and
-//! what it measures, both as they are released.
+//! the program it measures with `--release`, which is what `cargo install` gives (`dist` is a little faster).
 
 use std::process::{Command, ExitCode};
 

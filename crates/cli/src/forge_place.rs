@@ -2,7 +2,7 @@
 
 use saihai_config::{Settings, Use};
 use saihai_connect::Connections;
-use saihai_connect::forge::{Address, ForgePlace};
+use saihai_connect::forge::{ForgeAddress, ForgePlace};
 use saihai_model::{ProviderKind, RepositoryName, Stage, Turn, Workflow};
 
 use crate::diagnostics;
@@ -28,7 +28,7 @@ pub(crate) async fn with_forge(
         return Ok(with);
     }
     diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
-    let address = Address::parse(&settings.work.api).map_err(|error| {
+    let address = ForgeAddress::parse(&settings.work.api).map_err(|error| {
         Error::usage(error.to_string()).hint("the setting `work.api` or `GITHUB_API_URL` says so")
     })?;
     let remote = Repository::of_project(&project.places.root, &settings.work.remote, &with).await;

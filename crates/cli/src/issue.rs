@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use saihai_config::issues::{SourcesAtHand, choose_source, clean_title, load_folder, task};
 use saihai_config::{Comments, Diagnostics, DiskSource, ForgeKind, Settings, Use};
 use saihai_connect::Connections;
-use saihai_connect::forge::{Access, Address, Comment, ForgeError, Github, NoToken, find_token};
+use saihai_connect::forge::{
+    ForgeAccess, ForgeAddress, ForgeComment, ForgeError, ForgeTokenError, Github, find_token,
+};
 use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, Json, RepositoryName};
 
 use crate::diagnostics;
@@ -155,7 +157,7 @@ pub(crate) async fn task_of(
 }
 
 /// An issue with what those have said about it whom the repository trusts.
-pub(crate) fn with_comments(issue: &Issue, comments: Vec<Comment>) -> Issue {
+pub(crate) fn with_comments(issue: &Issue, comments: Vec<ForgeComment>) -> Issue {
     let mut issue = issue.clone();
     for comment in comments.into_iter().filter(|comment| comment.trusted) {
         let author = clean_title(&comment.author.unwrap_or_default()).unwrap_or_default();
@@ -188,7 +190,7 @@ pub(crate) async fn open(
     remote: Option<Repository>,
     with: &Connections,
 ) -> Result<Github, Error> {
-    let address = Address::parse(&settings.work.api).map_err(|error| {
+    let address = ForgeAddress::parse(&settings.work.api).map_err(|error| {
         Error::usage(error.to_string()).hint("the setting `work.api` or `GITHUB_API_URL` says so")
     })?;
     let named = remote.and_then(|remote| RepositoryName::parse(&remote.name));
@@ -197,9 +199,9 @@ pub(crate) async fn open(
             .hint("write `repo = \"OWNER/NAME\"` into `[work]`")
     })?;
     let token = find_token(address.host(), &with.environment).await.map_err(|error| match error {
-        NoToken::Missing { .. } | NoToken::Bad => Error::usage(error.to_string()),
+        ForgeTokenError::Missing { .. } | ForgeTokenError::Malformed => Error::usage(error.to_string()),
     })?;
-    Github::open(Access::new(address, repository, token)).map_err(refused)
+    Github::open(ForgeAccess::new(address, repository, token)).map_err(refused)
 }
 
 /// What a forge would not give, as the person hears it.

@@ -16,7 +16,7 @@ use crate::agents;
 use crate::asking::Asking;
 use crate::attempt::{Attempt, Installed, Means, Staying};
 use crate::clock::{Clock, RealTime};
-use crate::forge::{ForgePlace, Token, Viewer};
+use crate::forge::{ForgePlace, ForgeToken, ForgeViewer};
 use crate::http::{Service, Unreachable, Web};
 use crate::process::{self, Grace};
 use crate::redact::Redactor;
@@ -42,7 +42,7 @@ pub struct Connections {
     /// Our own environment, of which a program is given only what is allowed.
     pub environment: Vec<(OsString, OsString)>,
     /// The token of a forge, where that was found: it may stand in no variable of ours, and is a secret all the same.
-    pub token: Option<Token>,
+    pub token: Option<ForgeToken>,
     /// The program through which others are started, so that they do not outlive us: one that answers to
     /// [`crate::launcher::ARGUMENT`]. Without it they are started directly.
     pub launcher: Option<PathBuf>,
@@ -334,7 +334,7 @@ impl<'a> Search<'a> {
         if let Some(service) = Service::open(name, &settings, &self.with.environment, &self.means.redactor) {
             let forge = self.with.forge.clone();
             let web = if self.with.web { Web::Open } else { Web::Closed };
-            let viewer = forge.map(|place| Viewer::new(place, &self.with.environment));
+            let viewer = forge.map(|place| ForgeViewer::new(place, &self.with.environment));
             return Ok(Found::Http(Box::new(service?.viewing(viewer, web))));
         }
         match agents::of(settings.kind) {

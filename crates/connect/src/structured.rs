@@ -1,6 +1,6 @@
 //! Whether a structured answer is what was asked for. No agent's own word is taken for it (C-25).
 
-use jsonschema::{PatternOptions, ValidationError};
+use saihai_json_schema::JsonSchema;
 use saihai_model::{Ask, Json};
 
 /// A structured answer, or why there is none.
@@ -39,25 +39,18 @@ impl Structured {
     }
 }
 
-/// What is wrong with a value and where; `None` if nothing is.
+/// Everything that is wrong with a value; `None` if nothing is.
 fn violations(schema: &Json, value: &Json) -> Option<String> {
-    let patterns = PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20);
-    let validator = match jsonschema::options().offline().with_pattern_options(patterns).build(schema) {
-        Ok(validator) => validator,
-        Err(error) => return Some(format!("the schema cannot be used: {}", cut(&error.to_string()))),
+    let schema = match JsonSchema::compile(schema) {
+        Ok(schema) => schema,
+        Err(errors) => {
+            let reasons: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            return Some(format!("the schema cannot be used: {}", cut(&reasons.join("; "))));
+        }
     };
-    let told: Vec<String> = validator.iter_errors(value).take(TOLD).map(|error| violation(&error)).collect();
+    let found = schema.violations(value, TOLD);
+    let told: Vec<String> = found.iter().map(|one| cut(&one.to_string())).collect();
     (!told.is_empty()).then(|| told.join("; "))
-}
-
-/// A place and what is wrong there. A value of one word is quoted, a large one is not.
-fn violation(error: &ValidationError<'_>) -> String {
-    let is_large = error.instance().is_object() || error.instance().is_array();
-    let what = if is_large { error.masked().to_string() } else { error.to_string() };
-    match error.instance_path().as_str() {
-        "" => cut(&what),
-        place => format!("{}: {}", cut(place), cut(&what)),
-    }
 }
 
 fn cut(text: &str) -> String {

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::Violation;
 
-const PURE: [&str; 4] = ["saihai-model", "saihai-judge", "saihai-engine", "saihai-config"];
+const PURE: [&str; 5] =
+    ["saihai-model", "saihai-json-schema", "saihai-judge", "saihai-engine", "saihai-config"];
 
 /// What cargo knows of the workspace and everything below it.
 pub struct Metadata {

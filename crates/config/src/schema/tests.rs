@@ -1,3 +1,4 @@
+use saihai_json_schema::JsonSchema;
 use serde_json::{Value as Json, json};
 
 use super::{SCHEMAS, schema};
@@ -6,21 +7,18 @@ fn piece() -> Json {
     schema("piece").unwrap()
 }
 
-/// Whether the schema of a name accepts a value, as anybody's validator sees it.
+/// Compares whether the schema of that name accepts a value.
 #[track_caller]
 fn check(name: &str, value: &Json, accepted: bool) {
     let schema = schema(name).unwrap();
-    assert!(jsonschema::draft202012::meta::is_valid(&schema), "{name} is no schema");
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let said: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    let said = JsonSchema::compile(&schema).unwrap().violations(value, 10);
     assert_eq!(said.is_empty(), accepted, "{name}: {value}\n{said:?}");
 }
 
 #[test]
-fn every_schema_is_one_and_says_which() {
+fn every_schema_says_which_one_it_is() {
     for (name, about) in SCHEMAS {
         let schema = schema(name).unwrap();
-        assert!(jsonschema::draft202012::meta::is_valid(&schema), "{name}");
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
         assert_eq!(schema["title"], json!(format!("Saihai: {about}")));
     }

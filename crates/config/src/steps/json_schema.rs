@@ -1,39 +1,27 @@
-//! Whether a JSON Schema can be used, before a turn is paid for (S-19).
+//! Checks whether a JSON Schema can be used, before a turn is paid for (S-19).
 
-use jsonschema::PatternOptions;
+use saihai_json_schema::{JsonSchema, JsonSchemaProblem};
 use saihai_model::Json;
 
-use crate::{list_of, quoted};
+use crate::did_you_mean;
 
-/// What a `type` can be.
-const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
-
-/// Why no reply could ever fit a schema.
+/// One reason why no reply can fit a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unusable {
-    /// Where in the schema, as a JSON pointer.
+pub(super) struct UnusableSchema {
+    /// JSON pointer into the schema.
     pub(super) pointer: String,
-    /// What is wrong there.
     pub(super) why: String,
-    /// What to write instead, where that is known.
-    pub(super) hint: Option<&'static str>,
+    pub(super) hint: Option<String>,
 }
 
-/// Compiles a schema as judgment will, with the same bounds. A reply is an object, so a schema that takes none is of no
-/// use either.
-pub(super) fn check(schema: &Json) -> Result<(), Unusable> {
-    let patterns = PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20);
-    let built = jsonschema::options().offline().with_pattern_options(patterns).build(schema);
-    if let Err(error) = built {
-        let pointer = error.instance_path().as_str().to_owned();
-        let why = match (pointer.rsplit('/').next(), error.instance().as_str()) {
-            (Some("type"), Some(word)) => {
-                format!("{} is none of the types {}", quoted(word), list_of(TYPES, "and"))
-            }
-            (Some("pattern"), Some(pattern)) => format!("{} is no regular expression", quoted(pattern)),
-            (_, _) => error.to_string(),
-        };
-        return Err(Unusable { pointer, why, hint: None });
+/// Compiles a schema as judgment will. A reply is an object, so a schema that takes none is of no use either.
+pub(super) fn check(schema: &Json) -> Vec<UnusableSchema> {
+    if let Err(errors) = JsonSchema::compile(schema) {
+        let unusable = errors.into_iter().map(|error| {
+            let (pointer, why) = (error.pointer, error.problem.to_string());
+            UnusableSchema { hint: hint(&error.problem), pointer, why }
+        });
+        return unusable.collect();
     }
     let takes_objects = match schema.get("type") {
         Some(Json::String(kind)) => kind == "object",
@@ -41,12 +29,24 @@ pub(super) fn check(schema: &Json) -> Result<(), Unusable> {
         Some(_) | None => true,
     };
     match takes_objects {
-        true => Ok(()),
-        false => Err(Unusable {
+        true => Vec::new(),
+        false => vec![UnusableSchema {
             pointer: "/type".to_owned(),
             why: "a reply is read as an object, and this takes none".to_owned(),
-            hint: Some("write `\"type\": \"object\"`, with what is wanted under a key of it"),
-        }),
+            hint: Some("write `\"type\": \"object\"`, with what is wanted under a key of it".to_owned()),
+        }],
+    }
+}
+
+fn hint(problem: &JsonSchemaProblem) -> Option<String> {
+    let JsonSchemaProblem::UnsupportedKeyword(keyword) = problem else { return None };
+    match keyword.as_str() {
+        "nullable" => {
+            Some("write `\"type\": [\"string\", \"null\"]`, with the type that is meant".to_owned())
+        }
+        "additionalItems" => Some("write `items` after `prefixItems`".to_owned()),
+        "dependencies" => Some("write `dependentRequired` or `dependentSchemas`".to_owned()),
+        other => did_you_mean(other, JsonSchema::keywords()),
     }
 }
 
@@ -57,19 +57,34 @@ mod tests {
     use super::*;
 
     fn wrong(schema: &Json) -> String {
-        check(schema).map_or_else(|one| format!("{}: {}", one.pointer, one.why), |()| "right".to_owned())
+        let said = check(schema).into_iter().map(|one| {
+            let hint = one.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            format!("{}: {}{hint}", one.pointer, one.why)
+        });
+        said.collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn a_schema_that_judgment_could_not_use_is_told_with_its_place() {
         for right in [json!({}), json!({"type": "object"}), json!({"type": ["null", "object"]})] {
-            assert_eq!(wrong(&right), "right", "{right}");
+            assert_eq!(wrong(&right), "", "{right}");
         }
         insta::assert_snapshot!(wrong(&json!({"type": "nonsense"})), @"/type: `nonsense` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
-        insta::assert_snapshot!(wrong(&json!({"type": "array"})), @"/type: a reply is read as an object, and this takes none");
+        insta::assert_snapshot!(wrong(&json!({"type": "array"})), @r#"/type: a reply is read as an object, and this takes none (write `"type": "object"`, with what is wanted under a key of it)"#);
         let pattern = json!({"properties": {"a": {"type": "string", "pattern": "("}}});
         insta::assert_snapshot!(wrong(&pattern), @"/properties/a/pattern: `(` is no regular expression");
-        insta::assert_snapshot!(wrong(&json!({"required": "a"})), @r#"/required: "a" is not of type "array""#);
-        insta::assert_snapshot!(wrong(&json!({"$ref": "https://example.com/x"})), @": Resource 'https://example.com/x' is not present in a registry and retrieving it failed: Retrieval is disabled, cannot fetch https://example.com/x");
+        insta::assert_snapshot!(wrong(&json!({"required": "a"})), @"/required: `required` must be a list of names, each once");
+        insta::assert_snapshot!(wrong(&json!({"$ref": "https://example.com/x"})), @"/$ref: `https://example.com/x` is outside of this schema; only `#/…` can be referred to");
+    }
+
+    // A keyword that has no effect would promise a check that is not made.
+    #[test]
+    fn a_keyword_that_is_not_supported_is_refused_by_name() {
+        let schema = json!({"unevaluatedProperties": false, "requird": ["a"], "properties": {"a": {"nullable": true}}});
+        insta::assert_snapshot!(wrong(&schema), @r#"
+        /properties/a/nullable: the keyword `nullable` is not supported (write `"type": ["string", "null"]`, with the type that is meant)
+        /requird: the keyword `requird` is not supported (did you mean `required`?)
+        /unevaluatedProperties: the keyword `unevaluatedProperties` is not supported
+        "#);
     }
 }

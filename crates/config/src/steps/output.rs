@@ -3,7 +3,7 @@
 use saihai_model::Json;
 use serde_json::{Map, json};
 
-use super::json_schema::{self, Unusable};
+use super::json_schema::{self, UnusableSchema};
 use crate::{Cursor, Diagnostics, Kind, Located, Node, Value, did_you_mean, quoted};
 
 /// What a step outputs.
@@ -39,10 +39,10 @@ impl Output {
 }
 
 fn of_schema(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Output {
-    if let Err(Unusable { pointer, why, hint }) = json_schema::check(&value.node().to_json()) {
+    for UnusableSchema { pointer, why, hint } in json_schema::check(&value.node().to_json()) {
         let message = format!("this schema cannot be used: {why}");
         let diagnostic = inside(value, &pointer).error("bad-value", message).label("nothing can fit this");
-        diagnostics.push(diagnostic.maybe_hint(hint.map(str::to_owned)));
+        diagnostics.push(diagnostic.maybe_hint(hint));
     }
     let required: Vec<String> = value
         .get("required")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use saihai_model::Json;
 use serde_json::{Map, json};
 
-use super::json_schema::{self, Unusable};
+use super::json_schema::{self, UnusableSchema};
 use super::output::{Key, Output};
 use super::paths::Paths;
 use super::tables;
@@ -74,10 +74,10 @@ impl<'a> Schemas<'a> {
             return None;
         };
         let mut whole = Whole { schemas: self, at: &name.at, diagnostics, open: Vec::new(), size: 0 };
-        let usable = |schema: Json| match json_schema::check(&schema) {
-            Ok(()) => Ok(schema),
-            Err(Unusable { pointer, why, .. }) if pointer.is_empty() => Err(why),
-            Err(Unusable { pointer, why, .. }) => Err(format!("at {}: {why}", quoted(&pointer))),
+        let usable = |schema: Json| match json_schema::check(&schema).into_iter().next() {
+            None => Ok(schema),
+            Some(UnusableSchema { pointer, why, .. }) if pointer.is_empty() => Err(why),
+            Some(UnusableSchema { pointer, why, .. }) => Err(format!("at {}: {why}", quoted(&pointer))),
         };
         match whole.target(&path, &pointer).and_then(usable) {
             Ok(schema) => {

@@ -10,14 +10,14 @@ use serde_json::Value as Json;
 use crate::page::{Block, all_pages, blocks, examples, read};
 use crate::{hats, pieces, reviews, scripts, settings};
 
-/// What anybody's validator says of a text.
+/// The violations of a text.
 fn complaints(name: &str, text: &str, format: Format) -> Vec<String> {
     let mut diagnostics = Diagnostics::new();
     let document = Document::parse(text.as_bytes(), format, "example", Area::Piece, &mut diagnostics);
     let value: Json = document.unwrap_or_else(|| panic!("{diagnostics:?}\n{text}")).root.to_json();
     let schema = schema(name).expect("a schema of ours");
-    let validator = jsonschema::draft202012::new(&schema).expect("a valid schema");
-    validator.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect()
+    let schema = saihai_json_schema::JsonSchema::compile(&schema).expect("a valid schema");
+    schema.violations(&value, 10).iter().map(ToString::to_string).collect()
 }
 
 #[track_caller]

@@ -2,179 +2,136 @@
 
 use std::time::{Duration, SystemTime};
 
-use octocrab::{Error, GitHubError};
 use saihai_model::{IssueNumber, Moment};
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::wire::Broken;
+use super::transport::{ForgeResponse, ForgeTransportError};
 
-/// Why a forge did not do what it was asked, by its cause.
+/// Why a forge did not do what it was asked, by cause. `what` names the thing that was asked for, `said` is the forge's own message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForgeError {
-    /// It is not there, or we may not know that it is.
+    /// It does not exist, or the token may not know that it does.
     #[error("{what} was not found")]
-    NotFound {
-        /// What was looked for.
-        what: String,
-    },
-    /// We may not.
+    NotFound { what: String },
     #[error("no rights for {what}: {said}")]
-    NoRights {
-        /// What was asked for.
-        what: String,
-        /// In the forge's own words.
-        said: String,
-    },
-    /// Too much was asked for now.
+    NoRights { what: String, said: String },
     #[error("the forge's rate limit is reached")]
     RateLimited {
-        /// When it can be asked again, where it says so.
+        /// When to ask again, where the forge says so.
         until: Option<Moment>,
     },
-    /// It cannot be reached, broke off, or is out of order: later it may do. Whether an effect has happened is open.
+    /// The forge is unreachable, broke off, or is out of order. Whether a change happened is unknown.
     #[error("{what} failed for now: {said}")]
-    Transient {
-        /// What was asked for.
-        what: String,
-        /// What went wrong.
-        said: String,
-    },
-    /// The answer is not what such an answer is.
+    Transient { what: String, said: String },
     #[error("the answer about {what} cannot be understood at `{field}`: {said}")]
-    Malformed {
-        /// What was asked for.
-        what: String,
-        /// Where in the answer.
-        field: String,
-        /// What is wrong there.
-        said: String,
-    },
-    /// It understood and refuses.
+    Malformed { what: String, field: String, said: String },
     #[error("{what} was refused ({status}): {said}")]
-    Refused {
-        /// What was asked for.
-        what: String,
-        /// The status of the answer.
-        status: u16,
-        /// In the forge's own words.
-        said: String,
-    },
-    /// The head of a pull request is not the commit that was meant.
+    Refused { what: String, status: u16, said: String },
+    /// The head of a pull request is another commit than the expected one.
     #[error("the head of {what} has moved")]
-    HeadMoved {
-        /// Which pull request.
-        what: String,
-    },
-    /// Somebody asked for an issue by the number of a pull request.
+    HeadMoved { what: String },
     #[error("{0} is a pull request, not an issue")]
     IsPullRequest(IssueNumber),
-    /// It is an issue of another repository by now.
     #[error("issue {number} was transferred to {to}")]
     Transferred {
-        /// What it was here.
         number: IssueNumber,
-        /// What it is there: `other/repo#12`.
+        /// Its new name: `other/repo#12`.
         to: String,
     },
-    /// More than one thing fits where there can be only one.
+    /// Several things fit where only one can be meant.
     #[error("{what} is ambiguous: {said}")]
-    Ambiguous {
-        /// What was looked for.
-        what: String,
-        /// What was found.
-        said: String,
-    },
+    Ambiguous { what: String, said: String },
 }
 
 impl ForgeError {
-    /// Whether the same may succeed later without anybody changing anything.
+    /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
-        match self {
-            Self::Transient { .. } | Self::RateLimited { .. } => true,
-            Self::NotFound { .. }
-            | Self::NoRights { .. }
-            | Self::Malformed { .. }
-            | Self::Refused { .. }
-            | Self::HeadMoved { .. }
-            | Self::IsPullRequest(_)
-            | Self::Transferred { .. }
-            | Self::Ambiguous { .. } => false,
-        }
+        matches!(self, Self::Transient { .. } | Self::RateLimited { .. })
     }
 
-    /// What an error of the client means, for what was asked.
-    pub(super) fn of(error: &Error, what: &str) -> Self {
+    pub(super) fn malformed(what: &str, field: &str, said: String) -> Self {
+        Self::Malformed { what: what.to_owned(), field: field.to_owned(), said }
+    }
+
+    pub(super) fn of_transport(error: ForgeTransportError, what: &str) -> Self {
         let what = what.to_owned();
         match error {
-            Error::GitHub { source, .. } => Self::of_answer(source, what, SystemTime::now()),
-            Error::Json { source, .. } => {
-                Self::Malformed { what, field: source.path().to_string(), said: source.inner().to_string() }
-            }
-            Error::Service { source, .. } => match source.downcast_ref::<Broken>() {
-                Some(Broken::TooLarge) => Self::too_large(what),
-                Some(Broken::Elsewhere(to)) => {
-                    let said = format!("it leads to `{to}`, which is not followed");
-                    Self::Refused { what, status: 302, said }
-                }
-                Some(Broken::Connection(said)) => Self::Transient { what, said: said.clone() },
-                None => Self::Transient { what, said: source.to_string() },
+            ForgeTransportError::TooLarge => Self::malformed(&what, ".", "it is too large".to_owned()),
+            ForgeTransportError::LeadsTo(to) => Self::Refused {
+                what,
+                status: 302,
+                said: format!("it leads to `{to}`, which is not followed"),
             },
-            other => Self::Malformed { what, field: ".".to_owned(), said: first_line(&other.to_string()) },
+            ForgeTransportError::Connection(said) => Self::Transient { what, said },
         }
     }
 
-    fn too_large(what: String) -> Self {
-        Self::Malformed { what, field: ".".to_owned(), said: "it is too large".to_owned() }
-    }
-
-    fn of_answer(answer: &GitHubError, what: String, now: SystemTime) -> Self {
-        let said = first_line(&complaint(answer));
-        match answer.status_code.as_u16() {
+    /// Classifies an answer whose status is not a success.
+    pub(super) fn of_refusal(response: &ForgeResponse, what: &str) -> Self {
+        let what = what.to_owned();
+        let message = message(response);
+        let said = first_line(&message);
+        match response.status.as_u16() {
             404 | 410 => Self::NotFound { what },
-            403 | 429 if is_rate_limit(answer) => Self::RateLimited { until: until(answer, now) },
-            401 | 403 => Self::NoRights { what, said },
-            429 => Self::RateLimited { until: until(answer, now) },
+            403 if !is_rate_limit(response, &message) => Self::NoRights { what, said },
+            403 | 429 => Self::RateLimited { until: retry_time(response, SystemTime::now()) },
+            401 => Self::NoRights { what, said },
             408 | 500.. => Self::Transient { what, said },
             status => Self::Refused { what, status, said },
         }
     }
 }
 
-/// What the forge says, with the first detail it gives.
-fn complaint(answer: &GitHubError) -> String {
-    let first = answer.errors.iter().flatten().next();
+#[derive(Deserialize)]
+struct RefusalBody {
+    message: Option<String>,
+    errors: Option<Vec<Value>>,
+}
+
+/// What the forge says, with the first detail it gives: its message, or the text of its page, or the name of the status.
+fn message(response: &ForgeResponse) -> String {
+    let body = serde_json::from_slice::<RefusalBody>(&response.body).ok();
+    let errors = body.as_ref().and_then(|body| body.errors.as_ref());
+    let first = errors.and_then(|errors| errors.first());
     let detail = first.and_then(|one| one["message"].as_str().or_else(|| one["code"].as_str()));
+    let text = String::from_utf8_lossy(&response.body);
+    let message = body.as_ref().and_then(|body| body.message.as_deref()).unwrap_or_else(|| text.trim());
+    let message = match message {
+        "" => response.status.canonical_reason().unwrap_or("unknown status"),
+        message => message,
+    };
     match detail {
-        Some(detail) => format!("{}: {detail}", answer.message),
-        None => answer.message.clone(),
+        Some(detail) => format!("{message}: {detail}"),
+        None => message.to_owned(),
     }
 }
 
-fn is_rate_limit(answer: &GitHubError) -> bool {
-    let used_up = header(answer, "x-ratelimit-remaining").is_some_and(|left| left.trim() == "0");
-    used_up || header(answer, "retry-after").is_some() || answer.message.to_lowercase().contains("rate limit")
+fn is_rate_limit(response: &ForgeResponse, message: &str) -> bool {
+    let used_up = header(response, "x-ratelimit-remaining").is_some_and(|left| left.trim() == "0");
+    used_up || header(response, "retry-after").is_some() || message.to_lowercase().contains("rate limit")
 }
 
-/// A limit lasts an hour at most; whatever a forge says beyond that is looked at again then.
-const LONGEST: Duration = Duration::from_secs(3_600);
+/// A rate limit lasts an hour at most; a later time is cut to that.
+const LONGEST_LIMIT: Duration = Duration::from_secs(3_600);
 
-/// When it can be asked again: after so many seconds, or at a time of its own. A time that is past says nothing.
-fn until(answer: &GitHubError, now: SystemTime) -> Option<Moment> {
-    let seconds = |name: &str| header(answer, name).and_then(|value| value.trim().parse::<u64>().ok());
+/// When to ask again: after some seconds, or at a given time. A time in the past is ignored.
+fn retry_time(response: &ForgeResponse, now: SystemTime) -> Option<Moment> {
+    let seconds = |name: &str| header(response, name).and_then(|value| value.trim().parse::<u64>().ok());
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let latest = now + LONGEST;
+    let latest = now + LONGEST_LIMIT;
     let after = seconds("retry-after").map(|wait| now.saturating_add(Duration::from_secs(wait)));
     let at = seconds("x-ratelimit-reset").map(Duration::from_secs);
     let moment = after.into_iter().chain(at).find(|moment| *moment > now)?.min(latest);
     u64::try_from(moment.as_millis()).ok().map(Moment)
 }
 
-fn header<'a>(answer: &'a GitHubError, name: &str) -> Option<&'a str> {
-    answer.headers.as_ref()?.get(name)?.to_str().ok()
+fn header<'a>(response: &'a ForgeResponse, name: &str) -> Option<&'a str> {
+    response.headers.get(name)?.to_str().ok()
 }
 
-/// A short text on one line: what a server says is as long as it likes.
+/// The first line, at most 300 characters: a server's message may be of any length.
 fn first_line(text: &str) -> String {
-    const MOST: usize = 300;
-    let line: String = text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
-    line.chars().take(MOST).collect()
+    let line = text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control());
+    line.take(300).collect()
 }

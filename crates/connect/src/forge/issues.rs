@@ -1,48 +1,64 @@
-//! Issues of a repository.
+//! Issues of a repository, their comments and their labels.
 
-use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, RepositoryName};
+use reqwest::Method;
+use saihai_model::{Issue, IssueNumber, IssueSource, IssueState, RepositoryName, StatusLabel};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::client::{Github, percent_encoded};
 use super::error::ForgeError;
-use super::github::Github;
-use super::pages::encoded;
 
-/// What an issue says that is opened.
+/// An issue to open.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct NewIssue {
-    /// Its title.
     pub title: String,
-    /// Its text.
     pub body: String,
-    /// Its labels; the forge makes those it does not have.
+    /// The forge creates labels that it does not have yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// Who is to see to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assignees: Vec<String>,
 }
 
-/// An issue as the forge tells it. Only what is used is read, so that nothing else can be wrong with it.
+/// The issues that block an issue, as the forge itself records it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedBy {
+    /// Issues of the same repository.
+    pub issues: Vec<IssueNumber>,
+    /// Issues of other repositories: `other/repo#12`.
+    pub elsewhere: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgeComment {
+    /// Unique among all comments of the forge.
+    pub id: u64,
+    /// Unknown where the account was deleted.
+    pub author: Option<String>,
+    /// Written by an owner, a member or a collaborator of the repository.
+    pub trusted: bool,
+    pub body: String,
+}
+
+/// An issue in the forge's JSON. Only the fields in use are read, so nothing else can be wrong with it.
 #[derive(Deserialize)]
 struct RawIssue {
     number: u64,
     title: String,
     body: Option<String>,
-    state: RawState,
-    /// How it came to that, where the server says so.
+    state: RawIssueState,
     state_reason: Option<String>,
     #[serde(default)]
     labels: Vec<RawLabel>,
     user: Option<RawUser>,
-    /// What makes an issue a pull request.
+    /// Present where the issue is a pull request.
     pull_request: Option<serde_json::Value>,
     repository_url: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum RawState {
+enum RawIssueState {
     Open,
     Closed,
 }
@@ -57,15 +73,29 @@ pub(super) struct RawUser {
     pub(super) login: String,
 }
 
+#[derive(Deserialize)]
+struct RawComment {
+    id: u64,
+    user: Option<RawUser>,
+    #[serde(default)]
+    author_association: String,
+    body: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawViewer {
+    viewer: RawUser,
+}
+
 impl Github {
-    /// One issue. What it depends on is only what its text does not say.
+    /// Reads one issue. Dependencies that stand in its text are not read here.
     ///
     /// # Errors
-    /// It is a pull request, or see [`ForgeError`].
+    /// It is a pull request, it was transferred, or see [`ForgeError`].
     pub async fn issue(&self, number: IssueNumber) -> Result<Issue, ForgeError> {
         let what = format!("issue {number}");
-        let raw: RawIssue = self.look(&self.path(&format!("/issues/{}", number.get())), &what).await?;
-        if self.is_elsewhere(number, &raw).await? {
+        let raw: RawIssue = self.get(&self.path(&format!("/issues/{}", number.get())), &what).await?;
+        if self.was_transferred(number, &raw).await? {
             return Err(ForgeError::Transferred { number, to: raw.full_name() });
         }
         if raw.pull_request.is_some() {
@@ -74,11 +104,11 @@ impl Github {
         raw.issue(&what)
     }
 
-    /// Whether what came for a number is something else: the forge sends whoever asks for an issue on to where it was transferred to,
-    /// and whoever asks for a repository by its old name on to the new one.
-    async fn is_elsewhere(&self, number: IssueNumber, raw: &RawIssue) -> Result<bool, ForgeError> {
+    /// Whether the answer is about another issue: the forge redirects a transferred issue to its new repository, and the old name of a
+    /// repository to its new one.
+    async fn was_transferred(&self, number: IssueNumber, raw: &RawIssue) -> Result<bool, ForgeError> {
         if raw.number != u64::from(number.get()) {
-            // What is no number at all is said by whoever reads it.
+            // A number that no issue can have is reported as malformed instead.
             return Ok(IssueNumber::new(raw.number).is_some());
         }
         let home = raw.repository_url.as_deref().and_then(|url| RepositoryName::parse(name_in(url)));
@@ -87,36 +117,35 @@ impl Github {
         Ok(!own.trim_end_matches('/').ends_with(&format!("/{home}").to_ascii_lowercase()))
     }
 
-    /// All open issues that have all of these labels, by number. Pull requests are not among them.
+    /// Reads all open issues that have all of these labels, sorted by number, without pull requests.
     ///
     /// # Errors
     /// See [`ForgeError`].
     pub async fn issues(&self, labels: &[String]) -> Result<Vec<Issue>, ForgeError> {
-        let labels: Vec<String> = labels.iter().map(|label| encoded(label)).collect();
+        let labels: Vec<String> = labels.iter().map(|label| percent_encoded(label)).collect();
         let filter = if labels.is_empty() { String::new() } else { format!("&labels={}", labels.join(",")) };
         let first = self.path(&format!("/issues?state=open&sort=created&direction=asc&per_page=100{filter}"));
         let what = format!("the issues of `{}`", self.repository);
-        let all: Vec<RawIssue> = self.all(&first, &what).await?;
+        let all: Vec<RawIssue> = self.list(&first, &what).await?;
         let issues = all.into_iter().filter(|raw| raw.pull_request.is_none());
         let mut issues = issues.map(|raw| raw.issue(&what)).collect::<Result<Vec<Issue>, ForgeError>>()?;
-        // One that moved to another page while pages were read is seen twice.
+        // An issue that moves to another page while the pages are read arrives twice.
         issues.sort_by_key(|issue| issue.number);
         issues.dedup_by_key(|issue| issue.number);
         Ok(issues)
     }
 
-    /// Opens an issue. Nothing tells it from another one that says the same: whoever does not know whether that has
-    /// happened does not do it again.
+    /// Opens an issue. Nothing distinguishes it from another with the same text, so a lost answer must not be followed by a second try.
     ///
     /// # Errors
     /// See [`ForgeError`].
     pub async fn open_issue(&self, new: &NewIssue) -> Result<Issue, ForgeError> {
         let what = format!("a new issue of `{}`", self.repository);
-        let made: RawIssue = self.post(&self.path("/issues"), new, &what).await?;
+        let made: RawIssue = self.change(Method::POST, &self.path("/issues"), new, &what).await?;
         made.issue(&what)
     }
 
-    /// Closes an issue as done; one that is closed stays so.
+    /// Closes an issue as completed. A closed issue stays closed.
     ///
     /// # Errors
     /// See [`ForgeError`].
@@ -124,19 +153,18 @@ impl Github {
         let what = format!("issue {number}");
         let path = self.path(&format!("/issues/{}", number.get()));
         let closed = json!({"state": "closed", "state_reason": "completed"});
-        let _: RawIssue = self.patch(&path, &closed, &what).await?;
+        let _: RawIssue = self.change(Method::PATCH, &path, &closed, &what).await?;
         Ok(())
     }
 
-    /// The issues of this repository that the forge itself knows to block one. A forge that knows no such relation knows of
-    /// none.
+    /// Reads what blocks an issue. A forge without this relation answers "not found", which counts as nothing.
     ///
     /// # Errors
     /// See [`ForgeError`].
     pub async fn blocked_by(&self, number: IssueNumber) -> Result<BlockedBy, ForgeError> {
         let what = format!("what blocks issue {number}");
         let first = self.path(&format!("/issues/{}/dependencies/blocked_by?per_page=100", number.get()));
-        let all: Vec<RawIssue> = match self.all(&first, &what).await {
+        let all: Vec<RawIssue> = match self.list(&first, &what).await {
             Err(ForgeError::NotFound { .. }) => return Ok(BlockedBy::default()),
             other => other?,
         };
@@ -150,18 +178,134 @@ impl Github {
             elsewhere: others.into_iter().map(RawIssue::full_name).collect(),
         })
     }
+
+    /// Reads all comments on an issue, the oldest first.
+    ///
+    /// # Errors
+    /// See [`ForgeError`].
+    pub async fn comments(&self, number: IssueNumber) -> Result<Vec<ForgeComment>, ForgeError> {
+        let what = format!("the comments on issue {number}");
+        let first = self.path(&format!("/issues/{}/comments?per_page=100", number.get()));
+        let all: Vec<RawComment> = self.list(&first, &what).await?;
+        Ok(all.into_iter().map(ForgeComment::from).collect())
+    }
+
+    /// Finds our own comment by its mark. Another author may have copied the mark; that comment does not count.
+    ///
+    /// # Errors
+    /// See [`ForgeError`].
+    pub async fn own_comment(
+        &self,
+        number: IssueNumber,
+        mark: &str,
+    ) -> Result<Option<ForgeComment>, ForgeError> {
+        let all = self.comments(number).await?;
+        let marked: Vec<ForgeComment> =
+            all.into_iter().filter(|comment| comment.body.contains(mark)).collect();
+        if marked.is_empty() {
+            return Ok(None);
+        }
+        let query = "query { viewer { login } }";
+        let RawViewer { viewer } = self.query(query, &json!({}), "whose token this is").await?;
+        Ok(marked.into_iter().find(|comment| comment.author.as_deref() == Some(viewer.login.as_str())))
+    }
+
+    /// Comments on an issue. Look up first whether that has happened.
+    ///
+    /// # Errors
+    /// See [`ForgeError`].
+    pub async fn comment(&self, number: IssueNumber, body: &str) -> Result<ForgeComment, ForgeError> {
+        let what = format!("a comment on issue {number}");
+        let path = self.path(&format!("/issues/{}/comments", number.get()));
+        let made: RawComment = self.change(Method::POST, &path, &json!({"body": body}), &what).await?;
+        Ok(made.into())
+    }
+
+    /// Gives an issue these status labels and removes the other exclusive ones. Labels that are not ours stay, and nothing is written where
+    /// nothing has to change.
+    ///
+    /// # Errors
+    /// See [`ForgeError`]. Changes made before the error stay; the same call completes them.
+    pub async fn set_status(
+        &self,
+        number: IssueNumber,
+        wanted: &[StatusLabel],
+        prefix: &str,
+    ) -> Result<(), ForgeError> {
+        let what = format!("the labels of issue {number}");
+        let path = self.path(&format!("/issues/{}/labels", number.get()));
+        let has = self.label_names(&format!("{path}?per_page=100"), &what).await?;
+        let is_there = |name: &str| has.iter().any(|one| one.eq_ignore_ascii_case(name));
+        let outdated =
+            StatusLabel::ALL.into_iter().filter(|label| label.is_exclusive() && !wanted.contains(label));
+        // Removed first: no status for a moment misleads no one, two would.
+        for name in outdated.map(|label| label.name(prefix)).filter(|name| is_there(name)) {
+            self.delete(&format!("{path}/{}", percent_encoded(&name)), &what).await?;
+        }
+        let missing: Vec<StatusLabel> =
+            wanted.iter().copied().filter(|label| !is_there(&label.name(prefix))).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.create_labels(&missing, prefix).await?;
+        let names: Vec<String> = missing.iter().map(|label| label.name(prefix)).collect();
+        let _: Vec<RawLabel> = self.change(Method::POST, &path, &json!({"labels": names}), &what).await?;
+        Ok(())
+    }
+
+    /// Adds and removes labels of any owner. Nothing is written where nothing has to change.
+    ///
+    /// # Errors
+    /// See [`ForgeError`]. Changes made before the error stay; the same call completes them.
+    pub async fn change_labels(
+        &self,
+        number: IssueNumber,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<(), ForgeError> {
+        let what = format!("the labels of issue {number}");
+        let path = self.path(&format!("/issues/{}/labels", number.get()));
+        let has = self.label_names(&format!("{path}?per_page=100"), &what).await?;
+        let is_there = |name: &&String| has.iter().any(|one| one.eq_ignore_ascii_case(name));
+        for name in remove.iter().filter(is_there) {
+            self.delete(&format!("{path}/{}", percent_encoded(name)), &what).await?;
+        }
+        let missing: Vec<&String> = add.iter().filter(|name| !is_there(name)).collect();
+        if !missing.is_empty() {
+            let _: Vec<RawLabel> =
+                self.change(Method::POST, &path, &json!({"labels": missing}), &what).await?;
+        }
+        Ok(())
+    }
+
+    /// Creates the labels that the repository does not have yet.
+    async fn create_labels(&self, labels: &[StatusLabel], prefix: &str) -> Result<(), ForgeError> {
+        let what = format!("the labels of `{}`", self.repository);
+        let known = self.label_names(&self.path("/labels?per_page=100"), &what).await?;
+        for label in labels {
+            let name = label.name(prefix);
+            if known.iter().any(|one| one.eq_ignore_ascii_case(&name)) {
+                continue;
+            }
+            let body = json!({"name": name, "color": label.colour()});
+            let made: Result<RawLabel, ForgeError> =
+                self.change(Method::POST, &self.path("/labels"), &body, &what).await;
+            match made {
+                // 422: another process created it meanwhile.
+                Ok(_) | Err(ForgeError::Refused { status: 422, .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn label_names(&self, first: &str, what: &str) -> Result<Vec<String>, ForgeError> {
+        let labels: Vec<RawLabel> = self.list(first, what).await?;
+        Ok(labels.into_iter().map(|label| label.name).collect())
+    }
 }
 
-/// What a forge says that an issue is blocked by.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BlockedBy {
-    /// Issues of the same repository.
-    pub issues: Vec<IssueNumber>,
-    /// Those of others: `other/repo#12`.
-    pub elsewhere: Vec<String>,
-}
-
-/// `other/repo`, of its address.
+/// `other/repo`, from the API's URL of a repository.
 fn name_in(url: &str) -> &str {
     url.rsplit_once("/repos/").map_or(url, |(_, name)| name)
 }
@@ -174,10 +318,8 @@ impl RawIssue {
     }
 
     fn issue(self, what: &str) -> Result<Issue, ForgeError> {
-        let number = IssueNumber::new(self.number).ok_or_else(|| ForgeError::Malformed {
-            what: what.to_owned(),
-            field: "number".to_owned(),
-            said: format!("`{}` is not the number of an issue", self.number),
+        let number = IssueNumber::new(self.number).ok_or_else(|| {
+            ForgeError::malformed(what, "number", format!("`{}` is not the number of an issue", self.number))
         })?;
         Ok(Issue {
             source: IssueSource::Github,
@@ -186,8 +328,8 @@ impl RawIssue {
             body: self.body.unwrap_or_default(),
             labels: self.labels.into_iter().map(|label| label.name).collect(),
             state: match self.state {
-                RawState::Open => IssueState::Open,
-                RawState::Closed => IssueState::Closed,
+                RawIssueState::Open => IssueState::Open,
+                RawIssueState::Closed => IssueState::Closed,
             },
             priority: 0,
             depends_on: Vec::new(),
@@ -196,5 +338,17 @@ impl RawIssue {
             author: self.user.map(|user| user.login),
             reopened: self.state_reason.as_deref() == Some("reopened"),
         })
+    }
+}
+
+impl From<RawComment> for ForgeComment {
+    fn from(raw: RawComment) -> Self {
+        let trusted = matches!(raw.author_association.as_str(), "OWNER" | "MEMBER" | "COLLABORATOR");
+        Self {
+            id: raw.id,
+            author: raw.user.map(|user| user.login),
+            trusted,
+            body: raw.body.unwrap_or_default(),
+        }
     }
 }

@@ -1,72 +1,59 @@
-//! Pull requests of a repository.
+//! Pull requests of a repository: opening, finding and merging them, the checks of a commit, and the part of a text that is ours.
 
-use saihai_model::{MergeMethod, RepositoryName};
+use reqwest::Method;
+use saihai_model::{IssueNumber, MergeMethod, RepositoryName};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::client::{Github, percent_encoded};
 use super::error::ForgeError;
-use super::github::Github;
-use super::pages::encoded;
 
-/// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest {
-    /// Its number.
     pub number: u64,
-    /// The address of its page.
+    /// The URL of its web page.
     pub address: String,
-    /// How it stands.
     pub state: PullRequestState,
-    /// Whether it is a draft.
     pub draft: bool,
-    /// Its text.
     pub body: String,
     /// The branch it goes to.
     pub base: String,
-    /// The commit at its head.
     pub head_commit: String,
-    /// Whether it can be merged; the forge takes its time to find out.
+    /// Unknown while the forge computes it.
     pub mergeable: Option<bool>,
-    /// Why it can or cannot, in the forge's own word: `clean`, `blocked`, `dirty`, …
+    /// The reason in the forge's own word: `clean`, `blocked`, `dirty`, …
     pub mergeable_state: Option<String>,
 }
 
-/// How a pull request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullRequestState {
-    /// It is open.
     Open,
-    /// It is merged.
     Merged,
-    /// A person closed it.
+    /// Closed without a merge.
     Closed,
 }
 
-/// A pull request that does not exist yet.
+/// A pull request to open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NewPullRequest {
-    /// Its title.
     pub title: String,
-    /// Its text.
     pub body: String,
     /// The branch it comes from.
     pub head: String,
     /// The branch it goes to.
     pub base: String,
-    /// Whether it is a draft.
     pub draft: bool,
 }
 
-/// What there is for a branch and where it goes.
+/// What exists for a branch and its base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PullRequestStanding {
-    /// Nothing yet.
     None,
-    /// One is open, and is used again.
+    /// Reused.
     Open(PullRequest),
-    /// One was merged: it is done.
+    /// The work is done.
     Merged(PullRequest),
-    /// A person closed it; it is neither opened again nor replaced.
+    /// Neither reopened nor replaced.
     ClosedByPerson(PullRequest),
 }
 
@@ -74,59 +61,59 @@ pub enum PullRequestStanding {
 struct RawPullRequest {
     number: u64,
     html_url: String,
-    state: RawState,
+    state: RawPullRequestState,
     #[serde(default)]
     draft: bool,
     body: Option<String>,
     merged_at: Option<String>,
-    head: RawHead,
-    base: RawBase,
+    head: RawPullRequestHead,
+    base: RawPullRequestBase,
     mergeable: Option<bool>,
     mergeable_state: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum RawState {
+enum RawPullRequestState {
     Open,
     Closed,
 }
 
 #[derive(Deserialize)]
-struct RawHead {
+struct RawPullRequestHead {
     #[serde(rename = "ref")]
     branch: String,
     sha: String,
-    /// Absent where the fork it came from is gone.
-    repo: Option<RawRepository>,
+    /// Absent where the fork was deleted.
+    repo: Option<RawHeadRepository>,
 }
 
 #[derive(Deserialize)]
-struct RawBase {
+struct RawPullRequestBase {
     #[serde(rename = "ref")]
     branch: String,
 }
 
 #[derive(Deserialize)]
-struct RawRepository {
+struct RawHeadRepository {
     full_name: String,
 }
 
 #[derive(Deserialize)]
-struct Merged {
+struct RawMerge {
     sha: String,
 }
 
 impl Github {
-    /// Every pull request from a branch of this repository, in any state. A branch of the same name in a fork is another one.
+    /// Reads every pull request from a branch of this repository, in any state. A branch of the same name in a fork does not count.
     ///
     /// # Errors
     /// See [`ForgeError`].
     pub async fn pull_requests_of(&self, branch: &str) -> Result<Vec<PullRequest>, ForgeError> {
         let what = format!("the pull requests of `{branch}`");
-        let head = encoded(&format!("{}:{branch}", self.repository.owner));
+        let head = percent_encoded(&format!("{}:{branch}", self.repository.owner));
         let first = self.path(&format!("/pulls?state=all&per_page=100&head={head}"));
-        let all: Vec<RawPullRequest> = self.all(&first, &what).await?;
+        let all: Vec<RawPullRequest> = self.list(&first, &what).await?;
         let is_ours = |raw: &RawPullRequest| {
             let home = raw.head.repo.as_ref().and_then(|home| RepositoryName::parse(&home.full_name));
             raw.head.branch == branch && home.is_some_and(|home| home.is(&self.repository))
@@ -134,58 +121,59 @@ impl Github {
         Ok(all.into_iter().filter(is_ours).map(PullRequest::from).collect())
     }
 
-    /// One pull request, with whether it can be merged.
+    /// Reads one pull request, including whether it can be merged.
     ///
     /// # Errors
     /// See [`ForgeError`].
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
         let what = format!("pull request #{number}");
-        let raw: RawPullRequest = self.look(&self.path(&format!("/pulls/{number}")), &what).await?;
-        // Whoever is sent on to another one has not found this one.
+        let raw: RawPullRequest = self.get(&self.path(&format!("/pulls/{number}")), &what).await?;
+        // A redirect led to another one.
         if raw.number == number { Ok(raw.into()) } else { Err(ForgeError::NotFound { what }) }
     }
 
-    /// Opens a pull request. It is to be looked up first whether that has happened.
+    /// Opens a pull request. Look up first whether that has happened.
     ///
     /// # Errors
     /// See [`ForgeError`].
     pub async fn open_pull_request(&self, new: &NewPullRequest) -> Result<PullRequest, ForgeError> {
         let what = format!("the pull request of `{}`", new.head);
-        let raw: RawPullRequest = self.post(&self.path("/pulls"), new, &what).await?;
+        let raw: RawPullRequest = self.change(Method::POST, &self.path("/pulls"), new, &what).await?;
         Ok(raw.into())
     }
 
-    /// Gives a pull request another text.
+    /// Replaces the text of a pull request.
     ///
     /// # Errors
     /// See [`ForgeError`].
     pub async fn set_pull_request_body(&self, number: u64, body: &str) -> Result<PullRequest, ForgeError> {
         let what = format!("pull request #{number}");
         let path = self.path(&format!("/pulls/{number}"));
-        let raw: RawPullRequest = self.patch(&path, &json!({"body": body}), &what).await?;
+        let raw: RawPullRequest = self.change(Method::PATCH, &path, &json!({"body": body}), &what).await?;
         Ok(raw.into())
     }
 
-    /// Merges a pull request if that commit is still its head, and gives the commit that came of it.
+    /// Merges a pull request if `commit` is still its head. Returns the merge commit.
     ///
     /// # Errors
     /// The head has moved, the forge refuses (a review is missing, the method is forbidden), or see [`ForgeError`].
     pub async fn merge(&self, number: u64, commit: &str, method: MergeMethod) -> Result<String, ForgeError> {
         let what = format!("pull request #{number}");
         let body = json!({"sha": commit, "merge_method": method.name()});
-        let merged = self.put(&self.path(&format!("/pulls/{number}/merge")), &body, &what).await;
+        let merged =
+            self.change(Method::PUT, &self.path(&format!("/pulls/{number}/merge")), &body, &what).await;
         match merged {
-            Ok(Merged { sha }) => Ok(sha),
+            Ok(RawMerge { sha }) => Ok(sha),
             Err(ForgeError::Refused { status: 409, what, .. }) => Err(ForgeError::HeadMoved { what }),
             Err(error) => Err(error),
         }
     }
 }
 
-/// What there is for a branch that goes to `base`, seen all its pull requests.
+/// Decides what exists for a branch that goes to `base`, from all its pull requests.
 ///
 /// # Errors
-/// Several are open, so that nobody can tell which is meant.
+/// Several are open.
 pub fn standing(all: Vec<PullRequest>, base: &str) -> Result<PullRequestStanding, ForgeError> {
     let mut all: Vec<PullRequest> = all.into_iter().filter(|one| one.base == base).collect();
     all.sort_by_key(|one| one.number);
@@ -199,7 +187,7 @@ pub fn standing(all: Vec<PullRequest>, base: &str) -> Result<PullRequestStanding
             return Err(ForgeError::Ambiguous { what, said: numbers.join(", ") });
         }
     }
-    // What happened last counts: a branch can be merged, and later be closed.
+    // The last event counts: a branch can be merged, and a later pull request closed.
     Ok(match all.pop() {
         None => PullRequestStanding::None,
         Some(last) if last.state == PullRequestState::Merged => PullRequestStanding::Merged(last),
@@ -213,9 +201,9 @@ impl From<RawPullRequest> for PullRequest {
             number: raw.number,
             address: raw.html_url,
             state: match raw.state {
-                RawState::Open => PullRequestState::Open,
-                RawState::Closed if raw.merged_at.is_some() => PullRequestState::Merged,
-                RawState::Closed => PullRequestState::Closed,
+                RawPullRequestState::Open => PullRequestState::Open,
+                RawPullRequestState::Closed if raw.merged_at.is_some() => PullRequestState::Merged,
+                RawPullRequestState::Closed => PullRequestState::Closed,
             },
             draft: raw.draft,
             body: raw.body.unwrap_or_default(),
@@ -223,6 +211,171 @@ impl From<RawPullRequest> for PullRequest {
             head_commit: raw.head.sha,
             mergeable: raw.mergeable,
             mergeable_state: raw.mergeable_state,
+        }
+    }
+}
+
+/// The names of the checks and statuses of a commit, by result.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommitChecks {
+    /// Passed, neutral or skipped.
+    pub green: Vec<String>,
+    pub pending: Vec<String>,
+    /// Failed, cancelled, or ended with a word we do not know.
+    pub red: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChecksVerdict {
+    /// The commit has no checks.
+    None,
+    /// At least one is red.
+    Red,
+    /// None is red, and at least one is pending.
+    Pending,
+    Green,
+}
+
+impl CommitChecks {
+    pub fn verdict(&self) -> ChecksVerdict {
+        if !self.red.is_empty() {
+            ChecksVerdict::Red
+        } else if !self.pending.is_empty() {
+            ChecksVerdict::Pending
+        } else if self.green.is_empty() {
+            ChecksVerdict::None
+        } else {
+            ChecksVerdict::Green
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct RawCheckRuns {
+    check_runs: Vec<RawCheckRun>,
+}
+
+#[derive(Deserialize)]
+struct RawCheckRun {
+    name: String,
+    status: String,
+    conclusion: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawCommitStatuses {
+    statuses: Vec<RawCommitStatus>,
+}
+
+#[derive(Deserialize)]
+struct RawCommitStatus {
+    context: String,
+    state: String,
+}
+
+impl Github {
+    /// Reads every check and every status of a commit.
+    ///
+    /// # Errors
+    /// See [`ForgeError`].
+    pub async fn checks(&self, commit: &str) -> Result<CommitChecks, ForgeError> {
+        let what = format!("the checks of `{commit}`");
+        let runs = self.path(&format!("/commits/{commit}/check-runs?per_page=100"));
+        let runs = self.list_in(&runs, &what, |page: RawCheckRuns| page.check_runs).await?;
+        let statuses = self.path(&format!("/commits/{commit}/status?per_page=100"));
+        let statuses = self.list_in(&statuses, &what, |page: RawCommitStatuses| page.statuses).await?;
+        let mut checks = CommitChecks::default();
+        for run in runs {
+            let word =
+                if run.status == "completed" { run.conclusion.as_deref().unwrap_or("") } else { "pending" };
+            checks.record(run.name, word);
+        }
+        for status in statuses {
+            checks.record(status.context, &status.state);
+        }
+        Ok(checks)
+    }
+}
+
+impl CommitChecks {
+    /// An unknown word counts as red: nothing is merged on a guess.
+    fn record(&mut self, name: String, word: &str) {
+        match word {
+            "success" | "neutral" | "skipped" => self.green.push(name),
+            "pending" => self.pending.push(name),
+            _ => self.red.push(name),
+        }
+    }
+}
+
+/// Every mark of ours begins with this.
+const MARK_START: &str = "<!-- saihai:";
+/// The last line of our part of a text.
+const MARK_END: &str = "<!-- saihai:end -->";
+
+/// The mark that identifies a text of ours: `<!-- saihai:issue=7 run=20260206-085600-issue-7 -->`.
+pub fn marker(number: IssueNumber, run: &str) -> String {
+    format!("{}run={run} -->", marker_start(number))
+}
+
+fn marker_start(number: IssueNumber) -> String {
+    format!("<!-- saihai:issue={} ", number.get())
+}
+
+/// Whether a text has a part of ours for that issue.
+pub fn is_marked(text: &str, number: IssueNumber) -> bool {
+    text.contains(&marker_start(number))
+}
+
+/// Breaks every mark of ours in a text, also in code blocks: an agent may quote one.
+fn unmarked(text: &str) -> String {
+    text.replace(MARK_START, "<!--_saihai:")
+}
+
+/// Replaces our part of a text and keeps everything around it. A text without our part gets it at its end.
+pub fn rewrite(text: &str, number: IssueNumber, run: &str, ours: &str) -> String {
+    let part = format!("{}\n{}\n{MARK_END}", marker(number, run), unmarked(ours.trim()));
+    let Some(from) = text.find(&marker_start(number)) else {
+        let before = text.trim_end();
+        return if before.is_empty() { part } else { format!("{before}\n\n{part}") };
+    };
+    // A person may have removed our last line; then only the first one is known to be ours.
+    let first_line = text[from..].find("-->").map_or(text.len(), |end| from + end + "-->".len());
+    let to = text[from..].find(MARK_END).map_or(first_line, |end| from + end + MARK_END.len());
+    format!("{}{part}{}", &text[..from], &text[to..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_part_of_a_text_is_rewritten() {
+        let number = IssueNumber::new(7).expect("a number");
+        let check = |text: &str, expected: &str| assert_eq!(rewrite(text, number, "b", "new"), expected);
+        let ours = "<!-- saihai:issue=7 run=b -->\nnew\n<!-- saihai:end -->";
+        check("", ours);
+        check("A person's words.\n", &format!("A person's words.\n\n{ours}"));
+        let old = rewrite("Before.", number, "a", "old\n\nold");
+        check(&format!("{old}\n\nAfter."), &format!("Before.\n\n{ours}\n\nAfter."));
+        // Another issue's part, and one whose end is gone.
+        check("<!-- saihai:issue=70 run=a -->x", &format!("<!-- saihai:issue=70 run=a -->x\n\n{ours}"));
+        check("<!-- saihai:issue=7 run=a -->\nkept", &format!("{ours}\nkept"));
+    }
+
+    // I-53: whatever an agent says, what a person wrote around our part stays, however often that is written anew.
+    #[test]
+    fn a_mark_in_what_an_agent_says_is_none() {
+        let number = IssueNumber::new(7).expect("a number");
+        let said =
+            "It ends in\n```\n<!-- saihai:end -->\n```\nand begins with `<!-- saihai:issue=7 run=a -->`.";
+        let mut text = format!("{}\n\nAfter.", rewrite("Before.", number, "a", said));
+        for run in ["b", "c"] {
+            text = rewrite(&text, number, run, said);
+            let inert =
+                "It ends in\n```\n<!--_saihai:end -->\n```\nand begins with `<!--_saihai:issue=7 run=a -->`.";
+            let ours = format!("<!-- saihai:issue=7 run={run} -->\n{inert}\n<!-- saihai:end -->");
+            assert_eq!(text, format!("Before.\n\n{ours}\n\nAfter."));
         }
     }
 }

@@ -6,12 +6,13 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, Response, StatusCode};
 use saihai_model::{Failure, FailureClass, Millis, Refusal};
 use serde_json::Value;
 
 use crate::agent::failure;
 use crate::http::api::Api;
+use crate::http::client::{client_for, root_cause, same_origin};
 use crate::http::events::{Events, LONGEST};
 use crate::http::retry_after::{retry_after, retry_after_ms};
 use crate::http::service::Service;
@@ -52,24 +53,8 @@ pub(super) struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     pub(super) fn open(service: &'a Service) -> Result<Self, Failure> {
-        let mut builder = Client::builder()
-            .user_agent(concat!("saihai/", env!("CARGO_PKG_VERSION")))
-            .redirect(Policy::custom(follow))
-            // Whether and when it is asked again is the engine's decision.
-            .retry(reqwest::retry::never());
-        if service.is_local() {
-            builder = builder.no_proxy();
-        }
-        let ring = rustls::crypto::ring::default_provider();
-        if service.url.scheme() == "https" {
-            // Whoever was first has installed one; which makes no difference to us.
-            let _ = ring.install_default();
-        } else {
-            builder = builder.tls_backend_preconfigured(no_certificates(ring)?);
-        }
-        let client = builder.build().map_err(|error| {
-            failure(FailureClass::Crashed, &format!("HTTP cannot be spoken here: {}", told(error)))
-        })?;
+        let client = client_for(&service.url, Policy::custom(follow))
+            .map_err(|why| failure(FailureClass::Crashed, &format!("cannot set up HTTP: {why}")))?;
         Ok(Self { service, client })
     }
 
@@ -225,7 +210,7 @@ impl<'a> Exchange<'a> {
     fn broken(&self, error: reqwest::Error) -> Failure {
         let host = self.service.url.host_str().unwrap_or_default();
         let what = if error.is_connect() { "cannot be reached" } else { "broke off" };
-        failure(FailureClass::Transient, &format!("`{host}` {what}: {}", told(error)))
+        failure(FailureClass::Transient, &format!("`{host}` {what}: {}", root_cause(error)))
     }
 }
 
@@ -246,19 +231,11 @@ pub(super) fn timed_out(limit: Millis) -> Failure {
     Failure { by_deadline: true, ..failure }
 }
 
-/// Where nothing is encrypted no certificate is needed, so that a machine without any can still talk to itself.
-fn no_certificates(provider: rustls::crypto::CryptoProvider) -> Result<rustls::ClientConfig, Failure> {
-    let config =
-        rustls::ClientConfig::builder_with_provider(provider.into()).with_safe_default_protocol_versions();
-    let config = config.map_err(|error| failure(FailureClass::Crashed, &error.to_string()))?;
-    Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
-}
-
 /// A prompt and a key go to the host that the person named, and to no other; and a request stays what it is.
 fn follow(attempt: Attempt<'_>) -> Action {
     let keeps_its_body =
         matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-    let stays = attempt.previous().first().is_some_and(|first| same_place(first, attempt.url()));
+    let stays = attempt.previous().first().is_some_and(|first| same_origin(first, attempt.url()));
     if keeps_its_body && stays && attempt.previous().len() <= REDIRECTS {
         attempt.follow()
     } else {
@@ -266,24 +243,8 @@ fn follow(attempt: Attempt<'_>) -> Action {
     }
 }
 
-fn same_place(one: &Url, other: &Url) -> bool {
-    let place =
-        |url: &Url| (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default());
-    place(one) == place(other)
-}
-
 fn wait(headers: &HeaderMap) -> Option<Millis> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let exact = text("retry-after-ms").and_then(retry_after_ms);
     exact.or_else(|| retry_after(text("retry-after")?, SystemTime::now()))
-}
-
-/// What was at the bottom of an error: the layers above it only say that something below them failed.
-fn told(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut deepest: &dyn std::error::Error = &error;
-    while let Some(cause) = deepest.source() {
-        deepest = cause;
-    }
-    deepest.to_string()
 }

@@ -8,6 +8,7 @@
 
 mod anthropic;
 mod api;
+pub(crate) mod client;
 mod events;
 mod exchange;
 mod form;

@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 use reqwest::Url;
 use saihai_model::{Ask, ProviderName, ProviderSettings};
 
-use crate::forge::Viewer;
+use crate::forge::ForgeViewer;
 use crate::http::api::Api;
+use crate::http::client::is_loopback;
 use crate::http::tools::Web;
 use crate::http::turn::Turn;
 use crate::redact::Redactor;
@@ -24,7 +25,7 @@ pub(crate) struct Service {
     pub(super) settings: ProviderSettings,
     pub(super) redactor: Arc<Redactor>,
     /// Who looks at the project's repository on a forge for it.
-    pub(super) viewer: Option<Viewer>,
+    pub(super) viewer: Option<ForgeViewer>,
     pub(super) web: Web,
     /// It has shown that it cannot stream, in this turn or an earlier one.
     pub(super) cannot_stream: Arc<AtomicBool>,
@@ -142,7 +143,7 @@ impl Service {
     }
 
     /// The same, where it is known what its models may look at beyond the working directory.
-    pub(crate) fn viewing(self, viewer: Option<Viewer>, web: Web) -> Self {
+    pub(crate) fn viewing(self, viewer: Option<ForgeViewer>, web: Web) -> Self {
         Self { viewer, web, ..self }
     }
 
@@ -200,16 +201,4 @@ fn address(
         return Err(bad("a user name or password must not stand in it".to_owned()));
     }
     Ok(url)
-}
-
-/// Whether an address is on this machine, without asking anybody.
-fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => {
-            let host = host.trim_start_matches('[').trim_end_matches(']');
-            host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
-        None => false,
-    }
 }

@@ -6,7 +6,7 @@ use saihai::repository::Token;
 use saihai::{Git, GitError, RunDirectory, abandoned_checkouts, proposed};
 use saihai_config::review::{Plan, ReviewOptions};
 use saihai_config::{Settings, Use};
-use saihai_connect::forge::{Address, find_token};
+use saihai_connect::forge::{ForgeAddress, find_token};
 use saihai_model::{Subject, Workflow};
 
 use super::subject::refusal;
@@ -43,7 +43,8 @@ pub(super) fn fetch(
         let remote = Repository::of_project(root, &settings.work.remote, &with).await;
         let github = issue::open(settings, remote, &with).await?;
         let found = github.pull_request(number).await.map_err(issue::refused)?;
-        let host = Address::parse(&settings.work.api).map_err(|error| Error::usage(error.to_string()))?;
+        let host =
+            ForgeAddress::parse(&settings.work.api).map_err(|error| Error::usage(error.to_string()))?;
         let token = find_token(host.host(), &with.environment).await;
         let token = token.map_err(|error| Error::usage(error.to_string()))?;
         Ok((found, Token::new(token.secret(), host.host())))

@@ -36,17 +36,15 @@ fn closed(mut schema: Json) -> Json {
 
 #[track_caller]
 fn check(schema: &Json, value: &Json, accepted: bool) {
-    let validator = jsonschema::draft202012::new(schema).unwrap();
-    let said: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    let said = saihai_json_schema::JsonSchema::compile(schema).unwrap().violations(value, 10);
     assert_eq!(said.is_empty(), accepted, "{value:#}\n{said:#?}");
 }
 
 #[test]
-fn every_schema_that_is_listed_is_printed_and_is_one() {
+fn every_schema_that_is_listed_is_printed() {
     assert_eq!(all().count(), 18);
     for (name, about) in all() {
         let schema = parsed(&name);
-        assert!(jsonschema::draft202012::meta::is_valid(&schema), "{name}");
         assert!(schema["title"].as_str().unwrap().contains(about), "{name}");
     }
 }

@@ -7,7 +7,7 @@ use saihai::repository::{self, Repository};
 use saihai::{Environment, Runs};
 use saihai_config::issues::{SourcesAtHand, choose_source};
 use saihai_config::{ForgeKind, Settings, Use, WorkSettings};
-use saihai_connect::forge::{Access, Address, ForgeError, Github, Token, find_token};
+use saihai_connect::forge::{ForgeAccess, ForgeAddress, ForgeError, ForgeToken, Github, find_token};
 use saihai_connect::{Connections, Surroundings};
 use saihai_model::{Budget, Cost, Issue, IssueSource, MergeMethod, Millis, RepositoryName};
 
@@ -30,7 +30,7 @@ pub(crate) struct Ground {
     pub(crate) source: IssueSource,
     pub(crate) forge: ForgeKind,
     /// The forge, where issues come from it or work goes to it.
-    pub(crate) access: Option<Access>,
+    pub(crate) access: Option<ForgeAccess>,
     /// The branch that work goes to where nothing else is said.
     pub(crate) default_base: Option<String>,
     /// Nothing is done: it is only said what would be.
@@ -192,8 +192,8 @@ pub(crate) async fn access(
     work: &WorkSettings,
     remote: Option<Remote>,
     with: &Connections,
-) -> Result<Access, Error> {
-    let address = Address::parse(&work.api).map_err(|error| {
+) -> Result<ForgeAccess, Error> {
+    let address = ForgeAddress::parse(&work.api).map_err(|error| {
         Error::usage(error.to_string()).hint("the setting `work.api` or `GITHUB_API_URL` says so")
     })?;
     let named = remote.and_then(|remote| RepositoryName::parse(&remote.name));
@@ -201,10 +201,10 @@ pub(crate) async fn access(
         Error::usage("it is not known which repository is meant")
             .hint("write `repo = \"OWNER/NAME\"` into `[work]`")
     })?;
-    let token: Token = find_token(address.host(), &with.environment)
+    let token: ForgeToken = find_token(address.host(), &with.environment)
         .await
         .map_err(|error| Error::usage(error.to_string()))?;
-    Ok(Access::new(address, repository, token))
+    Ok(ForgeAccess::new(address, repository, token))
 }
 
 /// What a forge would not give, as the person hears it.

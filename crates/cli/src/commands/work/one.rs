@@ -9,7 +9,7 @@ use saihai::{Clock, Outside};
 use saihai_config::delivery::stage;
 use saihai_config::issues::clean_title;
 use saihai_config::{ForgeKind, Settings, WorkSettings};
-use saihai_connect::forge::{Access, Address, Github, find_token};
+use saihai_connect::forge::{ForgeAccess, ForgeAddress, Github, find_token};
 use saihai_connect::{Connections, Surroundings};
 use saihai_model::{Issue, IssueNumber, IssueSource, RepositoryName, Workflow};
 
@@ -142,12 +142,12 @@ pub(crate) async fn outside(
         None => None,
         Some(destination) => {
             let bad = |error: &dyn std::fmt::Display| Error::usage(error.to_string());
-            let address = Address::parse(&destination.api).map_err(|error| bad(&error))?;
+            let address = ForgeAddress::parse(&destination.api).map_err(|error| bad(&error))?;
             let found = find_token(address.host(), &with.environment).await.map_err(|error| bad(&error))?;
             let shown = repository::Token::new(found.secret(), address.host());
             // It may have come from elsewhere than our environment, and is a secret all the same (I-18, I-50).
             with.token = Some(found.clone());
-            let github = Github::open(Access::new(address, destination.repository.clone(), found));
+            let github = Github::open(ForgeAccess::new(address, destination.repository.clone(), found));
             Some(Forge { github: github.map_err(|error| refused_by_forge(&error))?, token: shown })
         }
     };

@@ -137,17 +137,17 @@ fn every_object_of_a_schema_requires_all_it_has_and_takes_nothing_else() {
         let mut seen = 0;
         walk(&json, &mut seen);
         assert!(seen >= 3, "{schema:?}");
-        let validator = jsonschema::draft202012::new(&json).unwrap();
+        let validator = saihai_json_schema::JsonSchema::compile(&json).unwrap();
         let value = example(&json);
-        assert!(validator.is_valid(&value), "{value}");
+        assert!(validator.accepts(&value), "{value}");
         for (name, _) in value.as_object().unwrap() {
             let mut less = value.clone();
             less.as_object_mut().unwrap().remove(name);
-            assert!(!validator.is_valid(&less), "{schema:?} without {name}");
+            assert!(!validator.accepts(&less), "{schema:?} without {name}");
         }
         let mut more = value.clone();
         more["agent_name"] = serde_json::json!("x");
-        assert!(!validator.is_valid(&more), "{schema:?}");
+        assert!(!validator.accepts(&more), "{schema:?}");
     }
 }
 

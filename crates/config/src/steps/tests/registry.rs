@@ -141,6 +141,13 @@ fn a_json_schema_that_cannot_be_used_is_told_where_it_is_wrong() {
     insta::assert_snapshot!(told(json!({"type": "array"})), @r#"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: a reply is read as an object, and this takes none (write `"type": "object"`, with what is wanted under a key of it)"#);
     insta::assert_snapshot!(told(height(json!({"type": "nonsense"}))), @"error steps/bad-value steps_registry.json:10:21 this schema cannot be used: `nonsense` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
     insta::assert_snapshot!(told(height(json!({"type": "string", "pattern": "("}))), @"error steps/bad-value steps_registry.json:10:24 this schema cannot be used: `(` is no regular expression");
+    // All of them at once, each where it stands.
+    let several =
+        json!({"type": "object", "requird": ["height"], "properties": {"height": {"nullable": true}}});
+    insta::assert_snapshot!(told(several), @r#"
+    error steps/bad-value steps_registry.json:10:25 this schema cannot be used: the keyword `nullable` is not supported (write `"type": ["string", "null"]`, with the type that is meant)
+    error steps/bad-value steps_registry.json:13:20 this schema cannot be used: the keyword `requird` is not supported (did you mean `required`?)
+    "#);
 }
 
 // S-10, K-42

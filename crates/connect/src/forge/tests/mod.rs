@@ -8,7 +8,7 @@ use std::sync::Arc;
 use saihai_model::{IssueNumber, Millis, RepositoryName};
 
 use super::testing::{ForgeServer, ForgeState};
-use super::{Access, Address, Github, Token};
+use super::{ForgeAccess, ForgeAddress, ForgeToken, Github};
 use crate::NoTime;
 
 /// A token that must be seen nowhere but in its header.
@@ -29,10 +29,10 @@ fn forge(keep: impl FnOnce(&mut ForgeState)) -> (ForgeServer, Github) {
 
 /// The way to a forge whose answers may take so long. Between attempts no time passes.
 fn open(server: &ForgeServer, deadline: Millis) -> Github {
-    let access = Access::new(
-        Address::parse(&server.url()).expect("the loopback"),
+    let access = ForgeAccess::new(
+        ForgeAddress::parse(&server.url()).expect("the loopback"),
         RepositoryName::parse("me/tool").expect("a repository"),
-        Token::new(CANARY).expect("a token"),
+        ForgeToken::new(CANARY).expect("a token"),
     );
-    Github::open(Access { deadline, clock: Arc::new(NoTime), ..access }).expect("a way to the loopback")
+    Github::open(ForgeAccess { deadline, clock: Arc::new(NoTime), ..access }).expect("a way to the loopback")
 }

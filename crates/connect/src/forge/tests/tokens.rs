@@ -2,7 +2,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::super::{NoToken, find_token};
+use super::super::{ForgeTokenError, find_token};
 
 fn environment(variables: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
@@ -39,11 +39,11 @@ async fn what_cannot_be_a_token_is_none() {
     let directory = tempfile::tempdir().expect("a directory");
     let failing = gh(directory.path(), "echo not-logged-in; exit 1");
     let nothing = tempfile::tempdir().expect("a directory");
-    let missing = NoToken::Missing { host: "github.com".to_owned() };
+    let missing = ForgeTokenError::Missing { host: "github.com".to_owned() };
     let empty = nothing.path().to_str().expect("a path").to_owned();
     for path in [failing, empty] {
         assert_eq!(find_token("github.com", &environment(&[("PATH", &path)])).await, Err(missing.clone()));
     }
     let odd = environment(&[("GITHUB_TOKEN", "two words")]);
-    assert_eq!(find_token("github.com", &odd).await, Err(NoToken::Bad));
+    assert_eq!(find_token("github.com", &odd).await, Err(ForgeTokenError::Malformed));
 }

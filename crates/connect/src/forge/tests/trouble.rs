@@ -1,7 +1,7 @@
 use std::time::SystemTime;
 
 use super::super::testing::Wrong;
-use super::super::{BadAddress, ForgeError};
+use super::super::{ForgeAddressError, ForgeError};
 use super::*;
 
 const ISSUE: &str = "/repos/me/tool/issues/7";
@@ -143,7 +143,7 @@ async fn a_token_is_sent_to_one_host_only_and_is_shown_nowhere() {
         assert_eq!(server.requests()[0].header("authorization"), Some(bearer.as_str()));
     }
     assert_eq!(elsewhere.requests(), [], "nothing was sent there, with a token or without");
-    let token = Token::new(CANARY).expect("a token");
+    let token = ForgeToken::new(CANARY).expect("a token");
     assert!(!format!("{token:?}").contains(CANARY));
 }
 
@@ -177,7 +177,7 @@ async fn a_look_follows_its_own_host_and_an_effect_follows_nobody() {
 // I-12
 #[test]
 fn plain_http_is_for_this_machine_alone() {
-    let bad = Address::parse("http://example.org");
-    assert_eq!(bad, Err(BadAddress::NotEncrypted("http://example.org".to_owned())));
-    assert!(Address::parse("http://127.0.0.1:4711").is_ok());
+    let bad = ForgeAddress::parse("http://example.org");
+    assert_eq!(bad, Err(ForgeAddressError::NotEncrypted("http://example.org".to_owned())));
+    assert!(ForgeAddress::parse("http://127.0.0.1:4711").is_ok());
 }

@@ -5,20 +5,20 @@ use serde_json::{Value, json};
 use super::page::Page;
 use super::waiting::wait;
 use super::{Input, Reach, Tool};
-use crate::forge::viewed::Kind;
+use crate::forge::viewer::ForgePageKind;
 
 pub(super) static PR_VIEW: Tool = Tool {
     name: "pr_view",
     description: "Shows a pull request of this repository on the forge: its title, state, branches, text and comments.",
     schema,
-    run: |reach, input| view(reach, input, Kind::PullRequest),
+    run: |reach, input| view(reach, input, ForgePageKind::PullRequest),
 };
 
 pub(super) static ISSUE_VIEW: Tool = Tool {
     name: "issue_view",
     description: "Shows an issue of this repository on the forge: its title, state, labels, text and comments.",
     schema,
-    run: |reach, input| view(reach, input, Kind::Issue),
+    run: |reach, input| view(reach, input, ForgePageKind::Issue),
 };
 
 fn schema() -> Value {
@@ -30,7 +30,7 @@ fn schema() -> Value {
     })
 }
 
-fn view(reach: &Reach, input: &Input<'_>, kind: Kind) -> Result<String, String> {
+fn view(reach: &Reach, input: &Input<'_>, kind: ForgePageKind) -> Result<String, String> {
     let number = input.number("number", u64::MAX)?.ok_or("`number` is missing")?;
     let viewer = reach.viewer.as_ref().ok_or("it is not known here which repository of a forge is meant")?;
     let text = wait(&reach.halt, viewer.view(kind, number))?;
@@ -49,16 +49,16 @@ mod tests {
     use super::super::Halt;
     use super::*;
     use crate::forge::testing::{ForgeServer, ForgeState, KeptComment};
-    use crate::forge::{Address, ForgePlace, Viewer};
+    use crate::forge::{ForgeAddress, ForgePlace, ForgeViewer};
 
     const TOKEN: &str = "canary-token-4711";
 
     fn told(server: &ForgeServer, tool: &Tool, input: &Value) -> Result<String, String> {
         let place = ForgePlace {
-            address: Address::parse(&server.url()).unwrap(),
+            address: ForgeAddress::parse(&server.url()).unwrap(),
             repository: saihai_model::RepositoryName::parse("me/tool").unwrap(),
         };
-        let viewer = Viewer::new(place, &[("GITHUB_TOKEN".into(), TOKEN.into())]);
+        let viewer = ForgeViewer::new(place, &[("GITHUB_TOKEN".into(), TOKEN.into())]);
         let directory = tempfile::tempdir().unwrap();
         let (halt, _guard) = Halt::after_a_while();
         let reach = Reach::open(&directory.path().display().to_string(), "run", halt).unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::excludes::Excludes;
 use super::ignored::Ignored;
-use crate::forge::Viewer;
+use crate::forge::ForgeViewer;
 use crate::tree::{self, Tree};
 
 /// The longest that one tool may take.
@@ -23,7 +23,7 @@ pub(in crate::http) struct Reach {
     run: String,
     pub(super) halt: Halt,
     /// Who looks at its repository on the forge, where that is known.
-    pub(super) viewer: Option<Viewer>,
+    pub(super) viewer: Option<ForgeViewer>,
     /// What git goes by, asked when it is first needed.
     excludes: OnceCell<Excludes>,
 }
@@ -83,7 +83,7 @@ impl Reach {
     }
 
     /// The same, where it is known who looks at the repository on its forge.
-    pub(in crate::http) fn viewing(self, viewer: Option<Viewer>) -> Self {
+    pub(in crate::http) fn viewing(self, viewer: Option<ForgeViewer>) -> Self {
         Self { viewer, ..self }
     }
 

@@ -1,47 +1,40 @@
-//! What a structured value must look like.
+//! The schema of a structured value.
 
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use saihai_json_schema::{JsonSchema, JsonSchemaViolation};
 use saihai_model::Json;
 
 use super::super::excerpt;
 
-/// A JSON Schema, ready to be asked.
 #[derive(Debug)]
 pub(super) struct Schema<'a> {
     source: &'a Json,
-    validator: Validator,
+    compiled: JsonSchema,
 }
 
 impl<'a> Schema<'a> {
-    /// The most violations that are told: an agent corrects what it is shown and is read again.
+    /// The most violations that are reported: an agent corrects what it is shown, and the next reply is read again.
     const TOLD: usize = 20;
     /// The longest one.
     const CHARACTERS: usize = 300;
 
-    /// Prepares a schema. One that cannot be used is a violation that no reply can mend.
+    /// A schema that cannot be used is a violation that no reply can fix.
     pub(super) fn new(source: &'a Json) -> Result<Self, String> {
-        let patterns = PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20);
-        jsonschema::options()
-            .offline()
-            .with_pattern_options(patterns)
-            .build(source)
-            .map(|validator| Self { source, validator })
-            .map_err(|error| {
-                let reason = excerpt::head(&error.to_string(), Self::CHARACTERS);
-                format!("the schema of the output cannot be used: {reason}")
-            })
+        JsonSchema::compile(source).map(|compiled| Self { source, compiled }).map_err(|errors| {
+            let reasons: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            let reason = excerpt::head(&reasons.join("; "), Self::CHARACTERS);
+            format!("the schema of the output cannot be used: {reason}")
+        })
     }
 
-    /// Whether a value satisfies it.
     pub(super) fn accepts(&self, value: &Json) -> bool {
-        self.validator.is_valid(value)
+        self.compiled.accepts(value)
     }
 
-    /// What is wrong with a value, and where.
+    /// Everything that is wrong with a value, up to [`Self::TOLD`].
     pub(super) fn violations(&self, value: &Json) -> Vec<String> {
-        let mut errors = self.validator.iter_errors(value);
-        let mut told: Vec<String> = errors.by_ref().take(Self::TOLD).map(|error| violation(&error)).collect();
-        if errors.next().is_some() {
+        let found = self.compiled.violations(value, Self::TOLD + 1);
+        let mut told: Vec<String> = found.iter().take(Self::TOLD).map(violation).collect();
+        if found.len() > Self::TOLD {
             told.push("and more".to_owned());
         }
         told
@@ -61,13 +54,10 @@ impl<'a> Schema<'a> {
     }
 }
 
-/// A place and what is wrong there. A value of one word is quoted, a large one is not.
-fn violation(error: &ValidationError<'_>) -> String {
-    let is_large = error.instance().is_object() || error.instance().is_array();
-    let what = if is_large { error.masked().to_string() } else { error.to_string() };
-    let what = excerpt::head(&what, Schema::CHARACTERS);
-    match error.instance_path().as_str() {
+fn violation(one: &JsonSchemaViolation) -> String {
+    let what = excerpt::head(&one.message, Schema::CHARACTERS);
+    match one.pointer.as_str() {
         "" => what,
-        place => format!("{}: {what}", excerpt::head(place, Schema::CHARACTERS)),
+        pointer => format!("{}: {what}", excerpt::head(pointer, Schema::CHARACTERS)),
     }
 }

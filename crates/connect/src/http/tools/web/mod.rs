@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::page::Page;
 use super::waiting::wait;
 use super::{Halt, Tool};
+use crate::http::client::{client_builder, root_cause};
 use public::{Bounds, PublicNames};
 
 pub(super) static TOOL: Tool = Tool {
@@ -60,7 +61,7 @@ async fn fetch(address: &str, bounds: Bounds) -> Result<String, String> {
     let client = client(bounds)?;
     for _ in 0..=REDIRECTS {
         let asked = client.get(url.clone()).header(ACCEPT, WANTED).send().await;
-        let response = asked.map_err(|error| bottom(&error.without_url()))?;
+        let response = asked.map_err(root_cause)?;
         match next(&response)? {
             Some(next) => url = bounds.allow(next)?,
             None => return text(response).await,
@@ -71,15 +72,8 @@ async fn fetch(address: &str, bounds: Bounds) -> Result<String, String> {
 
 /// No proxy stands between: it would look up names for us, and reach what we may not.
 fn client(bounds: Bounds) -> Result<Client, String> {
-    // Whoever was first has installed one; which makes no difference to us.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = Client::builder()
-        .user_agent(concat!("saihai/", env!("CARGO_PKG_VERSION")))
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .no_proxy()
-        .dns_resolver(Arc::new(PublicNames(bounds)));
-    builder.build().map_err(|error| bottom(&error))
+    let builder = client_builder(Policy::none()).no_proxy().dns_resolver(Arc::new(PublicNames(bounds)));
+    builder.build().map_err(root_cause)
 }
 
 /// Where an answer leads, if it does.
@@ -102,7 +96,7 @@ async fn text(mut response: Response) -> Result<String, String> {
         return Err(format!("it is no text: `{}`", kind.escape_debug()));
     }
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| bottom(&error.without_url()))? {
+    while let Some(chunk) = response.chunk().await.map_err(root_cause)? {
         let room = LARGEST - bytes.len();
         bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if bytes.len() == LARGEST {
@@ -118,13 +112,4 @@ fn is_text(kind: &str) -> bool {
     kind.starts_with("text/")
         || other.contains(&kind)
         || ["+json", "+xml", "/yaml", "/x-yaml"].iter().any(|end| kind.ends_with(end))
-}
-
-/// What was at the bottom of an error: the layers above it only say that something below them failed.
-fn bottom(error: &dyn std::error::Error) -> String {
-    let mut deepest = error;
-    while let Some(cause) = deepest.source() {
-        deepest = cause;
-    }
-    deepest.to_string()
 }

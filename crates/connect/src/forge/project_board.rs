@@ -1,4 +1,4 @@
-//! Items of a project board.
+//! Reads the issues on a project board.
 
 use std::fmt;
 
@@ -6,20 +6,18 @@ use saihai_model::{IssueNumber, RepositoryName};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::client::Github;
 use super::error::ForgeError;
-use super::github::Github;
 
 /// A project by its owner and its number: `OWNER/4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectName {
-    /// Whose it is.
     pub owner: String,
-    /// Its number there.
     pub number: u32,
 }
 
 impl ProjectName {
-    /// Reads `OWNER/NUMBER`.
+    /// Parses `OWNER/NUMBER`.
     pub fn parse(text: &str) -> Option<Self> {
         let name = RepositoryName::parse(text)?;
         let number = name.name.parse().ok().filter(|number| *number > 0 && *number < 1_000_000_000)?;
@@ -33,34 +31,25 @@ impl fmt::Display for ProjectName {
     }
 }
 
-/// What stands on a board.
+/// The items of a board.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectItems {
-    /// Issues of this repository that have the status asked for, in the order of the board.
+    /// Issues of this repository with the wanted status, in the order of the board.
     pub issues: Vec<IssueNumber>,
-    /// What else stands there.
+    /// Everything else on the board.
     pub skipped: Vec<SkippedItem>,
 }
 
-/// Something on a board that cannot be worked on here.
+/// An item that `work` cannot take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkippedItem {
     /// A draft has no number.
-    Draft {
-        /// What it is called.
-        title: String,
-    },
-    /// It belongs to another repository.
-    Foreign {
-        /// `other/repo#12`.
-        name: String,
-    },
-    /// It is a pull request.
-    PullRequest {
-        /// `me/tool#12`.
-        name: String,
-    },
-    /// It cannot be seen.
+    Draft { title: String },
+    /// An issue of another repository: `other/repo#12`.
+    Foreign { name: String },
+    /// `me/tool#12`
+    PullRequest { name: String },
+    /// The token may not see it.
     Hidden,
 }
 
@@ -83,53 +72,53 @@ const QUERY: &str = "query($owner: String!, $number: Int!, $after: String) {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
-    repository_owner: Option<Owner>,
+struct BoardQueryData {
+    repository_owner: Option<RawBoardOwner>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Owner {
-    project_v2: Option<Project>,
+struct RawBoardOwner {
+    project_v2: Option<RawBoard>,
 }
 
 #[derive(Deserialize)]
-struct Project {
-    items: Page,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Page {
-    page_info: PageInfo,
-    nodes: Vec<Node>,
+struct RawBoard {
+    items: RawBoardPage,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PageInfo {
+struct RawBoardPage {
+    page_info: RawBoardPageInfo,
+    nodes: Vec<RawBoardItem>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawBoardPageInfo {
     has_next_page: bool,
     end_cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Node {
-    field_value_by_name: Option<Status>,
-    content: Option<Content>,
+struct RawBoardItem {
+    field_value_by_name: Option<RawBoardStatus>,
+    content: Option<RawBoardContent>,
 }
 
 #[derive(Deserialize)]
-struct Status {
-    /// Absent where the field is not one that a person chooses from.
+struct RawBoardStatus {
+    /// Absent where the field is not a single-select field.
     name: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "__typename")]
-enum Content {
-    Issue(Numbered),
-    PullRequest(Numbered),
+enum RawBoardContent {
+    Issue(RawBoardIssue),
+    PullRequest(RawBoardIssue),
     DraftIssue {
         title: String,
     },
@@ -138,19 +127,19 @@ enum Content {
 }
 
 #[derive(Deserialize)]
-struct Numbered {
+struct RawBoardIssue {
     number: u64,
-    repository: Named,
+    repository: RawBoardRepository,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Named {
+struct RawBoardRepository {
     name_with_owner: String,
 }
 
 impl Github {
-    /// What stands on a board, all pages of it; of issues only those with that status, if one is given.
+    /// Reads all pages of a board. With a status, only issues of that status count.
     ///
     /// # Errors
     /// See [`ForgeError`].
@@ -163,11 +152,11 @@ impl Github {
         let (mut items, mut after) = (ProjectItems::default(), None);
         loop {
             let variables = json!({"owner": project.owner, "number": project.number, "after": after});
-            let found: Found = self.query(QUERY, &variables, &what).await?;
+            let found: BoardQueryData = self.query(QUERY, &variables, &what).await?;
             let Some(page) = found.repository_owner.and_then(|owner| owner.project_v2) else {
                 return Err(ForgeError::NotFound { what });
             };
-            let Page { page_info, nodes } = page.items;
+            let RawBoardPage { page_info, nodes } = page.items;
             nodes.into_iter().for_each(|node| items.take(node, status, &self.repository));
             match page_info
                 .end_cursor
@@ -181,12 +170,12 @@ impl Github {
 }
 
 impl ProjectItems {
-    fn take(&mut self, node: Node, status: Option<&str>, here: &RepositoryName) {
+    fn take(&mut self, node: RawBoardItem, status: Option<&str>, here: &RepositoryName) {
         let has = node.field_value_by_name.and_then(|status| status.name);
         let is_wanted = status.is_none_or(|wanted| has.as_deref() == Some(wanted));
-        let name = |one: &Numbered| format!("{}#{}", one.repository.name_with_owner, one.number);
+        let name = |one: &RawBoardIssue| format!("{}#{}", one.repository.name_with_owner, one.number);
         let skipped = match node.content {
-            Some(Content::Issue(issue)) => {
+            Some(RawBoardContent::Issue(issue)) => {
                 let home = RepositoryName::parse(&issue.repository.name_with_owner);
                 if !home.is_some_and(|home| home.is(here)) {
                     SkippedItem::Foreign { name: name(&issue) }
@@ -196,9 +185,9 @@ impl ProjectItems {
                     return;
                 }
             }
-            Some(Content::PullRequest(one)) => SkippedItem::PullRequest { name: name(&one) },
-            Some(Content::DraftIssue { title }) => SkippedItem::Draft { title },
-            Some(Content::Other) | None => SkippedItem::Hidden,
+            Some(RawBoardContent::PullRequest(one)) => SkippedItem::PullRequest { name: name(&one) },
+            Some(RawBoardContent::DraftIssue { title }) => SkippedItem::Draft { title },
+            Some(RawBoardContent::Other) | None => SkippedItem::Hidden,
         };
         self.skipped.push(skipped);
     }

@@ -1,4 +1,4 @@
-//! An issue or a pull request as it is shown to a model: by number, in one repository, and only to be read.
+//! Shows an issue or a pull request to a model as text: by number, in one repository, read-only.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -6,50 +6,44 @@ use std::sync::Arc;
 use saihai_model::RepositoryName;
 use serde::Deserialize;
 
-use super::address::Address;
+use super::access::{ForgeAccess, ForgeAddress, find_token};
+use super::client::Github;
 use super::error::ForgeError;
-use super::github::{Access, Github};
-use super::issues::RawUser;
-use super::token::find_token;
+use super::issues::{RawLabel, RawUser};
 
 /// A repository of a forge that models may look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgePlace {
-    /// Where the forge is.
-    pub address: Address,
-    /// Which of its repositories.
+    pub address: ForgeAddress,
     pub repository: RepositoryName,
 }
 
-/// What is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// An issue.
+pub(crate) enum ForgePageKind {
     Issue,
-    /// A pull request.
     PullRequest,
 }
 
-/// Looks at a repository for a model. The token is found when it is first needed, and never leaves this module.
+/// Reads pages of a repository for a model. It finds the token when it needs one; the token never leaves this module.
 #[derive(Clone)]
-pub(crate) struct Viewer {
+pub(crate) struct ForgeViewer {
     place: ForgePlace,
     environment: Arc<[(OsString, OsString)]>,
 }
 
-impl Viewer {
+impl ForgeViewer {
     pub(crate) fn new(place: ForgePlace, environment: &[(OsString, OsString)]) -> Self {
         Self { place, environment: environment.into() }
     }
 
-    /// What a person would read on its page: what it is, its text, and what was said about it.
-    pub(crate) async fn view(&self, kind: Kind, number: u64) -> Result<String, String> {
+    /// The text of a page: title, state, body and comments.
+    pub(crate) async fn view(&self, kind: ForgePageKind, number: u64) -> Result<String, String> {
         let ForgePlace { address, repository } = self.place.clone();
         let token = find_token(address.host(), &self.environment).await;
         let token = token.map_err(|error| error.to_string())?;
         let github =
-            Github::open(Access::new(address, repository, token)).map_err(|error| error.to_string())?;
-        github.viewed(kind, number).await.map_err(|error| error.to_string())
+            Github::open(ForgeAccess::new(address, repository, token)).map_err(|error| error.to_string())?;
+        github.page_text(kind, number).await.map_err(|error| error.to_string())
     }
 }
 
@@ -64,44 +58,39 @@ struct RawPage {
     labels: Vec<RawLabel>,
     body: Option<String>,
     merged_at: Option<String>,
-    base: Option<RawBranch>,
-    head: Option<RawBranch>,
+    base: Option<RawPageBranch>,
+    head: Option<RawPageBranch>,
 }
 
 #[derive(Deserialize)]
-struct RawLabel {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct RawBranch {
+struct RawPageBranch {
     #[serde(rename = "ref")]
     name: String,
     sha: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct RawRemark {
+struct RawPageComment {
     user: Option<RawUser>,
     body: Option<String>,
 }
 
 impl Github {
-    async fn viewed(&self, kind: Kind, number: u64) -> Result<String, ForgeError> {
+    async fn page_text(&self, kind: ForgePageKind, number: u64) -> Result<String, ForgeError> {
         let (path, what) = match kind {
-            Kind::Issue => (format!("/issues/{number}"), format!("issue #{number}")),
-            Kind::PullRequest => (format!("/pulls/{number}"), format!("pull request #{number}")),
+            ForgePageKind::Issue => (format!("/issues/{number}"), format!("issue #{number}")),
+            ForgePageKind::PullRequest => (format!("/pulls/{number}"), format!("pull request #{number}")),
         };
-        let page: RawPage = self.look(&self.path(&path), &what).await?;
-        // Whoever is sent on to another one has not found this one.
+        let page: RawPage = self.get(&self.path(&path), &what).await?;
+        // A redirect led to another one.
         if page.number != number {
             return Err(ForgeError::NotFound { what });
         }
         let mut text = page.head();
         let remarks = self.path(&format!("/issues/{number}/comments?per_page=100"));
-        match self.look::<Vec<RawRemark>>(&remarks, &format!("what was said on {what}")).await {
-            Ok(remarks) => remarks.iter().for_each(|remark| text.push_str(&remark.words())),
-            // What was asked for is there all the same.
+        match self.get::<Vec<RawPageComment>>(&remarks, &format!("what was said on {what}")).await {
+            Ok(remarks) => remarks.iter().for_each(|remark| text.push_str(&remark.text())),
+            // The page itself is still worth showing.
             Err(error) => text.push_str(&format!("\n[{error}]\n")),
         }
         Ok(text)
@@ -112,7 +101,7 @@ impl RawPage {
     fn head(&self) -> String {
         let state = if self.merged_at.is_some() { "merged" } else { &self.state };
         let labels: Vec<&str> = self.labels.iter().map(|label| label.name.as_str()).collect();
-        let branch = |branch: &RawBranch| match &branch.sha {
+        let branch = |branch: &RawPageBranch| match &branch.sha {
             Some(sha) => format!("{} ({sha})", branch.name),
             None => branch.name.clone(),
         };
@@ -130,9 +119,9 @@ impl RawPage {
     }
 }
 
-impl RawRemark {
-    fn words(&self) -> String {
-        let author = self.user.as_ref().map_or("somebody", |user| user.login.as_str());
+impl RawPageComment {
+    fn text(&self) -> String {
+        let author = self.user.as_ref().map_or("a deleted account", |user| user.login.as_str());
         format!("\ncomment by {author}:\n{}\n", self.body.as_deref().unwrap_or_default().trim())
     }
 }
