@@ -61,7 +61,6 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Which conversation.
 enum Session {
     New,
     Resume(String),

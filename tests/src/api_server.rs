@@ -61,9 +61,6 @@ enum Reply {
 
 impl ApiServer {
     /// Starts one that gives these answers in order, the last of them for ever. They may name the server's address.
-    ///
-    /// # Panics
-    /// There is no port, or no answer.
     pub fn start<S: IntoIterator<Item = Answer>>(script: impl FnOnce(SocketAddr) -> S) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on the loopback");
         let address = listener.local_addr().expect("it is bound");
@@ -82,9 +79,6 @@ impl ApiServer {
     }
 
     /// Every request so far, in the order of arrival.
-    ///
-    /// # Panics
-    /// The server has failed.
     pub fn requests(&self) -> Vec<Request> {
         let (sender, receiver) = mpsc::channel();
         self.desk.send(Message::Show(sender)).expect("the clerk is there");
@@ -92,9 +86,6 @@ impl ApiServer {
     }
 
     /// Waits for a request, which may have come already.
-    ///
-    /// # Panics
-    /// It does not come.
     pub fn wait_for(&self, wanted: impl Fn(&Request) -> bool + Send + 'static) -> Request {
         let (sender, receiver) = mpsc::channel();
         self.desk.send(Message::Tell(Box::new(wanted), sender)).expect("the clerk is there");

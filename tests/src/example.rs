@@ -7,7 +7,6 @@
 use crate::manual::{Block, fences, steps};
 use crate::{Page, Project};
 
-/// An example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
     /// The code it is about.
@@ -40,9 +39,6 @@ impl Example {
     }
 
     /// Runs it, and sees whether it says what the page says, and the code or not.
-    ///
-    /// # Errors
-    /// It does not.
     pub fn run(&self, project: &Project) -> Result<(), String> {
         let code = format!("[{}]", self.code);
         let steps = self.page.blocks.iter().flat_map(|block| match block {

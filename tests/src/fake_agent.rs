@@ -22,9 +22,6 @@ pub struct FakeCall(Value);
 
 impl<'a> FakeAgent<'a> {
     /// Puts `program` under these names, to answer the calls to come from `answers`.
-    ///
-    /// # Panics
-    /// It cannot be put there.
     pub fn install(project: &'a Project, program: &Path, names: &[&str], answers: &Value) -> Self {
         let fake = Self { project };
         fs::create_dir_all(fake.place().join("bin")).expect("a directory");
@@ -46,9 +43,6 @@ impl<'a> FakeAgent<'a> {
     }
 
     /// Every call of it so far, in order.
-    ///
-    /// # Panics
-    /// What it left behind cannot be read.
     pub fn calls(&self) -> Vec<FakeCall> {
         let Ok(entries) = fs::read_dir(self.place().join("calls")) else { return Vec::new() };
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -58,9 +52,6 @@ impl<'a> FakeAgent<'a> {
     }
 
     /// The first call of it, as soon as there is one.
-    ///
-    /// # Panics
-    /// There is none within a minute.
     pub fn wait_for_call(&self) -> FakeCall {
         let (file, begun) = (self.place().join("calls/0000.json"), Instant::now());
         loop {
@@ -105,9 +96,6 @@ impl FakeCall {
     }
 
     /// The number of its process.
-    ///
-    /// # Panics
-    /// It has left none.
     pub fn process(&self) -> u32 {
         self.0["process"].as_u64().and_then(|number| number.try_into().ok()).expect("the number of a process")
     }

@@ -31,11 +31,8 @@ impl Moment {
 /// An operation of the disk, as the program notes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct At {
-    /// Which, from 1.
     pub number: u64,
-    /// `Write`, `Sync`, `Rename`, …
     pub kind: String,
-    /// On what.
     pub path: String,
 }
 
@@ -87,9 +84,6 @@ impl fmt::Display for Fault {
 
 impl At {
     /// The operations noted in a file.
-    ///
-    /// # Panics
-    /// It cannot be read.
     pub fn noted(log: &Path) -> Vec<Self> {
         let text = std::fs::read_to_string(log).expect("the program notes its operations");
         let parse = |line: &str| {

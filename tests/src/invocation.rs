@@ -30,7 +30,6 @@ pub struct Invocation {
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The call, for messages.
     pub call: String,
     /// The exit code; nothing if a signal ended it.
     pub code: Option<i32>,
@@ -65,14 +64,12 @@ impl Invocation {
         Self { command, shown: format!("{named} {}", words.join(" ")), input: None, patience: WATCHDOG }
     }
 
-    /// Sets a variable.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Takes a variable away.
     #[must_use]
     pub fn without_env(mut self, name: &str) -> Self {
         self.command.env_remove(name);
@@ -93,13 +90,11 @@ impl Invocation {
         self
     }
 
-    /// Makes the disk misbehave.
     #[must_use]
     pub fn fault(self, fault: &Fault) -> Self {
         self.env(Fault::VARIABLE, fault.to_string())
     }
 
-    /// Runs in another directory.
     #[must_use]
     pub fn directory(mut self, directory: &Path) -> Self {
         self.command.current_dir(directory);
@@ -159,9 +154,6 @@ impl Invocation {
     }
 
     /// Makes the call and waits for its end.
-    ///
-    /// # Panics
-    /// It cannot be started, or hangs.
     pub fn run(mut self) -> Outcome {
         let mut child = self.spawn();
         let pid = Pid::from_child(&child);
@@ -190,9 +182,6 @@ impl Invocation {
     }
 
     /// Makes the call and stays with it while it goes on.
-    ///
-    /// # Panics
-    /// It cannot be started.
     pub fn start(mut self) -> Live {
         let child = self.spawn();
         Live::new(self.shown, child)
@@ -206,9 +195,6 @@ impl Invocation {
 
 impl Outcome {
     /// Fails unless it ended with this code.
-    ///
-    /// # Panics
-    /// It did not.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self}");
@@ -235,9 +221,6 @@ impl Outcome {
     }
 
     /// The objects it wrote to stdout, one a line.
-    ///
-    /// # Panics
-    /// A line is no JSON.
     pub fn json(&self) -> Vec<serde_json::Value> {
         self.stdout
             .lines()
@@ -246,9 +229,6 @@ impl Outcome {
     }
 
     /// The result object of a run with `--json`.
-    ///
-    /// # Panics
-    /// There is none.
     pub fn result(&self) -> serde_json::Value {
         let results: Vec<_> = self.json().into_iter().filter(|one| one["type"] == "result").collect();
         match <[_; 1]>::try_from(results) {

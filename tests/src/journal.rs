@@ -10,32 +10,23 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Journal {
     path: PathBuf,
-    /// Its lines, in order.
     pub lines: Vec<Line>,
 }
 
 /// A line of a journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Its number, from 1.
     pub seq: u64,
     /// Which append it belongs to.
     pub batch: u64,
     /// How many lines of the same append follow.
     pub left: u64,
-    /// `fact` or `decision`.
     pub kind: &'static str,
-    /// `replied`, `exited`, …
     pub name: String,
-    /// What it says.
     pub body: Value,
 }
 
 impl Journal {
-    /// Reads a journal whole.
-    ///
-    /// # Panics
-    /// It cannot be read, or a line is no line of a journal.
     pub fn read(path: &Path) -> Self {
         let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let lines = bytes.split_inclusive(|byte| *byte == b'\n').map(Line::parse).collect();
@@ -56,7 +47,6 @@ impl Journal {
         &bytes[..whole]
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -96,9 +86,6 @@ impl Journal {
     }
 
     /// The last prompt sent for a stage.
-    ///
-    /// # Panics
-    /// None was.
     pub fn prompt(&self, stage: &str) -> String {
         let wanted = format!("{stage}.");
         let mut prompts = self.prompts().into_iter().filter(|(call, _)| call.starts_with(&wanted));
@@ -106,9 +93,6 @@ impl Journal {
     }
 
     /// A text of the journal, wherever it is kept.
-    ///
-    /// # Panics
-    /// It is no text, or its blob cannot be read.
     pub fn text(&self, text: &Value) -> String {
         if let Some(inline) = text["inline"].as_str() {
             return inline.to_owned();
@@ -137,7 +121,6 @@ impl Line {
     }
 }
 
-/// `stage.visit.round.n`.
 fn call(call: &Value) -> String {
     let stage = call["stage"].as_str().unwrap_or_default();
     format!("{stage}.{}.{}.{}", call["visit"], call["round"], call["n"])

@@ -88,38 +88,22 @@ impl Live {
     }
 
     /// Waits until it writes a line to stdout that contains this.
-    ///
-    /// # Panics
-    /// It ends without one, or hangs.
     pub fn wait_for(&mut self, part: &str) -> String {
         self.output.wait_for(part, &self.shown)
     }
 
-    /// The same on stderr.
-    ///
-    /// # Panics
-    /// It ends without one, or hangs.
     pub fn wait_for_note(&mut self, part: &str) -> String {
         self.errors.wait_for(part, &self.shown)
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal.
-    ///
-    /// # Panics
-    /// It cannot be sent.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a signal to our own child");
     }
 
-    /// Waits for its end.
-    ///
-    /// # Panics
-    /// It hangs.
     pub fn finish(mut self) -> Outcome {
         drop(self.stdin.take());
         let stdout = self.output.all(&self.shown);

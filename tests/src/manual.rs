@@ -6,7 +6,6 @@
 
 use crate::Project;
 
-/// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     pub(crate) name: String,
@@ -22,7 +21,6 @@ pub(crate) enum Block {
 /// A command and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// After `$ `.
     command: String,
     /// stdout and then stderr, as a person sees them.
     pub(crate) output: String,
@@ -47,9 +45,6 @@ impl Page {
 
     /// Writes its files and runs its commands, and compares what a person would see. `[..]` in a line of the page stands
     /// for anything; a command that fails says so in a last line `? 2`.
-    ///
-    /// # Errors
-    /// Something else came out: the page's text and the real one.
     pub fn run(&self, project: &Project) -> Result<(), String> {
         for block in &self.blocks {
             match block {
@@ -73,7 +68,6 @@ pub(crate) struct Fence<'t> {
     pub(crate) heading: &'t str,
     /// What stands after the opening marks.
     pub(crate) info: &'t str,
-    /// What stands inside.
     pub(crate) content: String,
 }
 
@@ -99,9 +93,6 @@ pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
 }
 
 /// The page with the output its commands really have. What differs each time becomes `[..]`.
-///
-/// # Errors
-/// A command is no call of saihai or git.
 pub fn updated(text: &str, project: &Project) -> Result<String, String> {
     let mut lines = text.lines();
     let mut page = String::new();
@@ -138,7 +129,6 @@ fn lasting(seen: &str) -> String {
     seen.lines().map(line).collect()
 }
 
-/// `20260206-085600-slug` is `[..]-slug`.
 fn without_time(line: &str) -> String {
     let is_time = |word: &str| {
         let mut letters = word.bytes().enumerate();

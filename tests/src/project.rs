@@ -20,9 +20,6 @@ pub struct Project {
 impl Project {
     /// An empty project. It lies in memory where the machine has such a place: what is tested here is the order of
     /// operations, not the disk.
-    ///
-    /// # Panics
-    /// No directory can be made.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -30,9 +27,6 @@ impl Project {
     }
 
     /// An empty project below a directory.
-    ///
-    /// # Panics
-    /// No directory can be made.
     pub fn below(place: &Path, program: impl Into<PathBuf>) -> Self {
         let directory =
             tempfile::Builder::new().prefix("saihai-").tempdir_in(place).expect("a temporary directory");
@@ -52,15 +46,11 @@ impl Project {
         self.directory.path().join("home")
     }
 
-    /// The program under test.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
     /// Writes a file, and the directories above it.
-    ///
-    /// # Panics
-    /// It cannot be written.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().expect("it is below the root")).expect("its directory");
@@ -68,10 +58,6 @@ impl Project {
         self
     }
 
-    /// A file's text.
-    ///
-    /// # Panics
-    /// It cannot be read.
     pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
@@ -86,9 +72,6 @@ impl Project {
     }
 
     /// A call of git in the project's root, by the person whose home it is: somebody with a name, as commits need one.
-    ///
-    /// # Panics
-    /// Their configuration cannot be written.
     pub fn git<I>(&self, arguments: I) -> Invocation
     where
         I: IntoIterator,
@@ -123,9 +106,6 @@ impl Project {
     }
 
     /// The directory of its only run.
-    ///
-    /// # Panics
-    /// There is none, or more than one.
     pub fn run_directory(&self) -> PathBuf {
         match self.begun().as_slice() {
             [only] => self.root().join(".saihai/runs").join(only),
@@ -139,9 +119,6 @@ impl Project {
     }
 
     /// The reports of its only run: names and contents, in order.
-    ///
-    /// # Panics
-    /// A report cannot be read.
     pub fn reports(&self) -> Vec<(String, String)> {
         let run = self.run_directory();
         let directory = self.root().join(".takt/reports").join(run.file_name().expect("a run has a name"));
@@ -164,9 +141,6 @@ impl Project {
     }
 
     /// Every file below the root, to see that nothing was changed. The lock is left out: it names whoever looked last.
-    ///
-    /// # Panics
-    /// One cannot be read.
     pub fn snapshot(&self) -> Snapshot {
         let mut files = BTreeMap::new();
         let mut open = vec![self.root()];

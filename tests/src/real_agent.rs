@@ -14,12 +14,10 @@ use crate::{Answer, ApiServer, Project};
 /// absence means that nothing keeps an agent from the real network.
 const PROGRAMS: &str = "SAIHAI_REAL_AGENTS";
 
-/// A vendor's program.
 #[derive(Debug)]
 pub struct RealAgent {
     /// The name of the program and of our provider.
     pub name: &'static str,
-    /// Which provider it is.
     pub kind: ProviderKind,
     /// What it is told by variables, beside `HOME` and `PATH`, given the server's address.
     pub environment: fn(&str) -> Vec<(&'static str, String)>,
@@ -60,18 +58,13 @@ type WithMcpServer = fn(existing: &str, node: &str, script: &str) -> String;
 #[derive(Debug)]
 pub struct Surroundings {
     agent: &'static RealAgent,
-    /// The project.
     pub project: Project,
-    /// The server.
     pub server: ApiServer,
 }
 
 impl Surroundings {
     /// A new home and a new project, prepared for an agent; the script of the server may name the project and the
     /// server's own address.
-    ///
-    /// # Panics
-    /// They cannot be made.
     pub fn new<S: IntoIterator<Item = Answer>>(
         agent: &'static RealAgent,
         script: impl FnOnce(&Path, SocketAddr) -> S,
@@ -85,9 +78,6 @@ impl Surroundings {
     }
 
     /// Makes the home as it was before the agent ever ran.
-    ///
-    /// # Panics
-    /// It cannot be made.
     pub fn forget_everything(&self) {
         fs::remove_dir_all(self.project.home()).expect("the home goes");
         fs::create_dir(self.project.home()).expect("a new home");
@@ -95,9 +85,6 @@ impl Surroundings {
     }
 
     /// Connects an MCP server to the agent, as its user would.
-    ///
-    /// # Panics
-    /// It cannot be written.
     pub fn connect_mcp_server(&self, script: &str) {
         let home = self.project.home();
         let place = home.join("mcp_server.mjs");
@@ -141,24 +128,17 @@ impl Surroundings {
 }
 
 impl RealAgent {
-    /// All five.
     pub fn all() -> &'static [&'static RealAgent] {
         &[&CLAUDE, &CODEX, &OPENCODE, &GEMINI, &COPILOT]
     }
 
     /// The one of a name.
-    ///
-    /// # Panics
-    /// There is none.
     pub fn named(name: &str) -> &'static RealAgent {
         let found = Self::all().iter().find(|agent| agent.name == name);
         found.unwrap_or_else(|| panic!("there is no agent `{name}`"))
     }
 
     /// The directory with the programs.
-    ///
-    /// # Panics
-    /// We are not where agents may be run.
     pub fn programs() -> PathBuf {
         let Some(directory) = env::var_os(PROGRAMS) else {
             panic!("not run: agents are only run without a network, by `cargo xtask test --real-agents`");

@@ -26,10 +26,6 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Makes the call.
-    ///
-    /// # Panics
-    /// There are no terminals, or it cannot be started.
     pub fn start(invocation: Invocation) -> Self {
         let (ours, theirs) = open();
         let (mut command, shown) = invocation.into_command();
@@ -55,9 +51,6 @@ impl Terminal {
     }
 
     /// Waits until this is on the screen or was.
-    ///
-    /// # Panics
-    /// It ends without, or hangs.
     pub fn wait_for(&mut self, part: &str) {
         let begun = Instant::now();
         while !self.text().contains(part) {
@@ -73,18 +66,10 @@ impl Terminal {
         }
     }
 
-    /// Types something.
-    ///
-    /// # Panics
-    /// Nobody listens.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("a terminal takes keys");
     }
 
-    /// Sends it a signal.
-    ///
-    /// # Panics
-    /// It cannot be sent.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a signal to our own child");
     }
@@ -95,9 +80,6 @@ impl Terminal {
     }
 
     /// Waits for its end: the exit code and everything that was written.
-    ///
-    /// # Panics
-    /// It hangs.
     pub fn finish(mut self) -> (Option<i32>, String) {
         let begun = Instant::now();
         loop {
@@ -141,9 +123,6 @@ fn open() -> (OwnedFd, OwnedFd) {
 }
 
 /// What a person sees after a program has written this: lines, with the sequences we use obeyed.
-///
-/// # Panics
-/// There is a sequence we do not use.
 pub fn screen(written: &str) -> Vec<String> {
     let mut lines: Vec<Vec<char>> = vec![Vec::new()];
     let (mut row, mut column) = (0, 0);

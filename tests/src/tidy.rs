@@ -26,7 +26,6 @@ pub use vendors::vendors_stay_in_their_modules;
 pub struct Violation {
     /// `crates/engine/src/run.rs:17`, or the name of a crate.
     pub place: String,
-    /// What is wrong there.
     pub what: String,
 }
 
@@ -43,9 +42,6 @@ impl fmt::Display for Violation {
 }
 
 /// Fails with the whole list, one violation a line.
-///
-/// # Panics
-/// There is one.
 pub fn assert_none(violations: &[Violation]) {
     let list: Vec<String> = violations.iter().map(Violation::to_string).collect();
     assert!(list.is_empty(), "\n{}\n", list.join("\n"));

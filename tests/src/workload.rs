@@ -18,7 +18,6 @@ const ROUNDS: u32 = 4;
 /// The reference workload in a project of its own.
 #[derive(Debug)]
 pub struct Workload {
-    /// Where it runs.
     pub project: Project,
 }
 
@@ -29,7 +28,6 @@ pub struct End {
     pub path: Vec<String>,
     /// Every exit taken, in order.
     pub exits: Vec<Value>,
-    /// Rounds counted, in order.
     pub rounds: Vec<Value>,
     /// What was sent for each call.
     pub prompts: Vec<(String, String)>,
@@ -64,12 +62,10 @@ impl Workload {
         self.project.saihai(arguments)
     }
 
-    /// Answers its gate.
     pub fn answer(&self) -> Invocation {
         self.project.saihai(["answer", "last", "Mention the migration."])
     }
 
-    /// Goes on with it.
     pub fn resume(&self) -> Invocation {
         self.project.saihai(["resume", "last"])
     }
@@ -85,7 +81,6 @@ impl Workload {
         agents().into_iter().map(|agent| (agent.clone(), count(&agent))).collect()
     }
 
-    /// How it ended.
     pub fn end(&self) -> End {
         let journal = self.project.journal();
         let all = |name: &str| journal.decisions(name).cloned().collect::<Vec<_>>();
@@ -127,7 +122,6 @@ impl Workload {
     }
 }
 
-/// Every scripted agent.
 fn agents() -> Vec<String> {
     let single =
         LOOP.iter().chain(&["fix", "approve", "summary", "release"]).map(|stage| (*stage).to_owned());
@@ -210,9 +204,6 @@ fn said(stage: &str, round: u32) -> String {
 }
 
 /// Does something with each item, on as many threads as the machine has cores, and collects what fails.
-///
-/// # Panics
-/// Something failed; every failure is shown.
 pub fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<(), String> + Sync) {
     let next = AtomicUsize::new(0);
     let cores = thread::available_parallelism().map_or(2, usize::from);

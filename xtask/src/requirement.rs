@@ -8,9 +8,7 @@ use anyhow::{Context, Result, bail};
 /// The name of a requirement: an area's letter and a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
-    /// The letter.
     pub area: char,
-    /// The number.
     pub number: u32,
 }
 
@@ -24,7 +22,6 @@ impl fmt::Display for Id {
 }
 
 impl Id {
-    /// Reads `P-17`.
     pub fn parse(text: &str) -> Option<Self> {
         let (area, number) = text.split_once('-')?;
         let mut letters = area.chars();
@@ -34,10 +31,8 @@ impl Id {
     }
 }
 
-/// One requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
-    /// Its name.
     pub id: Id,
     /// What it asks, in a few words.
     pub title: String,
@@ -46,18 +41,13 @@ pub struct Requirement {
 /// The requirements of one area.
 #[derive(Debug)]
 pub struct Area {
-    /// Its letter.
     pub letter: char,
     /// The heading of its list.
     pub title: String,
-    /// In order.
     pub requirements: Vec<Requirement>,
 }
 
 /// Reads every list in a directory, in the order of [`AREAS`].
-///
-/// # Errors
-/// A list cannot be read, or is not one.
 pub fn read_all(directory: &Path) -> Result<Vec<Area>> {
     let mut areas = Vec::new();
     for entry in

@@ -6,25 +6,20 @@ use anyhow::{Context, Result};
 
 use crate::code::Code;
 
-/// A source file.
 #[derive(Debug)]
 pub struct Source {
-    /// Relative to the workspace.
     pub path: PathBuf,
     /// As it stands in the file.
     pub text: String,
-    /// Without comments and literals.
     pub code: Code,
 }
 
 /// A line of a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// From 1.
     pub number: usize,
     /// As it stands in the file.
     pub text: &'a str,
-    /// Without comments and literals.
     pub code: &'a str,
     /// Whether it is test code: in a test file, or in a module below `#[cfg(test)]`.
     pub is_test: bool,
@@ -37,9 +32,6 @@ pub fn root() -> PathBuf {
 }
 
 /// Every Rust file of ours, in order of its path.
-///
-/// # Errors
-/// A file or directory cannot be read.
 pub fn read_all(root: &Path) -> Result<Vec<Source>> {
     let mut paths = Vec::new();
     for directory in ["crates", "tests", "xtask"] {
@@ -73,7 +65,6 @@ impl Source {
         Self { path: path.to_owned(), code: Code::of(&text), text }
     }
 
-    /// Its lines.
     pub fn lines(&self) -> Vec<Line<'_>> {
         let whole = self.is_test_file();
         let mut inside = whole;

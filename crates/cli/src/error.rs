@@ -8,20 +8,17 @@ use crate::terminal::Streams;
 
 /// Exit codes that are not a run's own; those are `saihai_model::exit_code`'s.
 pub(crate) mod exit {
-    /// Done.
     pub(crate) const DONE: u8 = 0;
     /// A generated rehearsal left an exit untaken, a strict script was not used up, or a review that met a limit had found
     /// something.
     pub(crate) const FAILED: u8 = 1;
     /// Usage, settings or definition error, no such run, owned by another process, damaged journal.
     pub(crate) const USAGE: u8 = 2;
-    /// Interrupted.
     pub(crate) const INTERRUPTED: u8 = 3;
     /// A provider, a program or the disk could not serve.
     pub(crate) const UNAVAILABLE: u8 = 4;
     /// A person has to do something first.
     pub(crate) const WAITING: u8 = 6;
-    /// A bug of ours.
     pub(crate) const BUG: u8 = 70;
 }
 
@@ -39,11 +36,8 @@ pub(crate) enum Error {
 /// What failed, why, and what to do.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// The exit code.
     pub(crate) exit: u8,
-    /// What failed and why.
     pub(crate) message: String,
-    /// What to do.
     pub(crate) hints: Vec<String>,
 }
 
@@ -53,7 +47,6 @@ impl Error {
         Self::with_exit(exit::USAGE, message)
     }
 
-    /// The world cannot serve.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::with_exit(exit::UNAVAILABLE, message)
     }

@@ -22,7 +22,6 @@ use crate::terminal::{Streams, visible_line};
 pub(crate) enum Tracker {
     /// In a folder of it.
     Folder(PathBuf),
-    /// On GitHub.
     Github(Github),
     /// On GitHub, where they are only looked at: with the forge `local` nothing leaves the machine (I-61).
     OnlyLookedAt(Github),

@@ -18,9 +18,7 @@ use crate::terminal::Streams;
 
 /// A definition, found, read and lowered.
 pub(crate) struct Prepared {
-    /// What was found.
     pub(crate) definition: Definition,
-    /// What it lowers into.
     pub(crate) workflow: ValidatedDefinition,
     /// Whether nothing names a provider, so that replies are made up.
     pub(crate) rehearsal: bool,
@@ -50,14 +48,11 @@ fn review_agent(asked: &str, name: &str) -> Error {
     )
 }
 
-/// What is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     /// The definition's name or path.
     pub(crate) definition: &'a str,
-    /// What flags say.
     pub(crate) options: &'a Options,
-    /// What settings say.
     pub(crate) settings: &'a Settings,
     /// Whether warnings count as errors.
     pub(crate) strict: bool,

@@ -55,7 +55,6 @@ fn confess(streams: &mut Streams, place: &str, message: &str) {
     );
 }
 
-/// What a panic said.
 fn message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

@@ -11,11 +11,9 @@ use crate::diagnostics;
 use crate::error::Error;
 use crate::terminal::Streams;
 
-/// Where we are.
 pub(crate) struct Project {
     /// The files of this machine, as far as those of the project may lead.
     pub(crate) source: ProjectSource,
-    /// The environment.
     pub(crate) variables: Variables,
     /// The directories a command works with.
     pub(crate) places: Places,
@@ -47,7 +45,6 @@ impl Project {
         Self { source, variables, places }
     }
 
-    /// Its runs.
     pub(crate) fn runs(&self) -> Runs {
         Runs::of_project(&self.places.root)
     }
@@ -93,7 +90,6 @@ impl Project {
         self.places.shown(path)
     }
 
-    /// The user's Saihai directory.
     pub(crate) fn user_directory(&self) -> Result<PathBuf, Error> {
         self.places.user.clone().ok_or_else(|| {
             Error::usage("there is no directory for your own files").hint("set `HOME` or `XDG_CONFIG_HOME`")

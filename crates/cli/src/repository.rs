@@ -9,7 +9,6 @@ use saihai_connect::{Connections, program, remote};
 pub(crate) struct Repository {
     /// The host it is on, in small letters.
     pub(crate) host: String,
-    /// `owner/name`.
     pub(crate) name: String,
 }
 

@@ -2,7 +2,6 @@
 
 use saihai_model::{Budget, IssueNumber, Millis};
 
-/// Reads `--max-iterations`.
 pub(crate) fn iterations(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(number @ 1..=100_000) => Ok(number),

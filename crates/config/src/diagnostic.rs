@@ -30,9 +30,7 @@ pub use words::{list_of, quoted};
 /// One thing that is wrong, or worth knowing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
-    /// What kind of thing.
     pub code: Code,
-    /// How bad.
     pub severity: Severity,
     /// Where; nowhere for what was said on a command line or in a variable.
     pub location: Option<Location>,
@@ -49,7 +47,6 @@ pub struct Diagnostic {
 /// How bad a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing runs.
     Error,
     /// It runs, unless warnings count as errors.
     Warning,
@@ -58,7 +55,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// `error`, `warning` or `note`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -84,7 +80,6 @@ impl Diagnostic {
         Self::new(Severity::Note, code, message.into())
     }
 
-    /// Stands at this place.
     #[must_use]
     pub fn at(mut self, location: &Location) -> Self {
         self.location = Some(location.clone());

@@ -35,9 +35,7 @@ pub const LARGEST_EXPANDED: u64 = 10 * 1024 * 1024;
 pub enum Format {
     /// YAML 1.2 with the core schema.
     Yaml,
-    /// JSON.
     Json,
-    /// TOML.
     Toml,
 }
 
@@ -52,12 +50,9 @@ impl Format {
     }
 }
 
-/// A file, read.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// The file.
     pub file: Arc<SourceFile>,
-    /// Its content.
     pub root: Node,
 }
 

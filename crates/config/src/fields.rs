@@ -131,7 +131,6 @@ impl<'d> Fields<'d> {
         self.given(name).filter(|given| given.right).map(|given| given.value.clone())
     }
 
-    /// A text.
     pub fn text(&self, name: &str) -> Option<Located<String>> {
         self.any(name)?.text()
     }
@@ -145,7 +144,6 @@ impl<'d> Fields<'d> {
         }
     }
 
-    /// True or false.
     pub fn bool(&self, name: &str) -> Option<Located<bool>> {
         let value = self.any(name)?;
         value.node().as_bool().map(|bool| value.located(bool))
@@ -164,13 +162,11 @@ impl<'d> Fields<'d> {
         Some(number.map(|_| count))
     }
 
-    /// A number.
     pub fn number(&self, name: &str) -> Option<Located<f64>> {
         let value = self.any(name)?;
         value.node().as_number().map(|number| value.located(number))
     }
 
-    /// A length of time.
     pub fn duration(&self, name: &str) -> Option<Located<Millis>> {
         let value = self.any(name)?;
         value.duration().map(|length| value.located(length))

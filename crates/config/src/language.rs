@@ -3,15 +3,12 @@
 /// The language in which agents are spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
-    /// English.
     #[default]
     English,
-    /// Japanese.
     Japanese,
 }
 
 impl Language {
-    /// `en` or `ja`.
     pub fn name(self) -> &'static str {
         match self {
             Self::English => "en",

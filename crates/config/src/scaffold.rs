@@ -8,9 +8,7 @@ use crate::{Definition, Dialect, Language, Origin, Places, Source, review, schem
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFile {
-    /// Where.
     pub path: PathBuf,
-    /// All of it.
     pub text: String,
 }
 

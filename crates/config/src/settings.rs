@@ -54,7 +54,6 @@ pub struct Settings {
     pub strict: bool,
     /// The most any turn may do.
     pub max_permission: Option<Permission>,
-    /// Where reports are kept.
     pub reports_dir: PathBuf,
     /// The session of a movement that does not say.
     pub default_session: SessionDefault,
@@ -97,7 +96,6 @@ impl Default for LimitSettings {
 /// The session of a movement that does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SessionDefault {
-    /// A new one.
     #[default]
     Refresh,
     /// The last one under the same key.
@@ -107,11 +105,8 @@ pub enum SessionDefault {
 /// What of the settings a command makes use of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use<'a> {
-    /// A provider.
     Provider(&'a str),
-    /// The delivery of issues.
     Work,
-    /// Other machines.
     Distributed,
 }
 

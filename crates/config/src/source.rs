@@ -50,9 +50,7 @@ pub trait Source {
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// An ordinary file.
     File,
-    /// A directory.
     Directory,
     /// A pipe, a socket, a device.
     Other,
@@ -61,27 +59,18 @@ pub enum FileKind {
 /// Why something could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// Nothing is there.
     #[error("it does not exist")]
     Missing,
-    /// A directory is there.
     #[error("it is a directory, not a file")]
     Directory,
-    /// Permission is denied.
     #[error("permission is denied")]
     Unreadable,
     /// It is larger than allowed.
     #[error("it is larger than {}", bytes(*.limit))]
-    TooLarge {
-        /// The most bytes allowed.
-        limit: u64,
-    },
+    TooLarge { limit: u64 },
     /// A link of the project leads out of it.
     #[error("it leads by a link out of the project, to `{}`", .to.display())]
-    Outside {
-        /// Where it leads to.
-        to: PathBuf,
-    },
+    Outside { to: PathBuf },
     /// A link of the project leads to what git keeps out of it: what it ignores, or its own files.
     #[error("it leads by a link to `{}`, which git keeps out of the project", .to.display())]
     KeptOut {

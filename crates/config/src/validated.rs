@@ -39,7 +39,6 @@ impl ValidatedDefinition {
         if unknown.is_empty() { Ok(Self { workflow }) } else { Err(Unsound(unknown)) }
     }
 
-    /// The workflow itself.
     pub fn into_workflow(self) -> Workflow {
         self.workflow
     }

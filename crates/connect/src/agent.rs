@@ -16,13 +16,9 @@ use sha2::{Digest as _, Sha256};
 
 /// How an agent program is spoken to. It holds no state: what lives for one ask is in its [`Listener`] (C-4).
 pub(crate) trait Agent: Send + Sync {
-    /// What is always so.
     fn profile(&self) -> &'static Profile;
 
     /// What is started for an ask.
-    ///
-    /// # Errors
-    /// The ask can never succeed there: a prompt that is too long, a permission it cannot enforce.
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure>;
 
     /// Whether a silent process is a stuck one, so that `idle_timeout` holds (C-36).
@@ -96,9 +92,7 @@ pub(crate) struct Probed {
 /// Whether somebody is logged in at a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Login {
-    /// Yes.
     In,
-    /// No.
     Out,
     /// This variable holds a key; whether it is a good one is not known.
     Key(String),
@@ -109,7 +103,6 @@ pub enum Login {
 /// What is always so of an agent program.
 #[derive(Debug)]
 pub(crate) struct Profile {
-    /// Which it is.
     pub(crate) kind: ProviderKind,
     /// The program's usual name; empty where the settings must name one.
     pub(crate) program: &'static str,
@@ -152,7 +145,6 @@ pub(crate) struct Probe {
     pub(crate) otherwise: String,
 }
 
-/// Listens to one process.
 pub(crate) trait Listener: Send {
     /// A line of its standard output, with the line end if there was one. Whatever is not understood is skipped (C-53).
     fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next;
@@ -206,7 +198,6 @@ pub(crate) struct Acquaintance {
 /// What follows from a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Listen on.
     GoOn,
     /// Say this to it, and listen on; only where it is spoken with.
     Say(String),
@@ -216,10 +207,8 @@ pub(crate) enum Next {
     Abort(Failure),
 }
 
-/// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
-    /// With what.
     pub(crate) exit: Exit,
     /// What it printed on its standard error: the first and the last of it (C-52).
     pub(crate) complaints: String,
@@ -267,9 +256,6 @@ pub(crate) fn with_persona(ask: &Ask) -> String {
 }
 
 /// Refuses a prompt that a provider would not take, before anything is started or sent (C-24).
-///
-/// # Errors
-/// It is too long.
 pub(crate) fn fits(bytes: usize, most: u64, provider: &ProviderName) -> Result<(), Failure> {
     if u64::try_from(bytes).is_ok_and(|bytes| bytes <= most) {
         return Ok(());

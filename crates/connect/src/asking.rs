@@ -37,9 +37,6 @@ impl Asking {
 
     /// Carries it out. The ask's own deadline is kept here; when `stop` is cancelled it comes back soon, as
     /// cancelled unless the reply was already complete. Dropping the future ends what it started.
-    ///
-    /// # Errors
-    /// The failure of this attempt, classified.
     pub async fn answer(
         self,
         progress: &(dyn Fn(Progress) + Send + Sync),

@@ -11,11 +11,9 @@ pub type Sleep<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// The run's clock, as far as a provider needs it.
 pub trait Clock: Send + Sync {
-    /// Waits for this long.
     fn sleep(&self, length: Millis) -> Sleep<'_>;
 }
 
-/// The time everybody has.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealTime;
 

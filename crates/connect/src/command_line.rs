@@ -15,17 +15,11 @@ use crate::process::{Ended, Error, Grace, Heard, Mark, Program, exchange, find, 
 pub struct CommandLine {
     /// Its arguments, the program first. There is no shell in between.
     pub argv: Vec<String>,
-    /// Where.
     pub directory: PathBuf,
-    /// What it reads.
     pub input: String,
-    /// Its deadline.
     pub timeout: Millis,
-    /// For which run.
     pub run: String,
-    /// And where that is.
     pub run_directory: PathBuf,
-    /// For which call.
     pub call: CallId,
 }
 
@@ -63,10 +57,8 @@ impl Surroundings {
     }
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// How it ended.
     pub end: CommandEnd,
     /// What it printed, at most 1 MiB of it; what is no text is replaced.
     pub output: String,
@@ -74,22 +66,17 @@ pub struct CommandOutput {
     pub complaints: String,
 }
 
-/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandEnd {
     /// By itself, with this exit code.
     Code(i32),
     /// By a signal that was not ours.
     Signal(i32),
-    /// Its time was over.
     TimedOut(Millis),
 }
 
 impl CommandLine {
     /// Runs it to its end. When this returns, or is dropped, nothing of it is left (P7).
-    ///
-    /// # Errors
-    /// It could not be started, or was stopped.
     pub async fn run(self, around: Surroundings, stop: CancellationToken) -> Result<CommandOutput, Failure> {
         let program = Program {
             mark: Mark::new(&self.run, &self.call, &self.run_directory),

@@ -18,13 +18,10 @@ use crate::{Connections, agents, process};
 /// What was found out about a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    /// Its name.
     pub name: ProviderName,
-    /// Which it is like.
     pub kind: ProviderKind,
     /// The program that was looked for; none where it needs none, or names none.
     pub program: Option<String>,
-    /// Where that is.
     pub path: Option<PathBuf>,
     /// The version it says it has.
     pub version: Option<String>,
@@ -120,12 +117,10 @@ fn needs_program(kind: ProviderKind) -> bool {
     }
 }
 
-/// One provider under examination.
 struct Patient {
     name: ProviderName,
     settings: ProviderSettings,
     environment: Vec<(OsString, OsString)>,
-    /// Whether we are root.
     root: bool,
 }
 

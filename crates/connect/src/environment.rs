@@ -36,13 +36,11 @@ const NEVER: [&str; 3] = ["COPILOT_ALLOW_ALL", "OPENCODE_PERMISSION", "OPENCODE_
 
 /// What an agent program is given its variables from, each over the one before.
 pub(crate) struct Given<'a> {
-    /// Our own environment.
     pub(crate) ours: &'a [(OsString, OsString)],
     /// Which of ours its kind needs.
     pub(crate) agents: &'a [&'a str],
     /// Which of ours the user passes on, and what the user sets.
     pub(crate) settings: &'a ProviderSettings,
-    /// What its module sets.
     pub(crate) set: &'a [(String, String)],
 }
 

@@ -92,27 +92,19 @@ impl Connections {
 pub enum Unavailable {
     /// It is known, and not part of this version.
     #[error("provider `{name}` is not available in this version of Saihai; use `--provider script`")]
-    NotInThisVersion {
-        /// Its name.
-        name: ProviderName,
-    },
-    /// Nobody knows it.
+    NotInThisVersion { name: ProviderName },
     #[error("there is no provider `{name}`{}", did_you_mean(.suggestion.as_deref()))]
     Unknown {
-        /// Its name.
         name: ProviderName,
         /// The nearest name that exists.
         suggestion: Option<String>,
     },
-    /// Its program is nowhere.
     #[error(
         "provider `{name}`: there is no program `{program}`; searched: {path}{}",
         install_line(.install.as_deref())
     )]
     NotInstalled {
-        /// Its name.
         name: ProviderName,
-        /// The program.
         program: String,
         /// Where it was looked for.
         path: String,
@@ -121,17 +113,13 @@ pub enum Unavailable {
     },
     /// It can be any program, and none is named.
     #[error("provider `{name}` needs a program; set `providers.{name}.program`")]
-    NoProgram {
-        /// Its name.
-        name: ProviderName,
-    },
+    NoProgram { name: ProviderName },
     /// It would refuse to work for root.
     #[error(
         "provider `{name}` does not let root do everything without asking, as `{stage}` may; run as another user, or \
          lower what it may do with `--max-permission edit`"
     )]
     NotForRoot {
-        /// Its name.
         name: ProviderName,
         /// The stage that needs it.
         stage: StageId,
@@ -168,7 +156,6 @@ pub struct Providers {
 
 /// What a provider turned out to be.
 enum Found {
-    /// It answers from [`Providers::script`].
     Script,
     /// A program that is there.
     Agent(Arc<Installed>),
@@ -178,9 +165,6 @@ enum Found {
 
 impl Providers {
     /// Looks up every provider the workflow can reach; nothing is asked yet.
-    ///
-    /// # Errors
-    /// All that cannot be asked, each once, in the order of their names.
     pub fn open(workflow: &Workflow, with: Connections) -> Result<Self, Vec<Unavailable>> {
         let mut unavailable = Vec::new();
         let mut found = BTreeMap::new();
@@ -307,7 +291,6 @@ fn not_for_root(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> V
     refusing.into_iter().map(named).collect()
 }
 
-/// Looks providers up.
 struct Search<'a> {
     with: &'a Connections,
     means: Arc<Means>,

@@ -9,7 +9,6 @@ pub(crate) enum ToldCost {
     /// It says nothing of it.
     #[default]
     Nothing,
-    /// An amount.
     Amount(Usd),
     /// Something that is no amount, as it stands there.
     Senseless(String),

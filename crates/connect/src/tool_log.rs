@@ -38,7 +38,6 @@ impl When {
         Self { seen: Instant::now(), said }
     }
 
-    /// Now.
     pub(crate) fn now() -> Self {
         Self::said(None)
     }
@@ -110,7 +109,6 @@ impl ToolLog {
         self.calls.values().any(|call| call.end.is_some())
     }
 
-    /// All of them.
     pub(crate) fn into_uses(self) -> Vec<ToolUse> {
         let uses = self.calls.into_values().map(|call| {
             // An absent output is a tool that never came back; one that did may have had nothing to say.

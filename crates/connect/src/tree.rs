@@ -15,52 +15,26 @@ use saihai_model::ScriptEdit;
 /// Why a file was not touched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The path leads out.
     #[error("`{path}` is not a relative path that stays inside the working directory")]
-    Outside {
-        /// The path.
-        path: String,
-    },
+    Outside { path: String },
     /// A symbolic link is on the way.
     #[error("`{path}` goes through the symbolic link `{link}`")]
-    Link {
-        /// The path.
-        path: String,
-        /// The link.
-        link: String,
-    },
+    Link { path: String, link: String },
     /// Something else has the name.
     #[error("`{path}` is not a file")]
-    NotAFile {
-        /// The path.
-        path: String,
-    },
-    /// It is not UTF-8.
+    NotAFile { path: String },
     #[error("`{path}` cannot be edited because it is not UTF-8 text")]
-    NotText {
-        /// The path.
-        path: String,
-    },
+    NotText { path: String },
     /// The text to be replaced is not there once.
     #[error("{find:?} occurs {times} times in `{path}` instead of once")]
     Occurs {
-        /// The path.
         path: String,
-        /// The text.
         find: String,
         /// How often it is there.
         times: usize,
     },
-    /// The system said no.
     #[error("`{path}` could not be {verb}: {source}")]
-    Io {
-        /// The path.
-        path: String,
-        /// What was tried.
-        verb: &'static str,
-        /// Why.
-        source: io::Error,
-    },
+    Io { path: String, verb: &'static str, source: io::Error },
 }
 
 /// How an edit is meant.

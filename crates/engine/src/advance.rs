@@ -12,7 +12,6 @@ use crate::{Call, Done, Phase, Run, Slot};
 /// What one step of `advance` came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Something changed: ask again.
     Go,
     /// Nothing can be done until another fact arrives.
     Rest,

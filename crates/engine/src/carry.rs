@@ -10,15 +10,12 @@ use crate::Done;
 /// What passes from round to round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Carry {
-    /// The task.
     pub task: Text,
     /// The outputs of the stage before, each with what stands above it.
     pub previous: Vec<(String, Text)>,
-    /// What stands between them.
     pub between: String,
     /// The event that led here.
     pub event: Option<Published>,
-    /// Who published it.
     pub source: Option<StageId>,
     /// What the next round is told.
     pub note: Option<Draft>,
@@ -27,7 +24,6 @@ pub struct Carry {
     pub refuted: Option<(usize, String)>,
     /// What the last check said.
     pub check_message: Option<String>,
-    /// What people have added.
     pub inputs: Vec<String>,
     /// Outputs by stage and key.
     pub outputs: BTreeMap<StageId, BTreeMap<String, Json>>,

@@ -5,12 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use saihai_model::{StageId, Topic};
 use serde::{Deserialize, Serialize};
 
-/// Everything a run counts.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Rounds of the run.
     pub iteration: u32,
-    /// Replies received.
     pub turns: u64,
     /// Visits by stage; never reset.
     pub visits: BTreeMap<StageId, u32>,
@@ -20,11 +17,9 @@ pub struct Counts {
     pub substituted: BTreeSet<StageId>,
     /// The last stage of the flow, and how often in a row.
     pub last: Option<StageId>,
-    /// See `last`.
     pub consecutive: u32,
     /// The end of the history of stages, as long as the longest watched cycle.
     pub history: Vec<StageId>,
-    /// Answered checks.
     pub checks: u32,
     /// Rounds in a row that published nothing.
     pub silent: u32,
@@ -43,7 +38,6 @@ pub struct Counts {
     pub remembered: BTreeMap<String, bool>,
     /// States outside have been looked at before the first round.
     pub looked: bool,
-    /// Signals seen, by kind.
     pub signals: BTreeMap<String, u32>,
     /// Stages entered in a row that asked no agent.
     pub chain: u32,

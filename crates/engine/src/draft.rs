@@ -168,7 +168,6 @@ impl Run {
         }
     }
 
-    /// Values that are counters.
     fn counted(&self, variable: &Variable) -> Option<String> {
         let rounds = match (self.limits.rounds, self.limits.hard_rounds) {
             (Some(rounds), Some(hard)) => Some(rounds.min(hard)),

@@ -103,7 +103,6 @@ impl Replay {
     }
 }
 
-/// Replays a whole journal.
 pub fn replay<'a>(
     workflow: &Workflow,
     records: impl IntoIterator<Item = &'a Record>,

@@ -13,7 +13,6 @@ pub(crate) enum Next {
     SpentUntil(Moment),
     /// The same, and the time is further off than anybody is to wait.
     TooLong(Moment),
-    /// It is spent.
     Spent,
 }
 

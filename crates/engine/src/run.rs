@@ -40,12 +40,10 @@ pub struct Run {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Nothing has happened.
     #[default]
     Created,
     /// It has begun and not ended; it may be held.
     Running,
-    /// It is over.
     Stopped(Ending),
 }
 
@@ -95,7 +93,6 @@ impl Run {
         self.phase == Phase::Running && self.hold.is_some() && self.busy().next().is_none()
     }
 
-    /// The calls under way.
     pub fn busy(&self) -> impl Iterator<Item = &CallId> {
         let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
         slots.filter_map(|(_, slot)| match slot {
@@ -131,12 +128,10 @@ impl Run {
         }
     }
 
-    /// The visit under way.
     pub fn visit(&self) -> Option<&Visit> {
         self.visit.as_ref()
     }
 
-    /// The run's counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -146,17 +141,14 @@ impl Run {
         &self.carry
     }
 
-    /// Rounds so far.
     pub fn iteration(&self) -> u32 {
         self.counts.iteration
     }
 
-    /// What has been spent.
     pub fn spent(&self) -> Cost {
         self.ledger.spent
     }
 
-    /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }

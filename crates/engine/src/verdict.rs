@@ -10,12 +10,10 @@ use saihai_model::{
 
 use crate::{Done, Run};
 
-/// What the exit says.
 #[derive(Debug, Clone)]
 pub(crate) enum Says {
     /// Its own question has to be asked.
     AskExit,
-    /// This.
     Ruling(Box<Ruling>),
 }
 

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 /// A visit of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Visit {
-    /// The stage.
     pub stage: StageId,
     /// Which visit of it, from 1.
     pub number: u32,
@@ -20,26 +19,22 @@ pub struct Visit {
     /// How often what a turn said was refuted.
     #[serde(default)]
     pub refutations: u32,
-    /// The round under way.
     pub round: Round,
 }
 
 /// A round of a visit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// Which, from 1.
     pub number: u32,
     /// It has cost its iteration.
     pub counted: bool,
     /// The monitors have looked at it.
     pub watched: bool,
-    /// Calls made so far.
     pub calls: u32,
     /// What each place holds, in the order the places were filled.
     pub slots: Vec<(Place, Slot)>,
 }
 
-/// What a place holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Slot {
@@ -47,34 +42,25 @@ pub enum Slot {
     Busy(Call),
     /// A call is to be made, not before this time.
     Waiting {
-        /// The call.
         call: Call,
-        /// When.
         until: Option<Moment>,
     },
-    /// A gate is open.
     Open {
-        /// Its call.
         call: Call,
-        /// When it answers itself.
         until: Option<Moment>,
     },
-    /// It is done.
     Done(Box<Done>),
 }
 
 /// A call and its attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// Its id.
     pub id: CallId,
     /// Why an agent is asked; gates and actions have none.
     pub purpose: Option<Purpose>,
-    /// Attempts made.
     pub attempt: u32,
     /// Failures by class, since the provider was last changed.
     pub failures: Vec<(FailureClass, u32)>,
-    /// Corrections already asked for.
     pub corrections: u32,
     /// The prompt as it was sent.
     pub prompt: Option<Text>,
@@ -84,7 +70,6 @@ pub struct Call {
     pub tried: Vec<ProviderName>,
     /// The session it had is lost.
     pub new_session: bool,
-    /// How it last failed.
     pub last_failure: Option<FailureClass>,
     /// What is set aside for it while it is under way.
     pub reserved: Cost,
@@ -111,9 +96,7 @@ pub struct Done {
     pub session: Option<String>,
     /// Who answered, where it was not the turn's own provider.
     pub provider: Option<ProviderName>,
-    /// It failed for good.
     pub failure: Option<Failure>,
-    /// What others may use.
     pub output: BTreeMap<String, Json>,
     /// The names of the tools it used, in order; at most [`Done::TOOLS`].
     pub tools: Vec<String>,
@@ -137,7 +120,6 @@ impl Round {
         Self { number, counted: false, watched: false, calls: 0, slots: Vec::new() }
     }
 
-    /// What a place holds.
     pub fn slot(&self, place: Place) -> Option<&Slot> {
         self.slots.iter().find(|(at, _)| *at == place).map(|(_, slot)| slot)
     }

@@ -66,8 +66,6 @@ impl JsonSchema {
         compile::keywords()
     }
 
-    /// # Errors
-    /// Everything in the schema that cannot be used.
     pub fn compile(schema: &Value) -> Result<Self, Vec<JsonSchemaError>> {
         compile::compile(schema)
     }

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// `mantissa` × 10^`exponent`.
 struct Decimal {
     mantissa: i128,
     exponent: i32,

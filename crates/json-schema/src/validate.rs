@@ -98,7 +98,6 @@ impl Validation<'_> {
         }
     }
 
-    /// `type`, `enum` and `const`.
     fn kind(&self, keywords: &Map<String, Value>, value: &Value, place: &Place<'_>, report: &mut Report) {
         match keywords.get("type") {
             Some(Value::String(one)) if !is_of(value, one) => {

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// SHA-256 in hexadecimal.
 pub(crate) fn sha256(text: &str) -> String {
     let mut name = String::with_capacity(64);
     for byte in Sha256::digest(text.as_bytes()) {

@@ -19,11 +19,8 @@ pub enum Labelled {
 /// What a judging agent's answer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
-    /// This label.
     Label(Label),
-    /// None of them.
     Nothing,
-    /// It cannot be read.
     Unreadable,
 }
 

@@ -9,7 +9,6 @@ pub enum Ruled {
     Rule(usize, By),
     /// A rule that depends on the exit's own question was reached before any other held.
     Ask,
-    /// None holds.
     NoMatch,
 }
 

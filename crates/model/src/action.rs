@@ -7,7 +7,6 @@ use crate::{Json, Millis, StageId};
 /// An action, what it is given and how often it may happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActionSpec {
-    /// What is done.
     pub does: Action,
     /// Outputs of stages it is given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -23,7 +22,6 @@ pub struct ActionSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Once {
-    /// It only looks: again.
     ReadOnly,
     /// It sets something to a value: again.
     SetToValue,
@@ -36,14 +34,12 @@ pub enum Once {
 pub struct Poll {
     /// The pause between two looks.
     pub every: Millis,
-    /// How long in all.
     pub at_most: Millis,
     /// Why the run is held then; absent: the action ends with the label `timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
 }
 
-/// What can be done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -51,7 +47,6 @@ pub enum Action {
     Command {
         /// Its arguments, the program first.
         argv: Vec<String>,
-        /// Its deadline.
         timeout: Millis,
         /// What it is given on its input beside how the run stands, where it is asked for a completion.
         #[serde(default, skip_serializing_if = "Json::is_null")]
@@ -67,7 +62,6 @@ pub enum Action {
     IssueState,
     /// Look at a file below the working directory; labels `reached`, `open`.
     FileState {
-        /// Its path.
         path: String,
         /// What is waited for is that it is not there.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -82,40 +76,27 @@ pub enum Action {
         /// Behind what is there, where the block has no `mode`.
         append: bool,
     },
-    /// Only record it.
     Log,
-    /// Open an issue.
     OpenIssue,
-    /// Comment on an issue.
     Comment,
     /// Show on the issue that it is done: close it, or only change its labels. Label `ok`.
     CloseIssue {
-        /// Whether it is closed.
         close: bool,
-        /// Labels it has afterwards.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         add: Vec<String>,
-        /// Labels it has not.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         remove: Vec<String>,
     },
-    /// Make the working tree.
     Worktree,
-    /// Commit what was left.
     Finalize,
-    /// Push the branch.
     Push,
-    /// Open the pull request.
     PullRequest,
-    /// Look at the checks.
     Checks,
-    /// Merge.
     Merge,
     /// Remove what is not needed any more.
     CleanUp,
     /// Fold the findings into one report.
     ReviewReport {
-        /// Thresholds and formats.
         settings: Json,
     },
 }

@@ -12,32 +12,22 @@ use crate::{
 pub struct Ask {
     /// The run it belongs to.
     pub run: String,
-    /// The call.
     pub call: CallId,
-    /// The stage.
     pub stage: StageId,
     /// The turn it is, or is about; absent for the question of an exit.
     pub turn: Option<TurnId>,
     /// Where its result belongs: whether it is work or a question, also when it is corrected.
     pub place: Place,
-    /// Why.
     pub purpose: Purpose,
-    /// Which attempt.
     pub attempt: u32,
-    /// The role's short name.
     pub role: Option<String>,
-    /// Where the agent works.
     pub directory: String,
     /// Whether what lies there may be a stranger's: then an agent program goes by nothing it would find there by itself,
     /// neither settings nor instructions, as far as it can be kept from them.
     pub foreign: bool,
-    /// What is said.
     pub prompt: String,
-    /// For the system slot.
     pub persona: Option<String>,
-    /// Who answers.
     pub provider: ProviderName,
-    /// With which model.
     pub model: Option<String>,
     /// What the agent may do.
     pub permission: Permission,
@@ -66,19 +56,15 @@ pub struct Ask {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meter {
-    /// Tokens.
     pub usage: Usage,
-    /// Money.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
 }
 
-/// What an agent said.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
     /// The last message with text in it.
     pub text: String,
-    /// Every message, in order.
     pub responses: Vec<String>,
     /// The structured value, where the provider has a slot for it and it is what the schema asks for.
     pub structured: Option<Json>,
@@ -86,11 +72,8 @@ pub struct Reply {
     pub structured_error: Option<String>,
     /// The session it can be continued in.
     pub session: Option<String>,
-    /// Tokens.
     pub usage: Usage,
-    /// Money.
     pub cost: Option<Usd>,
-    /// Tools it used.
     pub tools_used: Vec<ToolUse>,
     /// How often it was denied something.
     pub denied: u32,
@@ -109,7 +92,6 @@ pub struct Refusal {
     pub retry_after: Option<Millis>,
     /// Tokens it spent all the same.
     pub usage: Usage,
-    /// Money likewise.
     pub cost: Option<Usd>,
     /// The session it had begun.
     pub session: Option<String>,
@@ -139,11 +121,8 @@ pub type Answered = Result<Reply, Refusal>;
 /// What can be seen of a turn while it runs. Never journaled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// More text.
     Text(String),
-    /// A tool was started.
     ToolStarted(String),
-    /// A tool has ended.
     ToolFinished(String),
     /// The agent tries again by itself.
     Retrying(String),

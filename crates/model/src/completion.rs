@@ -12,19 +12,14 @@ use crate::{ActionSpec, Json, Keyword};
 pub enum Completion {
     /// An exit led to *complete*.
     Flow,
-    /// So many rounds.
     Rounds(u32),
-    /// So many answered checks.
     Checks(u32),
     /// A word in a reply.
     Keyword(Keyword),
     /// So many blocks of a kind, with these fields (`None`: present).
     Signal {
-        /// The block's `type`.
         kind: String,
-        /// What it must hold.
         fields: BTreeMap<String, Option<Json>>,
-        /// How many.
         times: u32,
         /// The field of the block whose text is the reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,9 +29,7 @@ pub enum Completion {
     Phase(Phases),
     /// An action whose label is `reached`. One that looks at a state is also asked before the first turn.
     Outside(ActionSpec),
-    /// All of them.
     All(Vec<Completion>),
-    /// Any of them.
     Any(Vec<Completion>),
     /// In order, the first that holds.
     First(Vec<Completion>),
@@ -63,7 +56,6 @@ impl Completion {
 /// A word that changes as blocks come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Phases {
-    /// The first one.
     pub start: String,
     /// The ways from one to the next; of several that fit a block the first is taken.
     pub steps: Vec<PhaseStep>,
@@ -74,7 +66,6 @@ pub struct Phases {
 /// A way from one phase to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PhaseStep {
-    /// In this phase,
     pub from: String,
     /// a block of this `type`
     pub kind: String,
@@ -84,14 +75,12 @@ pub struct PhaseStep {
     /// and, where this is given, only if the last block of another `type` fitted it,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastBlock>,
-    /// leads to that one.
     pub to: String,
 }
 
 /// What the last block of a kind must have held, whenever it came.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LastBlock {
-    /// Its `type`.
     pub kind: String,
     /// What it must have held (`None`: present).
     pub fields: BTreeMap<String, Option<Json>>,

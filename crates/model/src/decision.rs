@@ -5,31 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, Ending, Found, Hold, Label, Moment, Place, ProviderName, Purpose, StageId, Topic};
 
-/// Something the engine concluded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// A stage was entered.
     Entered {
-        /// Which.
         stage: StageId,
-        /// Its visit number.
         visit: u32,
         /// How often in a row.
         consecutive: u32,
     },
-    /// A round was counted.
     Round {
-        /// Of the visit.
         round: u32,
-        /// Of the run.
         iteration: u32,
     },
-    /// A call was made.
     Called {
-        /// Which.
         call: CallId,
-        /// Where its result belongs.
         place: Place,
         /// Why an agent is asked; absent for gates and actions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,20 +27,14 @@ pub enum Decision {
     },
     /// An output is to be corrected.
     Correct {
-        /// By which call.
         call: CallId,
-        /// What is wrong.
         violations: Vec<String>,
     },
     /// A call is tried again.
     Retry {
-        /// Which.
         call: CallId,
-        /// Its next attempt.
         attempt: u32,
-        /// Not before.
         not_before: Moment,
-        /// By somebody else.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider: Option<ProviderName>,
         /// Without the session it had.
@@ -59,26 +43,20 @@ pub enum Decision {
     },
     /// A fall-back was passed over: it cannot hold an agent to the permission (C-35).
     Unfit {
-        /// For which call.
         call: CallId,
-        /// Who.
         provider: ProviderName,
     },
     /// A call whose process died is made again.
     Repeated {
-        /// Which.
         call: CallId,
-        /// Its next attempt.
         attempt: u32,
     },
     /// Reports were found and will be saved.
     Reports {
-        /// By which call.
         call: CallId,
         /// Which, and how each was found.
         found: Vec<Found>,
     },
-    /// A monitor fired.
     Alarm {
         /// Which, by its place in the definition.
         monitor: usize,
@@ -90,26 +68,21 @@ pub enum Decision {
     },
     /// A stage was left, or goes round again.
     Exited {
-        /// Which.
         stage: StageId,
-        /// How.
         verdict: Verdict,
     },
     /// A closing word was refused.
     Refused {
-        /// Topics not published yet.
         missing: Vec<Topic>,
     },
     /// A published topic did not go the way its definition foresees.
     Remarked {
-        /// Which.
         topic: Topic,
         /// What is remarkable about it.
         remark: Remark,
     },
     /// A stage took no more visits.
     Exhausted {
-        /// Which.
         stage: StageId,
         /// What was published about it.
         topic: Topic,
@@ -119,12 +92,9 @@ pub enum Decision {
     },
     /// The run is held and nothing is under way.
     Parked {
-        /// Why.
         hold: Hold,
     },
-    /// The run is over.
     Finished {
-        /// How.
         ending: Ending,
     },
 }
@@ -133,7 +103,6 @@ pub enum Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remark {
-    /// No route takes it.
     Orphaned,
     /// Whoever published it did not declare it.
     Undeclared,
@@ -144,18 +113,14 @@ pub enum Remark {
 /// What judgment says of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// By which method.
     pub by: By,
     /// Each turn's label, in order; what a lone turn, gate or action said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Option<Label>>,
-    /// Which rule, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<usize>,
-    /// Which topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<Topic>,
-    /// Where it leads.
     pub to: Destination,
 }
 
@@ -165,44 +130,31 @@ pub struct Verdict {
 pub enum By {
     /// There was only one way.
     Only,
-    /// A status tag.
     Tag,
     /// A field of the output.
     Field,
     /// How bad what was found is.
     Findings,
-    /// A judging agent.
     Judge,
     /// The labels of several turns.
     Aggregate,
     /// A published event or a closing word.
     Directive,
-    /// A person.
     Answer,
     /// The result of an action.
     Result,
-    /// A monitor.
     Monitor,
-    /// The completion's own condition.
     Condition,
-    /// Nothing matched.
     NoMatch,
-    /// A limit of rounds.
     Limit,
-    /// The output stayed wrong.
     Output,
 }
 
-/// Where a verdict leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {
-    /// To a stage.
     Stage(StageId),
-    /// Round again.
     Again,
-    /// The work is done.
     Complete,
-    /// The run ends.
     End(Ending),
 }

@@ -12,7 +12,6 @@ pub enum Ending {
     Completed(String),
     /// Its own rules ended it; the reason is a code, then what it is about: `retries_exhausted quote 3`.
     Failed(String),
-    /// A person said no.
     Declined,
     /// A person, or a word of the agent, cancelled it.
     Cancelled,
@@ -26,7 +25,6 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
-    /// A person must answer.
     Person(CallId),
     /// Something outside must change first.
     Outside(CallId, String),
@@ -36,9 +34,7 @@ pub enum Hold {
     Provider(CallId, FailureClass),
     /// A limit, by its word.
     Limit(String),
-    /// A hard budget.
     Budget,
-    /// The disk.
     Storage(String),
     /// The process was asked to stop.
     Interrupted,

@@ -12,17 +12,14 @@ use crate::{Choice, Ending, Label, Prompt, StageId, Topic};
 pub enum Exit {
     /// The first rule that holds.
     Rules {
-        /// In order.
         rules: Vec<Rule>,
         /// Asked when a rule needs its answer: a choice over the combined output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         question: Option<Choice>,
-        /// If none holds.
         otherwise: Target,
     },
     /// The topic that was published.
     Topics {
-        /// If none was.
         silent: Again,
         /// Published by the engine after a reminded round that was silent too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,12 +37,9 @@ impl Exit {
     }
 }
 
-/// A rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// When.
     pub when: Holds,
-    /// Then.
     pub then: Target,
 }
 
@@ -53,7 +47,6 @@ pub struct Rule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Holds {
-    /// Always.
     Always,
     /// The only turn (or gate, or action) has this label.
     Is(Label),
@@ -65,27 +58,21 @@ pub enum Holds {
     Any(Vec<Label>),
 }
 
-/// Where an exit leads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// To a stage.
     Stage(StageId),
     /// To the stage named at a JSON pointer of the output.
     NamedBy {
-        /// The pointer.
         pointer: String,
     },
     /// To the stage of the phase the completion has come to; where that is this one, its next round.
     ByPhase {
-        /// Stages by phase.
         stages: BTreeMap<String, StageId>,
     },
     /// The same stage, next round of the same visit.
     Again(Box<Again>),
-    /// The work is done.
     Complete,
-    /// The run ends.
     End(Ending),
 }
 
@@ -105,18 +92,14 @@ pub struct Again {
     /// So often in one visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
-    /// And then.
     pub exhausted: Target,
 }
 
-/// Where published topics lead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topics {
-    /// The first one.
     pub start: Topic,
     /// In the order they are searched.
     pub routes: Vec<Route>,
-    /// If none matches.
     pub otherwise: StageId,
     /// Whether one that nobody takes is an orphan even where nobody takes any.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -135,7 +118,6 @@ impl Topics {
 pub struct Route {
     /// A topic, or one with `*` for whole segments, or a lone `*`.
     pub pattern: String,
-    /// The stage.
     pub to: StageId,
     /// Nobody takes it: it only passes this stage on its way to where such topics go.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -24,7 +24,6 @@ pub struct Expectation {
 /// A prompt that is expected to stay as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedPrompt {
-    /// Of which call.
     pub call: CallId,
     /// SHA-256 of it, the directories of the run left out.
     pub sha256: String,
@@ -49,9 +48,7 @@ pub enum Difference {
         /// The stage that was entered there; none where the run was over.
         came: Option<StageId>,
     },
-    /// A prompt has changed.
     Prompt {
-        /// Of which call.
         call: CallId,
     },
 }

@@ -12,9 +12,7 @@ use crate::{
 /// A fact and when it was recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// When.
     pub at: Moment,
-    /// What.
     pub fact: Fact,
 }
 
@@ -22,32 +20,22 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// The run began.
     Started(Box<Start>),
     /// A prompt was rendered and is about to be sent.
     Asked {
-        /// For which call.
         call: CallId,
-        /// Which attempt of it.
         attempt: u32,
         /// The prompt; absent when it is that of the attempt before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<Text>,
     },
-    /// An agent replied.
     Replied(Box<Replied>),
-    /// An attempt failed.
     Failed(Box<CallFailed>),
-    /// An action came back.
     Performed {
-        /// Which call.
         call: CallId,
-        /// With what.
         outcome: Outcome,
     },
-    /// A gate was answered.
     Answered(Answer),
-    /// Time has passed.
     Woke,
     /// Another process has taken the run over: whatever was under way has died with the one before.
     Reopened,
@@ -63,14 +51,10 @@ pub enum Fact {
         /// The call whose result could not be kept, if it was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
-        /// Where.
         path: String,
-        /// Why.
         message: String,
     },
-    /// Somebody cancelled the run.
     Cancelled {
-        /// Who.
         by: String,
     },
 }
@@ -82,7 +66,6 @@ pub struct Start {
     pub definition: String,
     /// The dialect it was written in, for people only.
     pub dialect: String,
-    /// The task.
     pub task: Text,
     /// Where all chance of this run comes from.
     pub seed: u64,
@@ -92,13 +75,11 @@ pub struct Start {
     pub rehearsal: bool,
     /// The longest wait that is sat out instead of parking.
     pub patience: Millis,
-    /// Where agents work.
     pub directory: String,
     /// The commit that was checked out there; before the first one, the tree that holds nothing. Absent where nobody is
     /// shown what has changed, where the directory is only made later, and without git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// Where reports are saved.
     pub report_directory: String,
     /// Texts that prompts can show by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -118,15 +99,12 @@ pub struct Start {
     pub forked_from: Option<String>,
 }
 
-/// A reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replied {
-    /// To which call.
     pub call: CallId,
     /// Who replied; absent in journals of before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ProviderName>,
-    /// Its final text.
     pub text: Text,
     /// Everything that was said, where more than the final text is carried on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,13 +118,10 @@ pub struct Replied {
     /// The session it can be continued in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Tokens.
     #[serde(default)]
     pub usage: Usage,
-    /// Money.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
-    /// Tools the agent used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_used: Vec<ToolUsed>,
     /// The session's counters after it, where the provider counts sessions (C-27).
@@ -155,7 +130,6 @@ pub struct Replied {
     /// How often it was denied something.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub denied: u32,
-    /// How long it took.
     pub duration: Millis,
     /// The revision its work left behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,9 +144,7 @@ pub struct Replied {
 /// One use of a tool, as it is kept: what is short in itself, what is long as a blob (C-20).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUsed {
-    /// The tool's own name.
     pub name: String,
-    /// What it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
     /// The same where it is long: its JSON.
@@ -184,7 +156,6 @@ pub struct ToolUsed {
     /// The same where it is long: its JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_output: Option<Text>,
-    /// How long it took.
     #[serde(default)]
     pub duration_ms: u64,
 }
@@ -194,12 +165,9 @@ impl ToolUsed {
     pub const INLINE_LIMIT: usize = 4 * 1024;
 }
 
-/// A failed attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallFailed {
-    /// Of which call.
     pub call: CallId,
-    /// How.
     pub failure: Failure,
     /// Who was asked; absent where nobody could be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,7 +175,6 @@ pub struct CallFailed {
     /// Tokens it spent all the same.
     #[serde(default)]
     pub usage: Usage,
-    /// Money likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
     /// The session it had begun. Never continued: what is known of it only keeps the accounts right (C-38).
@@ -241,25 +208,20 @@ impl CallFailed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It is done.
     Done {
         /// What it says to the exit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<Label>,
-        /// What others may use.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         output: BTreeMap<String, Json>,
     },
-    /// Ask again later.
     NotYet,
     /// Ask again later, and whoever watches is told why.
     Delayed {
-        /// Why.
         reason: String,
     },
     /// Something outside must change first.
     Waiting {
-        /// What.
         reason: String,
     },
     /// It could not be done.
@@ -269,38 +231,28 @@ pub enum Outcome {
 /// An answer at a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Which gate.
     pub call: CallId,
-    /// By whom.
     pub by: AnsweredBy,
-    /// `yes`, `no` or `answered`.
     pub label: Label,
     /// What was said with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// Who answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnsweredBy {
-    /// A person.
     Person,
-    /// A standing order.
     Auto,
-    /// Nobody, in time.
     Timeout,
-    /// A script.
     Script,
 }
 
 /// What a person changes when a run is resumed. Limits are new totals for the whole run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raise {
-    /// Rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
-    /// Budget, by key.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
     /// Time the run is driven.

@@ -22,11 +22,8 @@ pub enum FailureClass {
     Missing,
     /// The session to be continued does not exist any more.
     SessionLost,
-    /// The agent declined.
     Refused,
-    /// We ended it.
     Cancelled,
-    /// Everything else.
     Crashed,
 }
 
@@ -66,7 +63,6 @@ impl FailureClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnLimit {
-    /// On model calls.
     Calls,
     /// On what a model writes.
     Output,
@@ -75,7 +71,6 @@ pub enum TurnLimit {
 /// One failure of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What kind.
     pub class: FailureClass,
     /// In the provider's words, cut to a few lines.
     pub message: String,
@@ -105,9 +100,7 @@ pub struct Failure {
 /// A file of the run that could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnwrittenFile {
-    /// Its path.
     pub path: String,
-    /// What the system says.
     pub cause: String,
 }
 

@@ -7,11 +7,8 @@ use crate::{Millis, Prompt};
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// What is asked.
     pub question: Prompt,
-    /// What answer it takes.
     pub wants: Wants,
-    /// Who answers.
     #[serde(default)]
     pub mode: GateMode,
     /// When this much time has passed the answer is no.
@@ -25,18 +22,14 @@ pub struct Gate {
 pub enum Wants {
     /// Yes or no, with or without a text.
     YesNo,
-    /// A text.
     Text {
-        /// Its longest length.
         max_chars: u32,
     },
 }
 
-/// Who answers a gate.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateMode {
-    /// A person.
     #[default]
     Person,
     /// Yes, always; recorded as such.

@@ -13,7 +13,6 @@ macro_rules! name {
         pub struct $name(pub String);
 
         impl $name {
-            /// The name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -125,6 +124,5 @@ pub enum Purpose {
     Work,
     /// The same again, with the violations of the last reply.
     Correction,
-    /// A judging question.
     Question,
 }

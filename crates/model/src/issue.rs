@@ -22,7 +22,6 @@ impl fmt::Display for NoIssueNumber {
 impl std::error::Error for NoIssueNumber {}
 
 impl IssueNumber {
-    /// The largest.
     pub const LARGEST: u32 = 999_999_999;
 
     /// The issue of that number.
@@ -36,7 +35,6 @@ impl IssueNumber {
         text.parse().ok().filter(|_| digits).and_then(Self::new)
     }
 
-    /// The number itself.
     pub fn get(self) -> u32 {
         self.0
     }
@@ -80,15 +78,12 @@ impl From<IssueNumber> for u64 {
 /// Something a person wants done. Title and body are a stranger's text: they are shown, and they name nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
-    /// Who keeps it.
     pub source: IssueSource,
-    /// Its number there.
     pub number: IssueNumber,
     /// Its title as it is written.
     pub title: String,
     /// Its text as it is written.
     pub body: String,
-    /// Its labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
     /// Whether it is still to be done.
@@ -96,7 +91,6 @@ pub struct Issue {
     /// Somebody has opened it again after it was closed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reopened: bool,
-    /// Higher first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: i64,
     /// What must be done before it, each once.
@@ -118,13 +112,10 @@ fn is_zero(priority: &i64) -> bool {
     *priority == 0
 }
 
-/// Who keeps issues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IssueSource {
-    /// Files in a folder.
     Folder,
-    /// GitHub.
     Github,
 }
 
@@ -142,9 +133,7 @@ impl IssueSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IssueState {
-    /// It is.
     Open,
-    /// It is not.
     Closed,
 }
 

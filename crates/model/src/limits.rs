@@ -20,7 +20,6 @@ pub struct Limits {
     /// How long an agent may say nothing; absent is as its provider is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub silence: Option<Millis>,
-    /// What it may cost.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
 }
@@ -33,7 +32,6 @@ pub struct Retry {
     pub transient: u32,
     /// For rate limits that name no time.
     pub rate_limited: u32,
-    /// For everything unexplained.
     pub crashed: u32,
     /// Whether both kinds of failures count as one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -40,10 +40,8 @@ impl fmt::Display for Usd {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// Tokens written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
     /// Of the input, those served from a cache.
@@ -58,7 +56,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Input plus output.
     pub fn tokens(&self) -> u64 {
         self.input.unwrap_or(0).saturating_add(self.output.unwrap_or(0))
     }
@@ -68,11 +65,8 @@ impl Usage {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cost {
-    /// Money.
     pub usd: Usd,
-    /// Input plus output tokens.
     pub tokens: u64,
-    /// Prompts that were answered.
     pub turns: u64,
 }
 
@@ -92,13 +86,10 @@ impl Cost {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
-    /// Money.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usd: Option<Usd>,
-    /// Input plus output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
     /// Time the run is driven, waiting for a person not counted.
@@ -107,12 +98,10 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Whether nothing is bounded.
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether this much fits.
     pub fn allows(&self, cost: Cost, driven: Millis) -> bool {
         self.usd.is_none_or(|most| cost.usd <= most)
             && self.tokens.is_none_or(|most| cost.tokens <= most)
@@ -163,7 +152,6 @@ impl Budget {
             || self.time == Some(Millis(0))
     }
 
-    /// Both budgets at once.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         fn least<T: Ord + Copy>(one: Option<T>, other: Option<T>) -> Option<T> {
@@ -192,15 +180,12 @@ impl Budget {
 /// One use of a tool by an agent.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUse {
-    /// The tool's own name.
     pub name: String,
-    /// What it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<crate::Json>,
     /// What it answered, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<crate::Json>,
-    /// How long it took.
     #[serde(default)]
     pub duration_ms: u64,
 }

@@ -7,9 +7,7 @@ use crate::{StageId, Target};
 /// A watch and its alarm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Monitor {
-    /// What is watched for.
     pub watches: Watch,
-    /// What then happens.
     pub then: Alarm,
 }
 
@@ -23,30 +21,15 @@ pub enum Alarm {
     Hold(String),
 }
 
-/// What is watched for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
     /// The history ends with these stages, so many times in a row.
-    Cycle {
-        /// The stages.
-        stages: Vec<StageId>,
-        /// How often.
-        times: u32,
-    },
+    Cycle { stages: Vec<StageId>, times: u32 },
     /// So many rounds in a row published nothing.
-    Silent {
-        /// How many.
-        times: u32,
-    },
+    Silent { times: u32 },
     /// One stage, the same topic, message and text, so many times in a row.
-    Same {
-        /// How many.
-        times: u32,
-    },
+    Same { times: u32 },
     /// One stage that led to itself more often than this in a row.
-    SelfEntries {
-        /// How often.
-        times: u32,
-    },
+    SelfEntries { times: u32 },
 }

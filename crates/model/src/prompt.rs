@@ -33,18 +33,14 @@ pub enum Join {
 /// A section of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
-    /// Its parts in order.
     pub body: Vec<Part>,
-    /// When it appears.
     #[serde(default)]
     pub when: When,
 }
 
-/// When a section appears.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// Always.
     #[default]
     Always,
     /// Only if some variable in it has a value.
@@ -73,14 +69,12 @@ pub enum Part {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// As it is.
     #[default]
     Plain,
     /// Every line behind `> `.
     Quote,
     /// One `- ` item each, further lines indented by two spaces.
     Bullets,
-    /// As compact JSON.
     Json,
     /// Its last so many characters, marked with `…` where cut.
     Tail(u32),
@@ -90,7 +84,6 @@ pub enum Form {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Variable {
-    /// The task as given.
     Task,
     /// The output carried from the stage before.
     Previous,
@@ -100,7 +93,6 @@ pub enum Variable {
     Inputs,
     /// Rounds of the run so far, this one included.
     Iteration,
-    /// The limit on them.
     MaxIterations,
     /// Rounds finished before this one.
     CompletedIterations,
@@ -116,7 +108,6 @@ pub enum Variable {
     Checks,
     /// The topic that led here.
     EventTopic,
-    /// Who published it.
     EventSource,
     /// What was said with it.
     EventMessage,
@@ -134,9 +125,7 @@ pub enum Variable {
     Violations,
     /// An output of a stage by key.
     Output {
-        /// Whose.
         stage: StageId,
-        /// Which.
         key: String,
         /// What stands there where it is missing; absent: nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,7 +133,6 @@ pub enum Variable {
     },
     /// Entry number *n* of `names`, where *n* is how many signals of this kind were seen.
     Phase {
-        /// The signal counted.
         signal: String,
         /// The names; the last one stays.
         names: Vec<String>,
@@ -159,9 +147,7 @@ pub enum Variable {
     Word(String),
     /// The content of a report file when the prompt is rendered; else the word `report-missing`.
     ReportFile(String),
-    /// Where reports are saved.
     ReportDirectory,
-    /// Where the agent works.
     WorkingDirectory,
     /// A text named when the run started.
     Subject(String),
@@ -175,7 +161,6 @@ pub struct Changes {
     /// The revision since which; absent: since the work left the default branch of the remote, `main` or `master`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// The remote.
     pub remote: String,
     /// Patterns for paths of files that are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -189,7 +174,6 @@ pub struct Changes {
 /// A prompt with the run's values in it; only texts and files remain to be spliced in by the runner.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
-    /// The sections that appear.
     pub sections: Vec<Vec<Splice>>,
     /// How they become one text.
     #[serde(default)]
@@ -204,14 +188,10 @@ pub enum Splice {
     Text(Text, Form),
     /// The content of a report file, or `missing` where there is none yet.
     ReportFile {
-        /// The file's name.
         file: String,
-        /// What stands there instead.
         missing: String,
     },
-    /// Where reports are saved.
     ReportDirectory,
-    /// Where the agent works.
     WorkingDirectory,
     /// What has changed in the project by now.
     Changes(Changes),

@@ -9,30 +9,22 @@ use crate::{Millis, Permission, ProviderName, Usage, Usd};
 /// Which built-in provider a provider is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProviderKind {
-    /// Claude Code.
     Claude,
-    /// Codex.
     Codex,
-    /// OpenCode.
     Opencode,
-    /// Gemini CLI.
     Gemini,
-    /// Copilot CLI.
     Copilot,
     /// Any agent that speaks the Agent Client Protocol.
     Acp,
-    /// Any program.
     Command,
     /// The HTTP interface of Anthropic.
     Anthropic,
     /// The HTTP interface of OpenAI, and all that are like it.
     Openai,
-    /// Replies from a file.
     Script,
 }
 
 impl ProviderKind {
-    /// All kinds.
     pub const ALL: [Self; 10] = [
         Self::Claude,
         Self::Codex,
@@ -74,14 +66,12 @@ pub enum Protocol {
     /// The prompt on its input, the reply on its output.
     #[default]
     Text,
-    /// JSON, a line each.
     Json,
 }
 
 /// How a program is given its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Passing {
-    /// On its input.
     #[default]
     Input,
     /// As its last argument: for programs that take it in no other way.
@@ -91,18 +81,14 @@ pub enum Passing {
 /// What a provider costs where it does not say so itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Price {
-    /// Per million input tokens.
     pub input: Option<Usd>,
-    /// Per million output tokens.
     pub output: Option<Usd>,
     /// Per million input tokens served from a cache.
     pub cached: Option<Usd>,
-    /// Per turn.
     pub turn: Option<Usd>,
 }
 
 impl Price {
-    /// Whether nothing is priced.
     pub fn is_unset(&self) -> bool {
         *self == Self::default()
     }
@@ -134,7 +120,6 @@ pub struct ProviderSettings {
     pub kind: ProviderKind,
     /// The program; absent: the kind's own.
     pub program: Option<String>,
-    /// Further arguments.
     pub args: Vec<String>,
     /// The model where nothing else names one.
     pub model: Option<String>,
@@ -142,7 +127,6 @@ pub struct ProviderSettings {
     pub base_url: Option<String>,
     /// Names of variables passed on to it.
     pub env_pass: Vec<String>,
-    /// Variables set for it.
     pub env: IndexMap<String, String>,
     /// The system prompt where a definition has none.
     pub system_prompt: Option<String>,
@@ -160,13 +144,11 @@ pub struct ProviderSettings {
     pub max_prompt: Option<u64>,
     /// Who answers when all attempts are spent.
     pub fallback: Option<ProviderName>,
-    /// What it costs.
     pub price: Price,
     /// How it is spoken to.
     pub protocol: Protocol,
     /// How it is given its prompt.
     pub passing: Passing,
-    /// What it answers from.
     pub file: Option<PathBuf>,
     /// Whether it is started in folders it does not trust.
     pub trust: bool,

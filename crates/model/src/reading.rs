@@ -54,7 +54,6 @@ impl Reading {
     pub const TAIL: usize = 2_000;
 }
 
-/// A status tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tag {
     /// Its number; `None` is the tag that says "none of these".
@@ -66,7 +65,6 @@ pub struct Tag {
 /// An event that was published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Published {
-    /// Its topic.
     pub topic: Topic,
     /// What was said with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,9 +77,7 @@ pub struct Published {
 /// A report and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// Its file.
     pub file: String,
-    /// How it was recognised.
     pub how: How,
     /// First byte of its content in the reply.
     pub start: u64,
@@ -98,7 +94,6 @@ pub struct Found {
 pub enum How {
     /// By its file name, label or heading.
     Clue,
-    /// One report, one block.
     Only,
     /// As many blocks as reports, none with a clue.
     Position,
@@ -111,8 +106,6 @@ pub enum How {
 /// A block that asks for something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Block {
-    /// Its `type`.
     pub kind: String,
-    /// The whole object.
     pub value: Json,
 }

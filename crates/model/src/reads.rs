@@ -11,19 +11,16 @@ use crate::{ActionSpec, Json, Label, Prompt, ProviderName, Severity, Target, Top
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reads {
-    /// One of several labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
     /// Published events and closing words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directives: Option<Directives>,
-    /// A structured value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
     /// What must be shown before the label is gone by, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<Proof>,
-    /// Reports to be saved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<Report>,
     /// Fenced blocks that ask for something.
@@ -39,9 +36,7 @@ pub struct Reads {
 /// One label out of several, found by the first method that finds one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What can be chosen.
     pub options: Vec<Offer>,
-    /// In order.
     pub found_by: Vec<Method>,
 }
 
@@ -50,7 +45,6 @@ pub struct Choice {
 pub struct Offer {
     /// The number in its tag.
     pub number: usize,
-    /// What choosing it says.
     pub label: Label,
 }
 
@@ -87,7 +81,6 @@ pub struct Pointed {
 /// A label that findings say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Threshold {
-    /// The label.
     pub label: Label,
     /// The least severity that counts.
     pub severity: Severity,
@@ -110,7 +103,6 @@ pub struct Narrowed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unsaid {
-    /// The output is wrong.
     Wrong,
     /// This label, and that is remarked.
     Label(Label),
@@ -119,9 +111,7 @@ pub enum Unsaid {
 /// What must be shown before a label is gone by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
-    /// The label.
     pub of: Label,
-    /// Its name for people.
     pub name: String,
     /// What shows it: the label `ok`.
     pub by: ActionSpec,
@@ -137,7 +127,6 @@ pub enum Refuted {
     Again {
         /// So often in one visit, whichever proof it was.
         at_most: u32,
-        /// And then.
         exhausted: Target,
     },
     /// The stage is left this way.
@@ -149,7 +138,6 @@ pub enum Refuted {
 /// A question to an agent about what was said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// What is asked.
     pub prompt: Prompt,
     /// Who answers; absent is whoever answers the turn it is about, or the first turn of the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,14 +145,12 @@ pub struct Question {
     /// With which model. Where `provider` is absent this is absent too, and the turn's own model answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// In which session.
     pub session: QuestionSession,
     /// In which form the answer comes.
     pub answer: AnswerForm,
     /// What is said when the answer could not be read, and asked again.
     #[serde(default)]
     pub correction: Prompt,
-    /// How often at most.
     #[serde(default)]
     pub corrections: u32,
     /// The label where the answer stays unreadable; without it there is none.
@@ -178,7 +164,6 @@ pub struct Question {
 pub enum QuestionSession {
     /// That of the turn it is about.
     Same,
-    /// A new one.
     Fresh,
 }
 
@@ -192,7 +177,6 @@ pub enum AnswerForm {
     Form {
         /// What it must look like.
         schema: OutputSchema,
-        /// Which field decides.
         field: String,
         /// Its values (lower case, trimmed; `true` and `false` for booleans) and what they mean.
         means: BTreeMap<String, Label>,
@@ -208,7 +192,6 @@ pub struct Directives {
     pub words: Vec<EndWord>,
     /// Topics that somebody takes or publishes.
     pub known: Vec<Topic>,
-    /// Topics this turn declares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<Vec<Topic>>,
     /// Whether a topic that is not declared is refused.
@@ -219,12 +202,10 @@ pub struct Directives {
 /// A word that ends the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndWord {
-    /// The word.
     pub word: String,
     /// Topics that must have been published before it counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<Topic>,
-    /// What it does.
     pub then: Target,
     /// The agent is not told of it; it counts all the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -238,7 +219,6 @@ pub struct Output {
     pub schema: OutputSchema,
     /// How often the agent is asked to correct it.
     pub corrections: u32,
-    /// With which words.
     pub correction: Prompt,
     /// What follows if it stays wrong.
     pub still_wrong: StillWrong,
@@ -306,7 +286,6 @@ pub struct Shaping {
 }
 
 impl Shaping {
-    /// Whether nothing is changed.
     pub fn is_none(&self) -> bool {
         self.fixed.is_empty() && self.lifted.is_empty()
     }
@@ -325,7 +304,6 @@ pub enum StillWrong {
 /// A JSON Schema and how strictly it is meant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutputSchema {
-    /// The schema.
     pub schema: Json,
     /// Whether a missing value is a violation.
     #[serde(default)]
@@ -349,17 +327,13 @@ pub struct Report {
 pub struct Blocks {
     /// The info string of the fence.
     pub fence: String,
-    /// What each `type` does.
     pub uses: IndexMap<String, BlockUse>,
 }
 
-/// What a block does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockUse {
-    /// An action.
     Do(ActionSpec),
-    /// It is only counted.
     Signal,
     /// It steers nothing here, and that is remarked.
     Idle,
@@ -368,7 +342,6 @@ pub enum BlockUse {
 /// A word looked for in a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keyword {
-    /// The word.
     pub word: String,
     /// Only where it stands alone on a line.
     #[serde(default)]
@@ -379,7 +352,6 @@ pub struct Keyword {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spoken {
-    /// Its last message.
     #[default]
     LastMessage,
     /// All of them, joined by newlines.

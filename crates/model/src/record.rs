@@ -8,7 +8,6 @@ use crate::{Decision, Fact, Moment};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// What happened.
     Fact(Fact),
     /// What the engine concluded from it.
     Decision(Decision),
@@ -17,10 +16,7 @@ pub enum Entry {
 /// An entry with its place and time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its number, from 1.
     pub seq: u64,
-    /// When it was recorded.
     pub at: Moment,
-    /// What it says.
     pub entry: Entry,
 }

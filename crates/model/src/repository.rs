@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A repository by the name it has on its forge: `owner/name`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RepositoryName {
-    /// Whose it is.
     pub owner: String,
-    /// What it is called.
     pub name: String,
 }
 
@@ -36,7 +34,6 @@ impl fmt::Display for RepositoryName {
     }
 }
 
-/// How a forge merges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeMethod {

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Expectation, FailureClass, Json, Label, Millis, Moment, StageId, ToolUse, TurnId, Usage, Usd};
 
-/// A script, checked.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Script {
     /// Whether a missing reply fails its turn and a left-over one the command.
@@ -12,7 +11,6 @@ pub struct Script {
     /// Whether replies that name a role win over those that do not, and an exhausted script answers something
     /// generic: the way of a foreign scenario file.
     pub lenient_roles: bool,
-    /// Tried in this order.
     pub replies: Vec<ScriptReply>,
     /// The task it was recorded with; stands where none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,12 +32,10 @@ pub struct Script {
 /// A scripted answer at a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptAnswer {
-    /// At which gate.
     pub gate: StageId,
     /// At which visits of it; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<Visits>,
-    /// `yes`, `no` or `answered`.
     pub label: Label,
     /// What is said with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,32 +65,23 @@ pub struct ScriptReply {
     pub prompt: Option<String>,
     /// How often it may be used.
     pub times: Times,
-    /// What is said.
     pub text: Option<String>,
     /// A structured value; alone it also fills the text.
     pub structured: Option<Json>,
-    /// The session's name.
     pub session: Option<String>,
-    /// Tokens.
     pub usage: Usage,
-    /// Money.
     pub cost: Option<Usd>,
-    /// Tools that were used.
     pub tools_used: Vec<ToolUse>,
     /// How often its model is called; absent: as often as it may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u32>,
     /// How long it takes, on the run's clock.
     pub delay: Option<Millis>,
-    /// It fails instead.
     pub fail: Option<ScriptFailure>,
     /// It answers only to being stopped.
     pub hang: bool,
-    /// Files it writes.
     pub writes: Vec<ScriptWrite>,
-    /// Files it edits.
     pub edits: Vec<ScriptEdit>,
-    /// Programs it runs.
     pub runs: Vec<ScriptRun>,
     /// Pieces of text shown while it runs.
     pub progress: Vec<String>,
@@ -103,11 +90,9 @@ pub struct ScriptReply {
 /// Whom a scripted reply is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
-    /// The stage.
     pub stage: StageId,
     /// Only this turn of it.
     pub turn: Option<TurnId>,
-    /// Only questions about it.
     pub judge: bool,
 }
 
@@ -115,9 +100,7 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visits {
-    /// At these.
     These(Vec<u32>),
-    /// From this one on.
     From(u32),
 }
 
@@ -135,7 +118,6 @@ impl Visits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Times {
-    /// So often.
     Exactly(u32),
     /// As often as asked, also never.
     Always,
@@ -147,40 +129,29 @@ impl Default for Times {
     }
 }
 
-/// A scripted failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptFailure {
-    /// Its class.
     pub class: FailureClass,
-    /// Its message.
     pub message: String,
-    /// How long to wait.
     pub retry_after: Option<Millis>,
-    /// Until when to wait.
     pub until: Option<Moment>,
 }
 
-/// A file written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptWrite {
     /// Relative to the working directory.
     pub path: String,
-    /// All of it.
     pub content: String,
 }
 
-/// A file edited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptEdit {
     /// Relative to the working directory.
     pub path: String,
-    /// Must occur once.
     pub find: String,
-    /// Stands there afterwards.
     pub replace: String,
 }
 
-/// A program run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptRun {
     /// Its arguments, the program first; no shell.

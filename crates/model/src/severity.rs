@@ -8,11 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum Severity {
     /// It must not go on like this.
     Critical,
-    /// It should be mended.
     Important,
-    /// It could be better.
     Suggestion,
-    /// A matter of taste.
     Nitpick,
 }
 

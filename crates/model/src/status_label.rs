@@ -6,24 +6,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusLabel {
-    /// It was selected.
     Queued,
     /// Its first turn has begun.
     Running,
     /// Its run came to its end.
     Completed,
-    /// It went wrong.
     Failed,
     /// Something else has to be done first.
     Blocked,
     /// It has a pull request.
     PrCreated,
-    /// It is merged.
     Merged,
 }
 
 impl StatusLabel {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Queued,
         Self::Running,
@@ -68,7 +64,6 @@ impl StatusLabel {
         }
     }
 
-    /// Its whole name: `saihai:queued`.
     pub fn name(self, prefix: &str) -> String {
         format!("{prefix}:{}", self.word())
     }

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 pub struct Subject {
     /// Changes, or files as they are.
     pub mode: SubjectMode,
-    /// The files, by path.
     pub files: Vec<SubjectFile>,
 }
 
@@ -29,7 +28,6 @@ pub enum SubjectMode {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pull_request: Option<u64>,
     },
-    /// Whole files.
     Files,
 }
 
@@ -55,9 +53,7 @@ pub struct SubjectFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeftOut {
-    /// It is not text.
     Binary,
-    /// It is another repository.
     Submodule,
     /// It is larger than is looked at.
     TooLarge,

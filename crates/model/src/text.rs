@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Text {
-    /// The text itself.
     Inline(String),
     /// A file of the run directory, named by the hash of its content.
     Blob {
         /// SHA-256 of the content, in hexadecimal.
         hash: String,
-        /// Its length.
         bytes: u64,
     },
 }
@@ -34,7 +32,6 @@ impl Text {
         }
     }
 
-    /// Its length in bytes.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Inline(text) => text.len() as u64,

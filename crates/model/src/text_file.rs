@@ -7,12 +7,10 @@ use crate::StageId;
 /// The file of a text that a stage says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextFile {
-    /// The stage.
     pub stage: StageId,
     /// Whether it is the question about the stage's work, and not the work itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_check: bool,
-    /// Why this file.
     pub source: TextSource,
     /// The file; of a definition that is built in, below the definition's own directory.
     pub file: String,

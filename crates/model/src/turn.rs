@@ -9,7 +9,6 @@ use crate::{Millis, Prompt, ProviderName, Reads, SessionKey, StageId, Text, Turn
 pub struct Turn {
     /// Its name within the stage.
     pub id: TurnId,
-    /// Its title for people.
     pub title: String,
     /// What it is for, in its author's words; shown to people, never to agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,9 +19,7 @@ pub struct Turn {
     /// The role's short name, for scripts that answer by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// What is said.
     pub prompt: Prompt,
-    /// Who answers.
     pub provider: ProviderName,
     /// With which model; absent is the provider's own default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +32,6 @@ pub struct Turn {
     /// The tools it may see; absent is the provider's default, empty is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// In which session.
     pub session: SessionPolicy,
     /// The deadline of one attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,14 +60,12 @@ pub struct Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
-    /// Look, and nothing else.
     ReadOnly,
     /// Change files in its working directory.
     Edit {
         /// And run commands there unasked.
         commands: bool,
     },
-    /// Anything its user may.
     Full,
 }
 
@@ -80,7 +74,6 @@ impl Permission {
     pub const ALL: [Self; 4] =
         [Self::ReadOnly, Self::Edit { commands: false }, Self::Edit { commands: true }, Self::Full];
 
-    /// The smaller of two.
     #[must_use]
     pub fn at_most(self, ceiling: Self) -> Self {
         if self.rank() <= ceiling.rank() { self } else { ceiling }
@@ -110,7 +103,6 @@ impl Permission {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionPolicy {
-    /// A new one.
     Fresh,
     /// A new one, kept under this key for the turns that continue it.
     Renew(SessionKey),

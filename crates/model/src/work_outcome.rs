@@ -8,7 +8,6 @@ use crate::StatusLabel;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkOutcome {
-    /// It is merged.
     Merged,
     /// Its pull request is open.
     PrCreated,
@@ -16,21 +15,16 @@ pub enum WorkOutcome {
     BranchReady,
     /// There was nothing to change.
     NoChanges,
-    /// Another process has it.
     Elsewhere,
-    /// It was closed already.
     Closed,
     /// A person must answer, review or merge.
     Waiting,
-    /// A person said no.
     Declined,
-    /// It was stopped.
     Cancelled,
     /// A limit or a budget was reached.
     Limited,
     /// The provider could not serve.
     Provider,
-    /// It went wrong.
     Failed,
     /// Something else has to be done first.
     Blocked,
@@ -143,7 +137,6 @@ pub enum WorkReason {
     Secret,
     /// The remote branch had moved.
     PushRejected,
-    /// A check is red.
     Checks,
     /// The merged tree did not pass.
     Verify,

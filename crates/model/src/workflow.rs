@@ -11,16 +11,12 @@ use crate::{
 /// How work is to be done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workflow {
-    /// The definition's name.
     pub name: String,
-    /// Where a run begins.
     pub entry: StageId,
     /// All stages, in the definition's order.
     pub stages: IndexMap<StageId, Stage>,
-    /// Where published topics lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topics: Option<Topics>,
-    /// What is watched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub monitors: Vec<Monitor>,
     /// When the work is done.
@@ -53,9 +49,7 @@ pub struct Workflow {
 pub struct LogFiles {
     /// With what their names begin.
     pub name: String,
-    /// Where they are.
     pub directory: String,
-    /// How they are written.
     pub format: LogFormat,
     /// So many are kept, the newest ones.
     pub keep: u32,
@@ -77,11 +71,8 @@ pub enum LogFormat {
 /// A node of a workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// Its title for people.
     pub title: String,
-    /// What happens in it.
     pub does: Activity,
-    /// How it is left.
     pub exit: Exit,
     /// How many rounds a visit has.
     #[serde(default)]
@@ -114,9 +105,7 @@ pub enum Activity {
         #[serde(default)]
         between: String,
     },
-    /// A person is asked.
     Gate(Gate),
-    /// Something is done outside.
     Action(ActionSpec),
 }
 
@@ -137,7 +126,6 @@ pub struct Rounds {
     pub min: u32,
     /// One more than this is not made.
     pub max: Option<u32>,
-    /// What happens instead.
     pub too_many: Target,
 }
 
@@ -150,7 +138,6 @@ impl Default for Rounds {
 /// How many visits a stage takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisitLimit {
-    /// So many.
     pub max: u32,
     /// Where the first visit too many goes, once; later ones hold the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,7 +179,6 @@ impl OwnCommand<'_> {
 const FEW: usize = 16;
 
 impl Workflow {
-    /// A stage by id.
     pub fn stage(&self, id: &StageId) -> Option<&Stage> {
         // Looking through a few names is faster than hashing one, and the engine looks many times a turn.
         if self.stages.len() > FEW {

@@ -27,7 +27,6 @@ pub struct Beginning {
     pub definition: String,
     /// The dialect it was written in, for people only.
     pub dialect: String,
-    /// The task.
     pub task: String,
     /// The readable end of the run's id (`saihai_model::slug`).
     pub slug: String,

@@ -24,7 +24,6 @@ enum Passed {
 }
 
 impl Clock {
-    /// The time everybody has.
     pub fn system() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         Self { base: Moment(millis(since)), passed: Passed::Machine(machine()) }
@@ -35,7 +34,6 @@ impl Clock {
         Self { base: moment, passed: Passed::Runtime(Instant::now()) }
     }
 
-    /// What it shows.
     pub fn now(&self) -> Moment {
         let passed = match self.passed {
             Passed::Machine(origin) => machine().saturating_sub(origin),

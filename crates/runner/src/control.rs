@@ -11,11 +11,9 @@ pub enum Command {
         /// By what: `ctrl-c`, `sigterm`, …
         by: String,
     },
-    /// A gate was answered.
     Answer(Answer),
     /// The run is cancelled for good.
     Cancel {
-        /// By whom.
         by: String,
     },
     /// A wait that is over may end now.
@@ -45,7 +43,6 @@ impl Control {
         self.tell(Command::Answer(Answer { call, by: AnsweredBy::Person, label, text }));
     }
 
-    /// Cancels the run.
     pub fn cancel(&self, by: &str) {
         self.tell(Command::Cancel { by: by.to_owned() });
     }

@@ -17,59 +17,33 @@ pub enum Error {
     /// The engine of this version would decide otherwise than was recorded.
     #[error("`{run}` cannot go on: event {seq} recorded `{recorded}`, this version would decide `{now}`")]
     Diverged {
-        /// The run.
         run: String,
         /// The number of the event.
         seq: u64,
-        /// What the journal says.
         recorded: String,
         /// What the engine says now.
         now: String,
     },
     /// No gate of the run is open.
     #[error("run `{run}` {}", not_waiting(.state))]
-    NoGate {
-        /// The run.
-        run: String,
-        /// Its state instead.
-        state: Box<State>,
-    },
+    NoGate { run: String, state: Box<State> },
     /// The time to answer is over.
     #[error("the time to answer at `{gate}` is over, which counts as `no`")]
-    GateClosed {
-        /// The run.
-        run: String,
-        /// The gate.
-        gate: String,
-    },
+    GateClosed { run: String, gate: String },
     /// Whoever drives the run read an answer and did not take it.
     #[error("the process that drives run `{run}` did not take the answer for a person's")]
-    NotTaken {
-        /// The run.
-        run: String,
-    },
+    NotTaken { run: String },
     /// The open gate takes another answer.
     #[error("{why}")]
-    WrongAnswer {
-        /// What it takes.
-        why: String,
-    },
-    /// The run is over.
+    WrongAnswer { why: String },
     #[error("run `{run}` is already {outcome}")]
-    Over {
-        /// The run.
-        run: String,
-        /// How it ended.
-        outcome: String,
-    },
+    Over { run: String, outcome: String },
     /// A run cannot be forked there.
     #[error("run `{run}` cannot be forked at {at}: {why}")]
     NoFork {
-        /// The run.
         run: String,
         /// The number of the event.
         at: u64,
-        /// Why not.
         why: String,
     },
     /// Providers that cannot be asked.
@@ -80,10 +54,7 @@ pub enum Error {
     Unsound(#[from] saihai_config::Unsound),
     /// The engine neither goes on nor waits for anything: a defect.
     #[error("run `{run}` neither goes on nor waits for anything; this is a bug in Saihai")]
-    Stuck {
-        /// The run.
-        run: String,
-    },
+    Stuck { run: String },
 }
 
 fn not_waiting(state: &State) -> String {

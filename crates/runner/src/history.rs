@@ -13,15 +13,11 @@ use saihai_store::damaged;
 /// A run folded from its journal.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// What it began with.
     pub(crate) start: Box<Start>,
-    /// The frozen workflow.
     pub(crate) workflow: Workflow,
-    /// Its state.
     pub(crate) run: Run,
     /// How far the journal is whole.
     pub(crate) end: End,
-    /// What stands behind that.
     pub(crate) torn: Option<Torn>,
 }
 

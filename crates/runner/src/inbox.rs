@@ -12,13 +12,8 @@ use crate::Disk;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Wish {
-    /// A gate is answered.
     Answer(Answer),
-    /// The run is cancelled.
-    Cancel {
-        /// By whom.
-        by: String,
-    },
+    Cancel { by: String },
 }
 
 /// What was found in an inbox.

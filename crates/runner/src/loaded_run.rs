@@ -37,12 +37,10 @@ impl LoadedRun {
     }
 }
 
-/// How a run stands.
 pub fn run_state(directory: &RunDirectory) -> Result<RunState, Error> {
     Ok(fold(directory)?.0.state(directory.owner()))
 }
 
-/// All runs, newest first.
 pub fn list_runs(runs: &Runs) -> Result<Vec<ListedRun>, Error> {
     let listed = runs.list()?.into_iter().map(|directory| {
         let run = fold(&directory).map(|(view, _)| {

@@ -11,27 +11,19 @@ use saihai_store::journal::Torn;
 pub enum Observed<'a> {
     /// A line of the journal.
     Recorded(&'a Record),
-    /// A turn goes on.
     Progress {
-        /// Which call.
         call: &'a CallId,
-        /// What it does.
         progress: &'a Progress,
     },
     /// A gate is open: the answer comes through [`crate::Control::answer`] or from another process.
     Gate {
-        /// Which.
         call: &'a CallId,
-        /// Its title for people.
         title: &'a str,
-        /// What is asked.
         question: &'a str,
-        /// What answer it takes.
         wants: Wants,
     },
     /// Nothing happens before this time unless something is under way.
     Waiting {
-        /// When.
         until: Moment,
     },
     /// Something a person should know.
@@ -42,21 +34,9 @@ pub enum Observed<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// The last append never ended; it was dropped.
-    Torn {
-        /// The journal.
-        path: String,
-        /// From which line on.
-        line: u64,
-        /// How many bytes.
-        bytes: u64,
-    },
+    Torn { path: String, line: u64, bytes: u64 },
     /// A report is no ordinary file inside its directory and counts as absent.
-    UnsafeReport {
-        /// Its name.
-        file: String,
-        /// Why.
-        why: String,
-    },
+    UnsafeReport { file: String, why: String },
     /// More has changed than a review agent is shown at once.
     TooMuchChanged {
         /// The files it is not shown, or not to their end.
@@ -65,22 +45,11 @@ pub enum Warning {
         most: u64,
     },
     /// A request in the inbox could not be read and was put aside.
-    BadRequest {
-        /// Its file.
-        path: String,
-        /// Why.
-        why: String,
-    },
+    BadRequest { path: String, why: String },
     /// A process that an earlier owner of the run had started could not be ended.
-    Survivor {
-        /// Its number.
-        process: u32,
-    },
+    Survivor { process: u32 },
     /// An answer came for a gate that is not open.
-    LateAnswer {
-        /// Which gate.
-        call: CallId,
-    },
+    LateAnswer { call: CallId },
 }
 
 impl Warning {

@@ -20,9 +20,7 @@ pub type Performing = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// One thing to be done outside.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deed {
-    /// For which run.
     pub run: String,
-    /// What.
     pub does: Action,
     /// What it is given: what those before it said, by `STAGE.KEY`, or the block that asks for it.
     pub given: Given,

@@ -147,7 +147,6 @@ impl Owned {
         self
     }
 
-    /// What is secret here.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }

@@ -16,7 +16,6 @@ use crate::render::{Failed, Renderer};
 /// What one turn would be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
-    /// The turn.
     pub turn: TurnId,
     /// For the provider's system slot.
     pub persona: Option<String>,
@@ -27,9 +26,7 @@ pub struct Preview {
 /// With what a stage is entered.
 #[derive(Debug, Clone, Copy)]
 pub struct Entering<'a> {
-    /// The task.
     pub task: &'a str,
-    /// Where agents would work.
     pub directory: &'a Path,
     /// Where reports would be saved.
     pub report_directory: &'a Path,

@@ -29,7 +29,6 @@ impl Secrets {
         Self(Arc::new(connections.redactor()))
     }
 
-    /// A text without them.
     pub(crate) fn text(&self, text: String) -> String {
         match self.0.text(&text) {
             std::borrow::Cow::Borrowed(_) => text,
@@ -79,7 +78,6 @@ impl Secrets {
         }
     }
 
-    /// Bytes without them.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut clean = Vec::with_capacity(bytes.len());
         let mut stream = self.0.stream();
@@ -116,7 +114,6 @@ impl Secrets {
         values.chain(&mut reply.structured).for_each(|value| self.0.json(value));
     }
 
-    /// Why an attempt failed.
     pub(crate) fn refusal(&self, refusal: &mut Refusal) {
         let message = &mut refusal.failure.message;
         *message = self.text(std::mem::take(message));

@@ -30,9 +30,6 @@ fn divide(blobs: &Blobs, value: Option<Json>) -> Result<(Option<Json>, Option<Te
 }
 
 /// The tools as they were used, with what lies in blobs.
-///
-/// # Errors
-/// A blob is missing or damaged.
 pub(crate) fn read(directory: &RunDirectory, tools: &[ToolUsed]) -> Result<Vec<ToolUse>, Error> {
     let value = |short: &Option<Json>, long: &Option<Text>| match long {
         Some(text) => {

@@ -4,9 +4,6 @@ use std::io;
 use std::path::Path;
 
 /// Whether a directory could be made, or is there and could be written into. Nothing is changed.
-///
-/// # Errors
-/// Why it could not: what stands in its way is no directory, or may not be written by us.
 pub fn can_create_directory(path: &Path) -> io::Result<()> {
     let there = path.ancestors().find(|ancestor| ancestor.symlink_metadata().is_ok());
     let there = there.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;

@@ -106,7 +106,6 @@ impl Blobs {
         if found == bytes { Ok((file, found)) } else { Err(Bad::Length { expected: bytes, found }) }
     }
 
-    /// Where they are.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -125,7 +124,6 @@ impl io::Write for Hashing<'_> {
     }
 }
 
-/// SHA-256 in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

@@ -41,7 +41,6 @@ struct Line {
 pub enum Glimpse {
     /// More text: a word, a line, or many.
     Text(String),
-    /// What the agent does.
     Does(String),
 }
 

@@ -23,26 +23,20 @@ impl RunDirectory {
         Self { path: runs.join(&id), id, disk: disk.clone() }
     }
 
-    /// The run's id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The journal's file.
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal.ndjson")
     }
 
     /// Passes every record of the journal to `see`, in order. Returns the incomplete last append, if the run's owner died
     /// while writing it. Changes nothing; the run may be driven meanwhile.
-    ///
-    /// # Errors
-    /// A journal that cannot be read or is damaged.
     pub fn read(&self, see: &mut dyn FnMut(Record)) -> Result<Option<Torn>, StoreError> {
         let mut reader = Reader::open(&self.journal())?;
         while let Some(batch) = reader.next_records()? {
@@ -53,18 +47,12 @@ impl RunDirectory {
     }
 
     /// The workflow as it was frozen when the run began.
-    ///
-    /// # Errors
-    /// A file that cannot be read or is not what was frozen.
     pub fn workflow(&self) -> Result<Workflow, StoreError> {
         let start = self.start()?;
         self.frozen_workflow(&start)
     }
 
     /// The script as it was frozen, where there is one.
-    ///
-    /// # Errors
-    /// A file that cannot be read or is damaged.
     pub fn script(&self) -> Result<Option<Script>, StoreError> {
         let path = self.path.join(SCRIPT);
         if !path.exists() {
@@ -75,9 +63,6 @@ impl RunDirectory {
     }
 
     /// The content of a text, from its blob where it has one.
-    ///
-    /// # Errors
-    /// A blob that is missing or not what was written.
     pub fn text(&self, text: &Text) -> Result<String, StoreError> {
         self.blobs().read(text).map_err(|bad| self.bad_text(text, &bad.to_string()))
     }

@@ -34,7 +34,6 @@ impl Runs {
         Self { directory: root.join(".saihai").join("runs"), disk }
     }
 
-    /// Where they are.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -184,7 +183,6 @@ impl RunEntry {
     }
 }
 
-/// `YYYYMMDD-HHmmss` in UTC.
 fn stamp(at: Moment) -> String {
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
     let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);

@@ -10,35 +10,27 @@ use saihai_model::{
 pub struct BusEvent {
     /// The number of the line that decided about it.
     pub seq: u64,
-    /// When.
     pub at: Moment,
-    /// Its topic.
     pub topic: Topic,
     /// What was said with it.
     pub message: Option<String>,
-    /// Who published it.
     pub source: EventSource,
-    /// What came of it.
     pub fate: EventFate,
     /// Where a person is asked before it leads there.
     pub gate: Option<StageId>,
 }
 
-/// Who published an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventSource {
     /// The run began with it.
     Start,
-    /// A stage.
     Stage(StageId),
-    /// The engine.
     Engine,
 }
 
 /// What came of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventFate {
-    /// It led here.
     Taken(StageId),
     /// Nobody takes it; it led to the fall-back.
     Orphaned(StageId),
@@ -66,7 +58,6 @@ pub struct BusEvents<'w> {
 }
 
 impl<'w> BusEvents<'w> {
-    /// Nothing seen yet.
     pub fn new(workflow: &'w Workflow) -> Self {
         let (said, task, last) = (Vec::new(), None, None);
         Self { workflow, began: false, task, said, orphaned: false, out_of_scope: false, last }

@@ -8,7 +8,6 @@ use crate::{AttemptResult, CallView, RunView};
 /// One iteration, those whose turn failed included (S-26, S-53). Check questions are not part of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IterationView {
-    /// From 1.
     pub iteration: u32,
     /// The session of its last reply.
     pub session: Option<String>,

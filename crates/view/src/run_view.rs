@@ -24,9 +24,7 @@ pub struct RunView {
     pub calls: Vec<CallView>,
     pub answers: Vec<Answer>,
     pub cancelled: bool,
-    /// Iterations counted so far.
     pub iterations: u32,
-    /// Prompts answered.
     pub turns: u64,
     pub usage: Usage,
     /// The sum of what providers reported; `None` where none reported a cost.
@@ -59,7 +57,6 @@ pub struct VisitView {
     pub consecutive: u32,
     pub entered: Moment,
     pub left: Option<Moment>,
-    /// At least one.
     pub rounds: Vec<RoundView>,
     /// What its calls cost, failed attempts included.
     pub cost: Cost,
@@ -74,7 +71,6 @@ pub struct RoundView {
     /// Rounds of gates and actions are not counted as iterations.
     pub is_counted: bool,
     pub began: Moment,
-    /// Its calls, in [`RunView::calls`].
     pub calls: Range<usize>,
     pub exit: Option<ExitView>,
 }
@@ -201,7 +197,6 @@ impl RunView {
         })
     }
 
-    /// Folds the next record.
     pub fn apply(&mut self, record: Record) {
         let Record { seq, at, entry } = record;
         self.count_driven(at, &entry);

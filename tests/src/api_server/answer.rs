@@ -19,12 +19,7 @@ pub enum Answer {
     /// A status instead of a reply.
     Refused(Refusal),
     /// A status with a body that is said as it is.
-    Body {
-        /// The status.
-        status: u16,
-        /// What is said.
-        body: Value,
-    },
+    Body { status: u16, body: Value },
     /// The model says this piece by piece, with some seconds between them.
     Slow(String),
     /// The connection is lost in the middle of saying this.
@@ -38,18 +33,15 @@ pub enum Answer {
 /// A status instead of a reply, and what is said with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status.
     pub status: u16,
     /// The headers that say more.
     pub headers: Vec<(&'static str, String)>,
     /// The vendor's word for it, where it is not the usual one for the status.
     pub code: Option<String>,
-    /// What is said.
     pub message: String,
 }
 
 impl Answer {
-    /// A text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
@@ -59,7 +51,6 @@ impl Answer {
         Self::Endless("I am thinking".to_owned())
     }
 
-    /// A tool call.
     pub fn tool(name: impl Into<String>, input: Value) -> Self {
         Self::Tool { name: name.into(), input }
     }

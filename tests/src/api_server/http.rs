@@ -11,14 +11,10 @@ pub(super) const EVENT_STREAM: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/e
 cache-control: no-cache\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
 pub(super) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// What a client asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// `POST`.
     pub method: String,
-    /// With the query.
     pub path: String,
-    /// Names in small letters.
     pub headers: Vec<(String, String)>,
     /// The body, read as JSON; null if it is none.
     pub body: Value,
@@ -35,7 +31,6 @@ impl Request {
         self.method == "POST" && self.wire().is_some_and(|wire| wire.asks(self))
     }
 
-    /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
     }

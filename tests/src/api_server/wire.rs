@@ -18,13 +18,9 @@ pub(super) const THOUGHT_TOKENS: u64 = 5;
 /// A protocol for asking a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
-    /// `/v1/messages`.
     Anthropic,
-    /// `/responses`.
     Responses,
-    /// `/chat/completions`.
     Chat,
-    /// `:streamGenerateContent`.
     Gemini,
 }
 

@@ -18,9 +18,6 @@ pub struct Metadata {
 
 impl Metadata {
     /// Asks cargo, which needs no network for it.
-    ///
-    /// # Errors
-    /// Cargo cannot be started, or fails.
     pub fn of_workspace() -> Result<Self> {
         let manifest = xtask::source::root().join("Cargo.toml");
         // Without the platform cargo would fetch what only other platforms need.

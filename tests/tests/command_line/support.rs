@@ -2,7 +2,6 @@
 
 use saihai_tests::{Outcome, Project};
 
-/// Saihai, built with faults.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_saihai-faulty");
 
 /// Three ways out of one movement.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use saihai_config::{Definition, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, load};
 use saihai_tests::{Outcome, Project, story};
 
-/// Saihai, built with faults.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_saihai-faulty");
 
 /// A project with one definition and the replies to it.
@@ -39,7 +38,6 @@ pub(crate) fn lowered_for(text: &str, provider: &str) -> Loaded {
     lowered_with(text, provider, &Settings::default())
 }
 
-/// The same, with settings.
 pub(crate) fn lowered_with(text: &str, provider: &str, settings: &Settings) -> Loaded {
     let source = MemorySource::new([("/p/.takt/pieces/it.yaml", text)]);
     let root = PathBuf::from("/p");

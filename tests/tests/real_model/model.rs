@@ -15,9 +15,6 @@ pub(crate) struct Model {
 
 impl Model {
     /// Starts one and waits until it answers.
-    ///
-    /// # Panics
-    /// It is not installed, or does not start.
     pub(crate) fn start() -> Self {
         let place = std::env::var_os("SAIHAI_REAL_MODEL").map(PathBuf::from);
         let place = place.expect("this suite is run by `cargo xtask real-model`, which installs the model");

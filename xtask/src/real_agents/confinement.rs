@@ -17,7 +17,6 @@ use crate::tool::{id, need};
 const AS_ROOT: &str = "PATH=$PATH:/usr/sbin:/sbin && ip link set lo up && mount --bind \"$1\" \"$2\" && shift 2 && \
     exec setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all -- \"$@\"";
 
-/// Becomes `$1`, `$2` again.
 const AS_A_USER: &str = "PATH=$PATH:/usr/sbin:/sbin && ip link set lo up && user=$1 group=$2 && shift 2 && \
     exec unshare --user --map-user=\"$user\" --map-group=\"$group\" -- \"$@\"";
 
@@ -29,7 +28,6 @@ pub(super) struct Confinement {
     who: Who,
 }
 
-/// Who we are outside.
 #[derive(Debug)]
 enum Who {
     /// Root, and where the directory is mounted inside.

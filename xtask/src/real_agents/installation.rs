@@ -24,7 +24,6 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("opencode", "opencode-linux-x64-baseline/bin/opencode"),
 ];
 
-/// Which versions are installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AgentVersions {
     /// Those of the lock file.

@@ -27,7 +27,6 @@ pub(crate) fn wanted(
     Ok(OwnTree { commit, worktree_root: work.worktree_root.clone(), copy_files: work.copy_files.clone() })
 }
 
-/// Whoever makes it.
 pub(crate) fn planter(
     tree: OwnTree,
     project: &Project,

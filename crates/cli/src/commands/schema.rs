@@ -19,7 +19,6 @@ pub(crate) struct Schema {
     name: Option<String>,
 }
 
-/// What Saihai itself writes.
 const OWN: [(&str, &str, &str); 3] = [
     ("journal", "one line of a run's `journal.ndjson`", saihai::JOURNAL_SCHEMA),
     ("output", "one object of `--json`", include_str!("output.schema.json")),

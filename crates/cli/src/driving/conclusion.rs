@@ -36,7 +36,6 @@ pub(crate) struct Conclusion {
     pub(super) reports: Vec<PathBuf>,
     pub(super) unexpected: Unexpected,
     pub(super) spending: Option<Spending>,
-    /// What a review found.
     review: Option<Report>,
     language: Language,
 }
@@ -49,7 +48,6 @@ pub(super) struct Last {
     pub(super) condition: Option<String>,
     /// Where it led, and how that was decided.
     exit: String,
-    /// How that was decided.
     verdict: String,
 }
 

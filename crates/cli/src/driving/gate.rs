@@ -4,7 +4,6 @@ use saihai_model::{CallId, Label, Wants};
 
 use crate::terminal::{visible_line, visible_text};
 
-/// An open gate.
 pub(super) struct Gate {
     pub(super) call: CallId,
     pub(super) title: String,
@@ -12,7 +11,6 @@ pub(super) struct Gate {
     pub(super) wants: Wants,
 }
 
-/// What was typed, understood.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) label: Label,

@@ -31,9 +31,7 @@ pub(crate) use watch::EventObject;
 /// What a run has behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Past {
-    /// Nothing: it begins now.
     None,
-    /// What its journal says.
     Journal,
 }
 

@@ -12,7 +12,6 @@ use super::unexpected::UnexpectedObject;
 use crate::report::SpendingObject;
 use crate::time;
 
-/// The result object.
 #[derive(Serialize)]
 pub(crate) struct ResultObject<'a> {
     run: &'a str,
@@ -79,7 +78,6 @@ struct Decided<'a> {
 }
 
 impl Conclusion {
-    /// The result object.
     pub(crate) fn object(&self) -> ResultObject<'_> {
         let outcome = &self.outcome;
         ResultObject {

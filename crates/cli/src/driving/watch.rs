@@ -45,7 +45,6 @@ impl From<Observed<'_>> for Seen {
     }
 }
 
-/// Why watching is over.
 pub(super) enum Left {
     /// The driver shows nothing more.
     NothingMore,
@@ -70,7 +69,6 @@ impl<'a> EventObject<'a> {
     }
 }
 
-/// The watch.
 pub(super) struct Watch<'a> {
     run: &'a str,
     names: Names<'a>,

@@ -45,29 +45,21 @@ pub(crate) struct Node {
     pub(crate) visits: u32,
 }
 
-/// One of several turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
 }
 
-/// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One turn.
     Turn,
-    /// Several turns at once.
     Parallel,
-    /// A person.
     Gate,
-    /// Something done outside.
     Action,
     /// Beside the flow: a monitor's judge.
     Aside,
-    /// The end in success.
     Complete,
-    /// The end in failure.
     Abort,
 }
 
@@ -86,11 +78,9 @@ pub(crate) struct Edge {
 /// How an edge is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Onwards.
     Forward,
     /// Back to where the work has been before.
     Loop,
-    /// Taken by a monitor.
     Monitor,
 }
 

@@ -4,7 +4,6 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::terminal::{cut, width};
 
-/// A text in lines.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Wrapped {
     pub(super) lines: Vec<String>,

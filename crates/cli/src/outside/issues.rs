@@ -131,7 +131,6 @@ fn text(block: &Block, name: &str) -> Option<String> {
     (!text.trim().is_empty()).then(|| text.to_owned())
 }
 
-/// `12`, `"12"` or `"#12"`.
 fn number(named: &Json) -> Option<IssueNumber> {
     match named {
         Json::String(text) => IssueNumber::parse(text.strip_prefix('#').unwrap_or(text)),

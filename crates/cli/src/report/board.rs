@@ -8,12 +8,10 @@ use crate::time;
 
 /// Shown one after the other, so that a person sees that something goes on.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// One step of it.
 const SPINNER_STEP: u64 = 100;
 /// The most that is kept of what an agent says meanwhile; a line shows less.
 const ACTIVITY_CHARS: usize = 200;
 
-/// What is under way.
 #[derive(Default)]
 pub(crate) struct Board {
     stage: Option<Running>,

@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::numbers::count;
 use crate::time;
 
-/// A budget in JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct BudgetObject {
     #[serde(skip_serializing_if = "Option::is_none")]

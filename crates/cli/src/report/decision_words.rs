@@ -153,7 +153,6 @@ fn method(by: By) -> &'static str {
     }
 }
 
-/// How a run ended.
 pub(crate) fn ending_words(ending: &Ending) -> String {
     match ending {
         Ending::Completed(reason) | Ending::Failed(reason) | Ending::Incomplete(reason)

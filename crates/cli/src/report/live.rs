@@ -44,7 +44,6 @@ impl Live {
         self.drawn = frame;
     }
 
-    /// Takes the frame away.
     pub(crate) fn clear(&mut self, err: &mut Stream) {
         self.draw(Vec::new(), err);
     }

@@ -17,7 +17,6 @@ pub(crate) struct Names<'a> {
     in_a_row: u32,
     most_iterations: Option<u32>,
     lost_session: Option<CallId>,
-    /// Whose reply came last.
     replied: Option<CallId>,
 }
 

@@ -6,7 +6,6 @@ use saihai_model::{ProviderName, Usage, Usd};
 
 use crate::terminal::visible_line;
 
-/// `1234567` as `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -19,7 +18,6 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 turn`, `1,020 turns`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {what}{plural}", grouped(number))
@@ -30,7 +28,6 @@ pub(crate) fn tokens(usage: &Usage) -> Option<String> {
     (usage.input.is_some() || usage.output.is_some()).then(|| count(usage.tokens(), "token"))
 }
 
-/// `$0.0123`.
 pub(crate) fn cost(cost: Option<Usd>) -> Option<String> {
     cost.map(|usd| usd.to_string())
 }

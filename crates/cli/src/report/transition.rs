@@ -115,7 +115,6 @@ fn evidence(directory: &RunDirectory, evidence: &Evidence) -> Result<Json, Error
     Ok(known_only(object))
 }
 
-/// Unknown is absent (K-3).
 fn known_only(mut object: Json) -> Json {
     if let Some(fields) = object.as_object_mut() {
         fields.retain(|_, value| !value.is_null());

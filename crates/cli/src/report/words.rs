@@ -10,11 +10,8 @@ use crate::time;
 /// How much a line matters to whoever watches a run. `log` shows all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
-    /// Bookkeeping.
     Detail,
-    /// What happens.
     Step,
-    /// The beginning of something.
     Head,
     /// What a person should know.
     Warning,

@@ -10,7 +10,6 @@ use super::{defused, visible_line, visible_text};
 
 /// What a person or a program reads of a command.
 pub(crate) struct Streams {
-    /// Data.
     pub(crate) out: Stream,
     /// Progress, notes, warnings and errors.
     pub(crate) err: Stream,
@@ -18,7 +17,6 @@ pub(crate) struct Streams {
     pub(crate) stdin_is_terminal: bool,
 }
 
-/// One of the two.
 pub(crate) struct Stream {
     sink: Box<dyn Write>,
     terminal: bool,
@@ -32,7 +30,6 @@ impl Streams {
         Self { out: nowhere(), err: nowhere(), ..Self::of_process() }
     }
 
-    /// Those of the process.
     pub(crate) fn of_process() -> Self {
         let out = io::stdout();
         let err = io::stderr();
@@ -158,7 +155,6 @@ pub(crate) mod captured {
 
     use super::{Stream, Streams};
 
-    /// What was written.
     #[derive(Clone, Default)]
     pub(crate) struct Captured(Rc<RefCell<Vec<u8>>>);
 

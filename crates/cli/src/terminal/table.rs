@@ -2,14 +2,12 @@
 
 use super::ruler::{pad, width};
 
-/// A table for people.
 pub(crate) struct Table {
     head: Vec<&'static str>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// With these columns.
     pub(crate) fn new(head: &[&'static str]) -> Self {
         Self { head: head.to_vec(), rows: Vec::new() }
     }

@@ -7,16 +7,13 @@ use crate::{Area, Diagnostic, Severity, quoted};
 /// Something worth knowing about a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about.
     pub spot: Spot,
-    /// What it is.
     pub problem: Problem,
 }
 
 /// What a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Spot {
-    /// A stage.
     Stage(StageId),
     /// A turn of a stage.
     Turn(StageId, TurnId),
@@ -24,7 +21,6 @@ pub enum Spot {
     Rule(StageId, usize),
 }
 
-/// What can be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     /// Nothing leads to the stage.
@@ -54,24 +50,16 @@ pub enum Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dead {
     /// It names so many labels for so many turns.
-    Count {
-        /// Labels named.
-        labels: usize,
-        /// Turns there are.
-        turns: usize,
-    },
+    Count { labels: usize, turns: usize },
     /// This turn never has the label.
     Turn {
-        /// Which.
         turn: TurnId,
-        /// The label.
         label: Label,
         /// One it has and that was perhaps meant.
         meant: Option<Label>,
     },
     /// No turn ever has the label.
     Nobody {
-        /// The label.
         label: Label,
         /// One that some turn has and that was perhaps meant.
         meant: Option<Label>,

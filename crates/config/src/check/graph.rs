@@ -15,7 +15,6 @@ pub(super) struct Graph {
     pub(super) ends: Vec<usize>,
 }
 
-/// Where something can lead.
 pub(super) enum Leads<'a> {
     To(&'a StageId),
     ToAny,
@@ -42,7 +41,6 @@ impl Graph {
         graph
     }
 
-    /// One more way.
     pub(super) fn add(&mut self, workflow: &Workflow, from: usize, leads: &Leads<'_>) {
         match leads {
             Leads::To(id) => self.next[from].extend(workflow.stages.get_index_of(*id)),
@@ -51,7 +49,6 @@ impl Graph {
         }
     }
 
-    /// The same ways backwards.
     pub(super) fn reversed(&self) -> Self {
         let mut reversed = Self { next: vec![Vec::new(); self.next.len()], ..Self::default() };
         for (from, next) in self.next.iter().enumerate() {

@@ -24,7 +24,6 @@ pub enum Money {
 /// How a provider's calls are charged, beside the price each may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charge {
-    /// Each the same.
     ByTurn,
     /// By tokens, of which there is no knowing beforehand how many there will be.
     ByToken,
@@ -77,7 +76,6 @@ struct Prices {
     charges: BTreeMap<ProviderName, Charge>,
     /// Whether anything has a price.
     set: bool,
-    /// The dearest call.
     turn: u64,
     /// A million of the dearest tokens.
     token: u64,

@@ -43,7 +43,6 @@ fn of_stage(id: &StageId, stage: &Stage) -> Vec<Finding> {
 
 /// The labels that can be had in a stage.
 struct Known<'a> {
-    /// Of each turn.
     turns: Vec<(&'a Turn, HashSet<&'a Label>)>,
     /// How many turns can have a label, in the order of the first that can.
     counts: IndexMap<&'a Label, usize>,

@@ -6,7 +6,6 @@ use crate::Language;
 /// A definition that comes with Saihai, in both languages.
 #[derive(Debug)]
 pub(crate) struct BuiltIn {
-    /// Its name.
     pub(crate) name: &'static str,
     /// What it is written in.
     pub(crate) dialect: Dialect,
@@ -47,7 +46,6 @@ macro_rules! agent {
     };
 }
 
-/// A piece.
 macro_rules! piece {
     ($name:literal) => {
         built_in!(Piece, $name)
@@ -99,7 +97,6 @@ static ALL: [BuiltIn; 14] = [
 ];
 
 impl BuiltIn {
-    /// All of them.
     pub(crate) fn all() -> &'static [Self] {
         &ALL
     }
@@ -131,7 +128,6 @@ impl BuiltIn {
         std::iter::once(("agent.json", self.text(language))).chain(beside.iter().copied())
     }
 
-    /// Its text.
     pub(crate) fn text(&self, language: Language) -> &'static str {
         match language {
             Language::English => self.english,

@@ -10,7 +10,6 @@ use crate::{Area, Diagnostics, Document, Language, Source};
 /// A definition and whether its name means it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// The definition.
     pub definition: Definition,
     /// What it is for, in its own words.
     pub description: Option<String>,
@@ -21,7 +20,6 @@ pub struct Listed {
 /// Whether the name of a definition means it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// It does.
     Used,
     /// The name means another one; its file, if it has one.
     Shadowed(Option<PathBuf>),

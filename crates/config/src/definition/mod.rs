@@ -30,22 +30,16 @@ pub struct Definition {
     pub name: String,
     /// What it is written in.
     pub dialect: Dialect,
-    /// Origin it is.
     pub origin: Origin,
     /// Its file; none for what is built in.
     pub path: Option<PathBuf>,
 }
 
-/// Origin a definition is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The project's.
     Project,
-    /// The user's.
     User,
-    /// Saihai's.
     BuiltIn,
-    /// Named by its path.
     Path,
 }
 

@@ -6,11 +6,8 @@ use saihai_model::{Budget, IssueNumber, Millis, Permission, ProviderName};
 /// settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Who answers every turn.
     pub provider: Option<ProviderName>,
-    /// With which model.
     pub model: Option<String>,
-    /// The iteration limit.
     pub max_iterations: Option<u32>,
     /// The most any turn may do.
     pub max_permission: Option<Permission>,

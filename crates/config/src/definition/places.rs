@@ -7,9 +7,7 @@ use crate::plain;
 /// The directories a command works with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// Where it was called.
     pub current: PathBuf,
-    /// The project's root.
     pub root: PathBuf,
     /// The user's Saihai directory, if there is one.
     pub user: Option<PathBuf>,

@@ -33,13 +33,11 @@ pub struct Delivery {
     pub bound: String,
     /// Where a person is asked.
     pub gates: Vec<WorkGate>,
-    /// Who answers there.
     pub mode: GateMode,
     /// How long an answer is waited for.
     pub gate_timeout: Option<Millis>,
     /// How it is handed over.
     pub handing: Handing,
-    /// Whether it is merged.
     pub merge: bool,
     /// Whether the issue is told of it.
     pub comment: bool,
@@ -50,7 +48,6 @@ pub struct Delivery {
 pub enum Handing {
     /// The branch is all there is.
     Branch,
-    /// The branch is pushed.
     Push,
     /// The branch is pushed and a pull request is opened.
     PullRequest {
@@ -63,15 +60,10 @@ pub enum Handing {
 pub mod stage {
     /// Makes or finds the branch and the worktree.
     pub const WORKTREE: &str = "deliver/worktree";
-    /// Commits what was left.
     pub const FINALIZE: &str = "deliver/finalize";
-    /// Pushes the branch.
     pub const PUSH: &str = "deliver/push";
-    /// Opens the pull request.
     pub const PULL_REQUEST: &str = "deliver/pull-request";
-    /// Waits for checks.
     pub const CHECKS: &str = "deliver/checks";
-    /// Merges.
     pub const MERGE: &str = "deliver/merge";
     /// Tells the issue of it.
     pub const COMMENT: &str = "deliver/comment";

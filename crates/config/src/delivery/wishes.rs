@@ -13,7 +13,6 @@ pub struct Wishes {
     pub pull_request: Option<bool>,
     /// Whether the work has a worktree of its own.
     pub worktree: Option<bool>,
-    /// Where worktrees are kept.
     pub worktree_root: Option<String>,
     /// Files that are copied into them.
     pub copy_files: Option<Vec<String>>,

@@ -5,23 +5,16 @@ use std::fmt;
 /// What a diagnostic is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Area {
-    /// A piece.
     Piece,
-    /// Hats.
     Hats,
-    /// Step agents.
     Steps,
-    /// Review agents.
     Review,
     /// The lowered workflow, alike in every dialect.
     Workflow,
     /// Settings files, variables and flags.
     Settings,
-    /// Script files.
     Script,
-    /// Providers.
     Provider,
-    /// The delivery of issues.
     Work,
 }
 
@@ -50,7 +43,6 @@ impl Area {
 /// The code of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
-    /// What it is about.
     pub area: Area,
     /// What is wrong; slugs that mean the same are the same in every area.
     pub slug: &'static str,

@@ -18,12 +18,10 @@ impl Diagnostics {
     /// After so many nobody needs to be told what each misspelt name was probably meant to be.
     const ENOUGH: usize = 50;
 
-    /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One more.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         match diagnostic.severity {
             Severity::Error => self.errors = true,
@@ -37,7 +35,6 @@ impl Diagnostics {
         }
     }
 
-    /// All of another collection.
     pub fn append(&mut self, other: Self) {
         for diagnostic in other.list {
             self.push(diagnostic);
@@ -62,7 +59,6 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
-    /// How many are listed.
     pub fn len(&self) -> usize {
         self.list.len()
     }

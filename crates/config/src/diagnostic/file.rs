@@ -8,7 +8,6 @@ use super::Area;
 /// A range of bytes of a text; both ends lie between characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
-    /// The first byte.
     pub start: usize,
     /// One past the last byte.
     pub end: usize,
@@ -24,9 +23,7 @@ impl Span {
 /// A line and a column, both from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The line.
     pub line: usize,
-    /// The column.
     pub column: usize,
 }
 

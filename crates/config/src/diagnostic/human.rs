@@ -10,9 +10,7 @@ use super::{Diagnostic, Diagnostics, Location, Position, Severity, Span};
 /// Whether to colour. Colour never carries meaning of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// With terminal colours.
     Always,
-    /// Plain text.
     Never,
 }
 

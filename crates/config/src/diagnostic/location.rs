@@ -7,11 +7,9 @@ use super::{Diagnostic, DocumentPath, Position, Severity, SourceFile, Span};
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Location {
-    /// The file.
     pub file: Arc<SourceFile>,
     /// Which bytes of it; absent where the file as a whole is meant.
     pub span: Option<Span>,
-    /// Where in the document.
     pub path: DocumentPath,
 }
 
@@ -57,9 +55,7 @@ impl Location {
 /// A value that knows where it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located<T> {
-    /// The value.
     pub value: T,
-    /// Where it was written.
     pub at: Location,
 }
 
@@ -74,12 +70,10 @@ impl<T> Located<T> {
         Located { value: change(self.value), at: self.at }
     }
 
-    /// An error here.
     pub fn error(&self, slug: &'static str, message: impl Into<String>) -> Diagnostic {
         self.at.error(slug, message)
     }
 
-    /// A warning here.
     pub fn warning(&self, slug: &'static str, message: impl Into<String>) -> Diagnostic {
         self.at.warning(slug, message)
     }

@@ -17,7 +17,6 @@ pub enum Step {
 pub struct DocumentPath(Vec<Step>);
 
 impl DocumentPath {
-    /// The document itself.
     pub fn root() -> Self {
         Self::default()
     }

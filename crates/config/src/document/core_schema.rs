@@ -40,7 +40,6 @@ pub(super) fn float(text: &str) -> Option<Value> {
     is_decimal(unsigned).then(|| text.parse().map(Value::Float).ok()).flatten()
 }
 
-/// `(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
 fn is_decimal(text: &str) -> bool {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),

@@ -9,7 +9,6 @@ use crate::diagnostic::Span;
 /// A value and the bytes it was written in. Cloning is cheap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// The value.
     pub value: Value,
     /// The bytes it was written in. What an alias stands for has the place of its anchor.
     pub span: Span,
@@ -18,19 +17,13 @@ pub struct Node {
 /// A value. Lists and mappings are shared, so that an alias costs nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing.
     Null,
-    /// True or false.
     Bool(bool),
-    /// A whole number.
     Integer(i128),
-    /// A number.
     Float(f64),
-    /// A text.
     Text(Arc<str>),
     /// A date or time, as TOML knows them.
     Date(Arc<str>),
-    /// A list.
     List(Arc<[Node]>),
     /// A mapping, in the order of the file, each key once.
     Map(Arc<[Entry]>),
@@ -39,11 +32,9 @@ pub enum Value {
 /// A key of a mapping and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The key.
     pub key: Arc<str>,
     /// The bytes of the key.
     pub key_span: Span,
-    /// Its value.
     pub value: Node,
 }
 

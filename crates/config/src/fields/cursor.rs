@@ -30,7 +30,6 @@ impl<'d> Cursor<'d> {
         Self { document, node: &document.root, path }
     }
 
-    /// The node itself.
     pub fn node(&self) -> &'d Node {
         self.node
     }
@@ -45,7 +44,6 @@ impl<'d> Cursor<'d> {
         self.document
     }
 
-    /// Where it is written.
     pub fn location(&self) -> Location {
         let file = Arc::clone(&self.document.file);
         Location { file, span: Some(self.node.span), path: self.path.clone() }
@@ -56,12 +54,10 @@ impl<'d> Cursor<'d> {
         Located::new(value, self.location())
     }
 
-    /// An error here.
     pub fn error(&self, slug: &'static str, message: impl Into<String>) -> Diagnostic {
         self.location().error(slug, message)
     }
 
-    /// A warning here.
     pub fn warning(&self, slug: &'static str, message: impl Into<String>) -> Diagnostic {
         self.location().warning(slug, message)
     }
@@ -276,7 +272,6 @@ impl<'d> Cursor<'d> {
         self.error("bad-type", message).label(found).maybe_hint(self.type_hint(kind).or_else(usual))
     }
 
-    /// What was probably meant.
     fn type_hint(&self, kind: &Kind) -> Option<String> {
         let written = &self.document.file.text()[self.node.span.start..self.node.span.end];
         match (kind, &self.node.value) {

@@ -5,22 +5,17 @@ use super::Object;
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
-    /// A text.
     Text,
     /// The path of a file or directory.
     Path,
-    /// True or false.
     Bool,
     /// A whole number of a range.
     Integer {
-        /// The smallest.
         min: i64,
-        /// The largest.
         max: i64,
     },
     /// A number of at least `min`, or greater than it.
     Number {
-        /// The bound.
         min: f64,
         /// Whether the bound itself is excluded.
         above: bool,
@@ -30,7 +25,6 @@ pub enum Kind {
         /// Whether none at all is allowed.
         zero: bool,
     },
-    /// One of these words.
     OneOf(&'static [&'static str]),
     /// A list of such values.
     List(&'static Kind),
@@ -42,7 +36,6 @@ pub enum Kind {
     Single(&'static Kind),
     /// A mapping with known keys. What is in it is checked when its own fields are read.
     Object(&'static Object),
-    /// Any of these kinds.
     Either(&'static [Kind]),
     /// Anything at all; the reader sees for itself.
     Any,

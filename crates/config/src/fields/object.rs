@@ -8,7 +8,6 @@ use super::Kind;
 pub struct Object {
     /// What it is, with its article: `a movement`.
     pub title: &'static str,
-    /// Its keys.
     pub fields: &'static [Field],
 }
 
@@ -17,7 +16,6 @@ pub struct Object {
 pub struct Field {
     /// Its name, under which readers ask for it.
     pub name: &'static str,
-    /// Other spellings.
     pub aliases: &'static [&'static str],
     /// What its value must be.
     pub kind: Kind,
@@ -92,7 +90,6 @@ impl Field {
         self
     }
 
-    /// Other spellings of it.
     #[must_use]
     pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
@@ -106,7 +103,6 @@ impl Field {
         self
     }
 
-    /// What it means.
     #[must_use]
     pub const fn about(mut self, about: &'static str) -> Self {
         self.about = about;

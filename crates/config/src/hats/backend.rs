@@ -17,7 +17,6 @@ const DESCRIBING: [&str; 4] = ["command", "args", "prompt_mode", "prompt_flag"];
 /// What is known of whoever reads it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
-    /// The file.
     pub(super) file: Option<&'a str>,
     /// What is set about providers.
     pub(super) settings: &'a Settings,
@@ -35,7 +34,6 @@ pub(super) struct Backend {
 }
 
 impl Reader<'_> {
-    /// Reads `cli`.
     pub(super) fn read(self, cli: &Fields<'_>, diagnostics: &mut Diagnostics) -> Backend {
         let Some(name) = cli.text("backend").filter(|name| name.value != "auto") else {
             refuse_description(cli, "auto", diagnostics);

@@ -14,7 +14,6 @@ const PLANNED: &str = "plan.ready";
 /// A point where a person can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Point {
-    /// Before the first turn.
     PreLoop,
     /// When the work is done.
     PostCompletion,
@@ -37,7 +36,6 @@ impl Point {
         }
     }
 
-    /// Its name in definitions.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::PreLoop => "pre-loop",

@@ -16,11 +16,8 @@ const LONGEST_ID: usize = 64;
 /// A hat as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Hat {
-    /// Its id.
     pub(super) id: Located<String>,
-    /// Its display name.
     pub(super) name: String,
-    /// What activates it.
     pub(super) triggers: Vec<Located<String>>,
     /// What it may publish, the keyword too.
     pub(super) publishes: Vec<Located<String>>,

@@ -20,7 +20,6 @@ use crate::{Language, Options, Settings};
 /// Three times the same is enough (H-51).
 const STALE_AFTER: u32 = 3;
 
-/// Everything lowering looks at.
 pub(super) struct Lowering<'a> {
     pub(super) name: &'a str,
     pub(super) written: &'a Written,
@@ -39,7 +38,6 @@ pub(super) struct Lowered {
 }
 
 impl Lowering<'_> {
-    /// The workflow.
     pub(super) fn lower(&self) -> Lowered {
         let mut added_tokens = Vec::new();
         let mut stages = IndexMap::new();
@@ -112,7 +110,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// H-54.
     fn retry(&self) -> Retry {
         let failures = self.written.bounds.failures();
         Retry { transient: failures, crashed: failures, together: true, ..self.settings.retry() }

@@ -12,9 +12,7 @@ use crate::{
 /// What a file stands on where it does not say.
 const USUAL: &str = "simple";
 
-/// A preset, read.
 pub(super) struct Preset {
-    /// What it says.
     pub(super) written: Written,
     /// It, for the language of its texts.
     pub(super) document: Document,

@@ -15,7 +15,6 @@ pub(super) struct Speech<'a> {
     pub(super) base_prompt: Option<&'a str>,
     /// The active hat's name and instructions.
     pub(super) hat: Option<(&'a str, &'a str)>,
-    /// What may be published.
     pub(super) topics: Vec<&'a str>,
     /// The closing word, where the agent is told of it.
     pub(super) keyword: Option<&'a str>,
@@ -30,7 +29,6 @@ pub(super) struct Speech<'a> {
 }
 
 impl Speech<'_> {
-    /// The whole prompt.
     pub(super) fn prompt(&self) -> Prompt {
         let words = self.words;
         let mut sections = Vec::new();
@@ -77,7 +75,6 @@ impl Speech<'_> {
         tokens(&bodies.filter_map(words_of).collect::<String>())
     }
 
-    /// Section 4.
     fn event(&self) -> Vec<Section> {
         let words = self.words;
         let mut sections = vec![

@@ -12,7 +12,6 @@ const fn idle(name: &'static str) -> Field {
     Field::new(name, Kind::Any).about("has no effect")
 }
 
-/// `ralph.yml`, or a collection.
 pub(super) static RALPH: Object = Object {
     title: "a hat collection",
     fields: &[
@@ -94,7 +93,6 @@ pub(super) static EVENT: Object = Object {
     ],
 };
 
-/// `event_loop`.
 pub(super) static EVENT_LOOP: Object = Object {
     title: "`event_loop`",
     fields: &[
@@ -130,7 +128,6 @@ pub(super) static EVENT_LOOP: Object = Object {
     ],
 };
 
-/// `cli`.
 pub(super) static CLI: Object = Object {
     title: "`cli`",
     fields: &[
@@ -148,7 +145,6 @@ pub(super) static CLI: Object = Object {
     ],
 };
 
-/// `core`.
 pub(super) static CORE: Object = Object {
     title: "`core`",
     fields: &[

@@ -38,7 +38,6 @@ pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option
     })
 }
 
-/// The nested objects.
 struct Inner<'d> {
     backend: Option<Fields<'d>>,
     looping: Option<Fields<'d>>,

@@ -17,7 +17,6 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// Of these hats.
     pub(super) fn of<'a>(hats: impl Iterator<Item = &'a Hat> + Clone) -> Self {
         let mut all: Vec<(Precision, Route)> = Vec::new();
         for precision in Precision::ALL {
@@ -63,7 +62,6 @@ impl Routes {
         anything.map_or_else(|| BASE.into(), |(_, route)| route.to.clone())
     }
 
-    /// Where a topic goes.
     pub(super) fn destination(&self, topic: &str) -> StageId {
         self.taker(topic).cloned().unwrap_or_else(|| self.fallback())
     }

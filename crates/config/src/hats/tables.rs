@@ -14,7 +14,6 @@ const FILE_ORDER: &str =
     "cannot be set for a hat: the order in the file decides; move the hat that is to win to the top";
 const FOLLOWED: &str = "is not supported: runs are followed with `saihai log -f` or the dashboard";
 
-/// `orch.yml`.
 pub static ORCH: Object = Object {
     title: "a hats file",
     fields: &[
@@ -111,7 +110,6 @@ pub(super) static BACKEND: Object = Object {
     ],
 };
 
-/// `worktree`.
 pub(super) static WORKTREE: Object = Object {
     title: "`worktree`",
     fields: &[
@@ -123,7 +121,6 @@ pub(super) static WORKTREE: Object = Object {
     ],
 };
 
-/// `labels`.
 pub(super) static LABELS: Object = Object {
     title: "`labels`",
     fields: &[
@@ -132,7 +129,6 @@ pub(super) static LABELS: Object = Object {
     ],
 };
 
-/// `dependency`.
 pub(super) static DEPENDENCY: Object = Object {
     title: "`dependency`",
     fields: &[Field::new("resolve", Kind::Bool).about("whether what an issue depends on is worked on first")],

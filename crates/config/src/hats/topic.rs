@@ -6,11 +6,9 @@ const LONGEST: usize = 128;
 /// How exactly a pattern names what it takes: the order in which patterns are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Precision {
-    /// One topic.
     Exact,
     /// A `*` in the place of whole segments.
     Segments,
-    /// A lone `*`.
     Anything,
 }
 

@@ -5,7 +5,6 @@ use crate::Language;
 /// What stands around something that is filled in.
 pub(super) type Around = (&'static str, &'static str);
 
-/// What agents are told.
 #[derive(Debug)]
 pub(super) struct Words {
     pub(super) task: &'static str,
@@ -13,13 +12,10 @@ pub(super) struct Words {
     pub(super) from: &'static str,
     pub(super) reminder: &'static str,
     pub(super) ending: &'static str,
-    /// S0 around its reason.
     pub(super) silent: Around,
     /// Which topics the role has; the last part of the reason.
     pub(super) topics: Around,
-    /// S1 around its topics.
     pub(super) publish: Around,
-    /// S2 around the keyword.
     pub(super) complete: Around,
     /// What stands between two words of which either is meant.
     pub(super) or: &'static str,
@@ -30,7 +26,6 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// In this language.
     pub(super) fn of(language: Language) -> &'static Self {
         match language {
             Language::English => &ENGLISH,

@@ -23,13 +23,10 @@ const FAILURES: u32 = 5;
 pub(super) struct Written {
     /// The hats by id, the first in the file first.
     pub(super) hats: IndexMap<String, Hat>,
-    /// Who answers.
     pub(super) backend: Option<Located<String>>,
     /// That one, where the file describes it itself.
     pub(super) own_provider: Option<OwnProvider>,
-    /// With which model.
     pub(super) model: Option<Located<String>>,
-    /// What it stands on.
     pub(super) preset: Option<Located<String>>,
     /// The head of every prompt.
     pub(super) base_prompt: Option<String>,
@@ -76,7 +73,6 @@ pub(super) struct Bounds {
 /// Where a person is asked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Gates {
-    /// `auto`.
     pub(super) auto: Option<bool>,
     /// Whether there is anything called `gates`, be it empty.
     pub(super) given: bool,
@@ -187,7 +183,6 @@ impl Bounds {
         }
     }
 
-    /// The most turns.
     pub(super) fn iterations(&self) -> u32 {
         self.max_iterations.unwrap_or(ITERATIONS)
     }

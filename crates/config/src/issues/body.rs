@@ -6,7 +6,6 @@ use super::markdown::visible;
 pub(super) struct Body {
     /// The first `# ` heading.
     pub(super) heading: Option<String>,
-    /// The text.
     pub(super) text: String,
     /// The text behind the heading, where it begins with it: what is taken for the title is not said twice.
     pub(super) behind: Option<String>,

@@ -7,24 +7,18 @@ use crate::settings::WorkSettings;
 /// The definition an issue is worked on with, and who named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenDefinition {
-    /// Its name.
     pub name: String,
-    /// Who named it.
     pub by: ChosenBy,
     /// A further label of the issue that names another definition, with that.
     pub overruled: Option<(String, String)>,
 }
 
-/// Who named a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChosenBy {
-    /// A flag.
     Flag,
-    /// The issue itself.
     Issue,
     /// A label of it, by `work.definitions`.
     Label(String),
-    /// `work.definition`.
     Settings,
 }
 
@@ -58,7 +52,6 @@ pub struct SourcesAtHand {
     pub folder_named: bool,
     /// A flag names a repository, a project or an event.
     pub github_named: bool,
-    /// What the settings say.
     pub set: Option<IssueSource>,
     /// The folder of issues is there.
     pub folder_exists: bool,
@@ -69,16 +62,13 @@ pub struct SourcesAtHand {
 /// Why it is open where issues come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoSource {
-    /// Flags name both.
     #[error("issues come from a folder or from GitHub, and the flags name both")]
     Contradiction,
-    /// There are both.
     #[error(
         "there is a folder of issues, and the remote repository is on GitHub; write `source = \"folder\"` or `source = \
          \"github\"` into `[work]`"
     )]
     Both,
-    /// There is neither.
     #[error(
         "there is no folder `.saihai/issues`, and the remote repository is not on GitHub; make the folder, or name one \
          with `--from` or a repository with `--repo`"
@@ -87,9 +77,6 @@ pub enum NoSource {
 }
 
 /// Chooses where issues come from: what flags name, what is set, or the only one there is.
-///
-/// # Errors
-/// Flags contradict each other, or nothing was said and there are both or none.
 pub fn choose_source(at_hand: SourcesAtHand) -> Result<IssueSource, NoSource> {
     let SourcesAtHand { folder_named, github_named, set, folder_exists, remote_on_github } = at_hand;
     match (folder_named, github_named, set) {

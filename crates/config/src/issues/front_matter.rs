@@ -8,12 +8,7 @@ pub(super) enum Split {
     /// There is no front matter.
     Plain,
     /// The bytes of the front matter, and where the text begins.
-    Front {
-        /// Between the two lines.
-        front: Span,
-        /// Behind the second.
-        body: usize,
-    },
+    Front { front: Span, body: usize },
     /// It is opened by these bytes and never closed.
     Unclosed(Span),
 }

@@ -18,15 +18,11 @@ pub enum BadSelection {
     /// A range ends before it begins.
     #[error("the range {} ends before it begins", quoted(.0))]
     Backwards(String),
-    /// It names too many.
     #[error("{} names more than {MOST} issues", quoted(.0))]
     TooMany(String),
 }
 
 /// Reads `1,4,7-9`: the issues in the order they are typed, each once.
-///
-/// # Errors
-/// A part is no number, a range is turned round, or there are too many.
 pub fn parse_selection(text: &str) -> Result<Vec<IssueNumber>, BadSelection> {
     let mut selected: Vec<IssueNumber> = Vec::new();
     for part in text.split(',').map(str::trim) {

@@ -17,9 +17,6 @@ const BODY: usize = 100_000;
 pub struct BlankTitle;
 
 /// A title on one line: line breaks, control characters and those that turn the direction of text are one space.
-///
-/// # Errors
-/// Nothing is left.
 pub fn clean_title(title: &str) -> Result<String, BlankTitle> {
     let is_gap = |c: char| c.is_whitespace() || steers(c) || matches!(c, '\u{61c}' | '\u{feff}');
     let words: Vec<&str> = title.split(is_gap).filter(|word| !word.is_empty()).collect();
@@ -38,16 +35,12 @@ pub fn cut(text: &str, most: usize) -> String {
 /// What an agent is given to do for an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// The text.
     pub text: String,
     /// How many characters of the issue's text were too many for it.
     pub left_out: usize,
 }
 
 /// The task of the run for an issue. Labels of ours say how it stands and nothing of what is to be done (I-24).
-///
-/// # Errors
-/// The issue has no title.
 pub fn task(issue: &Issue, label_prefix: &str) -> Result<Task, BlankTitle> {
     let title = clean_title(&issue.title)?;
     let name = match issue.source {

@@ -9,10 +9,8 @@ const SCRIPT: &str = "script";
 /// What pieces also call it.
 const MOCK: &str = "mock";
 
-/// Who answers a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answerer {
-    /// The provider.
     pub(crate) provider: ProviderName,
     /// The model, if one is named anywhere.
     pub(crate) model: Option<String>,
@@ -40,7 +38,6 @@ pub(crate) struct Providers<'a> {
 }
 
 impl<'a> Providers<'a> {
-    /// Checks what was typed.
     pub(crate) fn new(options: &'a Options, settings: &'a Settings, diagnostics: &mut Diagnostics) -> Self {
         let providers = Self { options, settings, unnamed: Vec::new(), real: false, notes: Vec::new() };
         if let Some(name) = options.provider.as_ref().filter(|name| !settings.knows_provider(name.as_str())) {

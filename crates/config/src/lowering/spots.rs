@@ -16,12 +16,10 @@ pub(crate) struct Spots {
 }
 
 impl Spots {
-    /// Remembers a place.
     pub(crate) fn put(&mut self, spot: Spot, at: &Location) {
         self.places.insert(spot, at.clone());
     }
 
-    /// Where something is written.
     pub(crate) fn get(&self, spot: &Spot) -> Option<&Location> {
         self.places.get(spot)
     }

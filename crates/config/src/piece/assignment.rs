@@ -21,19 +21,13 @@ pub(super) struct Assignment {
     pub(super) reviewer: Option<Located<String>>,
     /// The role's value as it was written.
     pub(super) agent: Option<String>,
-    /// The role's text.
     pub(super) persona: Option<String>,
-    /// The role's display name.
     pub(super) role: String,
-    /// What to do.
     pub(super) template: Option<Located<Template>>,
     /// Whether the previous output is added.
     pub(super) pass_previous: bool,
-    /// Texts of knowledge.
     pub(super) knowledge: Vec<String>,
-    /// Texts of policy.
     pub(super) policy: Vec<String>,
-    /// Reports to be output.
     pub(super) reports: Vec<Contract>,
     /// What the agent may do.
     pub(super) permission: Permission,
@@ -41,18 +35,14 @@ pub(super) struct Assignment {
     pub(super) tools: Option<Vec<String>>,
     /// Whether an earlier session is continued; unsaid: as the settings have it.
     pub(super) session: Option<Session>,
-    /// Under which name.
     pub(super) session_key: Option<Located<String>>,
-    /// Who answers.
     pub(super) provider: Option<Located<String>>,
-    /// With which model.
     pub(super) model: Option<String>,
 }
 
 /// Whether an earlier session is continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Session {
-    /// A new one.
     Refresh,
     /// The last one under the same key.
     Continue,

@@ -30,7 +30,6 @@ pub(crate) enum Error {
     Malformed {
         /// The word before the bracket.
         call: &'static str,
-        /// What is wrong.
         reason: Reason,
     },
 }
@@ -47,13 +46,11 @@ pub(crate) enum Reason {
     /// A backslash before something else.
     #[error("`\\{0}` is no escape; only `\\\"` and `\\\\` are")]
     Escape(char),
-    /// Nothing between the quotes.
     #[error("an argument is empty")]
     Empty,
     /// No bracket at the end.
     #[error("`)` or `,` is missing after an argument")]
     NoBracket,
-    /// Text behind the bracket.
     #[error("there is text after the closing bracket")]
     TextBehind,
     /// More than one text where one is meant.

@@ -3,20 +3,14 @@
 /// A kind of text that a piece can keep in a map, in a file, or in the facet directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Facet {
-    /// Role texts: `agent`.
     Persona,
-    /// Rules to follow: `policy`.
     Policy,
-    /// Things to know: `knowledge`.
     Knowledge,
-    /// Templates: `instruction_template`.
     Instruction,
-    /// Report formats: `format`.
     Format,
 }
 
 impl Facet {
-    /// All kinds.
     pub(super) const ALL: [Self; 5] =
         [Self::Persona, Self::Policy, Self::Knowledge, Self::Instruction, Self::Format];
 
@@ -31,7 +25,6 @@ impl Facet {
         }
     }
 
-    /// Their directory below `.takt/facets`.
     pub(super) fn directory(self) -> &'static str {
         match self {
             Self::Persona => "personas",

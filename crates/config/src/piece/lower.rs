@@ -42,7 +42,6 @@ pub(super) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Nothing made yet.
     pub(super) fn new(
         piece: &'a Piece,
         reviewers: &'a Reviewers,

@@ -18,24 +18,17 @@ pub(super) struct Monitor {
     pub(super) cycle: Vec<Located<String>>,
     /// How many times in a row.
     pub(super) threshold: u32,
-    /// Who decides.
     pub(super) judge: Judge,
-    /// Where it stands.
     pub(super) at: Location,
 }
 
 /// The judge of a loop monitor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judge {
-    /// The role's text.
     pub(super) persona: Option<String>,
-    /// What to judge.
     pub(super) template: Option<Located<Template>>,
-    /// What follows.
     pub(super) rules: Vec<Rule>,
-    /// Who answers.
     pub(super) provider: Option<Located<String>>,
-    /// With which model.
     pub(super) model: Option<String>,
 }
 

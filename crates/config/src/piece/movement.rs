@@ -11,7 +11,6 @@ use super::tables;
 use super::texts::Texts;
 use crate::{Cursor, Diagnostics, Fields, Located, Severity, Value, quoted};
 
-/// The longest name.
 const LONGEST_NAME: usize = 80;
 
 /// Where a rule can lead beside movements; no movement can have these names.
@@ -20,13 +19,10 @@ pub(super) const ENDS: [&str; 2] = ["COMPLETE", "ABORT"];
 /// A movement as it was written, with the texts it names.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Movement {
-    /// Its name.
     pub(super) name: Located<String>,
     /// What it is for, said to people.
     pub(super) description: Option<String>,
-    /// What happens in it.
     pub(super) work: Work,
-    /// What follows.
     pub(super) rules: Vec<Rule>,
     /// Whether nothing about it was wrong, so that more can be said about it.
     pub(super) sound: bool,
@@ -35,18 +31,13 @@ pub(super) struct Movement {
 /// What happens in a movement.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Work {
-    /// One agent is asked.
     One(Box<Assignment>),
-    /// Several are.
     Parallel(Vec<Movement>),
 }
 
-/// Where a movement stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// In the piece.
     Top,
-    /// In another movement.
     Sub,
 }
 

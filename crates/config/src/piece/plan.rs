@@ -12,9 +12,7 @@ use crate::{Diagnostics, SessionDefault, Settings, quoted};
 /// What is decided about one turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
-    /// Who answers.
     pub(super) answerer: Answerer,
-    /// In which session.
     pub(super) session: SessionPolicy,
 }
 

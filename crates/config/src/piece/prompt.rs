@@ -13,21 +13,14 @@ use super::words::Words;
 pub(super) struct Speech<'a> {
     /// The fixed lines of the definition's language.
     pub(super) words: &'static Words,
-    /// The piece's name.
     pub(super) piece: &'a str,
-    /// The movement's name.
     pub(super) movement: &'a str,
-    /// The role text.
     pub(super) persona: Option<&'a str>,
-    /// Texts of knowledge.
     pub(super) knowledge: &'a [String],
-    /// Texts of policy.
     pub(super) policy: &'a [String],
-    /// What to do.
     pub(super) template: Option<&'a Template>,
     /// Whether the previous output is added.
     pub(super) pass_previous: bool,
-    /// Reports to be output.
     pub(super) reports: &'a [Contract],
     /// What can be chosen; nothing: no status block.
     pub(super) offered: &'a [Offered<'a>],
@@ -38,7 +31,6 @@ pub(super) struct Speech<'a> {
 pub(super) struct Offered<'a> {
     /// The number in its tag.
     pub(super) number: usize,
-    /// Its condition's text.
     pub(super) condition: &'a str,
     /// What must be output beside the tag.
     pub(super) appendix: Option<&'a str>,
@@ -109,7 +101,6 @@ impl Speech<'_> {
         self.template.is_some_and(|template| template.shows(variable))
     }
 
-    /// C1 to C6.
     fn context(&self) -> Section {
         let words = self.words;
         let (before, behind) = words.movement_iteration;
@@ -169,7 +160,6 @@ pub(super) fn gate_question(movement: &str, condition: &str) -> Prompt {
     Prompt { sections: vec![asked, output], join: Join::Paragraphs }
 }
 
-/// Texts under a heading.
 fn texts(heading: &str, texts: &[String]) -> Option<Section> {
     let trimmed: Vec<&str> = texts.iter().map(|text| text.trim()).collect();
     (!texts.is_empty()).then(|| fixed(&format!("{heading}\n{}", trimmed.join("\n\n"))))

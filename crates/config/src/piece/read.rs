@@ -16,19 +16,14 @@ const ITERATIONS: u32 = 10;
 /// A piece as it was written, with the texts it names.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
-    /// Its name.
     pub(super) name: String,
-    /// What it is for.
     pub(super) description: Option<String>,
     /// The language it says it is written in: `ja` or `en`.
     pub(super) language: Option<String>,
-    /// The iteration limit.
     pub(super) max_iterations: u32,
     /// Where a run begins; unsaid: at the first movement.
     pub(super) initial: Option<Located<String>>,
-    /// The movements.
     pub(super) movements: Vec<Movement>,
-    /// Watches over cycles.
     pub(super) monitors: Vec<Monitor>,
 }
 

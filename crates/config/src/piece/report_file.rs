@@ -3,13 +3,11 @@
 /// Why a name is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unsafe {
-    /// Nothing.
     #[error("it names no file")]
     Empty,
     /// It begins at a root or a drive.
     #[error("it is an absolute path")]
     Absolute,
-    /// It leads out.
     #[error("`..` leads out of the report directory")]
     Leaves,
     /// The separator of another system.
@@ -18,7 +16,6 @@ pub(super) enum Unsafe {
     /// A character that cannot be seen.
     #[error("a control character stands in it")]
     Control,
-    /// `a//b`, `./a`, `a/`.
     #[error("an empty part or `.` stands in it")]
     EmptyPart,
 }

@@ -12,7 +12,6 @@ use crate::{Cursor, Diagnostic, Diagnostics, Fields, Located, Location, quoted};
 /// A rule as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rule {
-    /// When it holds.
     pub(super) condition: Condition,
     /// Where it leads; a sub-movement's leads nowhere.
     pub(super) next: Option<Located<String>>,
@@ -22,18 +21,15 @@ pub(super) struct Rule {
     pub(super) interactive_only: bool,
     /// What must be output beside the tag.
     pub(super) appendix: Option<String>,
-    /// Where its condition stands.
     pub(super) at: Location,
 }
 
-/// Origin rules they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A movement that asks one agent.
     Movement,
     /// A movement that asks several.
     Parallel,
-    /// One of several.
     SubMovement,
     /// A movement that a review agent does.
     Reviewer,

@@ -6,7 +6,6 @@ use crate::{Field, Kind, Object};
 /// How many iterations a piece may ask for.
 pub(super) const ITERATIONS: Kind = Kind::Integer { min: 1, max: 100_000 };
 
-/// A piece.
 pub static PIECE: Object = Object {
     title: "a piece",
     fields: &[
@@ -52,7 +51,6 @@ pub static PIECE: Object = Object {
 
 const TEXTS_BY_NAME: Kind = Kind::Map(&Kind::Text);
 
-/// A movement or sub-movement.
 pub(super) static MOVEMENT: Object = Object {
     title: "a movement",
     fields: &[
@@ -147,7 +145,6 @@ const REPORTS: Kind = Kind::Either(&[
     Kind::Filled(&Kind::Either(&[Kind::Object(&REPORT), Kind::Single(&Kind::Text)])),
 ]);
 
-/// A report.
 pub(super) static REPORT: Object = Object {
     title: "a report",
     fields: &[
@@ -177,7 +174,6 @@ pub(super) static RULE: Object = Object {
     ],
 };
 
-/// A loop monitor.
 pub(super) static MONITOR: Object = Object {
     title: "a loop monitor",
     fields: &[

@@ -19,14 +19,12 @@ const VARIABLES: [&str; 9] = [
     "user_inputs",
 ];
 
-/// What only judges know.
 const CYCLE_COUNT: &str = "cycle_count";
 
 /// Variables of newer versions of the format.
 const NOT_SUPPORTED: [&str; 5] =
     ["review_scope", "current_report", "previous_report", "report_history", "peer_reports"];
 
-/// A template, parsed.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     /// Fixed text and values in order.
@@ -38,7 +36,6 @@ pub(super) struct Template {
 /// Something odd in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Remark {
-    /// What.
     pub(super) kind: RemarkKind,
     /// As it is written, with its brackets.
     pub(super) written: String,
@@ -59,12 +56,9 @@ pub(super) enum RemarkKind {
     UnsafeFile(report_file::Unsafe),
 }
 
-/// Origin template it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
-    /// A movement's.
     Movement,
-    /// A loop monitor's judge's.
     Judge,
 }
 

@@ -19,7 +19,6 @@ const MOST: usize = 64 * 1024 * 1024;
 /// A text and where it is written: in the piece, or in a file of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Passage {
-    /// The text.
     pub(super) text: String,
     /// Where its value stands in the piece, or its file as a whole.
     pub(super) at: Location,
@@ -72,7 +71,6 @@ enum BadFile {
 }
 
 impl<'a> Texts<'a> {
-    /// Nothing read yet.
     pub(super) fn new(source: &'a dyn Source, places: &'a Places, directory: Option<&Path>) -> Self {
         Self {
             source,

@@ -5,45 +5,27 @@ use crate::Language;
 /// What is written into a prompt beside the definition's own texts.
 #[derive(Debug)]
 pub(super) struct Words {
-    /// C1
     pub(super) context: &'static str,
-    /// C2
     pub(super) working_directory: &'static str,
-    /// C3
     pub(super) piece: &'static str,
-    /// C4
     pub(super) movement: &'static str,
-    /// C5
     pub(super) iteration: &'static str,
     /// C6, before and after the number
     pub(super) movement_iteration: (&'static str, &'static str),
-    /// T1
     pub(super) task: &'static str,
-    /// T2
     pub(super) previous: &'static str,
-    /// T3
     pub(super) inputs: &'static str,
-    /// N1
     pub(super) knowledge: &'static str,
-    /// N2
     pub(super) policy: &'static str,
-    /// R1
     pub(super) report: &'static str,
-    /// R2, R3
     pub(super) one_report: &'static str,
     /// R4, and the second half of R8
     pub(super) file_name: &'static str,
-    /// R5
     pub(super) format: &'static str,
-    /// R6, R7
     pub(super) several_reports: &'static str,
-    /// S1, S2, S3
     pub(super) status: &'static str,
-    /// S5, behind the tag
     pub(super) appendix: (&'static str, &'static str),
-    /// Q1
     pub(super) output: &'static str,
-    /// Q2, Q3
     pub(super) judgment: &'static str,
     /// J1: before the cycle, between cycle and count, behind the count
     pub(super) cycle: (&'static str, &'static str, &'static str),

@@ -8,7 +8,6 @@ use crate::Language;
 /// One review agent, as its file describes it.
 #[derive(Debug, Clone)]
 pub struct AgentDefinition {
-    /// Its identity.
     pub name: String,
     /// One line for lists and reports.
     pub description: String,
@@ -26,7 +25,6 @@ pub struct AgentDefinition {
     pub phase: Phase,
     /// Which changes it is for.
     pub applicability: Applicability,
-    /// Its own deadline.
     pub timeout: Option<Millis>,
     /// The most model calls inside its one turn.
     pub max_turns: Option<u32>,

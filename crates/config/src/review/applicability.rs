@@ -7,7 +7,6 @@ use super::python::PythonRegex;
 /// Which changes an agent is for: any one of these conditions is enough.
 #[derive(Debug, Clone, Default)]
 pub struct Applicability {
-    /// For all of them.
     pub always: bool,
     pub(super) file_patterns: Vec<NamePattern>,
     pub(super) path_patterns: Vec<PathPattern>,
@@ -40,7 +39,6 @@ impl Applicability {
         self.path_patterns.iter().map(PathPattern::source)
     }
 
-    /// Regular expressions, as written.
     pub fn content_patterns(&self) -> impl Iterator<Item = &str> {
         self.content_patterns.iter().map(PythonRegex::source)
     }

@@ -14,7 +14,6 @@ use crate::{Language, NewFile};
 /// An agent that comes with Saihai, in both languages.
 #[derive(Debug)]
 pub(super) struct BuiltIn {
-    /// Its name.
     pub(super) name: &'static str,
     english: &'static str,
     japanese: &'static str,
@@ -57,7 +56,6 @@ pub fn copies(root: &Path, language: Language) -> Vec<NewFile> {
 }
 
 impl BuiltIn {
-    /// Its text.
     pub(super) fn text(&self, language: Language) -> &'static str {
         match language {
             Language::English => self.english,
@@ -71,7 +69,6 @@ impl BuiltIn {
         format!("{MARK}{} sha256={}\n{text}", self.name, digest(text))
     }
 
-    /// Its definition.
     pub(super) fn definition(&self, language: Language) -> AgentDefinition {
         let mut found = Diagnostics::new();
         let text = self.text(language).as_bytes();

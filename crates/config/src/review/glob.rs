@@ -12,25 +12,23 @@ pub(crate) struct NamePattern {
 /// What a part of a pattern takes.
 #[derive(Debug, Clone)]
 enum Part {
-    /// Any number of characters.
     Many,
-    /// Any one.
     One,
-    /// Exactly this one.
     Is(char),
     /// One of these, or, negated, any other.
-    Of { ranges: Vec<(char, char)>, negated: bool },
+    Of {
+        ranges: Vec<(char, char)>,
+        negated: bool,
+    },
 }
 
 impl NamePattern {
-    /// Reads a pattern.
     pub(crate) fn new(pattern: &str) -> Self {
         let parts = parts(pattern);
         let end = end(&parts);
         Self { source: pattern.to_owned(), parts, end }
     }
 
-    /// As it was written.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }

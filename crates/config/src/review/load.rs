@@ -29,22 +29,17 @@ pub struct LoadResult {
 /// An agent that can be used.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    /// What its file says.
     pub definition: AgentDefinition,
-    /// Where that is.
     pub origin: AgentOrigin,
 }
 
 /// Where an agent comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentOrigin {
-    /// It comes with Saihai.
     BuiltIn,
     /// It comes with Saihai, and a copy nobody has edited lies in the project.
     UneditedCopy(PathBuf),
-    /// The project's own.
     Custom {
-        /// Its file.
         path: PathBuf,
         /// Whether it stands in for a built-in one.
         shadows: bool,
@@ -58,7 +53,6 @@ pub struct LoadError {
     pub files: Vec<PathBuf>,
     /// The agent that was meant: the name its file gives, else the one the file has.
     pub name: String,
-    /// Everything wrong with it.
     pub diagnostics: Diagnostics,
 }
 

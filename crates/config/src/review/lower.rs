@@ -27,9 +27,7 @@ pub struct ReviewOptions {
     pub led_to: Vec<String>,
     /// What else stands at the head of the report.
     pub warnings: Vec<String>,
-    /// Who answers.
     pub provider: Option<ProviderName>,
-    /// With which model.
     pub model: Option<String>,
     /// How many agents at the same time.
     pub concurrency: Option<u32>,
@@ -43,9 +41,7 @@ pub struct ReviewOptions {
     pub min_confidence: Option<u8>,
     /// Bytes that one turn is shown.
     pub max_diff_bytes: Option<u64>,
-    /// Turns of one agent.
     pub max_chunks: Option<u32>,
-    /// What it may cost.
     pub budget: Budget,
     /// How long it may be driven.
     pub run_timeout: Option<Millis>,
@@ -72,7 +68,6 @@ pub struct ReviewOptions {
 /// Whether answers to an unchanged question are used again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cached {
-    /// They are not.
     #[default]
     Never,
     /// They are, of agents that see nothing but what they are shown.
@@ -88,13 +83,9 @@ pub struct Reviewing<'a> {
     pub loaded: &'a LoadResult,
     /// Which of them take part.
     pub selection: &'a Selection<'a>,
-    /// What they review.
     pub subject: &'a Subject,
-    /// What was typed.
     pub options: &'a ReviewOptions,
-    /// What is set.
     pub settings: &'a Settings,
-    /// Where the project is.
     pub places: &'a Places,
 }
 
@@ -103,7 +94,6 @@ pub struct Reviewing<'a> {
 pub struct LoweredReview {
     /// The workflow and what is to be said about it. Nothing in it where nobody is asked.
     pub loaded: Loaded,
-    /// Texts by name.
     pub texts: BTreeMap<String, Json>,
     /// What was decided, as it is frozen in the workflow.
     pub plan: Plan,
@@ -120,9 +110,7 @@ pub mod ending {
     pub const PASSED: &str = "passed";
     /// Something that counts was found.
     pub const FINDINGS: &str = "findings";
-    /// Something was left out.
     pub const PARTIAL: &str = "partial";
-    /// Agents did not deliver.
     pub const UNDELIVERED: &str = "undelivered";
 }
 

@@ -19,7 +19,6 @@ impl PathPattern {
         Ok(Self { source: pattern.to_owned(), matcher: glob.compile_matcher() })
     }
 
-    /// As it was written.
     pub(super) fn source(&self) -> &str {
         &self.source
     }

@@ -3,12 +3,9 @@
 /// When in a review an agent is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Phase {
-    /// Preparatory.
     Early,
-    /// In detail.
     #[default]
     Main,
-    /// Concluding.
     Final,
 }
 

@@ -28,7 +28,6 @@ pub struct Plan {
     pub language: String,
     /// Every agent that was considered, in the order in which they work.
     pub selection: Vec<PlannedAgent>,
-    /// Definitions that were refused.
     pub load_errors: Vec<PlannedError>,
     /// What agents are not shown.
     pub left_out: Vec<PlannedGap>,
@@ -54,9 +53,7 @@ pub struct Plan {
 /// A file that the report is written to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedFile {
-    /// In which form.
     pub format: String,
-    /// Its whole path.
     pub path: String,
     /// It is what later reviews are compared with.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -69,17 +66,13 @@ pub struct PlannedFile {
 /// An agent that was considered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedAgent {
-    /// Its name.
     pub agent: String,
     /// What it is for, in one line.
     pub description: String,
     /// Where its definition comes from: `built-in`, or its file.
     pub origin: String,
-    /// When it works.
     pub phase: String,
-    /// Whether it was chosen.
     pub selected: bool,
-    /// Why, or why not.
     pub why: String,
     /// The files each of its turns is shown; nothing for one turn that is shown all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -89,7 +82,6 @@ pub struct PlannedAgent {
 /// A definition that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedError {
-    /// Its file.
     pub file: String,
     /// What is wrong with it.
     pub message: String,
@@ -98,7 +90,6 @@ pub struct PlannedError {
 /// Something an agent is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedGap {
-    /// The file.
     pub file: String,
     /// The agent; absent: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,13 +104,11 @@ pub struct PlannedIgnore {
     /// The finding of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// What this agent finds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// What is found in files this pattern takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Why.
     pub reason: String,
     /// The last day on which it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

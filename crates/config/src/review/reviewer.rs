@@ -15,9 +15,7 @@ use crate::{Language, Settings};
 /// A review agent that another definition asks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reviewer<'a> {
-    /// The agent.
     pub(crate) definition: &'a AgentDefinition,
-    /// What is set.
     pub(crate) settings: &'a Settings,
     /// The language of the definition that asks it, in which its findings are passed on.
     pub(crate) language: Language,

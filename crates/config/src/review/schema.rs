@@ -8,13 +8,9 @@ use serde_json::{Value as Json, json};
 /// What an agent's reply must look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OutputSchema {
-    /// Issues by category.
     CategoryClassification,
-    /// Suggestions with a priority.
     ImprovementSuggestions,
-    /// Scores of several dimensions.
     MultiDimensionalAnalysis,
-    /// Issues and one score.
     ScoredIssues,
     /// Issues, in lists by severity.
     SeverityClassified,
@@ -62,7 +58,6 @@ impl OutputSchema {
         }
     }
 
-    /// The JSON Schema itself.
     pub fn json(self) -> Json {
         match self {
             Self::CategoryClassification => {

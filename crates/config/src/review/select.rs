@@ -14,7 +14,6 @@ use place::place;
 pub struct Wish {
     /// Exactly these, whether or not they apply; empty: whichever apply.
     pub only: Vec<String>,
-    /// Not these.
     pub skip: Vec<String>,
     /// Not these either: the settings say so.
     pub disabled: Vec<String>,
@@ -30,7 +29,6 @@ pub struct Selection<'a> {
 /// An agent that was considered.
 #[derive(Debug, Clone)]
 pub struct Considered<'a> {
-    /// The agent.
     pub agent: &'a Agent,
     /// Why it is selected, or why it is not.
     pub verdict: Result<Why, WhyNot>,
@@ -44,24 +42,12 @@ pub enum Why {
     /// It is for every change.
     Always,
     /// A pattern takes the name of a file.
-    FileName {
-        /// The pattern.
-        pattern: String,
-        /// The file.
-        file: String,
-    },
+    FileName { pattern: String, file: String },
     /// A pattern takes the path of a file.
-    Path {
-        /// The pattern.
-        pattern: String,
-        /// The file.
-        file: String,
-    },
+    Path { pattern: String, file: String },
     /// A pattern is found in a text.
     Content {
-        /// The pattern.
         pattern: String,
-        /// The file.
         file: String,
         /// The line in it, where it has one: headers of a diff have none.
         line: Option<u32>,
@@ -69,12 +55,7 @@ pub enum Why {
         text: String,
     },
     /// Whether a pattern is found could not be known within the limits of a search.
-    Limit {
-        /// The pattern.
-        pattern: String,
-        /// The file.
-        file: String,
-    },
+    Limit { pattern: String, file: String },
 }
 
 /// Why an agent is not selected.
@@ -82,7 +63,6 @@ pub enum Why {
 pub enum WhyNot {
     /// None of its patterns matches.
     NothingMatches,
-    /// It has no patterns.
     NoPatterns,
     /// It would be shown nothing: all that it is for is no text, or excluded.
     NothingToRead,
@@ -90,14 +70,12 @@ pub enum WhyNot {
     NotAsked,
     /// It was to be skipped.
     Skipped,
-    /// The settings say so.
     Disabled,
 }
 
 /// A name of no agent that could be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownAgent {
-    /// The name.
     pub name: String,
     /// Whether there is a file for it, which cannot be used.
     pub is_refused: bool,
@@ -123,7 +101,6 @@ impl Wish {
 }
 
 impl<'a> Selection<'a> {
-    /// Those that are selected.
     pub fn selected(&self) -> impl Iterator<Item = (&'a Agent, &Why)> {
         self.agents.iter().filter_map(|one| one.verdict.as_ref().ok().map(|why| (one.agent, why)))
     }
@@ -239,7 +216,6 @@ impl<'a> Search<'a> {
 }
 
 impl Why {
-    /// In a few words.
     pub fn words(&self) -> String {
         match self {
             Self::Asked => "asked for by name".to_owned(),
@@ -259,7 +235,6 @@ impl Why {
 }
 
 impl WhyNot {
-    /// In a few words.
     pub fn words(self) -> &'static str {
         match self {
             Self::NothingMatches => "none of its patterns matches",

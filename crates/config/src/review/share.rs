@@ -9,9 +9,7 @@ use super::{AgentDefinition, Why};
 /// How much an agent is shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Bytes of one turn.
     pub(super) bytes: usize,
-    /// Turns.
     pub(super) parts: usize,
 }
 

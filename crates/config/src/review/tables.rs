@@ -28,7 +28,6 @@ pub static AGENT: Object = Object {
     ],
 };
 
-/// The keys of `[applicability]`.
 pub(super) static APPLICABILITY: Object = Object {
     title: "`applicability`",
     fields: &[
@@ -48,7 +47,6 @@ pub(super) static APPLICABILITY: Object = Object {
     ],
 };
 
-/// The keys of `.saihai/review-ignore.toml`.
 pub static IGNORES: Object = Object {
     title: "`review-ignore.toml`",
     fields: &[Field::new("ignore", Kind::List(&Kind::Object(&IGNORE))).about("findings not to hear of")],

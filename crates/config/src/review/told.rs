@@ -12,7 +12,6 @@ use crate::Language;
 /// What has changed, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// The words.
     pub text: String,
     /// Files that are not in it, or not to their end, because they are too much.
     pub left_out: Vec<String>,

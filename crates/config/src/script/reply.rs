@@ -15,7 +15,6 @@ use crate::fields::{Cursor, Fields};
 /// The longest pattern for prompts, in bytes.
 const LONGEST_PATTERN: usize = 8 * 1024;
 
-/// Reads one reply.
 pub(super) fn read(
     cursor: &Cursor<'_>,
     names: &Names<'_>,
@@ -93,7 +92,6 @@ fn visit(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<u32> {
     cursor.node().as_integer().filter(|_| right).and_then(|number| u32::try_from(number).ok())
 }
 
-/// `2..`
 fn from(text: &str) -> Option<u32> {
     let digits = text.strip_suffix("..")?;
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -8,7 +8,6 @@ use crate::diagnostic::{Diagnostics, Severity, quoted};
 use crate::document::Document;
 use crate::fields::{Cursor, Fields};
 
-/// Reads a scenario.
 pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Script {
     let entries = document.cursor();
     let replies = entries.items().filter_map(|one| entry(&one, diagnostics)).collect();

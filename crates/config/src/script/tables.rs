@@ -7,7 +7,6 @@ const MANY: i64 = u32::MAX as i64;
 pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: MANY };
 const TOKENS: Kind = Kind::Integer { min: 0, max: i64::MAX };
 
-/// A script file.
 pub static SCRIPT: Object = Object {
     title: "a script",
     fields: &[

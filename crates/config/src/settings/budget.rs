@@ -22,12 +22,7 @@ pub enum BadBudget {
     Twice(&'static str),
     /// A value cannot be that of its key.
     #[error("{} is no value for `{key}`; it must be a {} greater than 0", quoted(.value), number_of(.key))]
-    BadValue {
-        /// The key.
-        key: &'static str,
-        /// What was given.
-        value: String,
-    },
+    BadValue { key: &'static str, value: String },
 }
 
 fn number_of(key: &str) -> &'static str {

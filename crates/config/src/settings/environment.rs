@@ -12,7 +12,6 @@ const MARKS: [&str; 5] = [".saihai", ".takt", ".agent", ".hachimoku", "orch.yml"
 pub struct Variables(Vec<(String, String)>);
 
 impl Variables {
-    /// These variables.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         Self(variables.into_iter().collect())
     }
@@ -23,12 +22,10 @@ impl Variables {
         found.map(|(_, value)| value)
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The user's home directory.
     pub fn home(&self) -> Option<PathBuf> {
         let name = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
         self.get(name).map(PathBuf::from)

@@ -11,14 +11,11 @@ use crate::fields::{Field, Kind, Object};
 /// What stands in the place of a secret.
 const MASK: &str = "***";
 
-/// A setting in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedSetting {
-    /// Its key: `retry.max_wait`.
     pub key: String,
     /// Its value, secrets masked; null where it is unset and has no default.
     pub value: Json,
-    /// Where it comes from.
     pub origin: SettingOrigin,
 }
 
@@ -29,9 +26,6 @@ impl Settings {
     }
 
     /// The setting of a key, or all settings below it.
-    ///
-    /// # Errors
-    /// The key is not known.
     pub fn find(&self, key: &str) -> Result<Vec<ListedSetting>, Box<Diagnostic>> {
         let all = self.all();
         if let Some(exact) = all.iter().find(|listed| listed.key == key) {

@@ -25,21 +25,15 @@ const USER_FILE: &str = "config.toml";
 /// Variables that are set for agents, or that are no settings.
 const NO_SETTINGS: [&str; 5] = ["RUN", "RUN_DIRECTORY", "TURN", "PERMISSION", "TRUST_PROJECT"];
 
-/// What `SAIHAI_SCRIPT` sets.
 const SCRIPT: [&str; 3] = ["PROVIDERS", "SCRIPT", "FILE"];
 
-/// Where settings come from.
 #[derive(Debug, Clone, Copy)]
 pub struct SettingsFrom<'a> {
-    /// The project's root.
     pub root: &'a Path,
-    /// The user's Saihai directory.
     pub user: Option<&'a Path>,
     /// Where the command was called; paths in variables and flags are relative to it.
     pub current: &'a Path,
-    /// The environment.
     pub variables: &'a Variables,
-    /// Flags that are settings.
     pub flags: &'a [SettingFlag],
     /// Whether the project is trusted for this call.
     pub trust_project: bool,
@@ -50,9 +44,7 @@ pub struct SettingsFrom<'a> {
 pub struct SettingFlag {
     /// As it was typed: `--run-timeout`.
     pub flag: String,
-    /// What it sets: `limits.run_timeout`.
     pub key: String,
-    /// To what.
     pub value: String,
 }
 

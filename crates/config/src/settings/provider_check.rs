@@ -52,7 +52,6 @@ pub(super) fn check(values: &Values, diagnostics: &mut Diagnostics) {
     check_cycles(values, &names, diagnostics);
 }
 
-/// `provider`, `providers.NAME.fallback`, `review.provider`, `review.agents.NAME.provider`.
 fn names_a_provider(key: &DocumentPath) -> bool {
     match key.last_key() {
         Some("provider") => provider_of(key).is_none(),

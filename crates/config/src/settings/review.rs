@@ -11,9 +11,7 @@ use crate::diagnostic::{Diagnostics, DocumentPath, Location, Step, did_you_mean,
 /// What the settings say of reviews.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewSettings {
-    /// Who reviews.
     pub provider: Option<ProviderName>,
-    /// With which model.
     pub model: Option<String>,
     /// The revision changes are compared with.
     pub base: Option<String>,
@@ -31,7 +29,6 @@ pub struct ReviewSettings {
     pub min_confidence: u8,
     /// Bytes that one turn is shown.
     pub max_diff_bytes: u64,
-    /// Turns of one agent.
     pub max_chunks: u32,
     /// What a review may cost.
     pub budget: Budget,
@@ -43,24 +40,17 @@ pub struct ReviewSettings {
     pub web: bool,
     /// Whether agents that cannot be kept from writing may review.
     pub allow_unconfined: bool,
-    /// Single agents, by name.
     pub agents: IndexMap<String, ReviewAgentSettings>,
-    /// Where providers are named.
     named: Vec<(ProviderName, Location)>,
 }
 
 /// What the settings say of one review agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewAgentSettings {
-    /// Whether it reviews.
     pub enabled: bool,
-    /// Who answers for it.
     pub provider: Option<ProviderName>,
-    /// With which model.
     pub model: Option<String>,
-    /// How long it has.
     pub timeout: Option<Millis>,
-    /// Its model calls.
     pub max_turns: Option<u32>,
     at: Location,
 }

@@ -81,7 +81,6 @@ static RETRY: Object = Object {
     ],
 };
 
-/// One provider.
 pub(super) static PROVIDER: Object = Object {
     title: "a provider",
     fields: &[

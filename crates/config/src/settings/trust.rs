@@ -92,9 +92,7 @@ impl Trust {
 /// A settings file as somebody who is to trust it sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrustRequest {
-    /// Its canonical path.
     pub path: PathBuf,
-    /// Its content, for [`Trust::record`].
     pub content: Vec<u8>,
     /// The keys that need trust, each with its value as written.
     pub keys: Vec<(String, String)>,

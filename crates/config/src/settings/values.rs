@@ -12,11 +12,8 @@ use crate::fields::duration_of;
 /// Where a setting comes from. The order is that of power.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SettingOrigin {
-    /// Nobody said anything.
     Default,
-    /// The user's own file.
     User(Location),
-    /// The project's file.
     Project(Location),
     /// A variable of the environment.
     Variable(String),

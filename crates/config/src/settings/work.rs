@@ -14,7 +14,6 @@ pub struct WorkSettings {
     pub definition: Option<String>,
     /// The definition for issues with a label, in the order of the file.
     pub definitions: IndexMap<String, String>,
-    /// Where issues come from.
     pub source: Option<IssueSource>,
     /// The folder of issue files.
     pub from: PathBuf,
@@ -22,9 +21,7 @@ pub struct WorkSettings {
     pub repo: Option<RepositoryName>,
     /// Where the forge is spoken to. What a variable says has not been checked.
     pub api: String,
-    /// Where results go.
     pub forge: Option<ForgeKind>,
-    /// The git remote.
     pub remote: String,
     /// The branch changes go to.
     pub base: Option<String>,
@@ -40,9 +37,7 @@ pub struct WorkSettings {
     pub pull_request: bool,
     /// Whether it is a draft.
     pub draft: bool,
-    /// Whether it is merged.
     pub merge: bool,
-    /// How it is merged.
     pub merge_method: MergeMethod,
     /// How long checks are waited for.
     pub checks_timeout: Millis,
@@ -50,7 +45,6 @@ pub struct WorkSettings {
     pub merge_without_checks: bool,
     /// The command that must succeed in the merged tree, the program first.
     pub verify: Option<Vec<String>>,
-    /// Where worktrees are kept.
     pub worktree_root: PathBuf,
     /// Files copied into each worktree, as they are written.
     pub copy_files: Vec<String>,
@@ -70,19 +64,16 @@ pub struct WorkSettings {
     pub every: Millis,
 }
 
-/// Where results go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForgeKind {
     /// Nowhere: they stay in this repository.
     Local,
-    /// To GitHub.
     Github,
 }
 
 /// Where a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkGate {
-    /// Before the first turn.
     PreLoop,
     /// When the work is committed.
     PostCompletion,
@@ -107,7 +98,6 @@ impl WorkGate {
 /// Whose comments agents are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comments {
-    /// Nobody's.
     None,
     /// Those of owners, members and collaborators.
     Trusted,
@@ -118,7 +108,6 @@ pub enum Comments {
 pub enum CleanUp {
     /// When what was made in it is safe elsewhere.
     Delivered,
-    /// Never.
     Never,
 }
 

@@ -24,7 +24,6 @@ impl MemorySource {
         source
     }
 
-    /// One more file.
     pub fn add(&mut self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) {
         self.files.insert(plain(path.as_ref()), content.into());
     }

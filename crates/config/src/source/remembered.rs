@@ -11,7 +11,6 @@ use super::{FileKind, ReadError, Source};
 #[derive(Debug)]
 pub struct RememberedSource<S> {
     now: S,
-    /// By path and limit.
     read: Answers<(PathBuf, u64), Result<Vec<u8>, ReadError>>,
     kinds: Answers<PathBuf, Option<FileKind>>,
     lists: Answers<PathBuf, Result<Vec<OsString>, ReadError>>,

@@ -11,9 +11,7 @@ pub(super) const PARAMETER: &str = "issue";
 /// The issue a run is about, as far as that is known before one begins.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
-    /// This one.
     Issue(IssueNumber),
-    /// None.
     #[default]
     Nothing,
     /// Whoever only looks need not say.

@@ -15,7 +15,6 @@ const FENCE: &str = "action";
 /// The file a block is written into, where it names none.
 const FILE: &str = "output.md";
 
-/// What blocks do.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Actions {
     fence: String,

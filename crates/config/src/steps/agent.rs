@@ -15,17 +15,13 @@ use crate::{Diagnostics, Document, Fields, Located, quoted};
 /// An agent as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Agent {
-    /// Its name.
     pub(super) name: Located<String>,
-    /// Its name for people.
     pub(super) display_name: Option<String>,
-    /// What it is for.
     pub(super) description: Option<String>,
     /// The language it says it is spoken to in.
     pub(super) language: Option<String>,
     /// The file with its role.
     pub(super) system_prompt: Option<Located<String>>,
-    /// When it is done.
     pub(super) completion: Option<Completion>,
     /// The tools it may see.
     pub(super) tools: Vec<String>,
@@ -39,7 +35,6 @@ pub(super) struct Agent {
     pub(super) registry: Option<Located<String>>,
     /// Where prompts are looked for that are nowhere else.
     pub(super) fallback: Option<Located<String>>,
-    /// Where its schemas are.
     pub(super) schemas: Option<Located<String>>,
     /// What blocks in its replies do.
     pub(super) actions: Actions,

@@ -11,7 +11,6 @@ use crate::{Diagnostics, Fields, Located, Location, list_of};
 pub(super) struct Behavior {
     /// The file with its role.
     pub(super) system_prompt: Option<Located<String>>,
-    /// When it is done.
     pub(super) completion: Option<Completion>,
     /// The tools it may see.
     pub(super) tools: Option<Vec<String>>,
@@ -21,7 +20,6 @@ pub(super) struct Behavior {
     pub(super) registry: Option<Located<String>>,
     /// Where prompts are looked for that are nowhere else.
     pub(super) fallback: Option<Located<String>>,
-    /// Where its schemas are.
     pub(super) schemas: Option<Located<String>>,
     /// The model of steps that name none.
     pub(super) model: Option<String>,

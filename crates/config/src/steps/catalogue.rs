@@ -27,7 +27,6 @@ pub(super) fn is_one(document: &Document) -> bool {
     document.root.get("agentId").is_some()
 }
 
-/// Reads a catalogue.
 pub(super) fn read(
     document: &Document,
     agent: Option<&Agent>,

@@ -11,7 +11,6 @@ use crate::{Cursor, Diagnostics, Fields, Located, quoted};
 /// A check as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Check {
-    /// What is asked.
     pub(super) prompt: Option<Reference>,
     /// The form of the answer, as it is shown.
     pub(super) form: Json,
@@ -23,13 +22,10 @@ pub(super) struct Check {
     pub(super) hidden: Vec<Located<String>>,
 }
 
-/// Forms of `result`.
 const RESULTS: [&str; 3] = ["ok|ng", "pass|fail", "boolean"];
-/// Forms of `message`.
 const MESSAGES: [&str; 2] = ["string", "optional"];
 
 impl Check {
-    /// Reads a check.
     pub(super) fn read(
         value: &Cursor<'_>,
         editions: &IndexMap<String, String>,

@@ -10,7 +10,6 @@ use crate::{Cursor, Diagnostics, Fields, Kind, Located, Location, Object, did_yo
 /// When an agent is done, as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Completion {
-    /// What must hold.
     pub(super) condition: Condition,
     /// The names of its type: the one in force first.
     pub(super) types: Vec<&'static str>,
@@ -20,32 +19,35 @@ pub(super) struct Completion {
     pub(super) at: Location,
 }
 
-/// What must hold.
 #[derive(Debug, Clone)]
 pub(super) enum Condition {
-    /// So many iterations.
     Iterations(Located<u32>),
     /// A word in a reply.
-    Keyword { word: String, whole_line: bool },
+    Keyword {
+        word: String,
+        whole_line: bool,
+    },
     /// The issue of the run is closed.
     Issue,
     /// A file is there, or is not.
-    File { path: String, absent: bool },
-    /// So many answered checks.
+    File {
+        path: String,
+        absent: bool,
+    },
     Checks(u32),
-    /// An action block.
-    Signal { kind: String, fields: BTreeMap<String, Option<Json>> },
-    /// One of these phases.
+    Signal {
+        kind: String,
+        fields: BTreeMap<String, Option<Json>>,
+    },
     Phase(Vec<String>),
-    /// The flow was completed.
-    Flow { registry: Option<Located<String>>, entry: Option<Located<String>> },
-    /// Several of them.
+    Flow {
+        registry: Option<Located<String>>,
+        entry: Option<Located<String>>,
+    },
     Composite(Operator, Vec<Condition>),
-    /// A program says so.
     Custom(Located<String>),
 }
 
-/// How several conditions count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     And,

@@ -9,20 +9,17 @@ use crate::{Diagnostics, Document, Fields};
 /// What stands above an agent's own words.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Overrides {
-    /// What it may do.
     pub(super) permission: Option<String>,
     /// The tools it may see.
     pub(super) tools: Option<Vec<String>>,
     /// How many logs are kept.
     pub(super) max_files: Option<u32>,
-    /// Whether logs have details.
     pub(super) verbose: Option<bool>,
     /// Whether a run has a working tree of its own.
     pub(super) worktree: Worktree,
 }
 
 impl Overrides {
-    /// Reads the file.
     pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Self {
         let Some(fields) = Fields::read(&document.cursor(), &tables::CONFIG, diagnostics) else {
             return Self::default();

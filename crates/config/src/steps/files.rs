@@ -32,7 +32,6 @@ pub(super) struct Files {
     path: PathBuf,
     agent: Document,
     registry: Option<Document>,
-    /// Where the registry is.
     steps: Option<PathBuf>,
     config: Option<Document>,
     read: Vec<PathBuf>,

@@ -23,14 +23,10 @@ pub(super) struct Gate {
     pub(super) validation: Option<Validation>,
 }
 
-/// Where an intent leads.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Way {
-    /// The flow is complete.
     Complete,
-    /// This step once more.
     Again,
-    /// That step.
     Step(Located<String>),
     /// The step that the reply names at a JSON pointer.
     Named(String),

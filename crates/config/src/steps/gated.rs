@@ -38,7 +38,6 @@ pub(super) fn choice(gate: &Gate, registry: &Registry) -> Choice {
     Choice { options, found_by: vec![Method::Field(field)] }
 }
 
-/// Where each label leads.
 pub(super) fn rules(step: &str, gate: &Gate, registry: &Registry) -> Vec<Rule> {
     let ways = gate.ways.iter().flat_map(|(intent, way)| labels(*intent, way));
     let rule = |(label, leads): (Label, Leads<'_>)| {
@@ -113,7 +112,6 @@ fn refuted(step: &str, validation: &Validation, validator: &Validator) -> Refute
     }
 }
 
-/// Where one label leads.
 enum Leads<'a> {
     Complete,
     Again,

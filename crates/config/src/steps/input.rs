@@ -8,15 +8,11 @@ use crate::{Cursor, Diagnostics, Kind, Located, Location, did_you_mean, quoted};
 /// A value a step takes from another.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Input {
-    /// Whose output.
     pub(super) step: String,
-    /// Which key of it.
     pub(super) key: String,
-    /// Under which further name.
     pub(super) alias: Option<String>,
     /// What happens where it is missing.
     pub(super) missing: Missing,
-    /// Where it is written.
     pub(super) at: Location,
 }
 
@@ -25,9 +21,7 @@ pub(super) struct Input {
 pub(super) enum Missing {
     /// The run fails before the turn.
     Fails,
-    /// This stands for it.
     Default(Json),
-    /// Nothing stands for it.
     Skipped,
 }
 

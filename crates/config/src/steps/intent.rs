@@ -28,7 +28,6 @@ impl Intent {
         Self::ALL.into_iter().find(|intent| intent.name() == name)
     }
 
-    /// Its name.
     pub(super) fn name(self) -> &'static str {
         self.words()[0]
     }

@@ -83,7 +83,6 @@ pub(super) struct Lowering<'a> {
     pub(super) added_tokens: Vec<(StageId, TurnId, u64)>,
     /// What is said, and who supplies its variables.
     pub(super) said: Vec<TextUse>,
-    /// Roles by their files.
     pub(super) roles: HashMap<String, String>,
     /// Whether some prompt shows the task.
     pub(super) uses_task: bool,
@@ -392,7 +391,6 @@ fn is_task(part: &Part) -> bool {
     matches!(part, Part::Value(Variable::Task, _))
 }
 
-/// Tools that change files.
 const WRITING_TOOLS: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
 
 /// What a permission mode allows.

@@ -6,10 +6,8 @@ use serde_json::{Map, json};
 use super::json_schema::{self, UnusableSchema};
 use crate::{Cursor, Diagnostics, Kind, Located, Node, Value, did_you_mean, quoted};
 
-/// What a step outputs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Output {
-    /// As JSON Schema.
     pub(super) schema: Json,
     /// What it is known to hold.
     pub(super) keys: Vec<Key>,
@@ -18,7 +16,6 @@ pub(super) struct Output {
 /// A key of an output.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key {
-    /// Its name.
     pub(super) name: Located<String>,
     /// Whether it is always there.
     pub(super) certain: bool,

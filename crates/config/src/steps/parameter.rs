@@ -9,11 +9,9 @@ use crate::{Cursor, DefinitionFlag, Diagnostics, Fields, Located, Value, quoted}
 /// A parameter as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Parameter {
-    /// Its name.
     pub(super) key: Located<String>,
     /// Its flag, with its dashes.
     pub(super) flag: Located<String>,
-    /// What its value is.
     pub(super) kind: ParameterKind,
     /// Whether it must be given.
     pub(super) required: bool,
@@ -25,13 +23,10 @@ pub(super) struct Parameter {
 /// What the value of a parameter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParameterKind {
-    /// Text.
     String,
-    /// A finite number.
     Number,
     /// True or false; the flag alone is true.
     Boolean,
-    /// Several texts.
     Array,
 }
 
@@ -163,7 +158,6 @@ impl Rule {
     }
 }
 
-/// `--name`, in small letters.
 fn read_flag(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Located<String>> {
     let flag = fields.text("cli")?;
     let name = flag.value.strip_prefix("--").unwrap_or_default();

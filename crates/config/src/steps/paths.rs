@@ -8,7 +8,6 @@ use crate::{Diagnostic, Located, Places, Source, quoted};
 pub(super) struct Paths<'a> {
     pub(super) source: &'a dyn Source,
     pub(super) places: &'a Places,
-    /// Where its `agent.json` is.
     pub(super) directory: PathBuf,
 }
 

@@ -23,12 +23,10 @@ pub(super) struct Passage {
 }
 
 impl Passage {
-    /// The text.
     pub(super) fn text(&self) -> &str {
         &self.file.text()[self.offset..]
     }
 
-    /// Its file.
     pub(super) fn name(&self) -> &str {
         self.file.name()
     }
@@ -70,7 +68,6 @@ enum Read {
 }
 
 impl<'a> Prompts<'a> {
-    /// Nothing read yet.
     pub(super) fn new(paths: &'a Paths<'a>, base: PathBuf, fallback: Option<PathBuf>) -> Self {
         let (files, stand_ins, meant) = (BTreeMap::new(), HashMap::new(), HashMap::new());
         Self { paths, base, fallback, files, stand_ins, meant }

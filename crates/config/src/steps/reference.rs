@@ -57,7 +57,6 @@ impl Reference {
         }
     }
 
-    /// Where it is written.
     pub(super) fn at(&self) -> &Location {
         &self.file.at
     }

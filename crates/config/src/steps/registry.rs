@@ -12,24 +12,17 @@ use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, quoted};
 /// A registry as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Registry {
-    /// Where prompts are.
     pub(super) base: Option<Base>,
-    /// Where a run begins.
     pub(super) entry: Option<Located<String>>,
     /// The same by completion type.
     pub(super) entries: Vec<(Located<String>, Located<String>)>,
-    /// The steps.
     pub(super) steps: Vec<Step>,
-    /// The file.
     pub(super) at: Location,
 }
 
-/// Where prompts are.
 #[derive(Debug, Clone)]
 pub(super) enum Base {
-    /// From the agent's directory.
     Agent(Located<String>),
-    /// From the project root.
     Project(Located<String>),
 }
 

@@ -96,7 +96,6 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// A file, once.
     fn open(&mut self, path: &Path, at: &Location, diagnostics: &mut Diagnostics) -> Option<Json> {
         if let Some(read) = self.files.get(path) {
             return read.clone();
@@ -130,7 +129,6 @@ struct Whole<'s, 'a, 'd> {
     schemas: &'s mut Schemas<'a>,
     at: &'d Location,
     diagnostics: &'d mut Diagnostics,
-    /// The references being followed.
     open: Vec<(PathBuf, String)>,
     size: usize,
 }

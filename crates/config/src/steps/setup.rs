@@ -9,9 +9,7 @@ use crate::{Diagnostics, Fields, Located, Object};
 /// Where the log of a run is also written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Logging {
-    /// From the project root.
     pub(super) directory: Located<String>,
-    /// How.
     pub(super) format: LogFormat,
     /// How many logs are kept.
     pub(super) keep: u32,
@@ -22,11 +20,8 @@ pub(super) struct Logging {
 /// What `closing` does to the issue of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Closure {
-    /// Whether it is closed.
     pub(super) close: bool,
-    /// Labels it has afterwards.
     pub(super) add: Vec<String>,
-    /// Labels it has not.
     pub(super) remove: Vec<String>,
 }
 

@@ -16,7 +16,6 @@ use crate::{Diagnostics, Located, quoted};
 pub(super) struct Template {
     /// Fixed text and values in order.
     pub(super) parts: Vec<Part>,
-    /// The variables in it.
     pub(super) used: IndexSet<String>,
     /// Those of them that are what a validator has found.
     pub(super) found: IndexSet<String>,

@@ -13,31 +13,24 @@ use crate::{Cursor, Diagnostics, Fields, Located, Location, quoted};
 /// A step as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
-    /// Its id.
     pub(super) id: Located<String>,
-    /// Its title for people.
     pub(super) name: Option<String>,
-    /// What it is for.
     pub(super) description: Option<String>,
-    /// Where its prompt is.
     pub(super) prompt: Option<Reference>,
     /// How many turns a visit has.
     pub(super) iterations: Iterations,
     /// How it is left; none where that was wrong.
     pub(super) leave: Option<Leave>,
-    /// What it outputs.
     pub(super) output: Option<Output>,
     /// What it takes from others.
     pub(super) inputs: Vec<Input>,
     /// The variables it says its prompt uses, without `uv-`.
     pub(super) variables: Vec<Located<String>>,
-    /// Variables written without `uv-`.
     pub(super) custom: Vec<CustomVariable>,
     /// What a person must answer first.
     pub(super) gate: Option<String>,
     /// Where it says that it uses the task.
     pub(super) uses_stdin: Option<Location>,
-    /// With which model.
     pub(super) model: Option<String>,
     /// What its agent may do, in the words of agents.
     pub(super) permission: Option<String>,
@@ -57,15 +50,11 @@ pub(super) struct Iterations {
 /// How a step is left.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Leave {
-    /// By a check.
     Check(Box<Check>),
-    /// To that step.
     Next(Located<String>),
-    /// The flow ends.
     Terminal,
     /// It is made again and again, until the work is done.
     Repeat,
-    /// As its reply says.
     Gate(Box<Gate>),
     /// To the step of the phase the work has come to.
     Phase(Vec<(&'static str, Located<String>)>),

@@ -3,20 +3,15 @@
 /// A piece of a prompt's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'t> {
-    /// As it is.
     Text(&'t str),
-    /// A variable.
     Variable {
-        /// Its name, without `uv-`.
         name: &'t str,
         /// As it is written, with its brackets.
         written: &'t str,
-        /// Where, in bytes.
         at: usize,
     },
     /// It begins like a variable and is none.
     Malformed {
-        /// Where, in bytes.
         at: usize,
     },
 }

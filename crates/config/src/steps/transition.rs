@@ -3,15 +3,15 @@
 use super::tables;
 use crate::{Cursor, Diagnostics, Fields, Located, Location, quoted};
 
-/// What follows a check.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Transition {
-    /// The flow is complete.
     Complete,
-    /// That step.
     Step(Located<String>),
     /// This step once more, so often in one visit; then that step, or the run fails.
-    Retry { at_most: u32, exhausted: Option<Located<String>> },
+    Retry {
+        at_most: u32,
+        exhausted: Option<Located<String>>,
+    },
 }
 
 /// Reruns where nothing is said.

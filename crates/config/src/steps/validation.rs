@@ -7,7 +7,6 @@ use crate::{Cursor, Diagnostics, Fields, Located, quoted};
 /// What must hold before a step closes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Validation {
-    /// In order.
     pub(super) validators: Vec<Validator>,
     /// What follows where one fails.
     pub(super) on_failure: OnFailure,
@@ -16,7 +15,6 @@ pub(super) struct Validation {
 /// A program that looks at the work.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Validator {
-    /// Its name.
     pub(super) name: String,
     /// A line for the shell.
     pub(super) command: String,
@@ -35,7 +33,6 @@ pub(super) enum OnFailure {
     Retry(u32),
     /// The end of the run.
     Abort,
-    /// A warning.
     Skip,
 }
 
@@ -55,7 +52,6 @@ pub(super) struct Address<'f, 'd> {
 }
 
 impl<'d> Known<'d> {
-    /// What a file names.
     pub(super) fn of(registry: &Fields<'d>) -> Self {
         Self { validators: registry.map("validators"), patterns: registry.map("failurePatterns") }
     }

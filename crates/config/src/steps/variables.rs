@@ -18,7 +18,6 @@ use crate::{Area, Diagnostic, Diagnostics, Location, quoted};
 /// What stands for a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Supply {
-    /// This text.
     Text(String),
     /// A value of the run.
     Value(Variable),
@@ -31,9 +30,7 @@ pub(super) enum Supply {
 /// A value taken from the output of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Taken {
-    /// Whose.
     pub(super) step: String,
-    /// Which.
     pub(super) key: String,
     /// What happens where it is missing.
     pub(super) missing: Missing,
@@ -43,7 +40,6 @@ pub(super) struct Taken {
 #[derive(Debug, Clone)]
 struct Known {
     supply: Supply,
-    /// In words.
     from: String,
     /// Where that is written; nowhere for Saihai's own.
     at: Option<Location>,
@@ -256,7 +252,6 @@ impl Variables {
     }
 }
 
-/// S-43: `measure.height` is `measure_height`.
 pub(super) fn output_name(step: &str, key: &str) -> String {
     format!("{}_{key}", step.replace('.', "_"))
 }

@@ -11,7 +11,6 @@ pub(super) struct Words {
     pub(super) violation: (&'static str, &'static str),
     /// Before the form, where an answer could not be read.
     pub(super) unreadable: &'static str,
-    /// Above the task.
     pub(super) task: &'static str,
     /// Above what is carried into a new session.
     pub(super) carried: &'static str,

@@ -23,7 +23,6 @@ fn tailor() -> Map<String, Json> {
     files.collect()
 }
 
-/// A JSON merge patch.
 fn merge(into: &mut Json, patch: &Json) {
     let Json::Object(patch) = patch else {
         into.clone_from(patch);

@@ -37,7 +37,6 @@ pub(super) struct Problem {
     pub(super) data: Json,
 }
 
-/// News of a turn.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Update {

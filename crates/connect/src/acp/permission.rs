@@ -6,7 +6,6 @@ use serde_json::json;
 
 use crate::lenient::or_default;
 
-/// What it asks for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Request {
@@ -16,7 +15,6 @@ pub(super) struct Request {
     pub(super) tool_call: ToolCall,
 }
 
-/// A way to answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Choice {
@@ -24,7 +22,6 @@ pub(super) struct Choice {
     pub(super) kind: String,
 }
 
-/// For what.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ToolCall {

@@ -10,7 +10,6 @@ use saihai_model::{Ask, Failure, FailureClass, Json, Permission, ProviderKind, P
 use crate::agent::{Agent, Invocation, Listener, Login, LoginProbe, Probed, Profile, failure, unique_id};
 use listener::Ears;
 
-/// Claude Code.
 #[derive(Debug)]
 pub(crate) struct Claude;
 

@@ -11,7 +11,6 @@ use crate::agent::{
 };
 use listener::Ears;
 
-/// Codex.
 #[derive(Debug)]
 pub(crate) struct Codex;
 

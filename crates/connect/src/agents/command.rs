@@ -10,7 +10,6 @@ use crate::agent::{
     Agent, End, Exit, Invocation, Listener, Profile, abrupt, failure, fits, unique_id, with_persona,
 };
 
-/// Any program.
 #[derive(Debug)]
 pub(crate) struct Command;
 

@@ -16,7 +16,6 @@ use crate::agent::{
 use crate::lenient::or_default;
 use crate::tool_log::When;
 
-/// `copilot`.
 pub(super) struct Copilot;
 
 static PROFILE: Profile = Profile {
@@ -163,7 +162,6 @@ fn own_names(tool: &str) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// A line it prints.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Event {

@@ -22,7 +22,6 @@ use crate::agent::{
 use crate::lenient::or_default;
 use crate::tool_log::When;
 
-/// `gemini`.
 pub(super) struct Gemini;
 
 static PROFILE: Profile = Profile {
@@ -157,7 +156,6 @@ fn policy(tools: &[&str]) -> String {
     )
 }
 
-/// A line it prints.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Event {

@@ -14,13 +14,11 @@ pub(crate) struct Heard {
     pub(crate) session: Option<String>,
     /// Every message of the agent, in order. One that is still being said is the last.
     pub(crate) messages: Messages,
-    /// What it used.
     pub(crate) tools: ToolLog,
     /// How often it was denied something.
     pub(crate) denied: u32,
     /// Tokens, as far as it said.
     pub(crate) usage: Usage,
-    /// Money likewise.
     pub(crate) cost: Option<Usd>,
     /// The session's counters, where it counts sessions.
     pub(crate) metered: Option<Meter>,

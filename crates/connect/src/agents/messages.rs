@@ -17,7 +17,6 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Another message.
     pub(crate) fn begin(&mut self, text: String) {
         self.length += text.len();
         self.all.push(text);

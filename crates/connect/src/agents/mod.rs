@@ -18,7 +18,6 @@ use crate::agent::Agent;
 
 pub(crate) use heard::Heard;
 
-/// All of them.
 pub(crate) fn all() -> &'static [&'static dyn Agent] {
     &[
         &claude::Claude,

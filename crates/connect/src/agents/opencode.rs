@@ -28,7 +28,6 @@ use crate::lenient::or_default;
 use crate::told_cost::ToldCost;
 use crate::tool_log::When;
 
-/// `opencode`.
 pub(super) struct Opencode;
 
 static PROFILE: Profile = Profile {
@@ -197,7 +196,6 @@ fn own_name(tool: &str) -> String {
     }
 }
 
-/// A line it prints.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Event {
@@ -298,7 +296,6 @@ struct Opened {
     is_in_step: bool,
     /// Why the last step ended.
     finish: Option<String>,
-    /// Money of all steps.
     cost: ToldCost,
     trouble: Option<Problem>,
     /// What its model's interface said last, where it is going to ask again by itself.

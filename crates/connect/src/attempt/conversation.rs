@@ -23,7 +23,6 @@ const CHUNK: usize = 64 * 1024;
 
 /// How long what may take.
 pub(super) struct Patience<'a> {
-    /// The whole attempt.
     pub(super) deadline: Option<Millis>,
     /// The longest silence while no tool is at work.
     pub(super) silence: Option<Millis>,
@@ -32,12 +31,9 @@ pub(super) struct Patience<'a> {
     pub(super) clock: &'a dyn Clock,
 }
 
-/// Why it is over.
 #[derive(Debug)]
 pub(super) enum Over {
-    /// It ended by itself.
     Exited(Status),
-    /// We were stopped.
     Stopped,
     /// It took longer than it may.
     Deadline(Millis),
@@ -198,7 +194,6 @@ impl<'a> Limits<'a> {
         Self { patience, whole, silence, pause: patience.wait(None), is_done: false }
     }
 
-    /// Something was heard.
     fn renew(&mut self, hearing: &Hearing) {
         if self.is_done {
             return;

@@ -22,7 +22,6 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Whom progress is told to.
 pub(super) type Tell<'a> = &'a mut dyn FnMut(Progress);
 
-/// Listens to one process.
 pub(super) struct Hearing {
     listener: Box<dyn Listener>,
     /// Hears what comes after the end, and can only tell whether that was a second end (C-59).
@@ -40,7 +39,6 @@ pub(super) struct Hearing {
     spoken: Spoken,
 }
 
-/// All that was heard.
 pub(super) struct Heard {
     pub(super) listener: Box<dyn Listener>,
     pub(super) complaints: String,
@@ -114,9 +112,6 @@ impl Hearing {
     }
 
     /// Takes what was read from standard output.
-    ///
-    /// # Errors
-    /// It must be ended at once, and why.
     pub(super) fn output(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
         self.count(bytes)?;
         let mut clean = Vec::with_capacity(bytes.len());
@@ -138,9 +133,6 @@ impl Hearing {
     }
 
     /// Takes what was read from standard error.
-    ///
-    /// # Errors
-    /// It must be ended at once, and why.
     pub(super) fn complaint(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
         let mut clean = Vec::with_capacity(bytes.len());
         self.complaint_redaction.push(bytes, &mut clean);

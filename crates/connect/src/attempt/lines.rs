@@ -8,10 +8,12 @@ pub(super) const LONGEST: usize = 1024 * 1024;
 /// A line, with its end if there was one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// All of it.
     Whole(&'a [u8]),
     /// Too long to be held: where it stands in the stream.
-    Long { from: u64, length: u64 },
+    Long {
+        from: u64,
+        length: u64,
+    },
 }
 
 /// Takes a stream apart. It remembers at most [`LONGEST`] bytes.

@@ -49,7 +49,6 @@ pub(crate) use transcript::transcript_of;
 pub(crate) struct Installed {
     pub(crate) agent: &'static dyn Agent,
     pub(crate) settings: ProviderSettings,
-    /// Its file.
     pub(crate) program: PathBuf,
     pub(crate) means: Arc<Means>,
     /// It has been seen to be as its agent needs it.
@@ -60,7 +59,6 @@ pub(crate) struct Installed {
 pub(crate) struct Means {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) grace: Grace,
-    /// Our own environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) launcher: Option<PathBuf>,
     pub(crate) redactor: Arc<Redactor>,

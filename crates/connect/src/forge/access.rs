@@ -54,9 +54,6 @@ pub enum ForgeAddressError {
 
 impl ForgeAddress {
     /// Parses an address such as `https://api.github.com`.
-    ///
-    /// # Errors
-    /// It is not the address of a server, or a token sent there could be read on the way.
     pub fn parse(text: &str) -> Result<Self, ForgeAddressError> {
         let wrong = || ForgeAddressError::NotAnAddress(text.to_owned());
         let url = Url::parse(text.trim_end_matches('/')).map_err(|_| wrong())?;
@@ -141,9 +138,6 @@ pub enum ForgeTokenError {
 }
 
 /// Finds the token for a host: the variable's, or the one that `gh` keeps.
-///
-/// # Errors
-/// There is none, or the variable holds something else.
 pub async fn find_token(host: &str, ours: &[(OsString, OsString)]) -> Result<ForgeToken, ForgeTokenError> {
     let value =
         |wanted: &str| ours.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_os_str());

@@ -37,9 +37,6 @@ pub struct RepositoryDetails {
 
 impl Github {
     /// Prepares the client; nothing is sent yet. Must be called inside a tokio runtime.
-    ///
-    /// # Errors
-    /// This machine cannot speak HTTP, or the token does not fit in a header.
     pub fn open(access: ForgeAccess) -> Result<Self, ForgeError> {
         let transport = ForgeTransport::open(&access)
             .map_err(|said| ForgeError::Transient { what: "setting up the connection".to_owned(), said })?;
@@ -51,9 +48,6 @@ impl Github {
     }
 
     /// Reads the default branch and the web address of the repository.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn about(&self) -> Result<RepositoryDetails, ForgeError> {
         self.get(&self.path(""), &format!("the repository `{}`", self.repository)).await
     }

@@ -34,11 +34,7 @@ pub enum ForgeError {
     #[error("{0} is a pull request, not an issue")]
     IsPullRequest(IssueNumber),
     #[error("issue {number} was transferred to {to}")]
-    Transferred {
-        number: IssueNumber,
-        /// Its new name: `other/repo#12`.
-        to: String,
-    },
+    Transferred { number: IssueNumber, to: String },
     /// Several things fit where only one can be meant.
     #[error("{what} is ambiguous: {said}")]
     Ambiguous { what: String, said: String },

@@ -8,7 +8,6 @@ use serde_json::json;
 use super::client::{Github, percent_encoded};
 use super::error::ForgeError;
 
-/// An issue to open.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct NewIssue {
     pub title: String,
@@ -89,9 +88,6 @@ struct RawViewer {
 
 impl Github {
     /// Reads one issue. Dependencies that stand in its text are not read here.
-    ///
-    /// # Errors
-    /// It is a pull request, it was transferred, or see [`ForgeError`].
     pub async fn issue(&self, number: IssueNumber) -> Result<Issue, ForgeError> {
         let what = format!("issue {number}");
         let raw: RawIssue = self.get(&self.path(&format!("/issues/{}", number.get())), &what).await?;
@@ -118,9 +114,6 @@ impl Github {
     }
 
     /// Reads all open issues that have all of these labels, sorted by number, without pull requests.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn issues(&self, labels: &[String]) -> Result<Vec<Issue>, ForgeError> {
         let labels: Vec<String> = labels.iter().map(|label| percent_encoded(label)).collect();
         let filter = if labels.is_empty() { String::new() } else { format!("&labels={}", labels.join(",")) };
@@ -136,9 +129,6 @@ impl Github {
     }
 
     /// Opens an issue. Nothing distinguishes it from another with the same text, so a lost answer must not be followed by a second try.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn open_issue(&self, new: &NewIssue) -> Result<Issue, ForgeError> {
         let what = format!("a new issue of `{}`", self.repository);
         let made: RawIssue = self.change(Method::POST, &self.path("/issues"), new, &what).await?;
@@ -146,9 +136,6 @@ impl Github {
     }
 
     /// Closes an issue as completed. A closed issue stays closed.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn close_issue(&self, number: IssueNumber) -> Result<(), ForgeError> {
         let what = format!("issue {number}");
         let path = self.path(&format!("/issues/{}", number.get()));
@@ -158,9 +145,6 @@ impl Github {
     }
 
     /// Reads what blocks an issue. A forge without this relation answers "not found", which counts as nothing.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn blocked_by(&self, number: IssueNumber) -> Result<BlockedBy, ForgeError> {
         let what = format!("what blocks issue {number}");
         let first = self.path(&format!("/issues/{}/dependencies/blocked_by?per_page=100", number.get()));
@@ -180,9 +164,6 @@ impl Github {
     }
 
     /// Reads all comments on an issue, the oldest first.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn comments(&self, number: IssueNumber) -> Result<Vec<ForgeComment>, ForgeError> {
         let what = format!("the comments on issue {number}");
         let first = self.path(&format!("/issues/{}/comments?per_page=100", number.get()));
@@ -191,9 +172,6 @@ impl Github {
     }
 
     /// Finds our own comment by its mark. Another author may have copied the mark; that comment does not count.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn own_comment(
         &self,
         number: IssueNumber,
@@ -211,9 +189,6 @@ impl Github {
     }
 
     /// Comments on an issue. Look up first whether that has happened.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn comment(&self, number: IssueNumber, body: &str) -> Result<ForgeComment, ForgeError> {
         let what = format!("a comment on issue {number}");
         let path = self.path(&format!("/issues/{}/comments", number.get()));
@@ -223,9 +198,6 @@ impl Github {
 
     /// Gives an issue these status labels and removes the other exclusive ones. Labels that are not ours stay, and nothing is written where
     /// nothing has to change.
-    ///
-    /// # Errors
-    /// See [`ForgeError`]. Changes made before the error stay; the same call completes them.
     pub async fn set_status(
         &self,
         number: IssueNumber,
@@ -254,9 +226,6 @@ impl Github {
     }
 
     /// Adds and removes labels of any owner. Nothing is written where nothing has to change.
-    ///
-    /// # Errors
-    /// See [`ForgeError`]. Changes made before the error stay; the same call completes them.
     pub async fn change_labels(
         &self,
         number: IssueNumber,
@@ -311,7 +280,6 @@ fn name_in(url: &str) -> &str {
 }
 
 impl RawIssue {
-    /// `other/repo#12`
     fn full_name(&self) -> String {
         let name = name_in(self.repository_url.as_deref().unwrap_or_default());
         format!("{name}#{}", self.number)

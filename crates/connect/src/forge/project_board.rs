@@ -17,7 +17,6 @@ pub struct ProjectName {
 }
 
 impl ProjectName {
-    /// Parses `OWNER/NUMBER`.
     pub fn parse(text: &str) -> Option<Self> {
         let name = RepositoryName::parse(text)?;
         let number = name.name.parse().ok().filter(|number| *number > 0 && *number < 1_000_000_000)?;
@@ -44,11 +43,16 @@ pub struct ProjectItems {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkippedItem {
     /// A draft has no number.
-    Draft { title: String },
+    Draft {
+        title: String,
+    },
     /// An issue of another repository: `other/repo#12`.
-    Foreign { name: String },
-    /// `me/tool#12`
-    PullRequest { name: String },
+    Foreign {
+        name: String,
+    },
+    PullRequest {
+        name: String,
+    },
     /// The token may not see it.
     Hidden,
 }
@@ -140,9 +144,6 @@ struct RawBoardRepository {
 
 impl Github {
     /// Reads all pages of a board. With a status, only issues of that status count.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn project_items(
         &self,
         project: &ProjectName,

@@ -29,7 +29,6 @@ pub struct PullRequest {
 pub enum PullRequestState {
     Open,
     Merged,
-    /// Closed without a merge.
     Closed,
 }
 
@@ -49,11 +48,8 @@ pub struct NewPullRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PullRequestStanding {
     None,
-    /// Reused.
     Open(PullRequest),
-    /// The work is done.
     Merged(PullRequest),
-    /// Neither reopened nor replaced.
     ClosedByPerson(PullRequest),
 }
 
@@ -106,9 +102,6 @@ struct RawMerge {
 
 impl Github {
     /// Reads every pull request from a branch of this repository, in any state. A branch of the same name in a fork does not count.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn pull_requests_of(&self, branch: &str) -> Result<Vec<PullRequest>, ForgeError> {
         let what = format!("the pull requests of `{branch}`");
         let head = percent_encoded(&format!("{}:{branch}", self.repository.owner));
@@ -122,9 +115,6 @@ impl Github {
     }
 
     /// Reads one pull request, including whether it can be merged.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
         let what = format!("pull request #{number}");
         let raw: RawPullRequest = self.get(&self.path(&format!("/pulls/{number}")), &what).await?;
@@ -133,9 +123,6 @@ impl Github {
     }
 
     /// Opens a pull request. Look up first whether that has happened.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn open_pull_request(&self, new: &NewPullRequest) -> Result<PullRequest, ForgeError> {
         let what = format!("the pull request of `{}`", new.head);
         let raw: RawPullRequest = self.change(Method::POST, &self.path("/pulls"), new, &what).await?;
@@ -143,9 +130,6 @@ impl Github {
     }
 
     /// Replaces the text of a pull request.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn set_pull_request_body(&self, number: u64, body: &str) -> Result<PullRequest, ForgeError> {
         let what = format!("pull request #{number}");
         let path = self.path(&format!("/pulls/{number}"));
@@ -154,9 +138,6 @@ impl Github {
     }
 
     /// Merges a pull request if `commit` is still its head. Returns the merge commit.
-    ///
-    /// # Errors
-    /// The head has moved, the forge refuses (a review is missing, the method is forbidden), or see [`ForgeError`].
     pub async fn merge(&self, number: u64, commit: &str, method: MergeMethod) -> Result<String, ForgeError> {
         let what = format!("pull request #{number}");
         let body = json!({"sha": commit, "merge_method": method.name()});
@@ -171,9 +152,6 @@ impl Github {
 }
 
 /// Decides what exists for a branch that goes to `base`, from all its pull requests.
-///
-/// # Errors
-/// Several are open.
 pub fn standing(all: Vec<PullRequest>, base: &str) -> Result<PullRequestStanding, ForgeError> {
     let mut all: Vec<PullRequest> = all.into_iter().filter(|one| one.base == base).collect();
     all.sort_by_key(|one| one.number);
@@ -218,7 +196,6 @@ impl From<RawPullRequest> for PullRequest {
 /// The names of the checks and statuses of a commit, by result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitChecks {
-    /// Passed, neutral or skipped.
     pub green: Vec<String>,
     pub pending: Vec<String>,
     /// Failed, cancelled, or ended with a word we do not know.
@@ -275,9 +252,6 @@ struct RawCommitStatus {
 
 impl Github {
     /// Reads every check and every status of a commit.
-    ///
-    /// # Errors
-    /// See [`ForgeError`].
     pub async fn checks(&self, commit: &str) -> Result<CommitChecks, ForgeError> {
         let what = format!("the checks of `{commit}`");
         let runs = self.path(&format!("/commits/{commit}/check-runs?per_page=100"));

@@ -25,7 +25,6 @@ pub(super) enum ForgeTransportError {
     Connection(String),
 }
 
-/// A complete answer.
 #[derive(Debug, Clone)]
 pub(super) struct ForgeResponse {
     pub(super) status: StatusCode,

@@ -68,7 +68,6 @@ pub(super) fn results(done: &[Done]) -> Vec<Value> {
     vec![json!({ "role": "user", "content": done.iter().map(block).collect::<Vec<_>>() })]
 }
 
-/// An answer being streamed.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     blocks: BTreeMap<u64, Block>,

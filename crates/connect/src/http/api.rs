@@ -8,7 +8,6 @@ use crate::http::spoken::{Call, Listener};
 use crate::http::tools::Tool;
 use crate::http::{anthropic, openai};
 
-/// An interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Api {
     Anthropic,

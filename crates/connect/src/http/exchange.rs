@@ -21,7 +21,6 @@ use crate::http::trouble::Trouble;
 
 /// What is read of a refusal.
 const COMPLAINT: usize = 64 * 1024;
-/// The longest stream (C-52).
 const STREAM: u64 = 256 * 1024 * 1024;
 /// The most times a request is sent elsewhere.
 const REDIRECTS: usize = 5;
@@ -38,7 +37,6 @@ enum Sent {
     CannotStream,
 }
 
-/// What a response is.
 enum Accepted {
     Stream(Response),
     Whole(String),

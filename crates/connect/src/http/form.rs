@@ -8,7 +8,6 @@ pub(super) const ANSWER: &str = "answer";
 /// A schema as the interfaces take it: the value they know how to ask for is always an object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Form {
-    /// What is sent.
     pub(super) schema: Value,
     /// The value asked for stands in the object's field `value`.
     wrapped: bool,

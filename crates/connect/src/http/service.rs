@@ -19,7 +19,6 @@ use crate::redact::Redactor;
 pub(crate) struct Service {
     pub(super) name: ProviderName,
     pub(super) api: Api,
-    /// Where requests go.
     pub(super) url: Url,
     pub(super) key: Option<Key>,
     pub(super) settings: ProviderSettings,
@@ -51,29 +50,19 @@ pub enum Unreachable {
     /// There is no key, and it is not on this machine.
     #[error("provider `{name}` has no key; set `{variable}`")]
     NoKey {
-        /// Its name.
         name: ProviderName,
         /// Where the key should be.
         variable: String,
     },
     /// The key cannot be sent.
     #[error("the key in `{variable}` has characters that no key has")]
-    BadKey {
-        /// Where it is.
-        variable: String,
-    },
+    BadKey { variable: String },
     /// It wants to be told a model.
     #[error("provider `{name}` needs a model; set `providers.{name}.model` or give `--model`")]
-    NoModel {
-        /// Its name.
-        name: ProviderName,
-    },
-    /// Its address is none.
+    NoModel { name: ProviderName },
     #[error("provider `{name}`: `{variable}` is not the address of a server: {why}")]
     BadAddress {
-        /// Its name.
         name: ProviderName,
-        /// Where the address stood.
         variable: String,
         /// What is wrong with it.
         why: String,

@@ -36,17 +36,13 @@ pub(super) enum Error {
     /// It is not there, or not what was written.
     #[error("session `{id}` cannot be continued: {why}")]
     Lost {
-        /// The session.
         id: String,
         /// What is wrong with it.
         why: String,
     },
     /// It is longer than anything that can be sent.
     #[error("session `{id}` has grown over {} MiB", LONGEST / (1024 * 1024))]
-    TooLong {
-        /// The session.
-        id: String,
-    },
+    TooLong { id: String },
 }
 
 /// All that was said in a session, from its beginning.

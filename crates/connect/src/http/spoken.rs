@@ -3,16 +3,13 @@
 use saihai_model::{Failure, Usage};
 use serde_json::Value;
 
-/// One whole answer.
 #[derive(Debug, PartialEq)]
 pub(super) struct Spoken {
     /// As it stands in the conversation from now on.
     pub(super) message: Value,
-    /// Its text.
     pub(super) text: String,
     /// The tools it asks for, in order.
     pub(super) calls: Vec<Call>,
-    /// Why it ended.
     pub(super) stop: Stop,
 }
 
@@ -21,13 +18,11 @@ pub(super) struct Spoken {
 pub(super) struct Call {
     /// Its number, which the result must carry.
     pub(super) id: String,
-    /// The tool.
     pub(super) name: String,
     /// What it is given; or the text that is no JSON.
     pub(super) input: Result<Value, String>,
 }
 
-/// Why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stop {
     /// It is complete, or waits for its tools.
@@ -41,7 +36,6 @@ pub(super) enum Stop {
 /// What follows from an event of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// More is to come.
     More,
     /// The answer is complete; only counters may follow.
     MayEnd,
@@ -52,9 +46,6 @@ pub(super) enum Heard {
 /// Listens to one answer being streamed.
 pub(super) trait Listener: Send {
     /// The data of one event. New text is told.
-    ///
-    /// # Errors
-    /// The server says that it failed after all, or what it says makes no sense.
     fn hear(&mut self, data: &str, tell: &mut dyn FnMut(&str)) -> Result<Heard, Failure>;
 
     /// The tokens counted so far.

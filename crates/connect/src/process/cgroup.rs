@@ -44,7 +44,6 @@ impl Cgroup {
         self.path.join("cgroup.procs")
     }
 
-    /// Ends every member.
     pub(crate) fn kill(&self) {
         // A group that is gone has no members.
         let _ = fs::write(self.path.join("cgroup.kill"), "1");

@@ -24,10 +24,8 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     exhausted.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// What is started.
 #[derive(Debug, Clone)]
 pub(crate) struct Start {
-    /// An absolute path.
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
     pub(crate) directory: PathBuf,
@@ -43,7 +41,6 @@ pub(crate) struct Start {
 pub(crate) enum Streams {
     /// Its input is empty and its output goes nowhere.
     None,
-    /// All three are pipes.
     Pipes,
 }
 

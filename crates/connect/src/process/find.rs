@@ -14,9 +14,6 @@ pub struct NotFound {
 
 /// The file of a program: an absolute path as it is, a bare name as the first executable file of that name on `path`.
 /// A relative place on the path is passed over, because what lies there depends on where the agent works (C-10).
-///
-/// # Errors
-/// It is nowhere there.
 pub fn find(program: &str, path: Option<&OsStr>) -> Result<PathBuf, NotFound> {
     let given = Path::new(program);
     let not_found = || NotFound { path: path.unwrap_or_default().to_string_lossy().into_owned() };

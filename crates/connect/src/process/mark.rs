@@ -50,7 +50,6 @@ pub(super) fn run_marked(run_directory: &Path, environment: &[u8]) -> bool {
 /// A turn that a process was started for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Which.
     pub call: String,
     /// Where its run is kept, among others.
     pub runs: PathBuf,

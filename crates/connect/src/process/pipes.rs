@@ -6,7 +6,6 @@ use std::process::Child;
 
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-/// Our ends.
 pub(crate) struct Pipes {
     pub(crate) input: Sender,
     pub(crate) output: Receiver,

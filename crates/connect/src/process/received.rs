@@ -11,7 +11,6 @@ use rustix::net::{
 use saihai_model::Millis;
 
 const HEADER: usize = 16;
-/// `inet_diag_req_v2`.
 const REQUEST: usize = 56;
 /// `inet_diag_msg`, and where its inode stands.
 const MESSAGE: usize = 72;

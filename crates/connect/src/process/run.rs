@@ -30,7 +30,6 @@ pub(crate) struct Program {
     pub(crate) grace: Grace,
 }
 
-/// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// By itself, with this exit code.
@@ -57,22 +56,11 @@ pub(crate) enum Error {
     /// There is no program in it.
     #[error("there is no program to be run")]
     Nothing,
-    /// It did not start.
     #[error("`{program}` could not be started: {source}")]
-    Start {
-        /// Its name.
-        program: String,
-        /// Why.
-        source: io::Error,
-    },
+    Start { program: String, source: io::Error },
     /// It was lost sight of.
     #[error("the end of `{program}` could not be waited for: {source}")]
-    Wait {
-        /// Its name.
-        program: String,
-        /// Why.
-        source: io::Error,
-    },
+    Wait { program: String, source: io::Error },
 }
 
 /// Runs a program to its end, or ends it. Its output goes nowhere. When this returns, or is dropped, nothing of it is

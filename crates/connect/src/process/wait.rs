@@ -5,12 +5,10 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
-/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     /// By itself, with this exit code.
     Code(i32),
-    /// By a signal.
     Signal(i32),
 }
 

@@ -31,12 +31,10 @@ pub const SHORTEST_SECRET: usize = 8;
 /// How much of a value is looked for before it is compared.
 const START: usize = 4;
 
-/// Knows what is secret.
 #[derive(Debug)]
 pub struct Redactor {
     /// Sorted by length, the longest first.
     values: Vec<Value>,
-    /// How each secret begins.
     starts: Vec<Vec<u8>>,
     /// Finds the beginnings; without it there is nothing to find.
     finder: Option<Regex>,
@@ -93,7 +91,6 @@ impl Redactor {
         self.values.iter().map(|value| value.bytes.clone()).collect()
     }
 
-    /// A text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let suspicious = self.finder.as_ref().is_some_and(|finder| finder.is_match(text.as_bytes()));
         if !suspicious {

@@ -33,7 +33,6 @@ impl Redaction {
 pub(super) struct State {
     /// What cannot be decided yet.
     held: Vec<u8>,
-    /// The byte before that.
     before: Option<u8>,
     /// How many of the held bytes belong to a secret found already.
     covered: usize,

@@ -2,7 +2,6 @@
 //!
 //! Each shape is long and begins unmistakably, so that ordinary text is hardly ever taken for one.
 
-/// One kind of key.
 #[derive(Debug)]
 pub(super) struct Shape {
     /// What stands in its place.
@@ -27,11 +26,8 @@ enum Body {
 /// Letters a key is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
-    /// `A-Z a-z 0-9`
     Plain,
-    /// Also `_` and `-`.
     Url,
-    /// `A-Z 0-9`
     Capital,
 }
 
@@ -40,7 +36,6 @@ pub(super) enum Letters {
 pub(super) enum Rest {
     /// As long as there are such letters.
     Letters(Letters),
-    /// Such letters and dots.
     Dotted,
     /// To the line that ends a private key.
     PrivateKey,

@@ -17,7 +17,6 @@ use saihai_model::{CallId, Failure, FailureClass, Place, Script, ScriptReply, Ti
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: `prompt` is not a regular expression: {message}")]
 pub struct BadScript {
-    /// Where the reply stands.
     pub origin: String,
     /// What is wrong with it.
     pub message: String,
@@ -32,18 +31,15 @@ pub struct Asked<'a> {
     pub turn: Option<&'a TurnId>,
     /// Where its result belongs: with the work of the stage, or with the questions about it.
     pub place: Place,
-    /// The role's short name.
     pub role: Option<&'a str>,
     /// The prompt; it is looked at only where [`Player::reads_prompts`].
     pub prompt: &'a str,
 }
 
-/// What an ask gets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Taken {
     /// A reply of the script.
     Reply {
-        /// Which.
         reply: Arc<ScriptReply>,
         /// The number of the ask, from 1.
         number: u32,
@@ -64,7 +60,6 @@ pub enum Taken {
 pub struct Missing {
     /// The stage, the turn where there is one, and whether it was a question: as a script names it.
     pub asked: String,
-    /// At which visit.
     pub visit: u32,
 }
 
@@ -77,7 +72,6 @@ impl fmt::Display for Missing {
 /// A reply that was used less often than the script says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// Where it stands.
     pub origin: String,
     /// How often it was used.
     pub used: u32,
@@ -105,7 +99,6 @@ pub struct Accounts {
     pub missing: Vec<Missing>,
 }
 
-/// A script being played.
 #[derive(Debug, Clone)]
 pub struct Player {
     strict: bool,
@@ -135,9 +128,6 @@ struct Held {
 
 impl Player {
     /// A player at the beginning of a script.
-    ///
-    /// # Errors
-    /// A `prompt` that is not a regular expression.
     pub fn new(script: Script) -> Result<Self, BadScript> {
         let lines: Vec<_> = script.replies.into_iter().map(Line::new).collect::<Result<_, _>>()?;
         Ok(Self {

@@ -9,7 +9,6 @@ use super::satisfy::{Said, Sayable, Wanted, satisfy};
 use super::speech;
 use super::way::{Directive, Move, Saying, To, Way};
 
-/// What a stage offers.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     pub(super) moves: Vec<Move>,

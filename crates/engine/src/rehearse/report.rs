@@ -20,24 +20,19 @@ pub struct Rehearsal {
 /// One run of a rehearsal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rehearsed {
-    /// What the agents said.
     pub script: Script,
     /// What people said at gates, in order.
     pub answers: Vec<(StageId, Label)>,
     /// What came of actions, in order.
     pub results: Vec<(StageId, Option<Label>)>,
-    /// What the engine concluded.
     pub decisions: Vec<Decision>,
-    /// How it came out.
     pub end: End,
 }
 
 /// How a run came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// It ended.
     Ended(Ending),
-    /// It was held.
     Held(Hold),
     /// It neither ended nor was held within the rounds of a rehearsal.
     Endless,
@@ -48,20 +43,16 @@ pub enum End {
 pub struct Reached {
     /// The outcome, in the words people and programs see.
     pub end: String,
-    /// How many runs.
     pub runs: usize,
 }
 
 /// An exit no run could take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Untaken {
-    /// The stage.
     pub stage: StageId,
-    /// Its exit.
     pub way: Way,
     /// The condition of its rule, where it has one.
     pub condition: Option<String>,
-    /// Why.
     pub why: Why,
 }
 

@@ -13,7 +13,6 @@ use saihai_model::{
 use super::report::End;
 use super::speech::Speech;
 
-/// Who answers the engine.
 pub(super) trait Cast {
     /// The reply to a request, or its failure.
     fn reply(&mut self, run: &Run, request: &Request, place: Place) -> Result<Speech, ScriptFailure>;

@@ -12,7 +12,6 @@ use serde_json::json;
 use super::smallest::smallest;
 use super::way::{Directive, Saying};
 
-/// A reply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Speech {
     pub(super) text: String,

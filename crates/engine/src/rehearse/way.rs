@@ -11,11 +11,8 @@ pub enum Way {
     Rule(usize),
     /// By what follows when a rule has said "again" as often as it may.
     Spent(usize),
-    /// Because no rule holds.
     NoMatch,
-    /// By publishing a topic.
     Topic(Topic),
-    /// By a closing word.
     Word(String),
     /// Round again, because nothing was published.
     Silent,
@@ -103,10 +100,8 @@ pub(super) struct Saying {
     pub(super) closes: bool,
 }
 
-/// What a reply directs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Directive {
-    /// An event.
     Event(Topic),
     /// A closing word, behind the events it requires.
     Word(String, Vec<Topic>),
@@ -118,7 +113,6 @@ pub(super) struct Move {
     pub(super) way: Way,
     pub(super) saying: Saying,
     pub(super) to: To,
-    /// Rounds it takes.
     pub(super) rounds: u32,
     /// It is tried round after round until the visit ends.
     pub(super) persists: bool,

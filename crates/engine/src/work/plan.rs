@@ -11,7 +11,6 @@ const LONGEST_CHAIN: usize = 20;
 /// What is known of an issue that matters, whether it was selected or is only depended on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
-    /// It is there.
     Found(Item),
     /// It is not there, so that nobody can show it to be done.
     Missing,
@@ -52,7 +51,6 @@ pub struct Plan {
 /// One item of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// Which issue.
     pub number: IssueNumber,
     /// The items of the plan that must be done before it.
     pub after: Vec<IssueNumber>,
@@ -132,9 +130,6 @@ impl Plan {
     }
 
     /// What is worked on of these issues. Those that are done are left out.
-    ///
-    /// # Errors
-    /// Issues depend on each other in a circle, or too many do in a row.
     pub fn resolve(
         selected: &[IssueNumber],
         known: &BTreeMap<IssueNumber, Known>,

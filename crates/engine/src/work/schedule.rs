@@ -23,7 +23,6 @@ pub enum Standing {
 /// Everything that decides what is begun now.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
-    /// What is worked on.
     pub plan: &'a Plan,
     /// How the items stand that have begun.
     pub standings: &'a BTreeMap<IssueNumber, Standing>,
@@ -35,14 +34,12 @@ pub struct Scene<'a> {
     pub unpaid: &'a BTreeSet<IssueNumber>,
     /// How many runs are driven at the same time.
     pub jobs: usize,
-    /// What time it is.
     pub now: Moment,
 }
 
 /// What is to be done with an item now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Its run begins.
     Start(IssueNumber),
     /// Its parked run goes on by itself.
     Continue(IssueNumber),
@@ -50,11 +47,8 @@ pub enum Step {
     Obstructed(IssueNumber, Obstacle),
     /// It is over without having begun, because of another item that is over.
     Without {
-        /// The item.
         number: IssueNumber,
-        /// Whom it depends on.
         because_of: IssueNumber,
-        /// What comes of it.
         outcome: WorkOutcome,
     },
 }
@@ -62,11 +56,9 @@ pub enum Step {
 /// What is to be done now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Next {
-    /// In this order.
     pub steps: Vec<Step>,
     /// When something may be to be done that is not now, if nothing else happens.
     pub wake: Option<Moment>,
-    /// Every item is over.
     pub over: bool,
 }
 

@@ -11,7 +11,6 @@ use super::reply::Reply;
 /// The blocks of a reply.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// In order.
     pub(super) blocks: Vec<Block>,
     /// The opening line of each.
     pub(super) taken: Vec<usize>,

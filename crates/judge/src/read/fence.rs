@@ -7,18 +7,14 @@ use super::page::Page;
 pub(super) struct Fence<'a> {
     /// The character it consists of.
     pub(super) mark: Mark,
-    /// How many of them.
     pub(super) length: usize,
-    /// What stands behind them.
     pub(super) info: &'a str,
 }
 
 /// What a fence consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// `` ` ``
     Backtick,
-    /// `~`
     Tilde,
 }
 
@@ -55,28 +51,23 @@ impl<'a> Fence<'a> {
     }
 }
 
-/// A fenced block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block<'a> {
     /// The line of its opening fence.
     pub(super) open: usize,
     /// The line of its closing fence.
     pub(super) close: usize,
-    /// The info string.
     pub(super) info: &'a str,
 }
 
 /// The fenced blocks of a text. A fence that nothing closes is an ordinary line.
 #[derive(Debug)]
 pub(super) struct Fences<'a> {
-    /// Top to bottom.
     pub(super) blocks: Vec<Block<'a>>,
-    /// Fences that nothing closes.
     pub(super) unclosed: Vec<(usize, &'a str)>,
 }
 
 impl<'a> Fences<'a> {
-    /// Finds them all.
     pub(super) fn of(page: &Page<'a>) -> Self {
         let fences = all(page);
         let closing = closings(&fences);

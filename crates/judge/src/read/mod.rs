@@ -30,10 +30,8 @@ use json::Demand;
 use reply::Reply;
 use tag::NoneTag;
 
-/// What an agent said.
 #[derive(Debug, Clone, Copy)]
 pub struct Said<'a> {
-    /// Its final text.
     pub text: &'a str,
     /// The structured value its provider delivered beside the text.
     pub structured: Option<&'a Json>,
@@ -123,7 +121,6 @@ pub(crate) fn excerpt(value: &str) -> String {
     excerpt::head(value, 200)
 }
 
-/// Takes any object.
 static ANY: Json = Json::Bool(true);
 
 /// The schema of a turn's output and whether it must be there; any will do where only a field of it decides.

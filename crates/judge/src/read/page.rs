@@ -20,7 +20,6 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// All of it.
     pub(super) fn text(&self) -> &'a str {
         self.text
     }

@@ -18,7 +18,6 @@ pub(super) struct Quoted {
 }
 
 impl Quoted {
-    /// Finds them all.
     pub(super) fn of(page: &Page<'_>) -> Self {
         let fences = fence::all(page);
         let flat = fence::closings(&fences);

@@ -15,7 +15,6 @@ pub(super) struct Reply<'a> {
     pub(super) window: Window<'a>,
     /// The same without escape sequences; its lines are those of the window.
     pub(super) page: Page<'a>,
-    /// What repeats the prompt.
     pub(super) echo: Echo<'a>,
     fences: OnceCell<Fences<'a>>,
     quoted: OnceCell<Quoted>,
@@ -33,12 +32,10 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Its fenced blocks.
     pub(super) fn fences(&self) -> &Fences<'a> {
         self.fences.get_or_init(|| Fences::of(&self.page))
     }
 
-    /// Its code and quotations.
     pub(super) fn quoted(&self) -> &Quoted {
         self.quoted.get_or_init(|| Quoted::of(&self.page))
     }

@@ -21,12 +21,10 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&tag).expect("the pattern is fixed")
 });
 
-/// What `[STEP:NONE]` means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoneTag {
     /// An answer like any other: a question offers it.
     Counts,
-    /// Nothing.
     Ignored,
 }
 

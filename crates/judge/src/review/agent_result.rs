@@ -8,9 +8,7 @@ use super::{Assessment, Finding};
 /// What became of one agent. Whatever arrived is kept, also of one that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentResult {
-    /// Its name.
     pub agent: String,
-    /// How it ended.
     #[serde(flatten)]
     pub status: Status,
     /// How long it took, all attempts and waits together.
@@ -36,27 +34,22 @@ pub struct AgentResult {
     pub refused: Vec<String>,
 }
 
-/// How an agent ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Status {
-    /// With a valid reply.
     Success,
     /// With a part of a reply.
     Truncated {
-        /// What cut it off.
         reason: TruncatedBy,
     },
     /// Our own clock ended it.
     Timeout {
-        /// How long it had.
         timeout_seconds: u64,
     },
     /// Without a reply that could be used.
     Error {
         /// A class of failure, `invalid_output` or `budget`.
         class: String,
-        /// What happened.
         message: String,
         /// What its program ended with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +122,6 @@ impl Status {
         matches!(self, Self::Error { class, .. } if class == Self::BUDGET)
     }
 
-    /// Worse is more.
     fn rank(&self) -> u8 {
         match self {
             Self::Success => 0,

@@ -14,7 +14,6 @@ pub enum Anchor {
     File,
     /// In a file that was not.
     Outside,
-    /// No place was named.
     None,
     /// The place that was named does not exist.
     Unverified,

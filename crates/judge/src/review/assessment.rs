@@ -7,9 +7,7 @@ use super::Severity;
 /// What an agent said about the whole, or one side of it: a score or a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assessment {
-    /// Who said it.
     pub agent: String,
-    /// What was assessed.
     pub name: String,
     /// From 0 to 10, more is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -17,6 +15,5 @@ pub struct Assessment {
     /// How much is at stake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<Severity>,
-    /// In the agent's words.
     pub description: Option<String>,
 }

@@ -12,7 +12,6 @@ pub struct Code {
     files: BTreeMap<String, Source>,
 }
 
-/// One file.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// Its text; `None` where it has none to look at: it was deleted, is no text, or is too large.

@@ -11,15 +11,11 @@ pub struct Finding {
     pub file: Option<String>,
     /// The first line, from 1. There is none without a file.
     pub start_line: Option<u32>,
-    /// The last line.
     pub end_line: Option<u32>,
-    /// Who found it.
     pub agent: String,
-    /// How bad it is.
     pub severity: Severity,
     /// What kind of thing it is.
     pub kind: Kind,
-    /// What was found.
     pub message: String,
     /// What to do about it.
     pub suggestion: Option<String>,
@@ -36,11 +32,8 @@ pub struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Something is wrong.
     Issue,
-    /// Tests leave something out.
     CoverageGap,
-    /// Something could be better.
     Improvement,
     /// A score that is low.
     Dimension,

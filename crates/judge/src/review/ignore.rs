@@ -7,11 +7,9 @@ use super::{Day, Member, PathPattern};
 pub struct Ignore {
     /// The finding of this name.
     pub fingerprint: Option<String>,
-    /// What this agent finds.
     pub agent: Option<String>,
     /// What is found in files this pattern takes.
     pub path: Option<PathPattern>,
-    /// Why.
     pub reason: String,
     /// The last day on which it holds.
     pub expires: Option<Day>,

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Mode {
     /// A change in the working tree.
     Diff,
-    /// A pull request.
     Pr,
-    /// Files as they are.
     Files,
 }
 

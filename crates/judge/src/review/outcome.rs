@@ -8,7 +8,6 @@ use super::{AgentResult, NotReviewed, Policy};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was stopped.
     Cancelled,
     /// Agents were asked and none gave an answer, or none was asked that should have been.
     NothingDelivered,

@@ -11,7 +11,6 @@ pub struct Policy {
     pub fail_scope: FailScope,
     /// Findings less certain are put aside; those that say nothing of it are not.
     pub min_confidence: u8,
-    /// Every agent must deliver.
     pub require_all: bool,
     /// What was left out does not matter.
     pub allow_partial: bool,
@@ -24,20 +23,16 @@ pub struct Policy {
 pub enum FailOn {
     /// This one, and every worse one.
     At(Severity),
-    /// None does.
     Never,
 }
 
 /// How near to the change a finding must be to count, nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailScope {
-    /// On an added line.
     Added,
-    /// In a hunk.
     Context,
     /// In a file that was reviewed.
     File,
-    /// Anywhere.
     All,
 }
 

@@ -9,21 +9,17 @@ use super::{AgentResult, Assessment, Fixed, Mode, Notice, Outcome, Reported, Sum
 pub struct Report {
     /// Of this form. Fields are only ever added.
     pub version: u32,
-    /// The run.
     pub run: String,
-    /// What it is about.
     pub mode: Mode,
     /// What the change is measured against.
     pub base: Option<String>,
     /// The commit that was reviewed.
     pub head: Option<String>,
-    /// How it ended.
     pub outcome: Outcome,
     /// What a person should know first.
     pub warnings: Vec<String>,
     /// Every agent that was considered.
     pub selection: Vec<Considered>,
-    /// Definitions that were refused.
     pub load_errors: Vec<LoadError>,
     /// What became of each agent.
     pub results: Vec<AgentResult>,
@@ -41,7 +37,6 @@ pub struct Report {
     pub not_reviewed: Vec<NotReviewed>,
     /// What is wrong with suppressions.
     pub notices: Vec<Notice>,
-    /// In numbers.
     pub summary: Summary,
 }
 
@@ -63,24 +58,19 @@ impl Report {
 /// An agent that was considered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Considered {
-    /// Its name.
     pub agent: String,
     /// What it is for, in one line.
     pub description: String,
     /// Where its definition comes from.
     pub origin: String,
-    /// When it works.
     pub phase: String,
-    /// Whether it was chosen.
     pub selected: bool,
-    /// Why, or why not.
     pub why: String,
 }
 
 /// A definition that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LoadError {
-    /// Its file.
     pub file: String,
     /// What is wrong with it.
     pub message: String,
@@ -89,12 +79,10 @@ pub struct LoadError {
 /// Something that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NotReviewed {
-    /// The file.
     pub file: String,
     /// The agent that was not shown it; `None` for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Why.
     pub reason: Unread,
 }
 
@@ -104,9 +92,7 @@ pub struct NotReviewed {
 pub enum Unread {
     /// It is more than an agent is given.
     Size,
-    /// It is no text.
     Binary,
-    /// It is another repository.
     Submodule,
     /// The budget was used up.
     Budget,

@@ -34,10 +34,8 @@ pub struct Reported {
 /// One of the findings that became one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// What the agent found.
     #[serde(flatten)]
     pub finding: Finding,
-    /// Its name.
     pub fingerprint: String,
     /// How near to the change it is.
     pub anchor: Anchor,
@@ -49,18 +47,15 @@ pub struct Member {
 pub enum State {
     /// It is not in the baseline.
     New,
-    /// It is.
     Persisting,
 }
 
-/// Some lines of code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Excerpt {
     /// The number of the first one.
     pub first_line: u32,
     /// The lines, each cut where it is long.
     pub lines: Vec<String>,
-    /// There are more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
@@ -68,10 +63,8 @@ pub struct Excerpt {
 /// A finding that somebody decided not to hear of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suppressed {
-    /// The finding.
     #[serde(flatten)]
     pub reported: Reported,
-    /// Why it is suppressed.
     pub reason: String,
     /// Where that is written, as `FILE:LINE`.
     pub by: String,
@@ -82,19 +75,14 @@ pub struct Suppressed {
 /// A finding of the baseline that is no more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fixed {
-    /// Its name.
     pub fingerprint: String,
-    /// Who found it.
     pub agents: Vec<String>,
     /// How bad it was, where that is known.
     pub severity: Option<Severity>,
     /// The file it was in.
     pub file: Option<String>,
-    /// Its first line then.
     pub start_line: Option<u32>,
-    /// Its last line then.
     pub end_line: Option<u32>,
-    /// What it was.
     pub message: String,
 }
 

@@ -15,9 +15,7 @@ use super::{
 /// Everything a report is made of.
 #[derive(Debug, Clone)]
 pub struct Review {
-    /// The run.
     pub run: String,
-    /// What it is about.
     pub mode: Mode,
     /// What the change is measured against.
     pub base: Option<String>,
@@ -25,7 +23,6 @@ pub struct Review {
     pub head: Option<String>,
     /// Every agent that was considered, in the order in which they work.
     pub selection: Vec<Considered>,
-    /// Definitions that were refused.
     pub load_errors: Vec<LoadError>,
     /// What became of each agent, in any order.
     pub results: Vec<AgentResult>,
@@ -33,19 +30,15 @@ pub struct Review {
     pub code: Code,
     /// The files that an agent was shown, where these are not all that were reviewed.
     pub shown: BTreeMap<String, BTreeSet<String>>,
-    /// What was found before.
     pub baseline: Option<Baseline>,
     /// What the project decided not to hear of.
     pub ignores: Vec<Ignore>,
-    /// What was left out.
     pub not_reviewed: Vec<NotReviewed>,
     /// What a person should know first.
     pub warnings: Vec<String>,
-    /// Which findings count.
     pub policy: Policy,
     /// The day, for what holds only for a time.
     pub today: Day,
-    /// How long it took.
     pub wall: Millis,
     /// It was stopped before it was through.
     pub stopped: Option<Stopped>,

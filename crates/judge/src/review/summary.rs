@@ -5,38 +5,29 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentResult, Reported, Severity};
 
-/// A review in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Findings by severity.
     pub by_severity: Counts,
-    /// All of them.
     pub findings: usize,
     /// Those that can fail the review and are bad enough.
     pub failing: usize,
     /// The worst there is; `None` exactly where there is no finding.
     pub max_severity: Option<Severity>,
-    /// How long it took.
     pub wall_ms: Millis,
     /// What it cost as far as that is known, in millionths of a dollar.
     #[serde(rename = "cost_usd", default, skip_serializing_if = "Option::is_none", with = "super::dollars")]
     pub cost: Option<Usd>,
     /// Agents that gave an answer.
     pub delivered: usize,
-    /// Agents that did not.
     pub failed: usize,
 }
 
-/// Findings by severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Must not go on like this.
     pub critical: usize,
-    /// Should be mended.
     pub important: usize,
-    /// Could be better.
     pub suggestion: usize,
-    /// Matters of taste.
     pub nitpick: usize,
 }
 

@@ -16,12 +16,10 @@ pub struct Assignment {
     /// The invocation that began it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
-    /// Who keeps the issue.
     pub source: IssueSource,
     /// The repository it is an issue of, where it is one of a repository's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<RepositoryName>,
-    /// Which issue.
     pub issue: IssueNumber,
     /// Its title, on one line.
     pub title: String,
@@ -29,15 +27,11 @@ pub struct Assignment {
     pub text: String,
     /// What the one who works on it is called: `agent-7`.
     pub instance: String,
-    /// The branch.
     pub branch: String,
     /// What the branch's name begins with.
     pub branch_prefix: String,
-    /// Where it began.
     pub base: Base,
-    /// Where its files are.
     pub worktree: PathBuf,
-    /// Where worktrees are kept.
     pub worktree_root: PathBuf,
     /// Files of the user's that are copied there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -54,7 +48,6 @@ pub struct Assignment {
     /// What must succeed in the merged tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Vec<String>>,
-    /// The worktree stays.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep: bool,
     /// What it may cost whoever drives it: by its definition, and by what is set for one issue. What the invocation gave it that
@@ -81,14 +74,11 @@ pub struct Delivered {
 pub struct Destination {
     /// The address of the forge's interface.
     pub api: String,
-    /// The repository there.
     pub repository: RepositoryName,
     /// The address that is pushed to, as it was before the first agent.
     pub url: String,
-    /// Pull requests are drafts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draft: bool,
-    /// How they are merged.
     pub method: MergeMethod,
     /// They are merged also where there are no checks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

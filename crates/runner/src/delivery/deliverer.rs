@@ -19,7 +19,6 @@ use crate::{Clock, Deed, Outside, Performing, Runs, git};
 /// What is needed to hand work over.
 #[derive(Debug)]
 pub struct Means {
-    /// The repository.
     pub repository: Arc<Repository>,
     /// The ownership of the issue.
     pub lock: Arc<ItemLock>,
@@ -38,9 +37,7 @@ pub struct Means {
 /// A forge, and who we are to it.
 #[derive(Clone)]
 pub struct Forge {
-    /// The repository there.
     pub github: Github,
-    /// What it is shown.
     pub token: Token,
 }
 
@@ -85,9 +82,6 @@ impl Deliverer {
     }
 
     /// Makes the worktree of a run that goes on where it is gone.
-    ///
-    /// # Errors
-    /// It cannot be made, or something else is in its place.
     pub fn restore(&self, deeds: &Deeds) -> Result<(), String> {
         let (repository, item) = (&self.0.means.repository, self.0.assignment.item());
         let agreed = deeds.text(stage::FINALIZE, "commit");
@@ -177,7 +171,6 @@ pub(super) enum Broken {
     /// It may have happened, and the forge does not say.
     #[error("whether {what} is not known: {why}")]
     Unseen {
-        /// What may have happened.
         what: String,
         /// Why it is not known.
         why: ForgeError,

@@ -18,7 +18,6 @@ use crate::{Deed, Outside, Performing};
 pub struct OwnTree {
     /// The commit it begins with.
     pub commit: String,
-    /// Where worktrees are kept.
     pub worktree_root: PathBuf,
     /// Files of the user's that are copied there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,17 +57,11 @@ impl Planter {
     }
 
     /// Whether the branch of a run is there.
-    ///
-    /// # Errors
-    /// Git does not say.
     pub fn has_planted(&self, run: &str) -> Result<bool, repository::Error> {
         Ok(self.repository.tip(&format!("refs/heads/{}", OwnTree::branch(run)))?.is_some())
     }
 
     /// Makes the worktree of a run that goes on where it is gone.
-    ///
-    /// # Errors
-    /// It cannot be made, or something else is in its place.
     pub fn restore(&self, run: &str) -> Result<(), String> {
         let placed = self.tree.place(&self.repository, run, Ours::ByJournal);
         placed

@@ -14,13 +14,11 @@ use crate::{Error, RunDirectory, Runs, State};
 /// A run on an issue, and how far it has come.
 #[derive(Debug, Clone)]
 pub struct Past {
-    /// The run.
     pub directory: RunDirectory,
     /// What it is to deliver.
     pub assignment: Assignment,
     /// Whether it delivers anything; else it only works in the issue's worktree.
     pub delivers: bool,
-    /// How it stands.
     pub state: State,
     /// Its definition has come to its end: of agents nothing is asked any more.
     pub finished: bool,
@@ -74,7 +72,6 @@ impl Deeds {
 /// What came of the work on an issue, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Came {
-    /// In one word.
     pub outcome: WorkOutcome,
     /// Why, for people: a word first where there is one.
     pub reason: Option<String>,
@@ -83,9 +80,6 @@ pub struct Came {
 impl Past {
     /// All runs on an issue, the newest first. One that cannot be read is there with why: what it has cost and handed over is not
     /// known, so nobody may take it for nothing (I-71).
-    ///
-    /// # Errors
-    /// The directory of runs cannot be read.
     pub fn of(
         runs: &Runs,
         source: IssueSource,
@@ -115,9 +109,6 @@ impl Past {
 
     /// The last run that delivers anything of each issue that is `wanted`, in the order of their numbers. One that cannot be read
     /// shows nothing, nor does any before it.
-    ///
-    /// # Errors
-    /// The directory of runs cannot be read.
     pub fn last_of_each(
         runs: &Runs,
         source: IssueSource,
@@ -141,9 +132,6 @@ impl Past {
     }
 
     /// The run, if it is one on an issue.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn read(directory: &RunDirectory) -> Result<Option<Self>, Error> {
         let (mut assignment, mut deeds, mut cost) = (None, Deeds::default(), Cost::default());
         let (mut driven, mut wrong, mut finished) = (Driven::default(), None, false);

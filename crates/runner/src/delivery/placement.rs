@@ -14,10 +14,7 @@ pub enum Placement {
     /// In the worktree of the issue that it is about.
     Issue(Box<Assignment>),
     /// In one of its own.
-    Own {
-        /// Which one.
-        own_tree: OwnTree,
-    },
+    Own { own_tree: OwnTree },
 }
 
 impl Placement {

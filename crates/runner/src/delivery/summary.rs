@@ -10,7 +10,6 @@ use crate::{Error, LoadedRun, RunDirectory};
 /// What a run says of its work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// The run.
     pub run: String,
     /// The last report, else the last reply.
     pub text: String,
@@ -29,17 +28,12 @@ pub struct Summary {
 pub struct StageSum {
     /// How often it was entered.
     pub visits: u32,
-    /// What its calls cost.
     pub cost: Cost,
-    /// How long they took.
     pub time: Millis,
 }
 
 impl Summary {
     /// What a run says so far.
-    ///
-    /// # Errors
-    /// The run cannot be read.
     pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
         let loaded = LoadedRun::read(directory)?;
         let outcome = loaded.outcome()?;

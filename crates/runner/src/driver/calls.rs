@@ -28,9 +28,7 @@ pub(super) struct About {
     /// What was asked; a reply that merely repeats it says nothing.
     pub(super) prompt: String,
     pub(super) began: Moment,
-    /// Who was asked.
     pub(super) provider: ProviderName,
-    /// In which session.
     pub(super) session: Option<String>,
     /// What it costs there, where the provider does not say.
     pub(super) price: Price,
@@ -54,7 +52,6 @@ impl What {
     }
 }
 
-/// A call under way.
 #[derive(Debug)]
 struct Under {
     what: What,
@@ -67,16 +64,13 @@ struct Under {
 /// A call that has come back.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// An ask.
     Ask { about: Box<About>, came: Came },
-    /// An action.
     Action { call: CallId, came: Came },
 }
 
 /// What came of a call.
 #[derive(Debug)]
 pub(super) enum Came {
-    /// The provider said so.
     Answer(Box<ProviderAnswer>),
     /// An action was done, or could not be.
     Outcome(Box<Outcome>),

@@ -51,7 +51,6 @@ pub struct Driver {
     wake: Option<Moment>,
     /// Waits end only when that is told.
     when_told: bool,
-    /// It was told.
     told: bool,
     interrupts: u32,
     warnings: Vec<Warning>,
@@ -71,7 +70,6 @@ pub struct Going {
 /// How driving came to an end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finish {
-    /// The run.
     pub run: String,
     /// How it ended, if it did.
     pub ending: Option<Ending>,
@@ -109,7 +107,6 @@ const GRACE: Duration = Duration::from_secs(17);
 type Observer<'a> = &'a mut dyn FnMut(Observed<'_>);
 
 impl Driver {
-    /// Where the run is.
     pub fn directory(&self) -> &RunDirectory {
         self.owned.directory()
     }
@@ -126,10 +123,6 @@ impl Driver {
     }
 
     /// Drives the run until it ends or is parked.
-    ///
-    /// # Errors
-    /// The lock was lost, or something the run needs turned out to be damaged. That the disk is full is no error:
-    /// the run is parked for it.
     pub async fn drive(
         mut self,
         going: Going,

@@ -21,7 +21,6 @@ use crate::{Beginning, Clock, Control, Error, RunDirectory, Runs, Warning};
 /// The first thing a driver does.
 #[derive(Debug)]
 pub(super) enum Opening {
-    /// It begins the run.
     Start(Box<Start>),
     /// It goes on with it.
     Resume(Raise),
@@ -29,9 +28,6 @@ pub(super) enum Opening {
 
 impl Driver {
     /// Makes the run's directory and owns it. Nothing is asked before [`Self::drive`].
-    ///
-    /// # Errors
-    /// A provider cannot be asked, or the directory cannot be made; then there is no run.
     pub fn start(
         runs: &Runs,
         beginning: Beginning,
@@ -63,9 +59,6 @@ impl Driver {
 
     /// Owns a run that is there and reads it. Nothing is asked before [`Self::drive`]; a run that is over, or that
     /// this resumption does not free, is only reported by it (K-22). The script, if there is one, is the frozen one.
-    ///
-    /// # Errors
-    /// The run is owned by another process, is damaged, or cannot go on with this version.
     pub fn resume(
         directory: RunDirectory,
         raise: Raise,

@@ -17,7 +17,6 @@ use crate::{Clock, Error, RunDirectory, Runs};
 use saihai_store::{StoreError, damaged};
 use saihai_view::{ReportVersion, RunView};
 
-/// A fork.
 #[derive(Debug, Clone)]
 pub struct Forked {
     /// The new run, parked until it is resumed.
@@ -30,9 +29,6 @@ pub struct Forked {
 
 /// Makes a new run that has lived through the beginning of `from` up to event `at` (the entry of its last stage where
 /// none is given). Its reports are as they were then, in a directory of its own below `reports`.
-///
-/// # Errors
-/// There is no such event, nothing could follow it, or the run is damaged.
 pub fn fork(
     runs: &Runs,
     from: &RunDirectory,

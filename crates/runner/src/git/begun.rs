@@ -11,9 +11,7 @@ use super::{Changed, Error, Git};
 /// How a file begins, and how large it is.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    /// Its first bytes.
     pub(crate) bytes: Vec<u8>,
-    /// How many there are.
     pub(crate) size: u64,
 }
 

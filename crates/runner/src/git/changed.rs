@@ -3,14 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// One file that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Changed {
     /// Its path; of a deleted file the one it had.
     pub(crate) path: String,
     /// The path it had before it was renamed.
     pub(crate) previous: Option<String>,
-    /// What differs.
     pub(crate) section: Section,
     /// Its names as git knows them, which need not be UTF-8; where it was renamed the later one comes last.
     pub(super) names: Vec<OsString>,
@@ -23,13 +21,11 @@ pub(crate) struct Changed {
 pub(crate) enum Section {
     /// The bytes of its section of the patch.
     Text(Vec<u8>),
-    /// It is not text.
     Binary,
     /// It is another repository, at another commit.
     Submodule,
 }
 
-/// One line of `--raw`.
 struct Raw {
     modes: [String; 2],
     objects: [String; 2],

@@ -20,7 +20,6 @@ pub struct Environment {
 }
 
 impl std::fmt::Debug for Environment {
-    /// Values may be secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Environment")

@@ -5,9 +5,7 @@ use super::{Error, Git, command};
 /// What stands at a path of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Committed {
-    /// A file.
     File,
-    /// A symbolic link.
     Link,
     /// A commit of another repository.
     Submodule,
@@ -18,7 +16,6 @@ pub(crate) enum Committed {
 pub(crate) enum Followed {
     /// A file that holds this.
     File(Vec<u8>),
-    /// Nothing is there.
     Missing,
     /// A link leads out of the commit, to nothing, or in a circle; or something else than a file is there.
     Elsewhere,
@@ -82,8 +79,6 @@ impl Git {
 /// Whether what lies below a path counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Below {
-    /// It does.
     Too,
-    /// It does not.
     Not,
 }

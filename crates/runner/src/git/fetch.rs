@@ -7,15 +7,11 @@ use crate::repository::Token;
 const PROTOCOLS: &str = "https:ssh:file";
 
 impl Git {
-    /// Where a remote is.
     pub fn remote_url(&self, remote: &str) -> Result<Option<String>, Error> {
         self.ask("config", &["--get", &format!("remote.{remote}.url")])
     }
 
     /// Fetches what these refs of a remote are and returns their commits. No ref of the repository is made or moved.
-    ///
-    /// # Errors
-    /// The remote cannot be reached, or has no such ref.
     pub fn fetch(&self, url: &str, references: &[String], token: &Token) -> Result<Vec<String>, Error> {
         let names: Vec<&str> = references.iter().map(String::as_str).collect();
         let said = self.speak("ls-remote", &[&["--quiet", "--", url], &names[..]].concat(), url, token)?;

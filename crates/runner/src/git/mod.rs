@@ -50,18 +50,15 @@ pub enum Error {
     /// The program cannot be started.
     #[error("git cannot be started: {0}")]
     Missing(#[source] io::Error),
-    /// It refused.
     #[error("`git {command}` failed: {said}")]
     Refused {
         /// The command, without its flags.
         command: String,
-        /// What it said.
         said: String,
     },
     /// A name that could mean two things.
     #[error("`{name}` could mean {}", either(.meanings))]
     Ambiguous {
-        /// The name.
         name: String,
         /// The whole names of what it could mean.
         meanings: Vec<String>,
@@ -74,15 +71,11 @@ pub enum Error {
     Ended {
         /// The command, without its flags.
         command: String,
-        /// Why.
         why: &'static str,
     },
     /// It said something we cannot read.
     #[error("what `git {command}` said cannot be understood")]
-    Unreadable {
-        /// The command.
-        command: &'static str,
-    },
+    Unreadable { command: &'static str },
 }
 
 /// What else holds where files are compared, beside the repository's filters.
@@ -136,7 +129,6 @@ impl Git {
         Ok(Some(git))
     }
 
-    /// Where two commits parted.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, Error> {
         self.ask("merge-base", &["--end-of-options", one, other])
     }

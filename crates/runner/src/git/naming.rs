@@ -32,9 +32,6 @@ impl Branch {
 
 impl Git {
     /// The commit a revision means.
-    ///
-    /// # Errors
-    /// It could mean more than one: a branch and a tag, say.
     pub fn commit(&self, revision: &str) -> Result<Option<String>, Error> {
         if revision.is_empty() || revision.starts_with('-') {
             return Ok(None);

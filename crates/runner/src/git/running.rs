@@ -21,10 +21,8 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Everything is to end at once. Of the process, as the signal that says so is.
 static ENDING: AtomicBool = AtomicBool::new(false);
-/// How many gits run.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// Where a git sits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seat {
     /// In a group of its own, which is ended whole: what git has started does not go on without it.

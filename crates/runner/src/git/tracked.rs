@@ -16,10 +16,6 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    /// How they differ now.
-    ///
-    /// # Errors
-    /// Git cannot be asked.
     pub fn now(git: Git) -> Result<Self, Error> {
         let tree = git.head_tree()?;
         let before = git.differing(&tree)?;
@@ -27,9 +23,6 @@ impl Tracked {
     }
 
     /// The files that have changed since, whoever changed them. From now on they count as they are.
-    ///
-    /// # Errors
-    /// Git cannot be asked.
     pub fn take_changed(&mut self) -> Result<Vec<String>, Error> {
         let after = self.git.differing(&self.tree)?;
         let before = std::mem::replace(&mut self.before, after);

@@ -21,11 +21,9 @@ pub enum Given {
     Yes(Option<String>),
     /// No, with or without a text.
     No(Option<String>),
-    /// A text.
     Text(String),
 }
 
-/// Who recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
     /// The living owner, which goes on by itself.
@@ -45,9 +43,6 @@ const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The open gate of a run: its call, what it asks and what answer it takes.
-///
-/// # Errors
-/// No gate is open, or the run is damaged.
 pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Error> {
     let mut gates: Option<Box<OpenGate>> = None;
     let history = History::read(directory, Check::Length, &mut |seen| {
@@ -88,18 +83,11 @@ fn no_gate(directory: &RunDirectory) -> Result<Error, Error> {
 }
 
 /// Whether the time to answer the open gate of a run is over: whoever goes on with the run takes that for a no.
-///
-/// # Errors
-/// The run is damaged.
 pub fn is_gate_closed(directory: &RunDirectory, clock: &Clock) -> Result<bool, Error> {
     let history = History::read(directory, Check::Length, &mut |_| Ok(()))?;
     Ok(history.run.gate_closes().is_some_and(|closes| closes <= clock.now()))
 }
 
-/// Answers the open gate.
-///
-/// # Errors
-/// No gate is open, it takes another answer, its owner does not take this one, or the run is damaged.
 pub async fn answer(
     directory: &RunDirectory,
     given: Given,
@@ -126,9 +114,6 @@ fn is_open(directory: &RunDirectory, call: &CallId) -> Result<bool, Error> {
 }
 
 /// Cancels the run for good.
-///
-/// # Errors
-/// The run is over already, or is damaged.
 pub async fn cancel(directory: &RunDirectory, by: &str, clock: Clock) -> Result<Reached, Error> {
     if let State::Ended { ending } = crate::run_state(directory)? {
         let outcome = ending.outcome().to_owned();

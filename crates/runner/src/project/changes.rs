@@ -38,11 +38,9 @@ fn steps(run: &LoadedRun) -> Vec<(u64, Step<'_>)> {
 pub(super) struct Changes {
     /// The replies of the run's script, by the number of the ask.
     scripted: BTreeMap<usize, ScriptReply>,
-    /// Where its agents worked.
     directory: String,
 }
 
-/// What a turn changed.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
     reply: ScriptReply,

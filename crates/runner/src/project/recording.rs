@@ -17,7 +17,6 @@ pub struct Recording {
     pub script: Script,
     /// Turns that could change files and of which it is not known what they changed, as a script names them.
     pub unknown: Vec<String>,
-    /// Whether somebody cancelled it.
     pub cancelled: bool,
 }
 

@@ -19,9 +19,6 @@ pub struct Spending {
 
 impl Spending {
     /// What a run has spent so far.
-    ///
-    /// # Errors
-    /// The run cannot be read, is damaged, or was made by a version that decided otherwise.
     pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
         let run = History::read(directory, Check::Length, &mut |_| Ok(()))?.run;
         let budget = run.limits().budget.clone();

@@ -13,17 +13,13 @@ use crate::subject::{self, Base};
 /// What a draft is rendered with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Renderer<'a> {
-    /// Where large texts are.
     pub(crate) blobs: &'a Blobs,
-    /// Where the agent works.
     pub(crate) directory: &'a str,
     /// The commit that was checked out there when the run began.
     pub(crate) head: Option<&'a str>,
-    /// Where reports are saved.
     pub(crate) report_directory: &'a str,
 }
 
-/// A rendered draft.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rendered {
     pub(crate) text: String,
@@ -45,7 +41,6 @@ impl Renderer<'_> {
     /// The most of one text that is passed on; its end counts (C-52).
     const MOST: usize = 4 * 1024 * 1024;
 
-    /// Renders a draft.
     pub(crate) fn render(&self, draft: &Draft) -> Result<Rendered, Failed> {
         let mut warnings = Vec::new();
         let mut text = String::new();

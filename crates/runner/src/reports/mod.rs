@@ -16,7 +16,6 @@ use crate::secrets::Secrets;
 pub(crate) struct Reports<'a> {
     /// The call that saves them.
     pub(crate) call: &'a CallId,
-    /// The reply.
     pub(crate) text: &'a str,
     /// Where each stands in it.
     pub(crate) found: &'a [Found],
@@ -24,10 +23,8 @@ pub(crate) struct Reports<'a> {
     pub(crate) last: &'a BTreeMap<String, String>,
 }
 
-/// Where reports go.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shelf<'a> {
-    /// The report directory.
     pub(crate) directory: &'a Path,
     pub(crate) blobs: &'a Blobs,
     pub(crate) disk: &'a Disk,
@@ -38,9 +35,7 @@ pub(crate) struct Shelf<'a> {
 /// Why a report could not be saved.
 #[derive(Debug)]
 pub(crate) struct Failed {
-    /// Where.
     pub(crate) path: PathBuf,
-    /// Why.
     pub(crate) source: io::Error,
 }
 

@@ -9,9 +9,7 @@ use crate::git::command::output;
 /// A branch and where it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// Its short name.
     pub branch: String,
-    /// Its commit.
     pub commit: String,
 }
 

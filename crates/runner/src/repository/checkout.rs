@@ -58,9 +58,6 @@ impl Repository {
 
     /// Makes sure that files can be copied into a worktree that begins at a commit, where that is known and here. Those that
     /// are not there are told: what somebody has not got is not given.
-    ///
-    /// # Errors
-    /// All that cannot be copied, each with what is wrong with it.
     pub fn check_copies(&self, paths: &[String], commit: Option<&str>) -> Result<Vec<String>, Error> {
         let (mut wrong, mut missing) = (Vec::new(), Vec::new());
         let private = Private::make(self, None)?;

@@ -8,12 +8,9 @@ use super::private::Private;
 use super::untaken::shown;
 use super::{Base, Error, Item, ItemLock, Keep, Repository, Worktree};
 
-/// What is taken away.
 #[derive(Debug, Clone, Copy)]
 pub struct CleaningUp<'a> {
-    /// The worktree.
     pub worktree: &'a Worktree,
-    /// Where its branch began.
     pub base: &'a Base,
     /// Files that were copied into it.
     pub copied: &'a [String],
@@ -21,57 +18,42 @@ pub struct CleaningUp<'a> {
     pub merged_into: &'a [String],
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CleanedUp {
-    /// The worktree is gone.
     Removed {
         /// The ref that holds what no branch held.
         rescued: Option<String>,
         /// Whether the branch is gone too.
         branch: Branch,
     },
-    /// The worktree stays.
     Kept(Kept),
 }
 
 /// What became of the branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Branch {
-    /// It was merged.
     Removed,
-    /// It holds something.
     Kept,
 }
 
-/// Why a worktree stays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Kept {
     /// Git cannot hold other repositories.
     #[error("`{}` in it is another repository, which nothing else holds", .path.display())]
-    EmbeddedRepository {
-        /// Where.
-        path: PathBuf,
-    },
+    EmbeddedRepository { path: PathBuf },
     /// Git would not take it.
     #[error(
         "{} in it is nothing that git takes (it cannot be read, its path is too long, or it is called like git's own files), and \
          nothing else holds it",
         shown(.path)
     )]
-    Untaken {
-        /// Where.
-        path: PathBuf,
-    },
+    Untaken { path: PathBuf },
     /// A person said so: `git worktree lock`.
     #[error("it is locked; `git worktree unlock` lets it go")]
     Locked,
     /// What was copied is never committed, so nothing else holds the change.
     #[error("`{path}` was copied into it and has been changed since")]
-    CopyChanged {
-        /// Which file.
-        path: String,
-    },
+    CopyChanged { path: String },
 }
 
 impl Repository {
@@ -180,15 +162,12 @@ fn unlock(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Room {
     /// Branch and worktree are gone, and this ref holds what they held.
     Done {
-        /// `refs/saihai/rescue/issue-7/1`
         reference: String,
     },
-    /// There was no branch.
     Nothing,
     /// The worktree stays, and its branch with it.
     Kept(Kept),

@@ -8,7 +8,6 @@ use crate::git;
 /// Why something could not be done with a repository.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is none.
     #[error("`{}` is not in a git repository", .path.display())]
     NotARepository {
         /// Where it was looked for.
@@ -17,77 +16,47 @@ pub enum Error {
     /// What waits beside a branch conflicts with it.
     #[error("`{beside}` and `{branch}` conflict in {}", named(.files))]
     Unmerged {
-        /// The branch.
         branch: String,
         /// What was merged and waits to be taken in.
         beside: String,
-        /// The files.
         files: Vec<PathBuf>,
     },
     /// Where it is cannot be written down.
     #[error("the path `{}` is not UTF-8", .path.display())]
-    NotText {
-        /// Where it is.
-        path: PathBuf,
-    },
-    /// It has no files.
+    NotText { path: PathBuf },
     #[error("`{}` is a bare repository", .path.display())]
-    Bare {
-        /// Where it is.
-        path: PathBuf,
-    },
+    Bare { path: PathBuf },
     /// Its files are said to be where nothing is.
     #[error("the files of the repository are said to be in `{}`, and there is no such directory", .path.display())]
-    NoFiles {
-        /// Where they would be.
-        path: PathBuf,
-    },
+    NoFiles { path: PathBuf },
     /// Nothing can branch from it.
     #[error("the repository has no commit yet")]
     NoCommit,
-    /// Nobody to sign commits.
     #[error("git does not know who you are")]
     NoIdentity,
     /// Another git is at work, or was killed.
     #[error("another git process is working in this repository: `{}` exists", .path.display())]
-    IndexLocked {
-        /// The lock file.
-        path: PathBuf,
-    },
+    IndexLocked { path: PathBuf },
     /// A partial clone that lacks files of the base.
     #[error("files of `{branch}` are not in this partial clone: {missing}")]
-    MissingObjects {
-        /// The base.
-        branch: String,
-        /// How many.
-        missing: usize,
-    },
-    /// No such branch.
+    MissingObjects { branch: String, missing: usize },
     #[error("there is no branch `{branch}`")]
-    NoBranch {
-        /// Its name.
-        branch: String,
-    },
+    NoBranch { branch: String },
     /// A name for another branch.
     #[error("branch `{branch}` is another name of `{}`: a symbolic ref", short(.target))]
     Symbolic {
-        /// Its name.
         branch: String,
         /// The ref that it stands for.
         target: String,
     },
     /// No such branch on the server.
     #[error("the server has no branch `{branch}`")]
-    NotOnServer {
-        /// Its name.
-        branch: String,
-    },
+    NotOnServer { branch: String },
     /// Git keeps branches like files: one cannot be inside another.
     #[error("branch `{present}` exists, so git cannot make `{branch}`")]
     InTheWay {
         /// The branch that is wanted.
         branch: String,
-        /// The branch that exists.
         present: String,
     },
     /// The same for a ref that is no branch.
@@ -95,35 +64,20 @@ pub enum Error {
     RefInTheWay {
         /// The ref that is wanted.
         reference: String,
-        /// The ref that exists.
         present: String,
     },
     /// Another git changes refs, or was killed.
     #[error("git cannot change `{reference}`: the lock file `{}` exists", .path.display())]
-    RefLocked {
-        /// The ref.
-        reference: String,
-        /// The lock file.
-        path: PathBuf,
-    },
+    RefLocked { reference: String, path: PathBuf },
     /// A server that gives no answer, or none to us.
     #[error("the server cannot be asked: {said}")]
-    Unreachable {
-        /// What git said.
-        said: String,
-    },
+    Unreachable { said: String },
     /// Not something git takes for a branch.
     #[error("`{branch}` is not a valid name of a branch")]
-    InvalidBranch {
-        /// The name.
-        branch: String,
-    },
+    InvalidBranch { branch: String },
     /// The private git directory would be where agents work.
     #[error("the directory for temporary files, `{}`, is inside the repository", .path.display())]
-    TemporaryInside {
-        /// The directory.
-        path: PathBuf,
-    },
+    TemporaryInside { path: PathBuf },
     /// Files that were to be copied into a worktree.
     #[error("{}", not_copied(.wrong))]
     NotCopied {
@@ -140,35 +94,15 @@ pub enum Error {
     },
     /// No directory can be made there.
     #[error("worktrees cannot be made in `{}`, which is not a directory", .path.display())]
-    NotADirectory {
-        /// What is there.
-        path: PathBuf,
-    },
+    NotADirectory { path: PathBuf },
     /// The lock of an item is not ours any more.
     #[error("lock-lost: `{}` was removed or replaced while the item was worked on", .path.display())]
-    LockLost {
-        /// The lock file.
-        path: PathBuf,
-    },
+    LockLost { path: PathBuf },
     /// A ref is not where it was when it was looked at.
     #[error("`{reference}` moved meanwhile: {said}")]
-    Moved {
-        /// The ref.
-        reference: String,
-        /// What git said.
-        said: String,
-    },
-    /// A file or directory.
+    Moved { reference: String, said: String },
     #[error("cannot {action} `{}`: {source}", .path.display())]
-    File {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// The program git.
+    File { action: &'static str, path: PathBuf, source: io::Error },
     #[error(transparent)]
     Git(#[from] git::Error),
 }

@@ -8,7 +8,6 @@ use super::{Error, Repository, discover};
 use crate::git::command::output;
 use crate::{Environment, git};
 
-/// The line before ours.
 const MARK: &str = "# Made by Saihai, which never looks at these itself:";
 
 /// What we put beside the files of an agent that runs us.
@@ -61,9 +60,6 @@ fn tracks(root: &Path, environment: &Environment, inside: &Path) -> Result<bool,
 }
 
 /// The same in the repository that `root` is in, of which nothing else is wanted.
-///
-/// # Errors
-/// There is none, or its rules cannot be written.
 pub fn hide(root: &Path, environment: &Environment, directories: &[PathBuf]) -> Result<(), Error> {
     let said = |arguments: &[&str]| discover(root, environment, arguments).map(PathBuf::from);
     let top = said(&["--show-toplevel"])?;

@@ -145,7 +145,6 @@ impl Repository {
 }
 
 impl Remote<'_> {
-    /// Brings objects from it.
     pub(super) fn fetch(self, private: &Private<'_>, flags: &[&str]) -> Result<(), Error> {
         let fetched = self.speak(private, "fetch", flags);
         fetched.map(drop).map_err(|error| match error {

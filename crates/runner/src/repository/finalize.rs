@@ -11,13 +11,10 @@ use crate::repository::private::Private;
 /// What is to be made of a worktree.
 #[derive(Debug, Clone, Copy)]
 pub struct Finalizing<'a> {
-    /// Where the agent worked.
     pub worktree: &'a Worktree,
-    /// Where its branch began.
     pub base: &'a Base,
     /// The title of the issue, in one line.
     pub title: &'a str,
-    /// The run.
     pub run: &'a str,
     /// Files that were copied into the worktree.
     pub copied: &'a [String],
@@ -25,33 +22,26 @@ pub struct Finalizing<'a> {
     pub secrets: &'a [Vec<u8>],
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finalized {
-    /// The branch holds everything.
     Ready(Ready),
     /// There is nothing to deliver.
     NoChanges,
     /// Something that git cannot hold is in the place of files: a person says what is to be there.
     Special {
-        /// Pipes, sockets, devices.
         paths: Vec<PathBuf>,
     },
     /// Git would not take something, and what is delivered would lack it: a person says what is to become of it.
     Untaken {
-        /// Where it is.
         paths: Vec<PathBuf>,
     },
-    /// It cannot be delivered.
     Failed {
-        /// Why.
         problem: Problem,
         /// Where its state is kept, if that was needed.
         rescued: Option<Rescued>,
     },
 }
 
-/// What can be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
     /// The tip of the branch.
@@ -215,16 +205,10 @@ impl Repository {
 pub enum Problem {
     /// The worktree is not on its branch any more.
     #[error("the worktree is on {} instead of its own", .on.as_deref().map_or("no branch".to_owned(), |on| format!("branch `{on}`")))]
-    BranchChanged {
-        /// Where it is instead.
-        on: Option<String>,
-    },
+    BranchChanged { on: Option<String> },
     /// The branch that was handed over is not there any more.
     #[error("branch `{branch}` is gone")]
-    BranchGone {
-        /// The branch.
-        branch: String,
-    },
+    BranchGone { branch: String },
     /// The branch does not come from its base any more.
     #[error("the branch does not descend from {base} any more")]
     HistoryRewritten {
@@ -233,44 +217,27 @@ pub enum Problem {
     },
     /// Git would only store a pointer to it.
     #[error("another repository is among the files: {}", shown(.paths))]
-    EmbeddedRepository {
-        /// Where.
-        paths: Vec<PathBuf>,
-    },
+    EmbeddedRepository { paths: Vec<PathBuf> },
     /// The same, where `.gitmodules` calls it a submodule: that it names an address says nothing of who has the files.
     #[error(
         "another repository is among the files: {}; a submodule is added by a person: merge a base that has it into the branch, \
          or take it out of the branch, then `saihai work --retry`",
         shown(.paths)
     )]
-    NewSubmodule {
-        /// Where.
-        paths: Vec<PathBuf>,
-    },
+    NewSubmodule { paths: Vec<PathBuf> },
     /// Its own `.git` is another repository, of which nothing is on the branch.
     #[error(
         "`.git` of the worktree is another repository now, and what was committed there is nowhere else; keep it and put \
          the worktree right: `mv {}/.git DIR && git worktree repair`, then `saihai work --retry`",
         .worktree.display()
     )]
-    GitReplaced {
-        /// Where the worktree is.
-        worktree: PathBuf,
-    },
+    GitReplaced { worktree: PathBuf },
     /// More than a forge takes.
     #[error("`{path}` has {size} bytes, more than 50 MB")]
-    LargeFile {
-        /// Which file.
-        path: String,
-        /// How large it is.
-        size: u64,
-    },
+    LargeFile { path: String, size: u64 },
     /// Something secret would leave the machine.
     #[error("a secret is in {found}")]
-    Secret {
-        /// Where it was found.
-        found: String,
-    },
+    Secret { found: String },
 }
 
 impl Problem {

@@ -10,9 +10,7 @@ use crate::git;
 /// A branch of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Following<'a> {
-    /// What it is for.
     pub item: &'a Item,
-    /// What it began with.
     pub base: &'a Base,
     /// The address of the server.
     pub url: &'a str,
@@ -133,9 +131,7 @@ impl Repository {
 /// A branch that was pushed, and its files.
 #[derive(Debug, Clone, Copy)]
 pub struct TakingIn<'a> {
-    /// What it is for.
     pub item: &'a Item,
-    /// What it began with.
     pub base: &'a Base,
     /// The address of the server.
     pub url: &'a str,

@@ -33,7 +33,6 @@ pub struct Frozen {
 }
 
 impl std::fmt::Debug for Frozen {
-    /// Values may be secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let keys: Vec<&str> = self.settings.iter().map(|(key, _)| key.as_str()).collect();
         formatter.debug_struct("Frozen").field("keys", &keys).finish_non_exhaustive()
@@ -154,7 +153,6 @@ struct Configuration<'a> {
     environment: &'a Environment,
 }
 
-/// One line of configuration.
 struct Entry {
     is_own: bool,
     key: String,

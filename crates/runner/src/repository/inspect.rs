@@ -24,10 +24,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) tree: &'a str,
 }
 
-/// An object of git.
 struct Object {
     id: String,
-    /// `blob`, `tree` or `commit`
     kind: String,
 }
 
@@ -159,7 +157,6 @@ fn committed_copy(
     Ok(None)
 }
 
-/// How large objects are.
 fn sizes(private: &Private<'_>, objects: &BTreeMap<&str, &str>) -> Result<Vec<(String, u64)>, Error> {
     let input: String = objects.keys().map(|id| format!("{id}\n")).collect();
     let said = private.feed("cat-file", ["--batch-check=%(objectname) %(objectsize)"], input.as_bytes())?;

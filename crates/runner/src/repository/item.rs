@@ -15,16 +15,13 @@ use crate::{Clock, Disk, Environment};
 pub enum Source {
     /// A file of a folder.
     Folder,
-    /// A forge.
     Forge,
 }
 
 /// What a branch and a worktree are made for. All names derive from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
-    /// An issue.
     Issue {
-        /// Its number.
         number: u32,
         /// Where the number comes from.
         source: Source,
@@ -32,10 +29,7 @@ pub enum Item {
         branch_prefix: String,
     },
     /// A run that is about no issue (K-23).
-    Run {
-        /// Its id.
-        id: String,
-    },
+    Run { id: String },
 }
 
 impl Item {
@@ -47,7 +41,6 @@ impl Item {
         }
     }
 
-    /// `feature/issue-7`, `saihai/20260301-120000-fix-login`
     pub fn branch(&self) -> String {
         match self {
             Self::Issue { branch_prefix, .. } => format!("{branch_prefix}{}", self.name()),
@@ -55,7 +48,6 @@ impl Item {
         }
     }
 
-    /// Where its files are.
     pub fn worktree(&self, root: &Path) -> PathBuf {
         root.join(self.name())
     }
@@ -123,9 +115,7 @@ pub struct ItemLock {
 /// Whether an item could be taken.
 #[derive(Debug)]
 pub enum Taken {
-    /// It is ours.
     Ours(ItemLock),
-    /// Somebody else has it.
     Elsewhere {
         /// The process, where it said so.
         process: Option<u32>,
@@ -186,9 +176,6 @@ pub struct Standing {
 
 impl Standing {
     /// On whose branch one stands at `root`. Where there is no repository that git would read, nobody works on issues either.
-    ///
-    /// # Errors
-    /// Git would wait without end for what lies there.
     pub fn at(root: &Path, environment: &Environment, branch_prefix: &str) -> Result<Option<Self>, Error> {
         let wanted = ["--symbolic-full-name", "HEAD", "--path-format=absolute", "--git-common-dir"];
         let Ok(said) = discover(root, environment, &wanted) else { return Ok(None) };
@@ -202,15 +189,11 @@ impl Standing {
         Ok(number.map(|number| Self { number, common: PathBuf::from(OsStr::from_bytes(common)) }))
     }
 
-    /// The issue.
     pub fn number(&self) -> IssueNumber {
         self.number
     }
 
     /// Takes the issue for a run.
-    ///
-    /// # Errors
-    /// Its lock cannot be made.
     pub fn take(&self, run: &str, clock: &Clock) -> Result<Taken, Error> {
         ItemLock::take_named(&self.common, &self.number.slug(), run, clock)
     }

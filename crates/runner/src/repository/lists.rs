@@ -9,7 +9,6 @@ pub(super) fn split(said: &[u8]) -> impl Iterator<Item = &[u8]> {
     said.split(|byte| *byte == 0).filter(|path| !path.is_empty())
 }
 
-/// A list of paths.
 pub(super) fn join<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut list = Vec::new();
     for path in paths {

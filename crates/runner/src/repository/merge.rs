@@ -12,7 +12,6 @@ use crate::git::command::{Seat, judge, run};
 /// What is merged into what.
 #[derive(Debug, Clone, Copy)]
 pub struct Merging<'a> {
-    /// The item.
     pub item: &'a Item,
     /// The branch it began at.
     pub base: &'a str,
@@ -20,23 +19,17 @@ pub struct Merging<'a> {
     pub commit: &'a str,
     /// The title of the issue, in one line.
     pub title: &'a str,
-    /// The run.
     pub run: &'a str,
 }
 
 /// What came of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
-    /// It is in.
     Done {
-        /// The merge commit.
         commit: String,
-        /// Where it is.
         onto: Onto,
     },
-    /// It was in before.
     Already {
-        /// Where it is.
         onto: Onto,
     },
     /// It does not merge. Nothing was moved.
@@ -57,9 +50,7 @@ pub enum Merged {
     Moved,
     /// The branch for merges is checked out, and does not move under its owner's feet either.
     CheckedOut {
-        /// The branch.
         branch: String,
-        /// Where.
         path: PathBuf,
     },
 }
@@ -67,11 +58,9 @@ pub enum Merged {
 /// Which branch holds a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Onto {
-    /// The base itself.
     Base,
     /// A branch beside it, because the base is checked out.
     Beside {
-        /// `saihai/merge/main`
         branch: String,
     },
 }
@@ -97,7 +86,6 @@ struct Targets {
     beside_tip: Option<String>,
 }
 
-/// Two commits put together.
 enum Together {
     Tree(String),
     Conflict(Vec<PathBuf>),
@@ -321,7 +309,6 @@ pub struct Landed(Vec<Merge>);
 
 #[derive(Debug, Clone)]
 struct Merge {
-    /// What it says.
     message: String,
     /// What the commits say that it brought.
     brought: String,

@@ -157,9 +157,6 @@ impl Repository {
 }
 
 /// The git directory that all worktrees share with the repository that `root` is in.
-///
-/// # Errors
-/// There is none, or git cannot be asked.
 pub fn common_directory(root: &Path, environment: &Environment) -> Result<PathBuf, Error> {
     let said = discover(root, environment, &["--path-format=absolute", "--git-common-dir"])?;
     let said = PathBuf::from(said);

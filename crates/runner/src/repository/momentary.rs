@@ -215,7 +215,6 @@ impl<'a> Scratch<'a> {
         Ok(scratch)
     }
 
-    /// Where its files are.
     pub(super) fn path(&self) -> &Path {
         self.worktree.as_ref().map_or(self.directory.path(), Worktree::path)
     }

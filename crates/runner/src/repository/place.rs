@@ -12,9 +12,7 @@ use crate::repository::private::Private;
 /// What is to be worked on, and where.
 #[derive(Debug, Clone, Copy)]
 pub struct Placing<'a> {
-    /// The item.
     pub item: &'a Item,
-    /// What it branches from.
     pub base: &'a Base,
     /// Where worktrees are kept, relative to the repository or absolute.
     pub worktree_root: &'a Path,
@@ -29,7 +27,6 @@ pub struct Placing<'a> {
 /// What a worktree is filled with that has to be made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refill {
-    /// What its branch holds.
     Branch,
     /// What was last rescued from it, if nothing was committed since; else what its branch holds.
     Rescue,
@@ -42,7 +39,6 @@ pub enum Ours {
     ByJournal,
     /// Only if a commit on it says so.
     ByTrailers,
-    /// The person says so.
     Adopted,
 }
 
@@ -62,7 +58,6 @@ impl Ours {
 pub enum Placed {
     /// Branch and worktree are new.
     Created(Worktree),
-    /// Both were there.
     Continued(Worktree),
     /// The branch was there, the worktree is new.
     Recreated(Worktree),
@@ -75,16 +70,10 @@ pub enum Placed {
 pub enum Refusal {
     /// A branch of that name.
     #[error("branch `{branch}` exists, not ours")]
-    NotOurs {
-        /// The branch.
-        branch: String,
-    },
+    NotOurs { branch: String },
     /// It belongs to an issue of that number from elsewhere.
     #[error("branch `{branch}` belongs to another issue of that number")]
-    OtherSource {
-        /// The branch.
-        branch: String,
-    },
+    OtherSource { branch: String },
     /// The server has something that is not here.
     #[error(
         "branch `{branch}` has commits on the server that are not here; take them in first: \
@@ -92,9 +81,7 @@ pub enum Refusal {
         .path.display()
     )]
     Ahead {
-        /// The branch.
         branch: String,
-        /// The server.
         url: String,
         /// Where it is checked out.
         path: PathBuf,
@@ -106,9 +93,7 @@ pub enum Refusal {
         commands(.branch, .url, .path.as_deref())
     )]
     Parted {
-        /// The branch.
         branch: String,
-        /// The server.
         url: String,
         /// Where it is checked out, if it is.
         path: Option<PathBuf>,
@@ -118,51 +103,26 @@ pub enum Refusal {
         "branch `{branch}` of the server holds commits that `{base}` does not, as after a squash, so that nothing new from `{base}` can be pushed to it; \
          if they are merged, remove it there: `git push {url} --delete {branch}`"
     )]
-    NotInBase {
-        /// The branch.
-        branch: String,
-        /// Its base.
-        base: String,
-        /// The server.
-        url: String,
-    },
+    NotInBase { branch: String, base: String, url: String },
     /// Something is where the worktree would be.
     #[error("`{}` exists and is not a worktree of ours; move it away to make room", .path.display())]
-    Occupied {
-        /// Where.
-        path: PathBuf,
-    },
+    Occupied { path: PathBuf },
     /// Its worktree was left on another branch, or on none: what is done there would be delivered for nobody.
     #[error(
         "the worktree `{}` is on {}, not on `{branch}`; `git -C {} switch {branch}` puts it right",
         .path.display(), .on.as_ref().map_or("no branch".to_owned(), |on| format!("`{on}`")), .path.display()
     )]
-    OffItsBranch {
-        /// The worktree.
-        path: PathBuf,
-        /// Its branch.
-        branch: String,
-        /// Where it is instead.
-        on: Option<String>,
-    },
+    OffItsBranch { path: PathBuf, branch: String, on: Option<String> },
     /// It was begun before the repository was moved.
     #[error(
         "it was begun in `{}`, before this repository was moved; `saihai work --retry` starts again here, with its branch and the \
          files that came along",
         .path.display()
     )]
-    BegunElsewhere {
-        /// Where that was.
-        path: PathBuf,
-    },
+    BegunElsewhere { path: PathBuf },
     /// The branch is checked out in another place.
     #[error("branch `{branch}` is checked out in `{}`", .path.display())]
-    CheckedOut {
-        /// The branch.
-        branch: String,
-        /// The place.
-        path: PathBuf,
-    },
+    CheckedOut { branch: String, path: PathBuf },
 }
 
 /// What makes a branch the one of a server, without losing files that somebody has changed.
@@ -177,9 +137,6 @@ fn commands(branch: &str, url: &str, path: Option<&Path>) -> String {
 
 impl Placed {
     /// The worktree, however it came to be.
-    ///
-    /// # Errors
-    /// There is none: something is in the way.
     pub fn worktree(self) -> Result<Worktree, Refusal> {
         match self {
             Self::Created(worktree) | Self::Continued(worktree) | Self::Recreated(worktree) => Ok(worktree),

@@ -76,7 +76,6 @@ impl<'a> Private<'a> {
         text
     }
 
-    /// A file in it.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -86,7 +85,6 @@ impl<'a> Private<'a> {
         std::fs::write(&path, bytes).map_err(Error::file("write", &path))
     }
 
-    /// What git prints.
     pub(super) fn run<S: AsRef<OsStr>>(
         &self,
         command: &str,

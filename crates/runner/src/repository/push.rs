@@ -14,9 +14,7 @@ use crate::git::running::{Seat, run};
 pub struct Pushing<'a> {
     /// The address as it was before the first agent.
     pub url: &'a str,
-    /// The branch there.
     pub branch: &'a str,
-    /// The commit.
     pub commit: &'a str,
     /// What the forge at that address is to be shown, instead of what the user's own helpers know.
     pub token: Option<&'a Token>,
@@ -70,26 +68,21 @@ const ANSWER: &str = "!f() { test \"$1\" = get || exit 0; echo username=x-access
 pub enum Pushed {
     /// The remote has the commit now.
     Done,
-    /// It had it before.
     Already,
     /// The remote has something else, or does not take it. Nothing was forced.
     Rejected {
-        /// Why.
         said: String,
     },
     /// The remote could not be asked what it has, and nothing was pushed now.
     Unread {
-        /// Why.
         said: String,
     },
     /// The remote said nothing of it, and has it not.
     Unanswered {
-        /// What git said.
         said: String,
     },
     /// It was pushed, and nobody can say whether the remote has it.
     Unknown {
-        /// Why.
         said: String,
     },
 }

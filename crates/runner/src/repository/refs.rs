@@ -11,9 +11,7 @@ use crate::git::command::{SILENT, output};
 /// Where a ref must be for it to be moved.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Seen<'a> {
-    /// Nowhere: it is made.
     Absent,
-    /// At this commit.
     At(&'a str),
 }
 

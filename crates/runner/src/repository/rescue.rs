@@ -25,7 +25,6 @@ pub struct Rescued {
 pub enum Keep {
     /// Where something would be lost without it.
     WhatNothingHolds,
-    /// In any case.
     Everything,
 }
 

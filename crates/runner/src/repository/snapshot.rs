@@ -27,7 +27,6 @@ pub(super) struct Snapshot<'a> {
     pub(super) untaken: Vec<PathBuf>,
 }
 
-/// Which files count.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Files<'a> {
     /// All that git does not ignore.
@@ -163,7 +162,6 @@ fn is_special(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| !is_known(found.file_type()))
 }
 
-/// Paths of submodules.
 fn gitlinks(private: &Private<'_>) -> Result<BTreeSet<Vec<u8>>, Error> {
     let staged = private.run("ls-files", ["-z", "--stage"])?;
     let gitlinks = lists::split(&staged).filter(|entry| entry.starts_with(b"160000 "));

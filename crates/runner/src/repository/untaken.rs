@@ -9,9 +9,7 @@ use super::private::Private;
 use super::snapshot::Files;
 use super::{Error, Repository, Worktree, lists};
 
-/// So many are named.
 const SHOWN: usize = 3;
-/// So much of each.
 const LENGTH: usize = 120;
 
 /// What is settled of the files of a worktree once all that git knows of is in an index.
@@ -136,7 +134,6 @@ pub fn named(paths: &[PathBuf]) -> String {
     words.join(", ")
 }
 
-/// A path in words.
 pub(super) fn shown(path: &Path) -> String {
     let text = path.display().to_string();
     match text.char_indices().nth(LENGTH) {

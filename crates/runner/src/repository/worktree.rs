@@ -16,12 +16,10 @@ pub struct Worktree {
 }
 
 impl Worktree {
-    /// Where its files are.
     pub fn path(&self) -> &Path {
         &self.registered.files
     }
 
-    /// Whose it is.
     pub fn item(&self) -> &Item {
         &self.item
     }
@@ -89,7 +87,6 @@ impl Repository {
 pub(super) struct Registered {
     /// Its directory in the repository; nothing for the repository's own checkout.
     pub(super) directory: Option<PathBuf>,
-    /// Where its files are.
     pub(super) files: PathBuf,
 }
 

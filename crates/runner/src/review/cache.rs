@@ -24,7 +24,6 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Those of a project.
     pub fn of_project(root: &Path) -> Self {
         Self { directory: root.join(".saihai").join(DIRECTORY) }
     }
@@ -48,7 +47,6 @@ impl Cache {
         (kept["v"] == 1).then(|| kept["output"].take()).filter(Json::is_object)
     }
 
-    /// Keeps an answer.
     pub(crate) fn put(&self, name: &str, output: &Json, disk: &Disk) -> io::Result<()> {
         let Some(path) = self.path(name) else { return Ok(()) };
         disk.create_directories(&self.directory)?;

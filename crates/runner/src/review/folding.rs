@@ -30,9 +30,6 @@ const JSON: &str = "review.json";
 const MARKDOWN: &str = "review.md";
 
 /// The report of a review, as it was saved when the review was over. Nothing for other runs, and before that.
-///
-/// # Errors
-/// A report that cannot be read.
 pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
     let path = directory.path().join(JSON);
     let bytes = match std::fs::read(&path) {
@@ -45,9 +42,6 @@ pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
 }
 
 /// The report of the last review of a branch that came to its end.
-///
-/// # Errors
-/// Runs that cannot be read; a single one that is damaged is passed over.
 pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, Error> {
     // A commit that is checked out by itself belongs to none, and another such commit may have nothing to do with it.
     let Some(branch) = branch else { return Ok(None) };
@@ -67,9 +61,6 @@ pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, 
 }
 
 /// The report of a review that was stopped by this: of what is finished. Nothing for other runs.
-///
-/// # Errors
-/// A run that cannot be read.
 pub fn report_so_far(directory: &RunDirectory, by: Option<&Hold>) -> Result<Option<Report>, Error> {
     let workflow = directory.workflow()?;
     let Some(plan) = Plan::of(&workflow) else { return Ok(None) };
@@ -91,9 +82,6 @@ pub fn empty_report(subject: &Subject, plan: &Plan) -> Report {
 }
 
 /// The files of a review that are not any more what they were when it began. Nothing for other runs.
-///
-/// # Errors
-/// A run that cannot be read.
 pub fn changed_files(directory: &RunDirectory) -> Result<Vec<String>, Error> {
     let start = directory.start()?;
     let Some(text) = start.subject.get(SUBJECT) else { return Ok(Vec::new()) };

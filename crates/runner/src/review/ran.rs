@@ -41,7 +41,6 @@ impl Ran {
         self.since.zip(self.until).map_or(Millis(0), |(since, until)| until.since(since))
     }
 
-    /// How long in all.
     pub(super) fn whole(&self) -> Millis {
         Millis(self.before.0.saturating_add(self.lately().0))
     }

@@ -24,7 +24,6 @@ pub(super) struct Results<'w> {
 /// A turn that nobody was left to pay for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unpaid {
-    /// Whose it is.
     pub(super) agent: String,
     /// Which of the agent's turns, from 0.
     pub(super) part: usize,
@@ -74,7 +73,6 @@ impl<'w> Results<'w> {
         Self { turns: turns.collect(), left: BTreeSet::new(), began: None, last: None }
     }
 
-    /// Takes in a record.
     pub(super) fn see(&mut self, record: &Record) {
         self.began = self.began.or(Some(record.at));
         let last = self.last.replace(record.at);
@@ -114,7 +112,6 @@ impl<'w> Results<'w> {
         }
     }
 
-    /// When the run began.
     pub(super) fn began(&self) -> Option<Moment> {
         self.began
     }

@@ -145,7 +145,6 @@ impl Words {
         self.pick(format!("Suggestion: {text}"), format!("提案：{text}"))
     }
 
-    /// That nothing was found.
     pub(super) fn nothing_found(self) -> &'static str {
         self.pick("No findings.", "指摘なし。")
     }

@@ -10,7 +10,6 @@ use super::Error;
 use super::text::{Content, LARGEST, LOOKED_AT, content, is_binary, of_bytes, without_content};
 use crate::git::{self, Branch, Changed, Git, Section, is_own};
 
-/// What to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
     /// This revision, which somebody named for this review.
@@ -18,18 +17,13 @@ pub enum Base {
     /// This revision, with which the project is always compared: before its first commit there is none.
     Usual(String),
     /// The default branch of this remote, else `main`, else `master`.
-    Found {
-        /// The remote.
-        remote: String,
-    },
+    Found { remote: String },
 }
 
 /// Whether files count that git does not track yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Untracked {
-    /// They do.
     Counted,
-    /// They do not.
     LeftOut,
 }
 
@@ -155,7 +149,6 @@ fn with_section(changed: Changed) -> SubjectFile {
 enum Seen {
     /// What git says that differs.
     Section,
-    /// Only its name.
     LeftOut(LeftOut),
     /// What git would say, were it not kept from comparing.
     CalledBinary,

@@ -15,7 +15,6 @@ pub const SUBJECT: &str = "subject";
 /// A subject as it is kept in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FrozenSubject {
-    /// What is reviewed.
     pub(crate) subject: Subject,
     /// The whole new texts of files of which it shows only changes.
     #[serde(default)]

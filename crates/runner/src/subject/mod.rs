@@ -24,7 +24,6 @@ pub enum Error {
     /// Git did not do what was asked.
     #[error(transparent)]
     Git(#[from] git::Error),
-    /// There is no repository.
     #[error("`{}` is not in a git repository", .0.display())]
     NoRepository(PathBuf),
     /// A revision does not exist.
@@ -33,9 +32,7 @@ pub enum Error {
     /// What decides about a review is not in the commit.
     #[error("`{path}` is {what} in `{revision}`: what it leads to is not read from there")]
     Elsewhere {
-        /// What it is.
         what: &'static str,
-        /// The revision.
         revision: String,
         /// The link, or the submodule.
         path: String,
@@ -60,20 +57,10 @@ pub enum Error {
     AnotherRepository(String),
     /// A file that cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// A pattern that is none.
     #[error("`{pattern}` is no pattern of files: {why}")]
-    BadPattern {
-        /// The pattern.
-        pattern: String,
-        /// Why not.
-        why: String,
-    },
+    BadPattern { pattern: String, why: String },
 }
 
 fn missing(files: &[String]) -> String {

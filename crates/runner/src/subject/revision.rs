@@ -36,9 +36,6 @@ const LINK: &str = "a link";
 
 impl RevisionSource {
     /// As a revision has them, and all others as they are `now`.
-    ///
-    /// # Errors
-    /// There is no repository, or no such revision.
     pub fn of(now: ProjectSource, revision: &str) -> Result<Self, Error> {
         let root = now.root();
         let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
@@ -71,9 +68,6 @@ impl RevisionSource {
     }
 
     /// What a file of the project holds in a revision, by its path from the root. Nothing where there is none.
-    ///
-    /// # Errors
-    /// There is no repository, no such revision, or the file is a link that leads out of it.
     pub fn file(root: &Path, revision: &str, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
         let commit = git.commit(revision)?.ok_or_else(|| Error::NoRevision(revision.to_owned()))?;

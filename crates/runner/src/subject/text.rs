@@ -25,15 +25,12 @@ pub(super) fn without_content(path: String, previous: Option<String>, why: LeftO
     SubjectFile { path, previous, text: String::new(), left_out: Some(why), lossy: false }
 }
 
-/// What a file holds.
 pub(super) enum Content {
-    /// Its bytes.
     Bytes(Vec<u8>),
     /// Why they are left out.
     LeftOut(LeftOut),
 }
 
-/// Reads an ordinary file.
 pub(super) fn content(file: &Path) -> io::Result<Content> {
     let mut bytes = Vec::new();
     fs::File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;

@@ -9,7 +9,6 @@ pub(crate) struct Repository {
 }
 
 impl Repository {
-    /// Without a commit.
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap().join("repository");
@@ -25,7 +24,6 @@ impl Repository {
         &self.root
     }
 
-    /// Writes a file.
     pub(crate) fn write(&self, path: &str, text: &str) -> &Self {
         let file = self.root.join(path);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -33,7 +31,6 @@ impl Repository {
         self
     }
 
-    /// Commits everything.
     pub(crate) fn commit(&self, message: &str) -> &Self {
         self.git(&["add", "--all"]).git(&["commit", "--quiet", "--message", message])
     }

@@ -19,9 +19,7 @@ pub struct Beneath {
 /// What stands under a name.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Content {
-    /// An ordinary file.
     File(Vec<u8>),
-    /// Nothing.
     Absent,
     /// Something that is not opened, and why.
     Unsafe(String),
@@ -139,9 +137,6 @@ impl Beneath {
 
 /// Puts a whole file in place below a directory, for people alone: nothing depends on it, so that it need not survive a loss of power. Folders are
 /// made on the way. No link is followed, neither below the directory nor in its own path, which is absolute.
-///
-/// # Errors
-/// A link is in the way, or the operating system refuses.
 pub fn replace_below(directory: &Path, file: &str, bytes: &[u8]) -> io::Result<()> {
     let beneath = Beneath::open(directory)?;
     let (folders, name) = split(file).map_err(|why| refused(&beneath.path.join(file), &why))?;

@@ -33,13 +33,11 @@ pub enum Moment {
 /// At which operation the process dies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deadly {
-    /// This one, from 1.
     Number(u64),
     /// The first write of this text.
     Writing(String),
 }
 
-/// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errno {
     NoSpace,
@@ -54,13 +52,11 @@ pub enum Errno {
 pub struct Plan {
     /// The process dies at this operation.
     pub die: Option<(Deadly, Moment)>,
-    /// This operation fails.
     pub fail: Option<(u64, Errno)>,
     /// So does every later one.
     pub for_ever: bool,
     /// The first operation on a path with this text is a bug of ours.
     pub panic: Option<String>,
-    /// Syncs do nothing.
     pub no_sync: bool,
     /// Every operation is noted here.
     pub log: Option<PathBuf>,
@@ -76,7 +72,6 @@ pub type Tape = Arc<std::sync::Mutex<Vec<Step>>>;
 pub struct Step {
     pub kind: Kind,
     pub path: PathBuf,
-    /// What a write wrote.
     pub bytes: Vec<u8>,
 }
 
@@ -86,7 +81,6 @@ pub(super) struct Faults {
     done: Arc<AtomicU64>,
     dead: Arc<AtomicBool>,
     panicked: Arc<AtomicBool>,
-    /// Unit tests cannot die.
     really: bool,
 }
 
@@ -128,7 +122,6 @@ impl Faults {
         }
     }
 
-    /// Whether syncs do nothing.
     pub(super) fn skips_syncs(&self) -> bool {
         self.plan.no_sync
     }

@@ -45,7 +45,6 @@ struct Counted {
 pub struct Operations {
     /// Everything that changes something, writes and syncs included.
     pub all: u64,
-    /// Writes into a file.
     pub writes: u64,
     /// Syncs of a file or a directory.
     pub syncs: u64,
@@ -136,17 +135,14 @@ impl Disk {
         self.step(Kind::SyncDirectory, path, || if skip { Ok(()) } else { File::open(path)?.sync_all() })
     }
 
-    /// Cuts a file.
     pub fn truncate(&self, file: &File, path: &Path, length: u64) -> io::Result<()> {
         self.step(Kind::Truncate, path, || file.set_len(length))
     }
 
-    /// Removes a file.
     pub fn remove(&self, path: &Path) -> io::Result<()> {
         self.step(Kind::Remove, path, || fs::remove_file(path))
     }
 
-    /// Removes an empty directory.
     pub fn remove_directory(&self, path: &Path) -> io::Result<()> {
         self.step(Kind::Remove, path, || fs::remove_dir(path))
     }

@@ -7,7 +7,6 @@ use saihai_model::{Entry, Moment, Record};
 
 use super::time;
 
-/// The format written here.
 const VERSION: u64 = 1;
 
 /// `,"sum":"` and `"}`, with eight digits between them.
@@ -28,12 +27,9 @@ pub(super) struct Framed {
     pub(super) body: Range<usize>,
 }
 
-/// What a line holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A fact.
     Fact,
-    /// A decision.
     Decision,
 }
 

@@ -45,11 +45,9 @@ pub struct End {
 pub struct Torn {
     /// Its first line, from 1.
     pub line: u64,
-    /// Its length.
     pub bytes: u64,
 }
 
-/// A whole batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
     bytes: &'a [u8],
@@ -79,7 +77,6 @@ enum Next {
 const CHUNK: usize = 256 * 1024;
 
 impl Reader {
-    /// Opens a journal.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file = File::open(path).map_err(StoreError::io("read", path))?;
         Ok(Self::new(file, path))
@@ -102,9 +99,6 @@ impl<R: Read> Reader<R> {
     }
 
     /// The next whole batch; nothing at the end.
-    ///
-    /// # Errors
-    /// Damage that is not confined to the last batch.
     pub fn next_batch(&mut self) -> Result<Option<Batch<'_>>, StoreError> {
         if self.over || !self.load_batch()? {
             self.over = true;
@@ -264,7 +258,6 @@ impl<R: Read> Reader<R> {
 }
 
 impl<'a> Batch<'a> {
-    /// Its lines, in order.
     pub fn lines(self) -> impl Iterator<Item = Raw<'a>> {
         self.lines.iter().map(move |(begins, line)| Raw {
             seq: line.seq,
@@ -277,7 +270,6 @@ impl<'a> Batch<'a> {
 }
 
 impl Raw<'_> {
-    /// The whole record.
     pub fn record(&self) -> Result<Record, StoreError> {
         Ok(Record { seq: self.seq, at: self.at, entry: self.entry()? })
     }

@@ -11,9 +11,7 @@ pub(crate) struct Law {
     pub(crate) what: &'static str,
     /// The most it may be.
     pub(crate) limit: f64,
-    /// `×`, `MB`, …
     pub(crate) unit: &'static str,
-    /// What each repetition gave.
     pub(crate) measured: Vec<f64>,
     /// What the numbers are made of, for people.
     pub(crate) raw: String,

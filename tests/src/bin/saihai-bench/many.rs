@@ -58,7 +58,6 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
 struct Spent {
     /// Seconds from the beginning to the end.
     wall: f64,
-    /// Seconds of processor time.
     processor: f64,
     /// The most memory it had itself, in bytes.
     peak: f64,

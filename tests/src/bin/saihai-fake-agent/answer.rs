@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::fault::Fault;
 
-/// One answer.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Answer {
@@ -16,7 +15,6 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// Tools that are used before that.
     pub(crate) tools: Vec<Tool>,
-    /// The structured answer.
     pub(crate) structured: Option<Value>,
     /// Files that it writes below its directory, whatever it may do.
     pub(crate) writes: BTreeMap<PathBuf, String>,
@@ -31,7 +29,6 @@ pub(crate) struct Answer {
     pub(crate) forget: bool,
     /// It ends without saying how.
     pub(crate) no_end: bool,
-    /// What it does wrong.
     pub(crate) fault: Option<Fault>,
 }
 
@@ -39,11 +36,8 @@ pub(crate) struct Answer {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tool {
-    /// Its name.
     pub(crate) name: String,
-    /// What it is given.
     pub(crate) input: Value,
-    /// What it answers.
     pub(crate) output: String,
 }
 

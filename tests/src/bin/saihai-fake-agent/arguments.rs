@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
-/// What a program takes.
 pub(crate) struct Grammar {
-    /// Flags that stand alone.
     pub(crate) alone: &'static [&'static str],
-    /// Flags with a value.
     pub(crate) valued: &'static [&'static str],
 }
 
-/// What it was given.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     pub(crate) flags: Vec<String>,
@@ -27,10 +23,6 @@ impl Given {
 }
 
 impl Grammar {
-    /// Reads arguments.
-    ///
-    /// # Errors
-    /// The first flag that the program does not know.
     pub(crate) fn read(&self, words: &[String]) -> Result<Given, String> {
         let mut given = Given::default();
         let mut words = words.iter();

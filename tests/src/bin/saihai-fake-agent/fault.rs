@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-/// One way to misbehave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fault {

@@ -74,7 +74,6 @@ impl Home {
         fs::write(sessions.join(id), answers.to_string()).expect("the session is kept");
     }
 
-    /// Forgets a session.
     pub(crate) fn forget(&self, id: &str) {
         fs::remove_file(self.0.join("sessions").join(id)).expect("the session was kept");
     }

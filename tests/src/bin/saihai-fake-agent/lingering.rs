@@ -13,7 +13,6 @@ use anyhow::Context as _;
 const FLAG: &str = "--linger";
 const DEAF: &str = "FAKE_AGENT_DEAF";
 
-/// How a process lingers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     Child,

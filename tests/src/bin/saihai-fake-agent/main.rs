@@ -34,7 +34,6 @@ struct Printed {
 }
 
 impl Printed {
-    /// Nothing but a complaint.
     fn complaint(words: impl Into<String>) -> Self {
         Self { lines: Vec::new(), complaints: words.into(), code: 1 }
     }

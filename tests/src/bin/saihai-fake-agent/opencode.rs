@@ -14,7 +14,6 @@ pub(crate) fn is_question(words: &[String]) -> bool {
     words == ["agent", "list"]
 }
 
-/// The agents it knows.
 pub(crate) fn agents() -> &'static str {
     "build (primary)\nsaihai-readonly (primary)\nsaihai-edit (primary)"
 }

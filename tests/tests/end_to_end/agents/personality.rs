@@ -14,7 +14,6 @@ pub(crate) const ACP: Name = "acp";
 /// A program of one's own, in the JSON protocol.
 pub(crate) const OWN: Name = "mine";
 
-/// All of them.
 pub(crate) const ALL: [Name; 7] = ["claude", "codex", "opencode", "gemini", "copilot", ACP, OWN];
 
 /// What is set about a provider, so that it can be asked with permission to read.

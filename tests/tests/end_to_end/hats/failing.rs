@@ -94,7 +94,6 @@ fn git(project: &Project) {
     }
 }
 
-/// Branches, tags and worktrees.
 fn refs(project: &Project) -> String {
     let arguments = ["for-each-ref"];
     let told = std::process::Command::new("git").args(arguments).current_dir(project.root()).output();

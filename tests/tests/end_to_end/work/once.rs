@@ -29,18 +29,15 @@ enum Mood {
     DropsAfter,
     /// It is done, and called a failure.
     FailsAfter,
-    /// It is not done.
     FailsBefore,
 }
 
-/// When the program dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Death {
     BeforeIntent,
     AfterIntent,
     /// Nothing of the result is written.
     AfterCall,
-    /// Half of it is.
     BeforeResult,
 }
 

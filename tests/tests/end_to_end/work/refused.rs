@@ -2,7 +2,6 @@
 
 use super::{auto, branches, commit, git, outcomes, repository, work, writes};
 
-/// Nothing was begun.
 #[track_caller]
 fn untouched(project: &saihai_tests::Project) {
     assert_eq!(branches(project), ["main"]);

@@ -120,7 +120,6 @@ fn most_iterations(limits: &Limits) -> Option<u32> {
     Some(limits.rounds.map_or(hard, |own| own.min(hard)))
 }
 
-/// A bound in JSON.
 #[derive(Serialize)]
 pub(super) struct BoundObject<'a> {
     definition: &'a str,

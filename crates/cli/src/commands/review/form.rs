@@ -58,7 +58,6 @@ impl Written {
         Self { file: own.unwrap_or(file), root, ..self.clone() }
     }
 
-    /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.file
     }
@@ -87,7 +86,6 @@ impl Written {
         Err(Error::usage(format!("the report cannot be written to `{file}`: `{link}` is a link")).hint(hint))
     }
 
-    /// As it is planned.
     pub(super) fn plan(&self) -> PlannedFile {
         PlannedFile {
             format: self.form.name().to_owned(),
@@ -119,7 +117,6 @@ pub(super) fn insist_on_different(files: &[Written]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads `--out`.
 pub(super) fn written(text: &str) -> Result<Written, String> {
     let wrong = || "write FORM=FILE, where FORM is `md`, `json`, `sarif` or `github`".to_owned();
     let (form, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or_else(wrong)?;
@@ -133,7 +130,6 @@ impl Form {
         Self::from_str(name, false).ok()
     }
 
-    /// What flags call it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Md => "md",

@@ -20,9 +20,7 @@ use crate::terminal::Streams;
 
 /// A review by one agent, as a definition.
 pub(crate) struct LookedAt {
-    /// The agent.
     pub(crate) definition: Definition,
-    /// What it lowers into.
     pub(crate) loaded: Loaded,
     /// What is reviewed, by the names that prompts have for it.
     pub(crate) subject: BTreeMap<String, Json>,

@@ -21,9 +21,7 @@ use crate::{diagnostics, issue};
 /// A pull request whose commits are here.
 #[derive(Debug)]
 pub(super) struct Proposed {
-    /// What it changes.
     pub(super) subject: Subject,
-    /// Its last commit.
     pub(super) head: String,
 }
 

@@ -11,10 +11,8 @@ use saihai_model::Subject;
 use crate::error::{Error, sentence};
 use crate::project::Project;
 
-/// What was typed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
-    /// A revision, or files.
     pub(super) what: &'a [String],
     /// The revision that was named as one.
     pub(super) base: Option<&'a str>,
@@ -28,7 +26,6 @@ pub(super) struct Wanted<'a> {
 const REMOTE: &str = "origin";
 
 impl Wanted<'_> {
-    /// The subject itself.
     pub(super) fn take(&self, places: &Places) -> Result<Subject, Error> {
         if self.what.iter().any(String::is_empty) {
             let error = Error::usage("the name of what to review is empty");

@@ -10,7 +10,6 @@ use super::ground::Ground;
 /// What there is of an issue before it is looked at again, and what comes of that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
-    /// A run is made.
     Nothing,
     /// The run there is goes on.
     GoesOn {
@@ -58,7 +57,6 @@ enum Again {
     GoesOnOnceMoved,
     /// It is told of; `--retry` makes a new run.
     Retried,
-    /// It is told of.
     Told,
 }
 

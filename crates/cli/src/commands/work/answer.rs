@@ -16,7 +16,6 @@ pub(super) struct Question {
     pub(super) expires: Option<Moment>,
 }
 
-/// What was typed, understood.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Given(Given),

@@ -42,14 +42,12 @@ impl Board {
         }
     }
 
-    /// How it stands.
     pub(super) fn state(&mut self, number: IssueNumber, state: &str) {
         if let Some(row) = self.rows.get_mut(&number) {
             row.state = visible_line(state).into_owned();
         }
     }
 
-    /// What it has cost.
     pub(super) fn cost(&self, number: IssueNumber) -> Cost {
         self.rows.get(&number).map_or_else(Cost::default, |row| row.cost)
     }

@@ -20,7 +20,6 @@ use crate::project::Project;
 use crate::repository::Repository as Remote;
 use crate::terminal::{Streams, visible_line};
 
-/// Where work is done.
 pub(crate) struct Ground {
     pub(crate) project: Project,
     pub(crate) settings: Settings,
@@ -145,7 +144,6 @@ impl Ground {
         Ok(whole.less(spent, Millis(driven)))
     }
 
-    /// How agents are reached.
     pub(crate) fn connections(&self) -> Connections {
         let token = self.access.as_ref().map(|access| access.token.clone());
         Connections { token, ..connections(&self.settings) }

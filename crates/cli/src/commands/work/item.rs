@@ -35,7 +35,6 @@ pub(super) struct Job {
     pub(super) ready: Ready,
     /// The branch it goes to.
     pub(super) base: String,
-    /// What it may cost.
     pub(super) budget: Budget,
     /// Nothing is left of it for agents.
     pub(super) spent: bool,
@@ -52,19 +51,26 @@ pub(super) struct Job {
     pub(super) follows_dependencies: bool,
     /// The ownership of the issue, where it was kept over a pause.
     pub(super) lock: Option<Arc<ItemLock>>,
-    /// Everything is to stop.
     pub(super) stopped: Arc<AtomicBool>,
 }
 
 /// What a thread tells of its issue.
 pub(super) enum Told {
     /// It is driven, and can be told to stop.
-    Begun { number: IssueNumber, run: String, control: Control },
-    /// Something has happened.
-    Seen { number: IssueNumber, seen: Seen },
+    Begun {
+        number: IssueNumber,
+        run: String,
+        control: Control,
+    },
+    Seen {
+        number: IssueNumber,
+        seen: Seen,
+    },
     /// It is over, or pauses.
-    Over { number: IssueNumber, over: Box<Over> },
-    /// Issues were listed again.
+    Over {
+        number: IssueNumber,
+        over: Box<Over>,
+    },
     Listed(Box<Result<super::selection::Listing, super::selection::Unlisted>>),
 }
 

@@ -152,7 +152,6 @@ pub(crate) struct Work {
     pub(crate) flags: RunFlags,
 }
 
-/// Numbers of issues.
 #[derive(Debug, Clone)]
 struct Numbers(Vec<IssueNumber>);
 

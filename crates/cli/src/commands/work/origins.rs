@@ -74,7 +74,6 @@ fn one(key: &'static str, ground: &Ground, flags: &Work, wishes: &Wishes) -> Opt
     said.or_else(|| found(key, ground).map(|(value, origin)| by(value, origin)))
 }
 
-/// What a flag says.
 fn flagged(key: &str, ground: &Ground, flags: &Work) -> Option<(Json, &'static str)> {
     let when = |is_typed: bool, value: Json, flag: &'static str| is_typed.then_some((value, flag));
     match key {

@@ -23,7 +23,6 @@ pub(super) struct Over {
     pub(super) opened: Option<Opened>,
     /// Something was done or decided now; else it is only told how it stands since before.
     pub(super) acted: bool,
-    /// A bug of ours.
     pub(super) panicked: bool,
 }
 

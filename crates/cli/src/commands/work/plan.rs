@@ -36,7 +36,6 @@ pub(super) struct Planned {
 #[derive(Clone)]
 pub(super) struct PlannedItem {
     pub(super) definition: String,
-    /// Who named it.
     pub(super) by: String,
     pub(super) base: BaseChoice,
     /// The definition itself, as it is for this issue.
@@ -86,7 +85,6 @@ impl Planned {
         Ok(())
     }
 
-    /// Nothing yet.
     pub(super) fn none(project: &Project) -> Self {
         let files = RememberedSource::new(project.source.clone());
         Self { items: BTreeMap::new(), checked: Checked::new(), files }
@@ -213,7 +211,6 @@ impl Planned {
         out.flush()
     }
 
-    /// The same for programs.
     pub(super) fn write(
         &self,
         listing: &Listing,

@@ -319,7 +319,6 @@ pub(super) fn document(batch: &str, results: &[ItemResult], exit: u8) -> String 
     serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
 }
 
-/// All results as Markdown.
 pub(super) fn markdown(results: &[ItemResult]) -> String {
     let cell = |text: &str| {
         let text = visible_line(text).replace('\\', "\\\\").replace('|', "\\|");

@@ -5,7 +5,6 @@ use saihai_model::{Cost, Decision, Entry, Fact, FailureClass, Moment, Outcome, P
 
 use crate::terminal::visible_line;
 
-/// What has happened.
 #[derive(Debug, PartialEq)]
 pub(super) enum Seen {
     Stage(String),

@@ -21,7 +21,6 @@ use super::{handed_over, merged, overtaken};
 use crate::error::Error;
 use crate::terminal::visible_line;
 
-/// What was asked for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
     pub(super) numbers: Option<Vec<IssueNumber>>,
@@ -63,7 +62,6 @@ pub(super) struct Listing {
 pub(super) enum Unlisted {
     /// Files of issues are wrong.
     Wrong(Diagnostics),
-    /// Anything else.
     Error(Error),
 }
 
@@ -195,7 +193,6 @@ fn folder(ground: &Ground) -> Result<(Vec<Issue>, Diagnostics), Unlisted> {
     if found.has_errors() { Err(Unlisted::Wrong(found.sorted())) } else { Ok((issues, found)) }
 }
 
-/// Where issues come from.
 enum Origin {
     Folder(Vec<Issue>),
     /// A repository, and the address of its pages.

@@ -3,7 +3,6 @@
 /// The ways that lead to one place. They share a lane, for they come to the same.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bus {
-    /// To which row.
     pub(super) to: usize,
     top: f64,
     bottom: f64,

@@ -14,7 +14,6 @@ use super::wrap::Wrapped;
 use crate::terminal::width;
 use rows::{Item, Row};
 
-/// A rectangle.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Area {
     pub(super) x: f64,
@@ -45,13 +44,10 @@ pub(super) struct Wire {
 /// From which side words reach a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// They begin there.
     Start,
-    /// They end there.
     End,
 }
 
-/// The whole drawing.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
     pub(super) boxes: Vec<Placed>,
@@ -69,7 +65,6 @@ pub(super) const TURN: f64 = 24.0;
 /// The size of an end.
 const END: (f64, f64) = (76.0, 24.0);
 const MARGIN: f64 = 24.0;
-/// Between two lanes.
 const LANE: f64 = 13.0;
 /// Above everything there is the title.
 const TITLE: f64 = 56.0;
@@ -100,15 +95,12 @@ const BOLD: f64 = 7.8;
 /// The borders between the parts of the drawing, from left to right; at zero the words to the left begin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Columns {
-    /// The flow's boxes.
     flow: (f64, f64),
-    /// What belongs to them.
     beside: (f64, f64),
     /// The ends of what stands beside.
     ends: (f64, f64),
 }
 
-/// Lays a graph out.
 pub(super) fn layout(graph: &Graph) -> Layout {
     let mut rows = Row::all(graph);
     let columns = columns(graph, &rows);

@@ -20,7 +20,6 @@ pub(super) struct Stub {
 /// What stands to the right of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Item {
-    /// An end.
     End(Stub),
     /// A gate or a judge, how it is reached and where it leads.
     Beside {

@@ -8,7 +8,6 @@ use super::{Anchor, Area, Columns, END, LANE, Placed, WORDS, Wire, lines_height}
 /// From the leftmost to the rightmost point.
 type Reach = (f64, f64);
 
-/// Everything that is drawn.
 pub(super) fn draw(graph: &Graph, rows: &[Row], columns: Columns) -> (Vec<Placed>, Vec<Wire>, Reach) {
     let mut drawing = Drawing { graph, rows, columns, boxes: Vec::new(), wires: Vec::new() };
     for place in 0..rows.len() {

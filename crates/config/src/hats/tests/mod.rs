@@ -61,19 +61,16 @@ impl Project {
         Self { source, options: Options::default(), settings: Settings::default(), file }
     }
 
-    /// One more file.
     pub(super) fn file(mut self, path: &str, content: &str) -> Self {
         self.source.add(PathBuf::from("/p").join(path), content);
         self
     }
 
-    /// With other options.
     pub(super) fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.options);
         self
     }
 
-    /// With other settings.
     pub(super) fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self

@@ -32,19 +32,16 @@ impl Project {
         Self { source, options: Options::default(), settings: Settings::default() }
     }
 
-    /// One more file.
     pub(super) fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
         self.source.add(path, content);
         self
     }
 
-    /// With other options.
     pub(super) fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.options);
         self
     }
 
-    /// With other settings.
     pub(super) fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self

@@ -5,28 +5,40 @@
 pub(super) enum Part {
     /// One character; a lone surrogate, which no text of ours holds, is `None`.
     Literal(Option<char>),
-    /// `.`
     Any,
     /// One character of a set.
-    Class { negated: bool, items: Vec<ClassItem> },
-    /// A place between characters.
+    Class {
+        negated: bool,
+        items: Vec<ClassItem>,
+    },
     At(Anchor),
     /// What a group before it has found.
     Back(u32),
     /// One part after the other.
     Sequence(Vec<Flagged>),
-    /// One of several.
     Either(Vec<Flagged>),
     /// A group with a number.
     Capture(u32, Box<Flagged>),
     /// A group that is not gone back into.
     Atomic(Box<Flagged>),
     /// A look at what comes or came.
-    Look { ahead: bool, negated: bool, inner: Box<Flagged> },
+    Look {
+        ahead: bool,
+        negated: bool,
+        inner: Box<Flagged>,
+    },
     /// By whether a group has taken part.
-    Conditional { group: u32, yes: Box<Flagged>, no: Option<Box<Flagged>> },
-    /// So often.
-    Repeat { inner: Box<Flagged>, least: u32, most: Option<u32>, greed: Greed },
+    Conditional {
+        group: u32,
+        yes: Box<Flagged>,
+        no: Option<Box<Flagged>>,
+    },
+    Repeat {
+        inner: Box<Flagged>,
+        least: u32,
+        most: Option<u32>,
+        greed: Greed,
+    },
 }
 
 /// A part, and the flags it stands under.
@@ -39,32 +51,20 @@ pub(super) struct Flagged {
 /// The flags that say what a part means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Flags {
-    /// `i`
     pub(super) ignore_case: bool,
-    /// `m`
     pub(super) lines: bool,
-    /// `s`
     pub(super) dot_all: bool,
-    /// `x`
     pub(super) verbose: bool,
-    /// `a`
     pub(super) ascii: bool,
 }
 
-/// A place between characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// `^`
     LineStart,
-    /// `$`
     LineEnd,
-    /// `\A`
     Start,
-    /// `\Z`
     End,
-    /// `\b`
     Word,
-    /// `\B`
     NotWord,
 }
 
@@ -77,18 +77,13 @@ pub(super) enum ClassItem {
     Kind { kind: CharKind, negated: bool },
 }
 
-/// A kind of character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CharKind {
-    /// `\d`
     Digit,
-    /// `\s`
     Space,
-    /// `\w`
     Word,
 }
 
-/// How a repeat takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Greed {
     /// As much as it can.
@@ -100,7 +95,6 @@ pub(super) enum Greed {
 }
 
 impl Part {
-    /// The parts directly inside.
     pub(super) fn inside(&self) -> Vec<&Flagged> {
         match self {
             Self::Literal(_) | Self::Any | Self::Class { .. } | Self::At(_) | Self::Back(_) => Vec::new(),

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use super::ast::{Anchor, CharKind, ClassItem, Flagged, Flags, Greed, Part};
 
-/// Matches nothing.
 const NEVER: &str = r"[^\s\S]";
 const ASCII_WORD: &str = "[A-Za-z0-9_]";
 /// One letter to Python, where cases do not count; two and two to the others.
@@ -14,7 +13,6 @@ const EVERY_I: &str = "iIİı";
 /// Which engine an expression is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// In linear time.
     Linear,
     /// With backtracking, for what cannot be said otherwise.
     Backtracking,

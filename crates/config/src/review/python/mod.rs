@@ -49,7 +49,6 @@ enum Engine {
 pub(crate) enum Found {
     /// It begins at this byte.
     At(usize),
-    /// It is not there.
     Nowhere,
     /// Nobody knows: the search was too long.
     Unknown,
@@ -58,11 +57,9 @@ pub(crate) enum Found {
 /// Why a pattern is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadPattern {
-    /// At which character.
     pub(crate) position: usize,
     /// In Python's words, where Python has some.
     pub(crate) why: String,
-    /// What to write instead.
     pub(crate) hint: Option<&'static str>,
     /// It is one, and there is no room left for it beside the others.
     pub(crate) is_full: bool,
@@ -132,7 +129,6 @@ impl PythonRegex {
         Ok(Self { source: pattern.to_owned(), engine, matches_empty_text, needs_line_mode })
     }
 
-    /// As it was written.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }

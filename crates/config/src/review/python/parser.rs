@@ -17,7 +17,6 @@ const BLANKS: [char; 6] = [' ', '\t', '\n', '\r', '\u{b}', '\u{c}'];
 
 type Read<T> = Result<T, BadPattern>;
 
-/// Reads a whole pattern.
 pub(super) fn parse(pattern: &str) -> Read<Flagged> {
     let mut parser = Parser::new(pattern);
     let whole = parser.alternatives(0)?;
@@ -30,11 +29,9 @@ pub(super) fn parse(pattern: &str) -> Read<Flagged> {
     }
 }
 
-/// Where reading stands.
 pub(super) struct Parser {
     characters: Vec<char>,
     at: usize,
-    /// Those in force here.
     pub(super) flags: Flags,
     /// Whether `a`, or `u`, was set for the whole pattern.
     pub(super) ascii_or_unicode: (bool, bool),
@@ -381,7 +378,6 @@ impl Parser {
     }
 }
 
-/// What `(?P` begins.
 enum Named {
     Group(String),
     Back(u32),

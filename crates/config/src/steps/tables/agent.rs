@@ -5,7 +5,6 @@ use super::runner::RUNNER;
 use super::{PERMISSIONS, SCHEMA};
 use crate::{Field, Kind, Object};
 
-/// The whole file.
 pub static AGENT: Object = Object {
     title: "an agent",
     fields: &[
@@ -33,7 +32,6 @@ pub static AGENT: Object = Object {
     ],
 };
 
-/// `behavior`.
 pub(in crate::steps) static BEHAVIOR: Object = Object {
     title: "`behavior`",
     fields: &[
@@ -52,7 +50,6 @@ pub(in crate::steps) static BEHAVIOR: Object = Object {
     ],
 };
 
-/// `sandboxConfig`.
 pub(in crate::steps) static SANDBOX: Object = Object {
     title: "`sandboxConfig`",
     fields: &[
@@ -62,7 +59,6 @@ pub(in crate::steps) static SANDBOX: Object = Object {
     ],
 };
 
-/// `sandboxConfig.network`.
 pub(in crate::steps) static NETWORK: Object = Object {
     title: "`network`",
     fields: &[
@@ -71,13 +67,11 @@ pub(in crate::steps) static NETWORK: Object = Object {
     ],
 };
 
-/// `sandboxConfig.filesystem`.
 pub(in crate::steps) static FILESYSTEM: Object = Object {
     title: "`filesystem`",
     fields: &[Field::new("allowedPaths", Kind::List(&Kind::Text)).about("the only directories")],
 };
 
-/// A parameter (S-12).
 pub(in crate::steps) static PARAMETER: Object = Object {
     title: "a parameter",
     fields: &[
@@ -91,7 +85,6 @@ pub(in crate::steps) static PARAMETER: Object = Object {
     ],
 };
 
-/// `validation` of a parameter.
 pub(in crate::steps) static VALIDATION: Object = Object {
     title: "`validation`",
     fields: &[
@@ -104,7 +97,6 @@ pub(in crate::steps) static VALIDATION: Object = Object {
 
 const ANY_NUMBER: Kind = Kind::Number { min: f64::MIN, above: false };
 
-/// `prompts`.
 pub(in crate::steps) static PROMPTS: Object = Object {
     title: "`prompts`",
     fields: &[
@@ -113,7 +105,6 @@ pub(in crate::steps) static PROMPTS: Object = Object {
     ],
 };
 
-/// `actions` (S-64).
 pub(in crate::steps) static ACTIONS: Object = Object {
     title: "`actions`",
     fields: &[
@@ -126,7 +117,6 @@ pub(in crate::steps) static ACTIONS: Object = Object {
     ],
 };
 
-/// `github`.
 pub(in crate::steps) static GITHUB: Object = Object {
     title: "`github`",
     fields: &[
@@ -135,7 +125,6 @@ pub(in crate::steps) static GITHUB: Object = Object {
     ],
 };
 
-/// `worktree`.
 pub(in crate::steps) static WORKTREE: Object = Object {
     title: "`worktree`",
     fields: &[
@@ -144,7 +133,6 @@ pub(in crate::steps) static WORKTREE: Object = Object {
     ],
 };
 
-/// `logging`.
 pub(in crate::steps) static LOGGING: Object = Object {
     title: "`logging`",
     fields: &[

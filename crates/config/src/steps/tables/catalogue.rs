@@ -6,7 +6,6 @@ use super::gate::{
 };
 use crate::{Field, Kind, Object};
 
-/// The whole file.
 pub static CATALOGUE: Object = Object {
     title: "a catalogue",
     fields: &[

@@ -7,13 +7,11 @@ const COUNT: Kind = Kind::Integer { min: 1, max: 100_000 };
 /// Every type may have an upper limit.
 const MAX_ITERATIONS: Field = Field::new("maxIterations", COUNT).about("the most iterations of a run");
 
-/// Of `iterationBudget`.
 pub(in crate::steps) static ITERATION_BUDGET: Object = Object {
     title: "`completionConfig` of `iterationBudget`",
     fields: &[Field::required("maxIterations", COUNT).about("done after so many iterations")],
 };
 
-/// Of `keywordSignal`.
 pub(in crate::steps) static KEYWORD_SIGNAL: Object = Object {
     title: "`completionConfig` of `keywordSignal`",
     fields: &[
@@ -27,7 +25,6 @@ pub(in crate::steps) static KEYWORD_SIGNAL: Object = Object {
     ],
 };
 
-/// Of `externalState`.
 pub(in crate::steps) static EXTERNAL_STATE: Object = Object {
     title: "`completionConfig` of `externalState`",
     fields: &[
@@ -40,7 +37,6 @@ pub(in crate::steps) static EXTERNAL_STATE: Object = Object {
     ],
 };
 
-/// Of `checkBudget`.
 pub(in crate::steps) static CHECK_BUDGET: Object = Object {
     title: "`completionConfig` of `checkBudget`",
     fields: &[
@@ -49,7 +45,6 @@ pub(in crate::steps) static CHECK_BUDGET: Object = Object {
     ],
 };
 
-/// Of `structuredSignal`.
 pub(in crate::steps) static STRUCTURED_SIGNAL: Object = Object {
     title: "`completionConfig` of `structuredSignal`",
     fields: &[
@@ -60,7 +55,6 @@ pub(in crate::steps) static STRUCTURED_SIGNAL: Object = Object {
     ],
 };
 
-/// Of `phaseCompletion`.
 pub(in crate::steps) static PHASE_COMPLETION: Object = Object {
     title: "`completionConfig` of `phaseCompletion`",
     fields: &[
@@ -74,7 +68,6 @@ pub(in crate::steps) static PHASE_COMPLETION: Object = Object {
     ],
 };
 
-/// Of `stepMachine`.
 pub(in crate::steps) static STEP_MACHINE: Object = Object {
     title: "`completionConfig` of `stepMachine`",
     fields: &[
@@ -84,7 +77,6 @@ pub(in crate::steps) static STEP_MACHINE: Object = Object {
     ],
 };
 
-/// Of `composite`.
 pub(in crate::steps) static COMPOSITE: Object = Object {
     title: "`completionConfig` of `composite`",
     fields: &[
@@ -95,7 +87,6 @@ pub(in crate::steps) static COMPOSITE: Object = Object {
     ],
 };
 
-/// One condition of `composite`.
 pub(in crate::steps) static CONDITION: Object = Object {
     title: "a condition",
     fields: &[
@@ -106,7 +97,6 @@ pub(in crate::steps) static CONDITION: Object = Object {
     ],
 };
 
-/// Of `custom`.
 pub(in crate::steps) static CUSTOM: Object = Object {
     title: "`completionConfig` of `custom`",
     fields: &[
@@ -116,7 +106,6 @@ pub(in crate::steps) static CUSTOM: Object = Object {
     ],
 };
 
-/// Every form of `completionConfig`.
 pub(in crate::steps) static COMPLETION_CONFIGS: [Kind; 9] = [
     Kind::Object(&ITERATION_BUDGET),
     Kind::Object(&KEYWORD_SIGNAL),

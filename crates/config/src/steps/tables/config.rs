@@ -3,7 +3,6 @@
 use super::{PERMISSIONS, SCHEMA};
 use crate::{Field, Kind, Object};
 
-/// The whole file.
 pub static CONFIG: Object = Object {
     title: "`config.json`",
     fields: &[
@@ -16,7 +15,6 @@ pub static CONFIG: Object = Object {
     ],
 };
 
-/// `overrides`.
 pub(in crate::steps) static OVERRIDES: Object = Object {
     title: "`overrides`",
     fields: &[
@@ -26,7 +24,6 @@ pub(in crate::steps) static OVERRIDES: Object = Object {
     ],
 };
 
-/// `github`.
 pub(in crate::steps) static CONFIG_GITHUB: Object = Object {
     title: "`github` of `config.json`",
     fields: &[
@@ -35,7 +32,6 @@ pub(in crate::steps) static CONFIG_GITHUB: Object = Object {
     ],
 };
 
-/// `logging`.
 pub(in crate::steps) static CONFIG_LOGGING: Object = Object {
     title: "`logging` of `config.json`",
     fields: &[
@@ -45,7 +41,6 @@ pub(in crate::steps) static CONFIG_LOGGING: Object = Object {
     ],
 };
 
-/// `worktree`.
 pub(in crate::steps) static CONFIG_WORKTREE: Object = Object {
     title: "`worktree` of `config.json`",
     fields: &[

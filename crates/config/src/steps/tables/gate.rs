@@ -14,7 +14,6 @@ pub(in crate::steps) static ADDRESS: Object = Object {
     ],
 };
 
-/// `outputSchemaRef`.
 pub(in crate::steps) static SCHEMA_REF: Object = Object {
     title: "`outputSchemaRef`",
     fields: &[
@@ -25,7 +24,6 @@ pub(in crate::steps) static SCHEMA_REF: Object = Object {
 
 const INTENTS: Kind = Kind::OneOf(&["next", "repeat", "jump", "handoff", "escalate", "closing"]);
 
-/// `structuredGate`.
 pub(in crate::steps) static STRUCTURED_GATE: Object = Object {
     title: "`structuredGate`",
     fields: &[
@@ -45,7 +43,6 @@ pub(in crate::steps) static STRUCTURED_GATE: Object = Object {
     ],
 };
 
-/// What follows an intent.
 pub(in crate::steps) static TRANSITION_RULE: Object = Object {
     title: "a transition by intent",
     fields: &[
@@ -62,7 +59,6 @@ pub(in crate::steps) static TRANSITION_RULE: Object = Object {
     ],
 };
 
-/// A validator.
 pub(in crate::steps) static VALIDATOR: Object = Object {
     title: "a validator",
     fields: &[
@@ -77,7 +73,6 @@ pub(in crate::steps) static VALIDATOR: Object = Object {
     ],
 };
 
-/// A pattern of failure.
 pub(in crate::steps) static FAILURE_PATTERN: Object = Object {
     title: "a failure pattern",
     fields: &[

@@ -3,7 +3,6 @@
 use super::{LATER, PERMISSIONS, SCHEMA};
 use crate::{Field, Kind, Object};
 
-/// The whole file.
 pub static REGISTRY: Object = Object {
     title: "a registry",
     fields: &[
@@ -22,7 +21,6 @@ pub static REGISTRY: Object = Object {
     ],
 };
 
-/// A step.
 pub(in crate::steps) static STEP: Object = Object {
     title: "a step",
     fields: &[
@@ -66,7 +64,6 @@ pub(in crate::steps) static STEP: Object = Object {
     ],
 };
 
-/// Where a prompt is.
 pub(in crate::steps) static PROMPT: Object = Object {
     title: "a prompt",
     fields: &[
@@ -91,7 +88,6 @@ pub(in crate::steps) static ITERATIONS: Object = Object {
     ],
 };
 
-/// A check.
 pub(in crate::steps) static CHECK: Object = Object {
     title: "a check",
     fields: &[
@@ -104,7 +100,6 @@ pub(in crate::steps) static CHECK: Object = Object {
     ],
 };
 
-/// What follows a check.
 pub(in crate::steps) static TRANSITION: Object = Object {
     title: "a transition",
     fields: &[

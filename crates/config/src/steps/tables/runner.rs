@@ -4,7 +4,6 @@ use super::completion::COMPLETION_CONFIGS;
 use super::{ACTIONS, LOGGING, PERMISSIONS, PROMPTS, SANDBOX, WORKTREE};
 use crate::{Field, Kind, Object};
 
-/// `runner`.
 pub(in crate::steps) static RUNNER: Object = Object {
     title: "`runner`",
     fields: &[
@@ -18,7 +17,6 @@ pub(in crate::steps) static RUNNER: Object = Object {
     ],
 };
 
-/// `runner.flow`.
 pub(in crate::steps) static FLOW: Object = Object {
     title: "`flow`",
     fields: &[
@@ -30,7 +28,6 @@ pub(in crate::steps) static FLOW: Object = Object {
     ],
 };
 
-/// `runner.flow.schemas`.
 pub(in crate::steps) static SCHEMAS: Object = Object {
     title: "`schemas`",
     fields: &[
@@ -39,7 +36,6 @@ pub(in crate::steps) static SCHEMAS: Object = Object {
     ],
 };
 
-/// `runner.verdict`.
 pub(in crate::steps) static VERDICT: Object = Object {
     title: "`verdict`",
     fields: &[
@@ -51,7 +47,6 @@ pub(in crate::steps) static VERDICT: Object = Object {
     ],
 };
 
-/// `runner.boundaries`.
 pub(in crate::steps) static BOUNDARIES: Object = Object {
     title: "`boundaries`",
     fields: &[
@@ -64,13 +59,11 @@ pub(in crate::steps) static BOUNDARIES: Object = Object {
     ],
 };
 
-/// `runner.integrations`.
 pub(in crate::steps) static INTEGRATIONS: Object = Object {
     title: "`integrations`",
     fields: &[Field::new("github", Kind::Object(&LATER_GITHUB)).about("whether its actions may reach GitHub")],
 };
 
-/// `runner.integrations.github`.
 pub(in crate::steps) static LATER_GITHUB: Object = Object {
     title: "`github` of `integrations`",
     fields: &[
@@ -83,7 +76,6 @@ pub(in crate::steps) static LATER_GITHUB: Object = Object {
     ],
 };
 
-/// `completion` of `labels`.
 pub(in crate::steps) static COMPLETION_LABELS: Object = Object {
     title: "`completion` of `labels`",
     fields: &[
@@ -92,7 +84,6 @@ pub(in crate::steps) static COMPLETION_LABELS: Object = Object {
     ],
 };
 
-/// `runner.execution`.
 pub(in crate::steps) static EXECUTION: Object = Object {
     title: "`execution`",
     fields: &[

@@ -113,7 +113,6 @@ impl Project {
         self
     }
 
-    /// With other options.
     pub(super) fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.options);
         self

@@ -8,7 +8,6 @@ use serde::Deserialize;
 use crate::lenient::or_default;
 use crate::told_cost::ToldCost;
 
-/// One event.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Event {
@@ -138,7 +137,6 @@ impl Limit {
     }
 }
 
-/// How the turn ended.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Outcome {
     #[serde(default, deserialize_with = "or_default")]

@@ -13,7 +13,6 @@ use crate::metering;
 use crate::structured::Structured;
 use crate::tool_log::{ToolLog, When};
 
-/// Listens to one process.
 pub(super) struct Ears {
     ask: Ask,
     allowed: Allowed,

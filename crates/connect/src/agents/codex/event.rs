@@ -5,7 +5,6 @@ use serde::Deserialize;
 
 use crate::lenient::or_default;
 
-/// One event.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]
 pub(super) enum Event {

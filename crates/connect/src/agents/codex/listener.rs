@@ -14,7 +14,6 @@ use crate::metering;
 use crate::structured::Structured;
 use crate::tool_log::{ToolLog, When};
 
-/// Listens to one process.
 pub(super) struct Ears {
     ask: Ask,
     thread: Option<String>,
@@ -25,7 +24,6 @@ pub(super) struct Ears {
     warnings: Vec<String>,
 }
 
-/// How the turn ended.
 enum Outcome {
     /// It is done; this much the whole thread has cost.
     Completed(Option<Usage>),

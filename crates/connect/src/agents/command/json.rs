@@ -13,7 +13,6 @@ use crate::structured::Structured;
 use crate::told_cost::ToldCost;
 use crate::tool_log::{ToolLog, When};
 
-/// One line.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
@@ -61,7 +60,6 @@ enum Event {
     Other,
 }
 
-/// Listens to one process.
 pub(super) struct Ears {
     ask: Ask,
     said: Messages,

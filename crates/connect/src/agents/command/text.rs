@@ -10,7 +10,6 @@ use crate::structured::Structured;
 /// So much of a reply is held and passed on, from its end; all of it stands in the transcript (C-52).
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// Listens to one process.
 pub(super) struct Ears {
     ask: Ask,
     said: String,

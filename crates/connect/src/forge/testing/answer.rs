@@ -4,7 +4,6 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Value, json};
 
-/// An answer, whole.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     status: u16,

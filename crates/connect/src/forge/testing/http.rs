@@ -5,23 +5,17 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-/// What a client asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// `GET`.
     pub method: String,
-    /// Without the query.
     pub path: String,
-    /// Behind the question mark.
     pub query: String,
-    /// Names in small letters.
     pub headers: Vec<(String, String)>,
     /// The body, read as JSON; null if it is none.
     pub body: Value,
 }
 
 impl Request {
-    /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
     }

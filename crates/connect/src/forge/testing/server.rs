@@ -39,9 +39,6 @@ pub struct ForgeServer {
 
 impl ForgeServer {
     /// Starts one that keeps this.
-    ///
-    /// # Panics
-    /// There is no port.
     pub fn start(state: ForgeState) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on the loopback");
         let address = listener.local_addr().expect("it is bound");
@@ -80,7 +77,6 @@ impl ForgeServer {
         lock(&self.shared).faults.clear();
     }
 
-    /// Every request so far.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.shared).seen.clone()
     }
@@ -96,7 +92,6 @@ impl ForgeServer {
         shared.seen.iter().filter(|request| request.is_write()).map(Request::line).collect()
     }
 
-    /// What it keeps now.
     pub fn state(&self) -> ForgeState {
         lock(&self.shared).state.clone()
     }

@@ -13,11 +13,9 @@ pub struct ForgeState {
     pub home: String,
     /// The branch that is meant where none is named.
     pub default_branch: String,
-    /// Issues by number.
     pub issues: BTreeMap<u64, KeptIssue>,
     /// Labels of the repository, each with its colour.
     pub labels: BTreeMap<String, String>,
-    /// Pull requests by number.
     pub pull_requests: BTreeMap<u64, KeptPullRequest>,
     /// What checks say of commits: name, status, conclusion.
     pub checks: BTreeMap<String, Vec<(String, String, Option<String>)>>,
@@ -49,16 +47,11 @@ pub struct ForgeState {
     pub mergeable: Option<bool>,
 }
 
-/// An issue.
 #[derive(Debug, Clone, Default)]
 pub struct KeptIssue {
-    /// Its title.
     pub title: String,
-    /// Its text.
     pub body: String,
-    /// Its labels.
     pub labels: Vec<String>,
-    /// Whether it is closed.
     pub closed: bool,
     /// Whether it was opened again.
     pub reopened: bool,
@@ -66,31 +59,23 @@ pub struct KeptIssue {
     pub is_pull_request: bool,
     /// What blocks it: repository and number.
     pub blocked_by: Vec<(String, u64)>,
-    /// Its comments.
     pub comments: Vec<KeptComment>,
     /// Who is to see to it.
     pub assignees: Vec<String>,
 }
 
-/// A comment.
 #[derive(Debug, Clone)]
 pub struct KeptComment {
-    /// Its number.
     pub id: u64,
-    /// Who wrote it.
     pub author: String,
     /// What they are to the repository.
     pub association: String,
-    /// Its text.
     pub body: String,
 }
 
-/// A pull request.
 #[derive(Debug, Clone)]
 pub struct KeptPullRequest {
-    /// Its title.
     pub title: String,
-    /// Its text.
     pub body: String,
     /// The branch it comes from.
     pub head: String,
@@ -102,15 +87,12 @@ pub struct KeptPullRequest {
     pub base: String,
     /// Whether it is a draft.
     pub draft: bool,
-    /// Whether it is closed.
     pub closed: bool,
-    /// Whether it is merged.
     pub merged: bool,
     /// Whether it can be merged.
     pub mergeable: Option<bool>,
 }
 
-/// A board.
 #[derive(Debug, Clone, Default)]
 pub struct Board(pub Vec<(BoardItem, Option<String>)>);
 
@@ -119,9 +101,7 @@ pub struct Board(pub Vec<(BoardItem, Option<String>)>);
 pub enum BoardItem {
     /// An issue: repository and number.
     Issue(String, u64),
-    /// A pull request.
     PullRequest(String, u64),
-    /// A draft.
     Draft(String),
     /// Something we may not see.
     Hidden,
@@ -154,10 +134,6 @@ impl Default for ForgeState {
 }
 
 impl ForgeState {
-    /// Adds an issue.
-    ///
-    /// # Panics
-    /// Never.
     pub fn issue(&mut self, number: u64, title: &str, labels: &[&str]) -> &mut KeptIssue {
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
         let kept = KeptIssue { title: title.to_owned(), labels, ..KeptIssue::default() };
@@ -166,9 +142,6 @@ impl ForgeState {
     }
 
     /// Adds an open pull request from a branch of the repository to `main`.
-    ///
-    /// # Panics
-    /// Never.
     pub fn pull_request(&mut self, number: u64, head: &str, commit: &str) -> &mut KeptPullRequest {
         let kept = KeptPullRequest {
             title: format!("Change {number}"),

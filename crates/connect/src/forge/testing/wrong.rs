@@ -9,12 +9,10 @@ pub enum Wrong {
     StatusAfter(u16, String),
     /// The rate limit is reached, until this second since 1970.
     RateLimit {
-        /// When it is over.
         reset: u64,
     },
     /// Too much was asked at once; in so many seconds again.
     SlowDown {
-        /// In how many.
         seconds: u64,
     },
     /// Too much was asked, with this status and whatever headers say how long to wait.
@@ -33,6 +31,5 @@ pub enum Wrong {
     NextPage(String),
     /// The answer is this text.
     Body(String),
-    /// The answer never ends.
     Endless,
 }

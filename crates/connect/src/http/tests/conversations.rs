@@ -49,7 +49,6 @@ fn hello(kind: ProviderKind) -> Vec<Piece> {
     stream(if kind == Anthropic { HELLO_ANTHROPIC } else { HELLO_OPENAI })
 }
 
-/// Messages, one a line.
 fn lines(messages: &Value) -> String {
     messages.as_array().unwrap().iter().map(|message| format!("{message}\n")).collect()
 }

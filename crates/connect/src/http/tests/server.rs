@@ -23,7 +23,6 @@ pub(super) enum Piece {
 /// A request as it came.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
-    /// Method and path.
     pub(super) line: String,
     pub(super) headers: Vec<String>,
     pub(super) body: Value,

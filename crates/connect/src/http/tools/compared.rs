@@ -6,13 +6,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use super::page::LONGEST;
 use super::{Reach, git};
 
-/// Something that git compares.
 pub(super) struct Comparison<'a> {
-    /// `diff` or `show`.
     pub(super) command: &'a str,
     /// Flags that only matter where it is shown.
     pub(super) how: &'a [&'a str],
-    /// Revisions.
     pub(super) of: &'a [&'a str],
 }
 
@@ -76,7 +73,6 @@ impl Comparison<'_> {
 /// What stands above each file holds its name twice, so more of them than this would be cut anyway.
 const ROOM: usize = LONGEST / 2;
 
-/// The files that differ.
 #[derive(Default)]
 struct Named {
     /// Those that a model may see, from the working directory.

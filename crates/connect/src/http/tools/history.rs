@@ -104,7 +104,6 @@ pub(super) static BLAME: Tool = Tool {
     },
 };
 
-/// No file has more.
 const MOST_LINES: u64 = 100_000_000;
 
 /// The paths that were named, each one that a model may see.
@@ -167,7 +166,6 @@ mod tests {
         tool.run(&reach, input)
     }
 
-    /// Hashes are made equal.
     fn equal(text: &str) -> String {
         let mut shown = String::new();
         for word in text.split_inclusive([' ', '\n', '.']) {

@@ -48,10 +48,8 @@ const WEB: &str = "web_fetch";
 /// Whether tools may reach the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Web {
-    /// They may not.
     #[default]
     Closed,
-    /// They may.
     Open,
 }
 
@@ -118,7 +116,6 @@ impl Input<'_> {
         self.text(name)?.ok_or_else(|| format!("`{name}` is missing"))
     }
 
-    /// A list of texts.
     fn texts(&self, name: &str) -> Result<Vec<&str>, String> {
         let wrong = || format!("`{name}` must be a list of texts");
         match self.0.get(name) {

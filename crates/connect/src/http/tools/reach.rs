@@ -17,7 +17,6 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The working directory as the tools see it.
 pub(in crate::http) struct Reach {
     pub(super) tree: Tree,
-    /// Where it is.
     pub(super) root: PathBuf,
     /// The run, whose own files are never kept from its agents.
     run: String,

@@ -11,9 +11,7 @@ pub(crate) struct Sim {
     pub(crate) records: Vec<Record>,
     /// Requests asked and not answered.
     pub(crate) asks: Vec<Request>,
-    /// Actions not performed.
     pub(crate) performs: Vec<Performance>,
-    /// Gates shown.
     pub(crate) gates: Vec<OpenGate>,
     pub(crate) stops: Vec<CallId>,
     pub(crate) wakes: Vec<Moment>,

@@ -19,13 +19,11 @@ const CUT: &str = " …[cut]";
 /// The word `EVENT:` and what follows it up to the next one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark<'a> {
-    /// Written in capitals.
     capitals: bool,
     /// Nothing but blanks, a list marker and emphasis stand before it.
     pub(super) opens_line: bool,
     /// The emphasis directly before it, which ends with the topic or with the message.
     emphasis: Option<char>,
-    /// What follows it.
     pub(super) rest: &'a str,
 }
 
@@ -39,7 +37,6 @@ impl<'a> Mark<'a> {
 /// An event as it was written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marked<'a> {
-    /// The topic.
     pub(super) topic: &'a str,
     /// What was said with it.
     pub(super) message: Option<String>,

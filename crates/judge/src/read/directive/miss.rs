@@ -54,7 +54,6 @@ impl Misses {
         }
     }
 
-    /// As they are recorded.
     pub(super) fn into_lines(self) -> Vec<String> {
         self.0.into_iter().map(|(miss, line)| format!("{}: {line}", miss.code())).collect()
     }

@@ -22,7 +22,6 @@ use super::reply::Reply;
 /// The most events of one reply that are recorded: a journal is no place for the output of a runaway loop.
 const RECORDED: usize = 1_000;
 
-/// What a reply directs.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     events: Vec<Published>,
@@ -31,7 +30,6 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Writes it down.
     pub(super) fn put_into(mut self, reading: &mut Reading) {
         if let Some(left_out) = self.events.len().checked_sub(RECORDED).filter(|count| *count > 0) {
             self.events.drain(..left_out);

@@ -51,7 +51,6 @@ fn check(text: &str, expected: &[&str]) {
     assert_eq!(found(&reading(&["LOOP_COMPLETE"], PROMPT, text)), expected, "{text}");
 }
 
-/// The topics only.
 #[track_caller]
 fn check_topics(text: &str, expected: &[&str]) {
     let reading = reading(&["LOOP_COMPLETE"], PROMPT, text);

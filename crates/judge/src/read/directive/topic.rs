@@ -9,7 +9,6 @@ const CLOSING: [char; 15] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '
 /// A topic and what follows it on its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Taken<'a> {
-    /// The topic.
     pub(super) topic: &'a str,
     /// The punctuation directly behind it.
     pub(super) closing: &'a str,

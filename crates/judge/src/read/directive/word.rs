@@ -5,7 +5,6 @@ use super::event::{self, Mark};
 /// How a closing word stands in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// As a directive.
     Directive,
     /// As a part of a sentence.
     InsideSentence,

@@ -18,7 +18,6 @@ pub(super) struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// The object.
     pub(super) fn value(&self) -> &Json {
         &self.value
     }
@@ -39,7 +38,6 @@ impl<'a> Candidate<'a> {
         self
     }
 
-    /// The object itself.
     pub(super) fn into_value(self) -> Json {
         self.value.into_owned()
     }
@@ -56,7 +54,6 @@ impl<'a> Candidate<'a> {
 /// The candidates, and what was meant as one but does not parse.
 #[derive(Debug, Default)]
 pub(super) struct Parsed<'a> {
-    /// Best first.
     pub(super) candidates: Vec<Candidate<'a>>,
     /// For the agent that has to correct it.
     pub(super) broken: Vec<String>,
@@ -65,9 +62,7 @@ pub(super) struct Parsed<'a> {
 /// Which objects outside fences may be the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bare {
-    /// The last one.
     Last,
-    /// Each of them.
     All,
 }
 

@@ -41,7 +41,6 @@ enum Text {
     Outside,
     Inside,
     Escaped,
-    /// Its closing quote.
     Ending,
 }
 

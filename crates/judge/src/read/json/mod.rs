@@ -45,7 +45,6 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Writes it down.
     pub(super) fn put_into(self, reading: &mut Reading) {
         reading.output = self.output;
         reading.violations = self.violations;

@@ -14,7 +14,6 @@ pub(super) struct Schema<'a> {
 impl<'a> Schema<'a> {
     /// The most violations that are reported: an agent corrects what it is shown, and the next reply is read again.
     const TOLD: usize = 20;
-    /// The longest one.
     const CHARACTERS: usize = 300;
 
     /// A schema that cannot be used is a violation that no reply can fix.

@@ -5,7 +5,6 @@ use std::fmt;
 use saihai_model::Json;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Reads a value.
 pub(super) fn parse(text: &str) -> Result<Json, serde_json::Error> {
     serde_json::from_str::<Unambiguous>(text).map(|read| read.0)
 }

@@ -16,7 +16,6 @@ pub(super) struct Enclosed<'a> {
     pub(super) close: Option<usize>,
     /// How many lines the reply has.
     end: usize,
-    /// The info string.
     pub(super) info: &'a str,
 }
 

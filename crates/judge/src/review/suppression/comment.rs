@@ -27,7 +27,6 @@ pub(super) fn all<'a>(file: &'a str, text: &'a str) -> Vec<Result<Comment<'a>, N
         .collect()
 }
 
-/// Those of one line.
 fn on_line<'a>(
     file: &'a str,
     number: u32,

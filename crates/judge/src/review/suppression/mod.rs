@@ -13,13 +13,10 @@ use super::{Anchor, Code, Day, Ignore, Member, Reported, Severity, Suppressed, f
 /// Something a person should know about a suppression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// How much it matters.
     pub level: NoticeLevel,
     /// The file it is written in.
     pub file: String,
-    /// The line.
     pub line: u32,
-    /// What it is.
     pub message: String,
 }
 
@@ -39,7 +36,6 @@ pub enum NoticeLevel {
 /// lines that a change brings which is not trusted: who does not trust it does not read the list from it either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heeded {
-    /// All of them.
     All,
     /// Those that the change did not bring, about lines that it did not bring either.
     Unchanged,
@@ -225,7 +221,6 @@ impl<'a> Suppressions<'a> {
 /// The agents of a review, as far as suppressions speak of them.
 #[derive(Debug)]
 pub(super) struct Agents<'a> {
-    /// All that were considered.
     pub(super) known: Vec<&'a str>,
     /// Those that gave an answer.
     pub(super) delivered: Vec<&'a str>,

@@ -17,7 +17,6 @@ pub(super) struct Wish {
     content: String,
 }
 
-/// How it is done.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Way {
     /// Not at all: it is only recorded.

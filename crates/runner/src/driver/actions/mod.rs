@@ -21,9 +21,7 @@ use command::Command;
 
 /// An action that was begun.
 pub(super) enum Begun {
-    /// And is over.
     Done(Box<Fact>),
-    /// And takes its time.
     Command(CallId, Box<Command>),
     /// And reaches beyond the run and its files.
     Outside(CallId, Box<Deed>),

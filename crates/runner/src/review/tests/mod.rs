@@ -81,7 +81,6 @@ fn results() -> Vec<AgentResult> {
     all
 }
 
-/// Something of everything.
 fn review() -> Review {
     let before = json!({"findings": [
         {"fingerprint": "00000000000000aa", "agent": "code", "severity": "important", "file": "src/load.rs",

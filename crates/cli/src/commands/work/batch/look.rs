@@ -11,7 +11,6 @@ const LONGEST: Millis = Millis(15 * 60_000);
 pub(super) struct Look {
     /// When it is done next.
     pub(super) next: Moment,
-    /// It is being done.
     pub(super) under_way: bool,
     every: Millis,
     pause: Millis,

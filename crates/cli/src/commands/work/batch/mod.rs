@@ -44,7 +44,6 @@ use crate::{ours, time};
 /// How often the table is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// One invocation.
 pub(super) struct Batch<'a> {
     ground: Arc<Ground>,
     flags: &'a Work,

@@ -5,10 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// What may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bounds {
-    /// The public web, encrypted.
     Public,
     /// This machine, for tests of what happens behind the bounds.
     #[cfg(test)]
