@@ -1,16 +1,15 @@
 //! What the tests of this crate share: a project in a temporary directory, and small workflows.
 
 mod hats;
-mod repository;
 
 use std::path::PathBuf;
 
 use saihai_config::ValidatedDefinition;
 use saihai_connect::Connections;
-use saihai_model::{Millis, Moment, Raise, Record, Script, Workflow};
+use saihai_model::{Millis, Raise, Record, Script, Workflow};
 
 pub(crate) use hats::{PAIR, hats};
-pub(crate) use repository::Repository;
+pub(crate) use saihai_git::testing::{BEGINNING, Repository};
 pub(crate) use saihai_model::testing::{
     choosing, fixed, gate, plan_and_review, reporting, script, stage, tailor, tailors_replies, turn, value,
     workflow,
@@ -27,9 +26,6 @@ pub(crate) struct Project {
 /// What was seen while a run was driven.
 #[derive(Default)]
 pub(crate) struct Log(pub(crate) Vec<String>);
-
-/// When the runs of tests begin.
-pub(crate) const BEGINNING: Moment = Moment(1_770_368_160_000);
 
 impl Project {
     pub(crate) fn new() -> Self {

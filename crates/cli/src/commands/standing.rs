@@ -17,7 +17,7 @@ pub(crate) fn taken(place: &Path, settings: &Settings, run: &str) -> Result<Opti
     let prefix = &settings.work.branch_prefix;
     let standing = Standing::at(place, &Environment::of_process(), prefix);
     let Some(standing) = standing.map_err(refused_by_git)? else { return Ok(None) };
-    match standing.take(run, &Clock::system()).map_err(refused_by_git)? {
+    match standing.take(run, Clock::system().now()).map_err(refused_by_git)? {
         Taken::Ours(lock) => Ok(Some(lock)),
         Taken::Elsewhere { process, run } => {
             let branch = standing.number().branch(prefix);

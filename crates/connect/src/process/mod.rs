@@ -7,7 +7,6 @@
 mod cgroup;
 mod containment;
 mod family;
-mod find;
 mod grace;
 pub mod launcher;
 mod mark;
@@ -22,12 +21,12 @@ mod wait;
 
 pub use containment::Containment;
 pub(crate) use family::{Family, Start, Streams, is_exhausted};
-pub use find::{NotFound, absolute_places, find};
 pub(crate) use grace::{Grace, Plea};
 pub(crate) use mark::Mark;
 pub use mark::Turn;
 pub(crate) use pipes::{Pipes, read};
 pub(crate) use run::{Ended, Error, Heard, Program, exchange, run};
+pub use saihai_git::program_path::{NotFound, absolute_places, find};
 pub use sweep::sweep;
 pub(crate) use wait::Status;
 

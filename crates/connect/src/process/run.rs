@@ -11,7 +11,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
 use super::family::{Family, Start, Streams};
-use super::find::find;
+use super::find;
 use super::grace::{Grace, Plea};
 use super::mark::Mark;
 use super::pipes::{Pipes, read};

@@ -78,7 +78,7 @@ impl Deliverer {
 
     /// Says in the lock of the issue which run has it, for whoever is refused. Nothing depends on it.
     pub fn name_run(&self, run: &str, clock: &Clock) {
-        self.0.means.lock.name_run(run, clock).unwrap_or(());
+        self.0.means.lock.name_run(run, clock.now()).unwrap_or(());
     }
 
     /// Makes the worktree of a run that goes on where it is gone.

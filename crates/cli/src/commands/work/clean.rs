@@ -118,10 +118,11 @@ fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Optio
     let path = worktree.path().display().to_string();
     let told =
         |removed, said: String| Ok(Some(Leftover { issue: number, worktree: path.clone(), removed, said }));
-    let lock = match ItemLock::take(&place.repository, &item, "", &Clock::system()).map_err(refused_by_git)? {
-        Taken::Ours(lock) => lock,
-        Taken::Elsewhere { .. } => return told(false, "kept: it is being worked on".to_owned()),
-    };
+    let lock =
+        match ItemLock::take(&place.repository, &item, "", Clock::system().now()).map_err(refused_by_git)? {
+            Taken::Ours(lock) => lock,
+            Taken::Elsewhere { .. } => return told(false, "kept: it is being worked on".to_owned()),
+        };
     let last = past.first().map(|last| last.directory.id().to_owned());
     // Whatever was delivered before it: what is there now is what the last one left.
     let Some(past) = past.into_iter().next().filter(|past| past.delivers) else {

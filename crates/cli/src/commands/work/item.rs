@@ -198,7 +198,7 @@ impl Job {
     /// Takes the issue, if nobody has it.
     fn take(&self) -> Result<Result<Arc<ItemLock>, Over>, Error> {
         let item = as_item(&self.issue, &self.ready.work.branch_prefix);
-        let taken = ItemLock::take(&self.ground.repository, &item, "", &Clock::system());
+        let taken = ItemLock::take(&self.ground.repository, &item, "", Clock::system().now());
         Ok(match taken.map_err(not_begun)? {
             Taken::Ours(lock) => Ok(Arc::new(lock)),
             Taken::Elsewhere { process, run } => {
@@ -304,7 +304,7 @@ impl Job {
     ) -> Result<Over, Error> {
         let (number, directory) = (self.issue.number, driver.directory().clone());
         // Only for messages: whoever is refused hears of it or does not.
-        lock.name_run(directory.id(), &Clock::system()).unwrap_or(());
+        lock.name_run(directory.id(), Clock::system().now()).unwrap_or(());
         let say = |told| tell.send(told).unwrap_or(());
         say(Told::Begun { number, run: directory.id().to_owned(), control: driver.control() });
         let going = Going { stay_at_gates: false, auto: self.ready.auto, when_told: true };

@@ -132,7 +132,7 @@ pub(crate) async fn outside(
 ) -> Result<Deliverer, Error> {
     let repository = Arc::new(open(project)?);
     let (item, number) = (assignment.item(), assignment.issue);
-    let lock = match ItemLock::take(&repository, &item, "", &Clock::system()).map_err(refused_by_git)? {
+    let lock = match ItemLock::take(&repository, &item, "", Clock::system().now()).map_err(refused_by_git)? {
         Taken::Ours(lock) => Arc::new(lock),
         Taken::Elsewhere { process, run } => {
             return Err(standing::elsewhere(number, process, run.as_deref()));

@@ -187,9 +187,9 @@ fn lock(repository: &Repository, number: u32) -> ItemLock {
 
 #[track_caller]
 fn lock_of(repository: &Repository, item: &Item) -> ItemLock {
-    let clock = crate::Clock::starting_at(testing::BEGINNING);
+    let clock = testing::BEGINNING;
     for _ in 0..1_000 {
-        match ItemLock::take(repository, item, "a-run", &clock).unwrap() {
+        match ItemLock::take(repository, item, "a-run", clock).unwrap() {
             Taken::Ours(lock) => return lock,
             Taken::Elsewhere { .. } => std::thread::park_timeout(std::time::Duration::from_millis(5)),
         }

@@ -234,7 +234,7 @@ fn remotes(entries: &[Entry], root: &Path) -> BTreeMap<String, String> {
 }
 
 /// An address without the password that may stand in it.
-pub(crate) fn address(url: &str) -> String {
+pub fn address(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (place, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
     match place.rsplit_once('@') {

@@ -44,7 +44,7 @@ pub use exclude::hide;
 pub use finalize::{Finalized, Finalizing, Problem, Ready};
 pub use follow::{Following, TakingIn};
 pub use frozen::Frozen;
-pub(crate) use frozen::address;
+pub use frozen::address;
 pub use item::{Item, ItemLock, Source, Standing, Taken};
 pub use merge::{Landed, Merged, Merging, Onto, Verify};
 pub use place::{Ours, Placed, Placing, Refill, Refusal};

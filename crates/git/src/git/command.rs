@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use saihai_connect::{absolute_places, find};
+use crate::program_path::{absolute_places, find};
 
 use super::Error;
 pub use super::running::end_all;
-pub(crate) use super::running::{Seat, run, stream};
+pub use super::running::{Seat, run, stream};
 
 /// The variables a person started us with; what git is told of them is decided here. So is which file git is: it is started in places
 /// whose files agents write, and none of those is ever taken for it.
@@ -67,13 +67,13 @@ impl Environment {
     }
 
     /// The value of a variable.
-    pub(crate) fn value(&self, name: &str) -> Option<&OsString> {
+    pub fn value(&self, name: &str) -> Option<&OsString> {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
     /// Git without pager, hooks, file system monitor, prompts, lazy fetching, transports, objects in the place of others, and the variables of the
     /// caller's own git and of the forge. Its input is empty.
-    pub(crate) fn git(&self) -> Command {
+    pub fn git(&self) -> Command {
         let mut git = Command::new(&self.git);
         let foreign = |name: &OsString| {
             let name = name.to_string_lossy();
@@ -100,7 +100,7 @@ impl Environment {
 
 /// Has git go by a setting, whatever its files say. In its environment, because on a command line everything behind the
 /// first `=` would be taken for the value, and the name of a filter may hold one.
-pub(crate) fn configure(git: &mut Command, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
+pub fn configure(git: &mut Command, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
     let told = git.get_envs().find(|(name, _)| *name == COUNT).and_then(|(_, value)| value);
     let count: usize = told.and_then(|count| count.to_str()?.parse().ok()).unwrap_or(0);
     git.env(format!("GIT_CONFIG_KEY_{count}"), key)
@@ -111,20 +111,20 @@ pub(crate) fn configure(git: &mut Command, key: impl AsRef<OsStr>, value: impl A
 const COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// What it printed; an error with what it complained of where it refused.
-pub(crate) fn output(git: &mut Command, named: &str) -> Result<Vec<u8>, Error> {
+pub fn output(git: &mut Command, named: &str) -> Result<Vec<u8>, Error> {
     judge(run(git, named, None, Seat::Apart)?, named)
 }
 
 /// As [`output`], with something to read.
-pub(crate) fn feed(git: &mut Command, named: &str, input: &[u8]) -> Result<Vec<u8>, Error> {
+pub fn feed(git: &mut Command, named: &str, input: &[u8]) -> Result<Vec<u8>, Error> {
     judge(run(git, named, Some(input), Seat::Apart)?, named)
 }
 
 /// What is said of one that refused without a word.
-pub(crate) const SILENT: &str = "it did not say why";
+pub const SILENT: &str = "it did not say why";
 
 /// What a git that has ended printed, or complained of.
-pub(crate) fn judge(output: Output, named: &str) -> Result<Vec<u8>, Error> {
+pub fn judge(output: Output, named: &str) -> Result<Vec<u8>, Error> {
     if output.status.success() {
         return Ok(output.stdout);
     }

@@ -1,11 +1,10 @@
 //! Who works on an item, and what git is not to see.
 
 use super::*;
-use crate::Clock;
 
 fn take(scene: &Scene, number: u32) -> Taken {
-    let clock = Clock::starting_at(testing::BEGINNING);
-    ItemLock::take(&scene.repository(), &item(number), "a-run", &clock).unwrap()
+    let clock = testing::BEGINNING;
+    ItemLock::take(&scene.repository(), &item(number), "a-run", clock).unwrap()
 }
 
 #[test]
@@ -29,9 +28,9 @@ fn an_item_is_worked_on_by_one_process_which_says_who_it_is() {
 #[test]
 fn who_is_refused_is_told_of_the_run_and_who_only_looks_keeps_nobody_away() {
     let scene = Scene::new();
-    let (repository, clock) = (scene.repository(), Clock::starting_at(testing::BEGINNING));
+    let (repository, clock) = (scene.repository(), testing::BEGINNING);
     assert!(!ItemLock::is_taken(&repository, &item(4)).unwrap());
-    let Taken::Ours(held) = ItemLock::take(&repository, &item(4), "", &clock).unwrap() else { panic!() };
+    let Taken::Ours(held) = ItemLock::take(&repository, &item(4), "", clock).unwrap() else { panic!() };
     assert!(ItemLock::is_taken(&repository, &item(4)).unwrap());
     assert!(!ItemLock::is_taken(&repository, &item(42)).unwrap());
     let run = || match take(&scene, 4) {
@@ -39,7 +38,7 @@ fn who_is_refused_is_told_of_the_run_and_who_only_looks_keeps_nobody_away() {
         Taken::Elsewhere { process, run } => (process == Some(std::process::id()), run),
     };
     assert_eq!(run(), (true, None));
-    held.name_run("20260301-120000-issue-4", &clock).unwrap();
+    held.name_run("20260301-120000-issue-4", clock).unwrap();
     assert_eq!(run(), (true, Some("20260301-120000-issue-4".to_owned())));
     held.check().unwrap();
 }
@@ -48,7 +47,7 @@ fn who_is_refused_is_told_of_the_run_and_who_only_looks_keeps_nobody_away() {
 fn who_stands_on_the_branch_of_an_issue_takes_its_lock() {
     let scene = Scene::new();
     let root = scene.beside("repository");
-    let clock = Clock::starting_at(testing::BEGINNING);
+    let clock = testing::BEGINNING;
     let standing = |root: &Path| Standing::at(root, &scene.environment(), "feature/").unwrap();
     assert_eq!((standing(&root), standing(&scene.beside("home"))), (None, None));
     for other in ["feature/issue-07x", "feature/issue-0", "issue-4", "feature/issue-4/more"] {
@@ -63,9 +62,9 @@ fn who_stands_on_the_branch_of_an_issue_takes_its_lock() {
     let found = standing(&elsewhere.join("below")).expect("one stands on it");
     assert_eq!(found.number().get(), 4);
     let held = lock(&scene.repository(), 4);
-    assert!(matches!(found.take("another", &clock).unwrap(), Taken::Elsewhere { .. }));
+    assert!(matches!(found.take("another", clock).unwrap(), Taken::Elsewhere { .. }));
     drop(held);
-    let held = found.take("another", &clock).unwrap();
+    let held = found.take("another", clock).unwrap();
     assert!(matches!(take(&scene, 4), Taken::Elsewhere { run: Some(run), .. } if run == "another"));
     drop(held);
     scene.git(&["-C", elsewhere.to_str().unwrap(), "switch", "--quiet", "--detach"]);
@@ -91,8 +90,8 @@ fn an_item_is_one_in_every_checkout_of_its_repository() {
     scene.git(&["worktree", "add", "--quiet", "../other"]);
     let _lock = lock(&scene.repository(), 7);
     let other = Repository::open(&scene.beside("other"), &scene.environment()).unwrap();
-    let clock = Clock::starting_at(testing::BEGINNING);
-    let taken = ItemLock::take(&other, &item(7), "other-run", &clock).unwrap();
+    let clock = testing::BEGINNING;
+    let taken = ItemLock::take(&other, &item(7), "other-run", clock).unwrap();
     assert!(matches!(taken, Taken::Elsewhere { .. }), "{taken:?}");
 }
 

@@ -2,14 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use saihai_model::Moment;
+
+/// When the runs of tests begin.
+pub const BEGINNING: Moment = Moment(1_770_368_160_000);
+
 /// A git repository of its own, on the branch `main`.
-pub(crate) struct Repository {
+pub struct Repository {
     directory: tempfile::TempDir,
     root: PathBuf,
 }
 
 impl Repository {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap().join("repository");
         std::fs::create_dir(&root).unwrap();
@@ -19,24 +24,24 @@ impl Repository {
     }
 
     /// Where its files lie. Beside it there is room for what is not to be in it.
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         debug_assert!(self.root.starts_with(self.directory.path().canonicalize().unwrap()));
         &self.root
     }
 
-    pub(crate) fn write(&self, path: &str, text: &str) -> &Self {
+    pub fn write(&self, path: &str, text: &str) -> &Self {
         let file = self.root.join(path);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, text).unwrap();
         self
     }
 
-    pub(crate) fn commit(&self, message: &str) -> &Self {
+    pub fn commit(&self, message: &str) -> &Self {
         self.git(&["add", "--all"]).git(&["commit", "--quiet", "--message", message])
     }
 
     /// Runs git, untouched by whatever the machine has configured.
-    pub(crate) fn git(&self, arguments: &[&str]) -> &Self {
+    pub fn git(&self, arguments: &[&str]) -> &Self {
         let status = std::process::Command::new("git")
             .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
             .args(arguments)

@@ -41,7 +41,7 @@ impl Token {
 
     /// Has git show it to the server of an address, if that is its own and is spoken to in secret, and to no other:
     /// what a remote is called is written where agents can write (I-12).
-    pub(crate) fn lend(&self, git: &mut Command, url: &str) {
+    pub fn lend(&self, git: &mut Command, url: &str) {
         let Some(rest) = url.strip_prefix("https://") else { return };
         let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
         let host = host.rsplit('@').next().unwrap_or(host);

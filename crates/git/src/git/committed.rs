@@ -4,7 +4,7 @@ use super::{Error, Git, command};
 
 /// What stands at a path of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Committed {
+pub enum Committed {
     File,
     Link,
     /// A commit of another repository.
@@ -13,7 +13,7 @@ pub(crate) enum Committed {
 
 /// What a path of a commit leads to, with links followed inside of the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Followed {
+pub enum Followed {
     /// A file that holds this.
     File(Vec<u8>),
     Missing,
@@ -23,7 +23,7 @@ pub(crate) enum Followed {
 
 impl Git {
     /// What is no directory in a commit: at a path, or anywhere below it.
-    pub(crate) fn committed(
+    pub fn committed(
         &self,
         commit: &str,
         paths: &[&str],
@@ -50,7 +50,7 @@ impl Git {
     }
 
     /// What a path of a commit leads to.
-    pub(crate) fn followed(&self, commit: &str, path: &str) -> Result<Followed, Error> {
+    pub fn followed(&self, commit: &str, path: &str) -> Result<Followed, Error> {
         // One line is one question.
         if path.contains('\n') {
             return Ok(Followed::Elsewhere);
@@ -78,7 +78,7 @@ impl Git {
 
 /// Whether what lies below a path counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Below {
+pub enum Below {
     Too,
     Not,
 }

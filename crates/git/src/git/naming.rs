@@ -10,21 +10,21 @@ const REMOTES: &str = "refs/remotes/";
 
 /// A branch, by its full name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Branch(String);
+pub struct Branch(String);
 
 impl Branch {
     /// A branch of this repository.
-    pub(crate) fn local(name: &str) -> Self {
+    pub fn local(name: &str) -> Self {
         Self(format!("{BRANCHES}{name}"))
     }
 
     /// What nothing else can be called.
-    pub(crate) fn full(&self) -> &str {
+    pub fn full(&self) -> &str {
         &self.0
     }
 
     /// What people call it: `main`, `origin/main`.
-    pub(crate) fn short(&self) -> &str {
+    pub fn short(&self) -> &str {
         let name = self.0.strip_prefix(BRANCHES).or_else(|| self.0.strip_prefix(REMOTES));
         name.unwrap_or(&self.0)
     }
@@ -66,7 +66,7 @@ impl Git {
     }
 
     /// The branch that a remote calls its own.
-    pub(crate) fn remote_default(&self, remote: &str) -> Result<Option<Branch>, Error> {
+    pub fn remote_default(&self, remote: &str) -> Result<Option<Branch>, Error> {
         let reference = format!("{REMOTES}{remote}/HEAD");
         Ok(self.ask("symbolic-ref", &["--quiet", &reference])?.map(Branch))
     }

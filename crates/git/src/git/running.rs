@@ -24,7 +24,7 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seat {
+pub enum Seat {
     /// In a group of its own, which is ended whole: what git has started does not go on without it.
     Apart,
     /// Where it can ask the person something.
@@ -41,7 +41,7 @@ pub fn end_all() {
 }
 
 /// Runs git, with something to read or nothing.
-pub(crate) fn run(git: &mut Command, named: &str, input: Option<&[u8]>, seat: Seat) -> Result<Output, Error> {
+pub fn run(git: &mut Command, named: &str, input: Option<&[u8]>, seat: Seat) -> Result<Output, Error> {
     run_within(git, named, input, seat, LONGEST)
 }
 
@@ -79,7 +79,7 @@ fn run_within(
 }
 
 /// Runs git and has what it says read while it says it, as far as somebody wants to hear it; then it is ended.
-pub(crate) fn stream<T>(
+pub fn stream<T>(
     git: &mut Command,
     named: &'static str,
     input: &[u8],

@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Changed {
+pub struct Changed {
     /// Its path; of a deleted file the one it had.
-    pub(crate) path: String,
+    pub path: String,
     /// The path it had before it was renamed.
-    pub(crate) previous: Option<String>,
-    pub(crate) section: Section,
+    pub previous: Option<String>,
+    pub section: Section,
     /// Its names as git knows them, which need not be UTF-8; where it was renamed the later one comes last.
     pub(super) names: Vec<OsString>,
     /// The names of what it held before and after; zeros for nothing, and for what only lies in the directory.
@@ -18,7 +18,7 @@ pub(crate) struct Changed {
 
 /// What differs in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Section {
+pub enum Section {
     /// The bytes of its section of the patch.
     Text(Vec<u8>),
     Binary,

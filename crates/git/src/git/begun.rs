@@ -10,14 +10,14 @@ use super::{Changed, Error, Git};
 
 /// How a file begins, and how large it is.
 #[derive(Debug)]
-pub(crate) struct Begun {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) size: u64,
+pub struct Begun {
+    pub bytes: Vec<u8>,
+    pub size: u64,
 }
 
 impl Git {
     /// How a changed file begins, before the change and after it, as far as it was there.
-    pub(crate) fn begun(&self, changed: &Changed, most: usize) -> Result<Vec<Begun>, Error> {
+    pub fn begun(&self, changed: &Changed, most: usize) -> Result<Vec<Begun>, Error> {
         let is_named = |object: &&String| object.bytes().any(|digit| digit != b'0');
         let [before, after] = &changed.objects;
         let object = |object: &String| match self.begun_object(object, most) {

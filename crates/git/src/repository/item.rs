@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use saihai_model::IssueNumber;
 
 use super::{Error, Repository, discover, own_directory};
-use crate::lock::Lock;
-use crate::{Clock, Disk, Environment};
+use saihai_model::Moment;
+use saihai_store::Disk;
+use saihai_store::lock::Lock;
+
+use crate::Environment;
 
 /// Where the number of an issue comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,23 +129,25 @@ pub enum Taken {
 
 impl ItemLock {
     /// Takes an item for a run. Nobody is ever waited for.
-    pub fn take(repository: &Repository, item: &Item, run: &str, clock: &Clock) -> Result<Taken, Error> {
-        Self::take_named(&repository.common, &item.name(), run, clock)
+    pub fn take(repository: &Repository, item: &Item, run: &str, now: Moment) -> Result<Taken, Error> {
+        Self::take_named(&repository.common, &item.name(), run, now)
     }
 
     /// The same by the name of the item, in the git directory that all worktrees share.
-    pub(super) fn take_named(common: &Path, name: &str, run: &str, clock: &Clock) -> Result<Taken, Error> {
+    pub(super) fn take_named(common: &Path, name: &str, run: &str, now: Moment) -> Result<Taken, Error> {
         let path = own_directory(common)?.join(format!("{name}.lock"));
-        let note = format!("{run}\n{}\n", clock.now().0);
+        let note = format!("{run}\n{}\n", now.0);
         match Lock::take_with_note(&path, run, &note, &Disk::new()) {
             Ok(lock) => Ok(Taken::Ours(Self { lock, path })),
-            Err(crate::StoreError::Owned { owner, .. }) => {
+            Err(saihai_store::StoreError::Owned { owner, .. }) => {
                 let text = std::fs::read(&path).unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
                 let run = text.lines().nth(1).filter(|line| !line.is_empty()).map(str::to_owned);
                 Ok(Taken::Elsewhere { process: owner, run })
             }
-            Err(crate::StoreError::Io { source, .. }) => Err(Error::File { action: "lock", path, source }),
+            Err(saihai_store::StoreError::Io { source, .. }) => {
+                Err(Error::File { action: "lock", path, source })
+            }
             Err(error) => {
                 Err(Error::File { action: "lock", path, source: std::io::Error::other(error.to_string()) })
             }
@@ -156,8 +161,8 @@ impl ItemLock {
     }
 
     /// Says in it which run has the item, for those who are refused: it is taken before there is one.
-    pub fn name_run(&self, run: &str, clock: &Clock) -> Result<(), Error> {
-        let note = format!("{run}\n{}\n", clock.now().0);
+    pub fn name_run(&self, run: &str, now: Moment) -> Result<(), Error> {
+        let note = format!("{run}\n{}\n", now.0);
         self.lock.sign(&note, &Disk::new()).map_err(Error::file("write", &self.path))
     }
 
@@ -194,7 +199,7 @@ impl Standing {
     }
 
     /// Takes the issue for a run.
-    pub fn take(&self, run: &str, clock: &Clock) -> Result<Taken, Error> {
-        ItemLock::take_named(&self.common, &self.number.slug(), run, clock)
+    pub fn take(&self, run: &str, now: Moment) -> Result<Taken, Error> {
+        ItemLock::take_named(&self.common, &self.number.slug(), run, now)
     }
 }

@@ -8,12 +8,12 @@
 mod begun;
 mod changed;
 mod checkout;
-pub(crate) mod command;
+pub mod command;
 mod committed;
 mod fetch;
 mod filters;
 mod naming;
-pub(crate) mod running;
+pub mod running;
 mod tracked;
 
 use std::collections::BTreeSet;
@@ -28,11 +28,11 @@ use sha2::{Digest as _, Sha256};
 
 use self::filters::Setting;
 
-pub(crate) use changed::{Changed, Section};
+pub use changed::{Changed, Section};
 pub use checkout::abandoned_checkouts;
 pub use command::{Environment, end_all};
-pub(crate) use committed::{Below, Committed, Followed};
-pub(crate) use naming::Branch;
+pub use committed::{Below, Committed, Followed};
+pub use naming::Branch;
 pub use tracked::Tracked;
 
 /// A repository, reached through the git program.
@@ -93,7 +93,7 @@ const AT_ONCE: usize = 100;
 const OWN: [&str; 4] = [".saihai/runs/", ".saihai/cache/", ".saihai/batches/", ".worktrees/"];
 
 /// Whether a path from the root is one of those that Saihai makes itself.
-pub(crate) fn is_own(path: &str) -> bool {
+pub fn is_own(path: &str) -> bool {
     OWN.iter().any(|own| path.starts_with(own))
 }
 
@@ -134,23 +134,19 @@ impl Git {
     }
 
     /// The tree that holds nothing.
-    pub(crate) fn empty_tree(&self) -> Result<String, Error> {
+    pub fn empty_tree(&self) -> Result<String, Error> {
         self.say("hash-object", &["-t", "tree", "--stdin"]).map(|hash| hash.trim().to_owned())
     }
 
     /// Everything that differs between two trees, or between one and the files at the root; what git does not track is
     /// not among it.
-    pub(crate) fn changed(&self, trees: &[&str]) -> Result<Vec<Changed>, Error> {
+    pub fn changed(&self, trees: &[&str]) -> Result<Vec<Changed>, Error> {
         self.compared(trees, &[], &[])
     }
 
     /// The same of these files, compared line by line though git takes them for binary. What does not differ any more
     /// stays as it was told before.
-    pub(crate) fn changed_as_text(
-        &self,
-        trees: &[&str],
-        mut files: Vec<Changed>,
-    ) -> Result<Vec<Changed>, Error> {
+    pub fn changed_as_text(&self, trees: &[&str], mut files: Vec<Changed>) -> Result<Vec<Changed>, Error> {
         // What a program may be given as arguments has an end.
         for some in files.chunks_mut(AT_ONCE) {
             let names: Vec<&OsStr> =
@@ -196,31 +192,28 @@ impl Git {
     }
 
     /// Paths of files that git neither tracks nor ignores; those of other repositories end in `/`.
-    pub(crate) fn untracked(&self) -> Result<Vec<PathBuf>, Error> {
+    pub fn untracked(&self) -> Result<Vec<PathBuf>, Error> {
         self.listed(&["--others"], &[])
     }
 
     /// Paths of all files that git tracks.
-    pub(crate) fn tracked_paths(&self) -> Result<Vec<PathBuf>, Error> {
+    pub fn tracked_paths(&self) -> Result<Vec<PathBuf>, Error> {
         self.listed(&["--cached"], &[])
     }
 
     /// Paths of all files below a directory that git does not ignore, also of those it would ignore and tracks.
-    pub(crate) fn below(&self, directory: &str) -> Result<Vec<PathBuf>, Error> {
+    pub fn below(&self, directory: &str) -> Result<Vec<PathBuf>, Error> {
         self.listed(&["--cached", "--others"], &[directory])
     }
 
     /// Whether a file is one that git tracks, or at least does not ignore.
-    pub(crate) fn shows(&self, file: &Path) -> Result<bool, Error> {
+    pub fn shows(&self, file: &Path) -> Result<bool, Error> {
         let Some(name) = file.to_str() else { return Ok(false) };
         Ok(self.listed(&["--cached", "--others"], &[name])?.iter().any(|path| path == file))
     }
 
     /// Those of these paths that an attribute makes git compare whatever they hold.
-    pub(crate) fn called_text<'p>(
-        &self,
-        paths: impl Iterator<Item = &'p str>,
-    ) -> Result<BTreeSet<String>, Error> {
+    pub fn called_text<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Result<BTreeSet<String>, Error> {
         let input: Vec<u8> = paths.flat_map(|path| path.bytes().chain([0])).collect();
         let mut git = self.command("check-attr");
         let said = command::feed(git.args(["-z", "--stdin", "diff"]), "check-attr", &input)?;
