@@ -50,6 +50,9 @@ fn a_result_says_what_decided_it() {
     let result = run(&project, &["--json"]).exits(0).result();
     insta::assert_snapshot!(normal(&project, &format!("{result:#}")), @r###"
     {
+      "cost_lacks": [
+        "script"
+      ],
       "cost_usd": 0.0123,
       "decided": {
         "condition": "all(\"合格\")",
@@ -140,7 +143,7 @@ fn a_parked_result_says_what_to_type() {
 #[test]
 fn runs_are_listed_one_object_a_line() {
     let project = reviewed();
-    insta::assert_snapshot!(json(&project, &["runs", "--json"]), @r#"{"v":1,"type":"run","run":"RUN","definition":"it","dialect":"piece","state":"completed","reason":"complete","started":"TIME","turns":4,"cost_usd":0.0123,"rehearsal":false}"#);
+    insta::assert_snapshot!(json(&project, &["runs", "--json"]), @r#"{"v":1,"type":"run","run":"RUN","definition":"it","dialect":"piece","state":"completed","reason":"complete","started":"TIME","turns":4,"cost_usd":0.0123,"cost_lacks":["script"],"rehearsal":false}"#);
     assert_eq!(json(&project, &["runs", "--json", "--state", "failed"]), "");
     assert_eq!(json(&project, &["runs", "--json", "--dialect", "hats"]), "");
 }

@@ -111,14 +111,19 @@ fn a_budget_in_tokens_that_cannot_be_counted_is_refused_before_the_first_turn() 
 // K-35: a sum says what it leaves out.
 #[test]
 fn a_total_names_the_providers_whose_turns_it_lacks() {
-    let piece = TWO.replace("{name: two,", "{name: two, provider: mute,");
-    let project = project(&piece, COSTS);
+    let project = Project::new(PROGRAM);
+    project.write(".takt/pieces/it.yaml", TWO.replace("{name: two,", "{name: two, provider: mute,"));
+    let usage = r#"{"type":"usage","input":90,"output":12,"cost_usd":0.75}"#;
+    let done = r#"{"type":"done","text":"[STEP:0]"}"#;
+    let settings = format!(
+        "provider = 'talker'\n[providers.talker]\nkind = 'command'\nprotocol = 'json'\nprogram = '/bin/sh'\nhonours = ['readonly']\n\
+         args = ['-c', \"\"\"printf '%s\\\\n' '{usage}' '{done}'\"\"\"]\n\
+         [providers.mute]\nkind = 'command'\nprogram = '/bin/echo'\nargs = ['[STEP:0]']\nhonours = ['readonly']\n"
+    );
     let directory = project.home().join(".config/saihai");
     std::fs::create_dir_all(&directory).expect("a directory");
-    let settings = "[providers.mute]\nkind = \"command\"\nprogram = \"/bin/echo\"\nargs = [\"[STEP:0]\"]\nhonours = [\"readonly\"]\n";
     std::fs::write(directory.join("config.toml"), settings).expect("settings");
-    let arguments = ["run", "it", "The task.", "--script", "script.yaml"];
-    let outcome = project.saihai(arguments).run().exits(0);
+    let outcome = project.saihai(["run", "it", "The task."]).run().exits(0);
     assert!(outcome.stdout.contains("$0.7500 (without mute)"), "{outcome}");
     let shown = project.saihai(["show", "last", "--json"]).run().exits(0).json();
     assert_eq!(shown[0]["result"]["cost_lacks"], serde_json::json!(["mute"]));
