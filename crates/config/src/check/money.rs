@@ -10,7 +10,7 @@ use crate::Settings;
 /// Estimate of a run's maximum cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Money {
-    /// Hard limit, retries excluded: every call has a fixed price and there are no other charges.
+    /// Hard limit, retries excluded: every call has a fixed price, without further charges.
     AtMost(Usd),
     /// Limit that assumes the token budget holds: all its tokens plus the fixed price of every call. Calls in
     /// flight when the budget runs out may exceed it.

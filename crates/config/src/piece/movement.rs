@@ -113,7 +113,7 @@ impl Movement {
     }
 }
 
-/// Returns true if there is no error after the first `before` diagnostics.
+/// Returns true unless an error follows the first `before` diagnostics.
 fn is_sound_since(diagnostics: &Diagnostics, before: usize) -> bool {
     let mut since = diagnostics.iter().skip(before);
     diagnostics.left_off() == 0 && !since.any(|diagnostic| diagnostic.severity == Severity::Error)

@@ -22,7 +22,7 @@ pub(super) struct Speech<'a> {
     /// True if the prompt includes the previous output.
     pub(super) pass_previous: bool,
     pub(super) reports: &'a [Contract],
-    /// Offered rules; without any there is no status block.
+    /// Offered rules; without any, the prompt has no status block.
     pub(super) offered: &'a [Offered<'a>],
 }
 
